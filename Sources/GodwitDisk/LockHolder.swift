@@ -3,10 +3,10 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// Who holds the lock of a work folder, or held it last: what a run writes into the file `lock`.
+/// Who holds a lock, or held it last: what a run writes into the file `lock` of its work folder.
 ///
-/// The lock itself is the kernel's. This is only for people and monitors who ask who has it, and tells the last run
-/// from the one before: see `RunRecord`.
+/// The lock itself is the kernel's: see `FileLock`. This is only for people and monitors who ask who has it, and tells
+/// the last run from the one before: see `RunRecord`.
 package struct LockHolder: Codable, Sendable, Hashable {
   /// The process.
   package var pid: Int32
@@ -19,7 +19,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
   private static var timeStyle: Date.ISO8601FormatStyle { Date.ISO8601FormatStyle(includingFractionalSeconds: true) }
 
   /// This process, now.
-  static func current() -> LockHolder {
+  package static func current() -> LockHolder {
     var name = [CChar](repeating: 0, count: 256)
     let isKnown = gethostname(&name, name.count - 1) == 0
     let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
@@ -89,48 +89,15 @@ package struct LockHolder: Codable, Sendable, Hashable {
   }
 }
 
-/// Whether a process works in a work folder.
-package enum LockState: Sendable, Hashable {
-  /// There is no lock, and so no work folder, or one that is being made or removed.
-  case none
-  /// A process holds the lock.
-  case held(LockHolder?)
-  /// Nobody holds the lock; who held it last.
-  case free(LockHolder?)
-}
-
 extension WorkFolder {
-  /// Takes the lock. Tries for a moment, because who only looks whether it is held has it for as long.
-  ///
-  /// - Returns: 0, or the number of the error.
-  static func takeLock(_ descriptor: Int32) -> Int32 {
-    for _ in 0..<20 {
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return 0 }
-      let code = CLibrary.errno
-      guard code == EWOULDBLOCK else { return code }
-      usleep(10_000)
-    }
-    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : CLibrary.errno
-  }
-
   /// Who works in a folder. Writes nothing.
   ///
   /// - Throws: `.permission` (77) or `.inputOutput` (74) when the lock cannot be looked at.
   package static func lockState(ofFolder path: String) throws -> LockState {
     let file = path + "/" + lockName
-    let descriptor = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      let code = CLibrary.errno
-      // A name of somebody else's is no lock; `run` says what is in its way.
-      if [ENOENT, ENOTDIR, ELOOP, ENXIO].contains(code) { return .none }
+    do { return try FileLock.state(ofFile: file) } catch {
+      guard case .unopened(let code) = error else { throw error }
       throw GodwitError.disk("cannot read '\(file)'", errno: code)
     }
-    defer { close(descriptor) }
-    let holder = LockHolder(reading: descriptor)
-    guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else {
-      return CLibrary.errno == EWOULDBLOCK ? .held(holder) : .free(holder)
-    }
-    flock(descriptor, LOCK_UN)
-    return .free(holder)
   }
 }

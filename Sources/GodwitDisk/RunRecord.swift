@@ -63,16 +63,10 @@ extension WorkFolder {
     // Nothing is written into a folder that the run refused, or whose making failed: without the marker the next run would
     // refuse it.
     guard (try? checkOwn(path)) != nil, FileManager.default.fileExists(atPath: path + "/" + markerName) else { return }
-    let lock = path + "/" + lockName
-    let descriptor = open(lock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-    guard descriptor >= 0 else { return }
-    defer { close(descriptor) }
-    guard takeLock(descriptor) == 0 else { return }
-    defer { flock(descriptor, LOCK_UN) }
-    var (held, named) = (stat(), stat())
-    guard fstat(descriptor, &held) == 0, stat(lock, &named) == 0, held.st_ino == named.st_ino,
-      held.st_dev == named.st_dev, let holder = LockHolder.ofRun(since: start, lock: descriptor)
-    else { return }
+    // Held until the record is written.
+    guard let lock = try? FileLock(path: path + "/" + lockName, mode: nil) else { return }
+    defer { withExtendedLifetime(lock) {} }
+    guard let holder = LockHolder.ofRun(since: start, lock: lock.descriptor) else { return }
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     guard let data = try? encoder.encode(record(holder)) else { return }

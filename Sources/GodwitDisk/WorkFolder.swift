@@ -12,7 +12,7 @@ import GodwitStore
 /// The lock ends with the process, so none goes stale.
 package struct WorkFolder: ~Copyable {
   package let path: String
-  private let descriptor: Int32
+  private let lock: FileLock
   /// The folders that `init` made above the work folder, innermost first.
   private let madeFolders: [String]
   /// Whether the work is synced as it is done: see `WorkMark`.
@@ -32,17 +32,14 @@ package struct WorkFolder: ~Copyable {
   package init(forDestination destination: String, isSynced: Bool = true) throws {
     let path = Self.path(forDestination: destination)
     let missing = Self.missingFolders(above: path)
-    let descriptor: Int32
-    do { descriptor = try Self.lock(folder: path, isSynced: isSynced) } catch {
+    let lock: FileLock
+    do { lock = try Self.lock(folder: path, isSynced: isSynced) } catch {
       for folder in missing { rmdir(folder) }
       throw error
     }
-    do { self.isSynced = try Self.settleMark(of: path, isSynced: isSynced) } catch {
-      Self.release(descriptor)
-      throw error
-    }
-    LockHolder.current().write(to: descriptor, isSynced: self.isSynced)
-    self.descriptor = descriptor
+    self.isSynced = try Self.settleMark(of: path, isSynced: isSynced)
+    lock.noteHolder(isSynced: self.isSynced)
+    self.lock = lock
     madeFolders = missing
     self.path = path
   }
@@ -57,7 +54,7 @@ package struct WorkFolder: ~Copyable {
     return missing
   }
 
-  private static func lock(folder path: String, isSynced: Bool) throws -> Int32 {
+  private static func lock(folder path: String, isSynced: Bool) throws -> FileLock {
     let parent = path.parentPath
     var making = mkdir(path, 0o700) == 0 ? 0 : CLibrary.errno
     if making == ENOENT {
@@ -70,39 +67,24 @@ package struct WorkFolder: ~Copyable {
     default: throw cannotCreate(path, errno: making)
     }
     let lock = path + "/" + lockName
-    let descriptor = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw Self.cannotCreate(lock, errno: CLibrary.errno) }
-    let code = takeLock(descriptor)
-    guard code == 0 else {
-      let holder = LockHolder(reading: descriptor)
-      close(descriptor)
-      guard code == EWOULDBLOCK else { throw Self.cannotCreate(lock, errno: code) }
-      throw GodwitError(
-        .stopped, "cannot run: another process is working on '\(path)'",
-        cause: holder.map { "the lock is held by \($0.description)" },
-        remedy: "wait for it to end and run the same command", stopReason: .locked)
+    do { return try FileLock(path: lock, mode: 0o600) } catch {
+      switch error {
+      case .unopened(let code), .failed(let code): throw Self.cannotCreate(lock, errno: code)
+      case .held(let holder):
+        throw GodwitError(
+          .stopped, "cannot run: another process is working on '\(path)'",
+          cause: holder.map { "the lock is held by \($0.description)" },
+          remedy: "wait for it to end and run the same command", stopReason: .locked)
+      case .replaced:
+        throw GodwitError(
+          .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command",
+          stopReason: .locked)
+      }
     }
-    // The holder may have removed the folder between our open and our lock, and another process may have made it again.
-    var held = stat()
-    var named = stat()
-    guard fstat(descriptor, &held) == 0, stat(lock, &named) == 0, held.st_ino == named.st_ino,
-      held.st_dev == named.st_dev
-    else {
-      release(descriptor)
-      throw GodwitError(
-        .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command",
-        stopReason: .locked)
-    }
-    return descriptor
   }
 
-  deinit { Self.release(descriptor) }
-
-  /// A process that is just being started has the descriptor too, and would hold the lock until its program runs.
-  private static func release(_ descriptor: Int32) {
-    flock(descriptor, LOCK_UN)
-    close(descriptor)
-  }
+  // The lock is held until the value ends, and not until its last use.
+  deinit { withExtendedLifetime(lock) {} }
 
   private static func cannotCreate(_ path: String, errno code: Int32) -> GodwitError {
     var error = GodwitError.disk("cannot create '\(path)'", errno: code)

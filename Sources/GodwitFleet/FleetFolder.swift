@@ -1,4 +1,5 @@
 import Foundation
+package import GodwitDisk
 import GodwitModel
 import GodwitPlatform
 
@@ -15,6 +16,16 @@ package struct FleetFolder: Sendable {
   package func lockPath(_ shard: Int) -> String { "\(path)/results/\(Self.name(shard)).lock" }
   /// Which stores are at work: see `AttemptNote`.
   package func attemptsPath(_ shard: Int) -> String { "\(path)/results/\(Self.name(shard)).begun" }
+
+  /// How many stores of a shard have failed: see `ShardCount`. There is none while none has.
+  package func failedPath(_ shard: Int) -> String { resultsPath(named: Self.name(shard) + Self.failedSuffix) }
+  /// How many stores of the canary have ended: see `ShardCount`.
+  package var canaryPath: String { resultsPath(named: Self.name(0) + ".ended") }
+  package static let failedSuffix = ".failed"
+  /// Whether a process has found or made the folder of the destinations: see `FleetPlaces`.
+  package var destinationNotePath: String { resultsPath(named: "destinations") }
+
+  private func resultsPath(named name: String) -> String { "\(path)/results/\(name)" }
 
   /// `00042`.
   package static func name(_ shard: Int) -> String {
@@ -40,93 +51,46 @@ package struct FleetFolder: Sendable {
 
   /// Whether a process works on a shard.
   package func isLocked(_ shard: Int) -> Bool {
-    let descriptor = open(lockPath(shard), O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
-    guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
-    flock(descriptor, LOCK_UN)
-    return false
+    if case .held? = try? FileLock.state(ofFile: lockPath(shard)) { true } else { false }
   }
-}
 
-/// The lock of a shard's run, which the kernel keeps: it ends with the process, however that ends.
-package final class ShardLock {
-  private let descriptor: Int32
+  /// Takes the lock of a shard's run, and writes this process into it.
+  ///
+  /// - Parameter previous: Called with who had the lock before, as far as its file tells.
+  /// - Throws: `.stopped` (75, `lock`) while another process works on the shard; `.permission` (77), `.cannotCreate` (73)
+  ///   or `.inputOutput` (74) when the file cannot be made or locked; 73 when the fleet is just planned again.
+  package func lock(shard: Int, previous: (LockHolder) -> Void = { _ in }) throws -> FileLock {
+    let path = lockPath(shard)
+    let lock: FileLock
+    do { lock = try FileLock(path: path, mode: 0o666) } catch {
+      throw Self.refusal(error, shard: shard, path: path)
+    }
+    if let holder = lock.notedHolder { previous(holder) }
+    lock.noteHolder()
+    return lock
+  }
 
-  /// - Throws: `.stopped` (75, `lock`) while another process works on the shard; `.permission` (77) or `.cannotCreate`
-  ///   (73) when the file cannot be made.
-  package init(_ folder: FleetFolder, shard: Int) throws {
-    let path = folder.lockPath(shard)
-    let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o666)
-    guard descriptor >= 0 else {
-      let code = errno
-      throw GodwitError(
+  private static func refusal(_ refusal: FileLock.Refusal, shard: Int, path: String) -> GodwitError {
+    switch refusal {
+    case .unopened(let code):
+      GodwitError(
         [EACCES, EPERM, EROFS].contains(code) ? .permission : code == ENOSPC ? .inputOutput : .cannotCreate,
         "cannot lock '\(path)': \(String(cString: strerror(code)))",
         remedy: "check the folder and its permissions, or make the plan again with `godwit fleet plan`")
-    }
-    let code = Self.take(descriptor)
-    guard code == 0 else {
-      let holder = Self.holder(descriptor)
-      close(descriptor)
-      guard code == EWOULDBLOCK else {
-        throw GodwitError(
-          .inputOutput, "cannot lock '\(path)': \(String(cString: strerror(code)))",
-          remedy: "put the fleet's folder on a file system with locks")
-      }
-      throw GodwitError(
+    case .failed(let code):
+      GodwitError(
+        .inputOutput, "cannot lock '\(path)': \(String(cString: strerror(code)))",
+        remedy: "put the fleet's folder on a file system with locks")
+    case .held(let holder):
+      GodwitError(
         .stopped, "cannot run shard \(shard): another process works on it",
-        cause: holder.map { "the lock is held by \($0)" }, remedy: "wait for it to end, or run another shard",
-        stopReason: .locked)
-    }
-    // A plan that was replaced meanwhile has taken the file away: nobody else would see this lock.
-    var (own, current) = (stat(), stat())
-    guard fstat(descriptor, &own) == 0, stat(path, &current) == 0, own.st_dev == current.st_dev,
-      own.st_ino == current.st_ino
-    else {
-      close(descriptor)
-      throw GodwitError(
+        cause: holder.map { "the lock is held by \($0.description)" },
+        remedy: "wait for it to end, or run another shard", stopReason: .locked)
+    case .replaced:
+      // A plan that was replaced meanwhile has taken the file away.
+      GodwitError(
         .cannotCreate, "cannot run shard \(shard): the fleet is planned again", remedy: "run the same command again",
         safe: "nothing was written")
     }
-    self.descriptor = descriptor
-    note()
-  }
-
-  deinit {
-    // A child that is just being started has the descriptor too.
-    flock(descriptor, LOCK_UN)
-    close(descriptor)
-  }
-
-  /// Takes the lock. Tries for a moment, because who only looks whether it is held has it for as long.
-  ///
-  /// - Returns: 0, or the number of the error.
-  private static func take(_ descriptor: Int32) -> Int32 {
-    for _ in 0..<20 {
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return 0 }
-      let code = errno
-      guard code == EWOULDBLOCK else { return code }
-      usleep(10_000)
-    }
-    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno
-  }
-
-  /// Who has the lock, for people.
-  private func note() {
-    var name = [CChar](repeating: 0, count: 256)
-    let isKnown = gethostname(&name, name.count - 1) == 0
-    let host = isKnown ? String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : ""
-    let text = Array("process \(getpid())\(host.isEmpty ? "" : " on '\(host)'")\n".utf8)
-    guard ftruncate(descriptor, 0) == 0 else { return }
-    _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
-  }
-
-  private static func holder(_ descriptor: Int32) -> String? {
-    var bytes = [UInt8](repeating: 0, count: 512)
-    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-    guard count > 0 else { return nil }
-    let text = String(decoding: bytes.prefix(count), as: UTF8.self).prefix { !$0.isNewline }
-    return text.isEmpty ? nil : String(text).onOneLine
   }
 }

@@ -16,6 +16,11 @@ struct FleetChangeTests {
 
   @Test func `destinations do not depend on the folder where a run is started`() throws {
     let fixture = try FleetFixture(stores: 3, fleet: "shards: 1\nstores: {list: '-'}\n")
+    // The folder that {folder} begins at must not be the current one of whoever plans.
+    let refused = try fixture.fleet("plan", status: 78)
+    #expect(refused.diagnostics.contains("`root: FOLDER`"), "\(refused.diagnostics)")
+    let text = try String(contentsOfFile: fixture.fleet, encoding: .utf8)
+    try fixture.write("fleet.yaml", text + "root: stores\n")
     let piped = try ShellCommand.run(
       "cd stores && find . -name '*.sqlite' | \"$GODWIT\" fleet plan ../fleet.yaml", in: fixture.path)
     #expect(piped.status == 0, "\(piped.diagnostics)")

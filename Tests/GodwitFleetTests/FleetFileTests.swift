@@ -129,6 +129,45 @@ import Testing
     #expect(FleetPaths(base: "/", root: "/").kept("/u") == "u")
   }
 
+  @Test func `names are cut by their bytes`() throws {
+    // A combining mark is one character with what is before it, and the two names are equal as text.
+    let (mark, composed, decomposed) = ("\u{301}a.sqlite", "\u{E9}", "e\u{301}")
+    let paths = FleetPaths(base: "jobs/", root: "jobs/stores")
+    let kept = paths.kept("jobs/" + mark)
+    #expect(Array(kept.utf8) == Array(mark.utf8) && paths.opened(kept) == "jobs/" + mark)
+    let match = paths.match("stores/\(decomposed)/\(mark)")
+    #expect(match.isInRoot && Array(match.match.name.utf8) == Array(mark.utf8))
+    #expect(Array(match.match.folder.utf8) == Array(decomposed.utf8))
+    let other = FleetPaths(base: "jobs/", root: "jobs/\(composed)").match("\(decomposed)/a.sqlite")
+    #expect(!other.isInRoot)
+    #expect(Array(FleetPaths.absolute("/x/./\(mark)").utf8) == Array("/x/\(mark)".utf8))
+    let folder = try TemporaryFolder()
+    #expect(try self.paths(Array("/\(mark)\n".utf8), folder).map { Array($0.utf8) } == [Array("/\(mark)".utf8)])
+  }
+
+  @Test func `the digest of inputs has the files that decide, and no files of others`() throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(atPath: folder.file("M"), withIntermediateDirectories: true)
+    func digest() throws -> [UInt8] {
+      var digest = FileTreeDigest()
+      try digest.add(folder.file("M"))
+      return digest.finish()
+    }
+    func write(_ name: String, _ text: String) throws {
+      try Data(text.utf8).write(to: URL(filePath: folder.file("M/" + name)))
+    }
+    try write("contents", "a")
+    let first = try digest()
+    for name in [".DS_Store", "._contents", ".nfs0001", ".contents.swp"] { try write(name, "x") }
+    #expect(try digest() == first)
+    try write(".xccurrentversion", "1")
+    let second = try digest()
+    try write(".xccurrentversion", "2")
+    #expect(try second != first && digest() != second)
+    try write("contents", "b")
+    #expect(try digest() != second)
+  }
+
   @Test func `the folder of a store is that of its list, wherever the root is now`() throws {
     let paths = FleetPaths(base: "jobs/", root: "elsewhere")
     let listed = ShardStore(store: "stores/a/u.sqlite", bytes: 1, pair: nil, folder: "a")
@@ -153,9 +192,9 @@ import Testing
       flock(looking, LOCK_UN)
     }
     thread.start()
-    let lock = try ShardLock(place, shard: 7)
+    let lock = try place.lock(shard: 7)
     #expect(place.isLocked(7) && place.lockedShard == 7)
-    let error = #expect(throws: GodwitError.self) { try ShardLock(place, shard: 7) }
+    let error = #expect(throws: GodwitError.self) { try place.lock(shard: 7) }
     #expect(error?.stopReason == .locked)
     withExtendedLifetime(lock) {}
     close(looking)
@@ -205,7 +244,9 @@ import Testing
     for wrong in [
       text.replacing("\"version\":1}", with: "\"version\":2}"),
       text.replacing("[1,2]", with: "[1]"), text.replacing("[1,2]", with: "[1,9000000000000000000]"),
-      text.replacing("[1,2]", with: "[2,2]"), "{",
+      text.replacing("[1,2]", with: "[2,2]"), text.replacing("\"unreadable\":1", with: "\"unreadable\":-1"),
+      text.replacing("\"unreadable\":1", with: "\"unreadable\":9000000000000000000"),
+      text.replacing("\"canaryStores\":0", with: "\"canaryStores\":2"), "{",
     ] {
       #expect(wrong != text)
       try Data(wrong.utf8).write(to: URL(filePath: folder.file("plan.json")))

@@ -108,15 +108,19 @@ import Testing
       totals.slowest.map(\.store).first == "s1-0" && totals.lastFailures.map(\.store) == ["s0-3"])
     #expect(
       totals.shards.map(\.isComplete) == [false, false, false] && totals.shards[1].begin == 23)
-    #expect(totals.status == 65)
+    #expect(totals.status(Self.noLimits) == 75)
     #expect(totals.storesPerSecond != nil && (totals.secondsLeft ?? 0) > 0)
   }
 
+  private static let noLimits = FleetPlan.Limits(.init())
+
   @Test func `the status of the whole`() throws {
-    func status(_ change: (inout FleetPlan) -> Void = { _ in }) throws -> Int32 {
+    func status(
+      _ limits: FleetPlan.Limits = Self.noLimits, _ change: (inout FleetPlan) -> Void = { _ in }
+    ) throws -> Int32 {
       var plan = plan
       change(&plan)
-      return try FleetTotals(place, plan: plan).status
+      return try FleetTotals(place, plan: plan).status(limits)
     }
     #expect(try status() == 75)
     for index in 0..<4 { try append(0, try line(0, Int64(index), .finished) + "\n") }
@@ -130,24 +134,14 @@ import Testing
     #expect(try status() == 0 && status { $0.unreadable = 1 } == 65)
     try append(1, try line(1, 0, .failed, status: 70) + "\n")
     #expect(try status() == 65)
-  }
-
-  @Test
-  func `failures of other shards are counted as they come, and those of the own shard are not`()
-    throws
-  {
-    var watch = FailureWatch(place, plan: plan)
-    #expect(try watch.failures() == 0)
-    try append(
-      0, try line(0, 0, .failed, status: 65) + "\n" + line(0, 1, .failed, status: 65) + "\n")
-    try append(1, try line(1, 0, .failed, status: 65) + "\n")
-    // What was looked at a moment ago is not looked at again, unless the own shard is another one.
-    #expect(try watch.failures() == 0)
-    watch.own = 1
-    #expect(try watch.failures() == 2)
-    try append(0, try line(0, 0, .finished) + "\n")
-    watch.own = 2
-    #expect(try watch.failures() == 2)
+    // While stores are left the fleet is not over, unless its limits stop it.
+    try append(2, try line(2, 0, .stopped, status: 75) + "\n")
+    #expect(try status() == 75 && status { $0.unreadable = 1 } == 75)
+    #expect(try status(.init(.init(maxStores: 0))) == 65 && status(.init(.init(maxStores: 1))) == 75)
+    func canary(_ plan: inout FleetPlan) { (plan.canary, plan.canaryStores) = (true, 4) }
+    #expect(try status(Self.noLimits, canary) == 75, "the failure is in another shard")
+    try append(0, try line(0, 3, .failed, status: 65) + "\n")
+    #expect(try status(Self.noLimits, canary) == 65 && status() == 75)
   }
 
   @Test func `limits hold together, and a canary without limits allows nothing`() {
@@ -191,13 +185,17 @@ import Testing
   @Test func `a shard has one process at a time`() throws {
     #expect(!place.isLocked(0))
     do {
-      let lock = try ShardLock(place, shard: 0)
+      let lock = try place.lock(shard: 0)
       defer { withExtendedLifetime(lock) {} }
       #expect(place.isLocked(0) && !place.isLocked(1))
-      let error = #expect(throws: GodwitError.self) { try ShardLock(place, shard: 0) }
+      let error = #expect(throws: GodwitError.self) { try place.lock(shard: 0) }
       #expect(error?.code == .stopped && error?.stopReason == .locked)
       #expect(error?.cause?.contains("process \(getpid())") == true)
     }
+    // The next run is told of the last one.
+    var told = 0
+    _ = try place.lock(shard: 0) { _ in told += 1 }
+    #expect(told == 1)
     #expect(!place.isLocked(0))
   }
 }

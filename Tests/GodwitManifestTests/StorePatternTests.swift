@@ -36,6 +36,43 @@ struct StorePatternTests {
     try StorePattern(folder.file(pattern)).files().map { String($0.path.dropFirst(folder.path.count + 1)) }
   }
 
+  /// Makes a file, or a folder, whose name has bytes that are no UTF-8.
+  private static func make(_ folder: TemporaryFolder, _ name: [UInt8], isFolder: Bool = false) throws {
+    let path = Array(folder.file("s/").utf8) + name + [0]
+    let isMade = path.map { CChar(bitPattern: $0) }.withUnsafeBufferPointer { bytes in
+      guard let start = bytes.baseAddress else { return false }
+      if isFolder { return mkdir(start, 0o755) == 0 }
+      let file = open(start, O_CREAT | O_WRONLY, 0o644)
+      return file >= 0 && close(file) == 0
+    }
+    try #require(isMade)
+  }
+
+  @Test func `a name that is not UTF-8 is refused only where the pattern leads`() throws {
+    let folder = try TemporaryFolder()
+    try Self.touch(folder, "s/a.sqlite", "s/eu/b.sqlite")
+    try Self.make(folder, Array("brief".utf8) + [0xE4] + Array(".txt".utf8))
+    #expect(try Self.found(folder, "s/**/*.sqlite") == ["s/a.sqlite", "s/eu/b.sqlite"])
+    #expect(try Self.found(folder, "s/*/*.sqlite") == ["s/eu/b.sqlite"])
+    func refused(_ pattern: String) throws -> [String] {
+      var refused: [String] = []
+      func refuse(_ path: String, _ error: GodwitError) {
+        #expect(error.code == .missingInput)
+        refused.append(String(path.dropFirst(folder.path.count + 1)))
+      }
+      try StorePattern(folder.file(pattern)).forEachFile(unreadable: refuse) { _ in }
+      return refused.sorted()
+    }
+    #expect(try refused("s/*") == ["s/brief\\xE4.txt"] && refused("s/*.sqlite") == [])
+    // Two that differ in such bytes alone stay two; a folder of such a name may have stores.
+    try Self.make(folder, [0xE4] + Array("é.sqlite".utf8))
+    try Self.make(folder, [0x0F, 0xFF] + Array(".sqlite".utf8))
+    try Self.make(folder, [0xC3], isFolder: true)
+    #expect(try refused("s/*.sqlite") == ["s/\u{F}\\xFF.sqlite", "s/\\xE4é.sqlite"])
+    #expect(try refused("s/**/*.sqlite") == ["s/\u{F}\\xFF.sqlite", "s/\\xC3", "s/\\xE4é.sqlite"])
+    #expect(throws: GodwitError.self) { try Self.found(folder, "s/**/*.sqlite") }
+  }
+
   @Test func `files are found in folders, and loops of links end`() throws {
     let folder = try TemporaryFolder()
     try Self.touch(

@@ -3,14 +3,13 @@ import Foundation
 import GodwitFleet
 import GodwitManifest
 import GodwitModel
-import GodwitStore
 
 struct FleetMergeVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "merge", abstract: "Put the results of all shards together: totals, a page, a list of what failed.",
     discussion: """
       Exits with 0 when every store is migrated, 3 with objects in quarantine, 4 when a proof found something, 65 when a \
-      store failed, 75 when some have not ended.
+      store failed, 75 when some have not ended. Failures beyond the limits are 65 even then: nothing goes on.
       """)
 
   @OptionGroup var options: FleetOptions
@@ -39,12 +38,14 @@ struct FleetMergeVerb: Verb {
     let folder = fleet.place
     let plan = try folder.plan()
     let replaces = try output.map { try FleetReport.mayReplace($0) } ?? false
-    let all = try results.map { try ExportFile(path: $0, replaces: Self.isFile($0)) }
-    let failed = try retryList.map { try ExportFile(path: $0, replaces: Self.isFile($0)) }
+    let outputs = MergeOutputs(fleet, page: output, results: results, retryList: retryList)
+    try outputs.refuseSameFiles()
+    let all = try results.map { try ExportFile(path: $0, replaces: outputs.replacesResults($0)) }
+    let failed = try retryList.map { try ExportFile(path: $0, replaces: outputs.replacesList($0)) }
     var unlisted = 0
     func list(_ store: String) throws {
       guard let failed else { return }
-      let path = FleetPaths.absolute(store.hasPrefix("/") ? store : fleet.base + store)
+      let path = FleetPaths.absolute(store.isWholePath ? store : fleet.base + store)
       // A list has no way to say it.
       guard !path.contains(where: \.isNewline) else {
         unlisted += 1
@@ -74,7 +75,7 @@ struct FleetMergeVerb: Verb {
       throw error
     }
     if unlisted > 0 { session.warn("\(unlisted) paths with a line break are not in '\(retryList ?? "")'") }
-    let record = FleetMergeRecord(plan, totals)
+    let record = FleetMergeRecord(plan, totals, limits: .init(fleet.failures))
     if let output {
       try ExportFile.write(FleetReport(plan: plan, totals: totals, made: Date()).html, to: output, replaces: replaces)
     }
@@ -82,18 +83,7 @@ struct FleetMergeVerb: Verb {
     case .json: try session.print(json: record, as: .fleetMerge)
     case .text: session.output.write(Self.text(record))
     }
-    return totals.status
-  }
-
-  /// An earlier list is replaced; what is no file is refused.
-  private static func isFile(_ path: String) throws -> Bool {
-    guard FileManager.default.fileExists(atPath: path) else { return false }
-    guard StoreFiles.isRegularFile(path) else {
-      throw GodwitError(
-        .cannotCreate, "cannot write '\(path)': it is not an ordinary file", remedy: "name another file",
-        safe: "nothing was written")
-    }
-    return true
+    return record.status
   }
 
   private static func text(_ record: FleetMergeRecord) -> String {

@@ -46,13 +46,7 @@ struct FleetStatusRecord: Encodable {
     canaryEnded = plan.canary ? totals.shards.first?.isComplete : nil
     storesPerSecond = running.isEmpty ? nil : totals.storesPerSecond
     secondsLeft = running.isEmpty ? nil : totals.secondsLeft
-    let limits = FleetPlan.Limits(fleet.failures)
-    let canary = plan.canary ? totals.shards.first : nil
-    if let canary, let why = limits.canaryExcess(canary.failed, of: plan.canaryStores) {
-      limit = "\(canary.failed) stores of the canary failed, \(why)"
-    } else {
-      limit = limits.excess(totals.failed, of: plan.stores).map { "\(totals.failed) stores failed, \($0)" }
-    }
+    limit = totals.excess(FleetPlan.Limits(fleet.failures), of: plan)
     lastFailures = totals.lastFailures.map { FleetFailureRecord($0) }
   }
 }
@@ -91,9 +85,10 @@ struct FleetMergeRecord: Encodable {
   /// Lines that are no results of the plan, and were passed by.
   let foreignLines: Int
 
-  init(_ plan: FleetPlan, _ totals: FleetTotals) {
+  /// - Parameter limits: Those that hold now.
+  init(_ plan: FleetPlan, _ totals: FleetTotals, limits: FleetPlan.Limits) {
     fleet = plan.fleet
-    status = totals.status
+    status = totals.status(limits)
     (stores, unreadable, current) = (plan.stores, plan.unreadable, plan.current)
     (finished, alreadyFinished, failed) = (totals.finished, totals.alreadyFinished, totals.failed)
     (stopped, waiting) = (totals.stopped, totals.waiting)

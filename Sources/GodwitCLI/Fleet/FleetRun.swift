@@ -18,6 +18,7 @@ struct FleetRun {
   let folder: FleetFolder
   let plan: FleetPlan
   let paths: FleetPaths
+  let places: FleetPlaces
   let jobs: Int
   let share: ByteCount
   var mode = ProgressMode.auto
@@ -27,9 +28,8 @@ struct FleetRun {
   var retries = false
   var verifies = false
   var maximumSeconds: Double?
-
-  /// Why all stop when the disk is full, or results cannot be written.
-  private static let trouble = "the disk is full, or fails"
+  /// What takes signals since before the fleet was read; nil for what the run makes itself.
+  var signals: StopSignals?
 
   /// What lasts over all shards.
   struct Work {
@@ -41,7 +41,12 @@ struct FleetRun {
     let progress: FleetProgress
     let end: Date?
     let inputs = SharedInputs()
+    let hold = FailureHold()
     var watch: FailureWatch
+    /// Whether the models and mapping models were compared with the plan since the last shard.
+    var hasFreshInputs = true
+    /// Whether the canary has ended, with no more failures than are allowed. It stays so.
+    var isCanaryPassed = false
     /// Why nothing more is begun.
     var excess: GodwitError?
     /// Shards that another process works on.
@@ -57,12 +62,19 @@ struct FleetRun {
     folder = fleet.place
     plan = try folder.plan()
     paths = FleetPaths(fleet, job: loader)
+    places = FleetPlaces(fleet, job: loader, folder: folder)
     self.jobs = jobs ?? fleet.jobs ?? loader.usualJobs
     share = try loader.memoryShare(self.jobs)
+    try checkInputs()
+  }
+
+  /// - Throws: 73 when what the plan was made from has changed; 66, 74 and 77 when it cannot be read.
+  func checkInputs() throws {
     guard try FleetPlanner.inputs(fleet, job: loader) == plan.inputs else {
       throw GodwitError(
         .cannotCreate, "cannot run fleet '\(fleet.name)': something changed since its plan was made",
-        cause: "the fleet's file, the job's manifest, a model or a mapping model is not what it was",
+        cause:
+          "the fleet's file, the job's manifest, a model or a mapping model is not what it was, or this is another version of godwit",
         remedy:
           "plan again with `godwit fleet plan --force`: what is finished as it would be made now is passed by"
           + (loader.isInPlace ? "; in place, so are all that have the version, whatever mapping made them" : ""),
@@ -92,7 +104,7 @@ struct FleetRun {
         safe: "nothing was written")
     }
     let shards = shard.map { [$0] } ?? Array(0..<plan.shards)
-    let signals = StopSignals(isWorker: isWorker)
+    let signals = signals ?? StopSignals(isWorker: isWorker)
     let start = ContinuousClock.now
     var work = Work(
       progress: FleetProgress(
@@ -133,8 +145,8 @@ struct FleetRun {
   // MARK: A shard
 
   private func workOff(_ shard: Int, _ work: inout Work) throws {
-    try checkCanary(before: shard)
-    let lock = try ShardLock(folder, shard: shard)
+    try checkCanary(before: shard, &work)
+    let lock = try folder.lock(shard: shard) { warnOfOtherHost($0, shard) }
     defer { withExtendedLifetime(lock) {} }
     guard try folder.plan().identity == plan.identity else {
       throw GodwitError(
@@ -148,19 +160,46 @@ struct FleetRun {
       session.warn("\(folder.resultsPath(shard)): \(state.foreign) lines are of another plan, and were passed by")
     }
     work.tally.begin(state)
-    work.watch.own = shard
     if retries, !verifies, work.tally.differingOfShard > 0 {
       let count = FleetPlanText.count(work.tally.differingOfShard, "store")
       session.warn("shard \(shard): \(count) that a proof found to differ run again only with --retry --verify")
     }
+    // A shard that is done needs nothing of the machine.
+    if (0..<plan.shardStores[shard]).contains(where: { !state.isPassed($0, retries: retries, verifies: verifies) }) {
+      do { try checkMachine(&work) } catch {
+        work.problem.set(GodwitCommand.known(error))
+        return
+      }
+    }
+    let counter = ShardCounter(folder, shard: shard, plan: plan)
+    counter.begin(work.tally.countOfShard)
+    work.watch.begin(shard)
     let note = AttemptNote(folder, shard: shard, plan: plan, isEnded: state.isEnded)
-    // Whatever is thrown, the stores at work have ended by then.
-    defer { note.finish() }
+    let recorder = ShardRecorder(
+      fleet: fleet.name, shard: shard, identity: plan.identity, paths: paths, places: places, control: work.control,
+      tally: work.tally, progress: work.progress, problem: work.problem, shortage: work.shortage, hold: work.hold,
+      results: results, note: note, counter: counter)
     let failedBefore = work.tally.counts.failed
+    let dispatch = self.dispatch(work, recorder)
+    let outcome = Result { try run(shard, &work, dispatch, note, failedBefore: failedBefore) }
+    // Whatever was thrown, the stores at work have ended by now.
+    recorder.finish { try checkMachine(again: true) }
+    if work.excess == nil { work.excess = excess(shard, &work, failedBefore: failedBefore) }
+    note.finish()
+    counter.finish(work.tally.countOfShard)
+    work.watch.end(failed: work.tally.failedOfShard)
+    work.hasFreshInputs = false
+    places.noteDestinations()
+    try outcome.get()
+  }
+
+  /// Runs the stores of a shard: first those that killed no process.
+  private func run(
+    _ shard: Int, _ work: inout Work, _ dispatch: StoreDispatch, _ note: AttemptNote, failedBefore: Int
+  ) throws {
     let suspects = Set(note.suspects)
     var kept: [Int64: ShardStore] = [:]
     let reader = try ShardReader(folder, shard: shard, expecting: plan.shardStores[shard])
-    var dispatch = self.dispatch(shard, work, results, note)
     try run(shard, &work, dispatch, note, failedBefore: failedBefore) {
       while let store = try reader.next() {
         guard suspects.contains(reader.count - 1) else { return (reader.count - 1, store) }
@@ -172,10 +211,10 @@ struct FleetRun {
     var rest: ArraySlice<(place: Int64, store: ShardStore)> = []
     for place in note.suspects { if let store = kept[place] { rest.append((place: place, store: store)) } }
     if !rest.isEmpty, work.control.reason == nil, work.excess == nil, work.problem.error == nil {
-      dispatch.jobs = 1
-      try run(shard, &work, dispatch, note, failedBefore: failedBefore) { rest.popFirst() }
+      var alone = dispatch
+      alone.jobs = 1
+      try run(shard, &work, alone, note, failedBefore: failedBefore) { rest.popFirst() }
     }
-    if work.excess == nil { work.excess = try excess(shard, &work, failedBefore: failedBefore) }
   }
 
   /// Runs stores of a shard, as places become free, and waits for all of them.
@@ -192,7 +231,7 @@ struct FleetRun {
             continue
           }
           guard work.problem.error == nil else { return nil }
-          work.excess = try excess(shard, &work, failedBefore: failedBefore)
+          work.excess = excess(shard, &work, failedBefore: failedBefore)
           guard work.excess == nil else { return nil }
           let index = Int(place)
           let match = try paths.match(store, needsFolder: loader.needsFolder)
@@ -227,46 +266,12 @@ struct FleetRun {
       safe: "its source is as it was, unless the job migrates in place: then `godwit run` goes on")
   }
 
-  private func dispatch(
-    _ shard: Int, _ work: Work, _ results: ResultsFile, _ note: AttemptNote
-  ) -> StoreDispatch {
-    let (control, tally, progress, problem) = (work.control, work.tally, work.progress, work.problem)
-    let shortage = work.shortage
-    let tooLittleRoom = GodwitError(
-      .inputOutput, "there is too little room for some stores of fleet '\(fleet.name)'",
-      remedy: "free disk space and run the same command", safe: "they do not count as failed, and the others went on")
-    let (identity, paths) = (plan.identity, paths)
-    let diskFull = GodwitError(
-      .inputOutput, "stopped fleet '\(fleet.name)': the disk is full",
-      remedy: "free disk space and run the same command", safe: "no store counts as failed because of it")
+  private func dispatch(_ work: Work, _ recorder: ShardRecorder) -> StoreDispatch {
+    let progress = work.progress
     return StoreDispatch(
-      session: session, control: control, jobs: jobs, isQuiet: isQuiet, verifies: verifies, end: work.end,
+      session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, verifies: verifies, end: work.end,
       isWorker: isWorker, isJSON: mode == .json && !isQuiet, update: { progress.update($0, percent: $1) },
-      ended: { index, result, error in
-        var isKept = Self.isKept(result, error)
-        // By an estimate: a smaller one may fit.
-        if error?.topic == .tooLittleRoom { shortage.set(tooLittleRoom) }
-        if error?.topic == .diskFull {
-          // It would fail every other store too.
-          problem.set(diskFull)
-          control.stop(reason: Self.trouble)
-        }
-        if isKept {
-          var result = result
-          result.destination = paths.kept(result.destination)
-          let line = FleetResultLine(
-            result: result, shard: shard, index: index, store: tally.store(index), identity: identity)
-          do { try results.append(line.text()) } catch {
-            // The store's own run finds that it is finished.
-            isKept = false
-            problem.set(GodwitCommand.known(error))
-            control.stop(reason: Self.trouble)
-          }
-        }
-        note.end(Int64(index), isRecorded: isKept && result.outcome != .stopped)
-        tally.end(index, result, isKept: isKept)
-        do { try progress.end(index, result, isKept: isKept) } catch { problem.set(GodwitCommand.known(error)) }
-      })
+      ended: { recorder.ended($0, $1, $2) })
   }
 
   /// Whether a result is of the store itself: not of a stop of the whole run, and not of a full disk.
@@ -277,48 +282,5 @@ struct FleetRun {
     case .locked?, .inUse?, .sourceChanged?: return true
     default: return false
     }
-  }
-
-  // MARK: Limits
-
-  /// - Throws: 75 while the canary has not ended; 65 when too much of it failed.
-  private func checkCanary(before shard: Int) throws {
-    guard plan.canary, shard > 0 else { return }
-    var state = ShardState(folder, shard: 0, plan: plan)
-    try state.update()
-    if let excess = canaryExcess(state.failed.count) { throw excess }
-    guard state.ended < plan.canaryStores else { return }
-    throw GodwitError(
-      .stopped, "cannot run shard \(shard) of fleet '\(fleet.name)': the canary, shard 0, comes first",
-      cause: "\(state.ended) of its \(plan.canaryStores) stores have ended", remedy: "run shard 0 to its end",
-      safe: "nothing of this shard was begun", stopReason: .canary)
-  }
-
-  private func canaryExcess(_ failed: Int64) -> GodwitError? {
-    guard let why = FleetPlan.Limits(fleet.failures).canaryExcess(failed, of: plan.canaryStores) else { return nil }
-    return GodwitError(
-      .dataWrong,
-      "stopped fleet '\(fleet.name)': \(failed) of \(plan.canaryStores) stores of the canary failed, \(why)",
-      remedy:
-        "see `godwit fleet status`; mend the stores and run shard 0 with --retry, or allow more failures in '\(fleet.file)'",
-      safe: "no store beyond the canary was begun")
-  }
-
-  /// Why no other store is to be begun; nil to go on.
-  ///
-  /// - Parameter failedBefore: Of this process, before it came to the shard.
-  private func excess(_ shard: Int, _ work: inout Work, failedBefore: Int) throws -> GodwitError? {
-    // Who runs failed stores again knows of the failures before: only new ones count.
-    if retries, shard == 0, plan.canary { return canaryExcess(Int64(work.tally.counts.failed - failedBefore)) }
-    if plan.canary, shard == 0 { return canaryExcess(work.tally.failedOfShard) }
-    let limits = FleetPlan.Limits(fleet.failures)
-    guard limits.maxStores != nil || limits.maxPercent != nil else { return nil }
-    let failed = try retries ? Int64(work.tally.counts.failed) : work.watch.failures() + work.tally.failedOfShard
-    guard let why = limits.excess(failed, of: plan.stores) else { return nil }
-    return GodwitError(
-      .dataWrong, "stopped fleet '\(fleet.name)': \(failed) stores failed, \(why)",
-      remedy:
-        "see `godwit fleet status`; mend the stores and run with --retry, or allow more failures in '\(fleet.file)'",
-      safe: "what is finished stays; nothing more was begun")
   }
 }

@@ -54,12 +54,15 @@ struct FleetRunVerb: Verb {
   }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
+    // First of all: reading models over a network takes a moment, and a worker must not die by a signal meanwhile.
+    let signals = StopSignals(isWorker: worker)
     let fleet = try options.fleet()
     let job = try options.job(of: fleet, in: session)
     var run = try FleetRun(session: session, fleet: fleet, job: job, jobs: jobs)
     run.mode = progress
     run.isQuiet = quiet
     run.isWorker = worker
+    run.signals = signals
     run.retries = retry
     run.verifies = verify
     run.maximumSeconds = maximumDuration.map { Double($0.seconds) }

@@ -93,6 +93,11 @@ final class FleetTally: Sendable {
   /// The stores of the shard that have failed, in whatever run.
   var failedOfShard: Int64 { state.withLock { $0.shard?.failed.count ?? 0 } }
 
+  /// How many stores of the shard have ended, and failed, in whatever run.
+  var countOfShard: ShardCount {
+    state.withLock { ShardCount(ended: $0.shard?.ended ?? 0, failed: $0.shard?.failed.count ?? 0) }
+  }
+
   var counts: Counts {
     state.withLock {
       Counts(

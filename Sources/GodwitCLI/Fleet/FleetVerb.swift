@@ -70,7 +70,8 @@ enum FleetPlanText {
   static func text(_ plan: FleetPlan, folder: String) -> String {
     var text = "fleet '\(plan.fleet)': \(count(plan.stores, "store")) to migrate, \(ByteCount(bytes: plan.bytes))\n"
     let others: [(Int64, String)] = [
-      (plan.current, "already current"), (plan.duplicates, "named twice"), (plan.unreadable, "cannot be migrated"),
+      (plan.current, "already current"), (plan.duplicates, "named twice"),
+      (plan.oldStores ?? 0, "left out as old stores of others"), (plan.unreadable, "cannot be migrated"),
     ]
     for (number, what) in others where number > 0 { text += "  \(ReportText.number(number)) \(what)\n" }
     if plan.shards > 0 {

@@ -61,14 +61,18 @@ final class StopSignals: Sendable {
         }
       }
     }
-    if !isStarted { Self.letThrough() }
+    if !isStarted { letThrough() }
   }
 
   /// Lets signals end the process at once, where no thread takes them. What is durable stays so; the rest is rolled
   /// back by the next run.
-  private static func letThrough() {
+  private func letThrough() {
     signal(SIGUSR1, SIG_IGN)
-    var mask = mask
+    if isWorker {
+      // 75, in figures: a handler must call nothing else.
+      for number in [SIGINT, SIGTERM] { signal(number) { _ in _exit(75) } }
+    }
+    var mask = Self.mask
     pthread_sigmask(SIG_UNBLOCK, &mask, nil)
   }
 

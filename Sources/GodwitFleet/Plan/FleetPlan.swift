@@ -57,6 +57,8 @@ package struct FleetPlan: Codable, Sendable, Equatable {
   /// In shards.
   package var stores: Int64
   package var current, duplicates, unreadable: Int64
+  /// In place: stores of a list that an earlier run kept as the old ones of others in it. nil for none.
+  package var oldStores: Int64?
   package var firstUnreadable: [Unreadable]
   package var bytes: Int64
   package var estimatedSeconds: Double
@@ -82,8 +84,10 @@ package struct FleetPlan: Codable, Sendable, Equatable {
   /// The name of the first 20 unreadable stores in text.
   package static let unreadableShown = 20
 
-  /// More stores than a shard can have: a damaged number must not ask for memory.
-  private static let shardStoresMaximum: Int64 = 1 << 32
+  /// More stores than a shard can have: a damaged number must not ask for memory. A merge takes eight bytes for each.
+  private static let shardStoresMaximum: Int64 = 1 << 27
+  /// No sum of two such numbers overflows.
+  private static let numberMaximum: Int64 = 1 << 60
 
   /// Reads `plan.json`.
   ///
@@ -101,7 +105,10 @@ package struct FleetPlan: Codable, Sendable, Equatable {
         remedy: "make it again with `godwit fleet plan --force`")
     }
     guard version == 1, shardStores.count == shards, shards >= 0, shards <= FleetManifest.shardsMaximum,
-      shardStores.allSatisfy({ (0...Self.shardStoresMaximum).contains($0) }), shardStores.reduce(0, +) == stores
+      shardStores.allSatisfy({ (0...Self.shardStoresMaximum).contains($0) }), shardStores.reduce(0, +) == stores,
+      [current, duplicates, unreadable, oldStores ?? 0, bytes, canaryStores].allSatisfy({
+        (0...Self.numberMaximum).contains($0)
+      }), canaryStores <= shardStores.first ?? 0
     else {
       throw GodwitError(
         .dataWrong, "cannot read the plan '\(path)': it is of another format, or damaged",

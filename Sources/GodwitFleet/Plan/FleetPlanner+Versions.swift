@@ -10,34 +10,32 @@ extension FleetPlanner {
   /// Stores of a version that are tried before nothing is known of it.
   private static let triesOfVersion = 20
 
+  /// So many versions without a path are named: a store of garbage may have one of its own.
+  private static let pathlessMaximum = 100
+
   /// Loads a job of each version, and takes out the stores that need none and those that no model fits.
   ///
   /// - Returns: The places of the plan's pairs, by the number of the version in the table.
   func resolve(_ table: SurveyTable, _ plan: inout FleetPlan) throws -> [Int64: Int] {
     let inputs = SharedInputs()
     var found: [(version: Int64, pair: FleetPlan.Pair)] = []
+    var others = FleetPlan.Pair(version: "other versions", stores: 0, bytes: 0, outcome: .noPath, path: [], losses: [])
+    var pathless = 0
+    try table.beginVersions()
     for group in try table.groups() where group.state == .wanted {
       guard let version = group.version else { continue }
-      var pair = FleetPlan.Pair(
-        version: String(try table.key(ofVersion: version).prefix(12)), stores: group.stores, bytes: group.bytes,
-        outcome: .migrate, path: [], losses: [])
-      let error = try resolve(version, table, inputs, &pair)
-      switch pair.outcome {
-      case .migrate: break
-      case .current: try table.setCurrent(ofVersion: version)
-      case .noPath:
-        // The path of the store is not in it: it is the same for all of them.
-        let problem = FleetPlan.Unreadable(
-          store: "", status: GodwitError.Code.noPath.rawValue, code: GodwitError.Code.noPath.name,
-          message: error?.topic == .unknownStoreVersion ? "no model fits the store" : error?.message ?? "no path")
-        try table.setState(
-          .unreadable, ofVersion: version, problem: String(decoding: try JSONEncoder().encode(problem), as: UTF8.self))
+      for pair in try pairs(of: group, version, table, inputs) {
+        if pair.outcome == .noPath { pathless += 1 }
+        if pair.outcome == .noPath, pathless > Self.pathlessMaximum {
+          (others.stores, others.bytes) = (others.stores + pair.stores, others.bytes &+ pair.bytes)
+        } else {
+          found.append((version, pair))
+        }
       }
-      found.append((version, pair))
     }
     try table.commit()
     found.sort { ($0.pair.version, $0.version) < ($1.pair.version, $1.version) }
-    plan.pairs = found.map(\.pair)
+    plan.pairs = found.map(\.pair) + (others.stores > 0 ? [others] : [])
     for group in try table.groups() {
       switch group.state {
       case .found: break
@@ -49,11 +47,48 @@ extension FleetPlanner {
       }
     }
     var places: [Int64: Int] = [:]
-    for (place, entry) in found.enumerated() { places[entry.version] = place }
+    // Stores without a path are in no shard.
+    for (place, entry) in found.enumerated() where entry.pair.outcome != .noPath { places[entry.version] = place }
     return places
   }
 
-  /// - Returns: Why there is no path, where there is none.
+  /// What the stores of a version come to. Takes those out of the shards that are current, or have no path.
+  ///
+  /// - Returns: One pair; two where only some of the stores carry the model that nobody else has.
+  private func pairs(
+    of group: SurveyTable.Group, _ version: Int64, _ table: SurveyTable, _ inputs: SharedInputs
+  ) throws -> [FleetPlan.Pair] {
+    let key = String(try table.key(ofVersion: version).prefix(12))
+    var pair = FleetPlan.Pair(
+      version: key, stores: group.stores, bytes: group.bytes, outcome: .migrate, path: [], losses: [])
+    let error = try resolve(version, table, inputs, &pair)
+    if pair.outcome == .current { try table.setCurrent(ofVersion: version) }
+    guard pair.outcome == .noPath, let error else { return [pair] }
+    // The path of the store is not in it: it is the same for all of them.
+    let isUnknown = error.topic == .unknownStoreVersion
+    let unreadable = FleetPlan.Unreadable(
+      store: "", status: GodwitError.Code.noPath.rawValue, code: GodwitError.Code.noPath.name,
+      message: isUnknown ? "no model fits the store" : error.message)
+    let problem = String(decoding: try JSONEncoder().encode(unreadable), as: UTF8.self)
+    guard isUnknown else {
+      try table.setState(.unreadable, ofVersion: version, problem: problem)
+      return [pair]
+    }
+    let left = try leaveThoseWithModels(ofVersion: version, table, problem: problem)
+    guard left.stores > 0 else { return [pair] }
+    var own = FleetPlan.Pair(
+      version: key, stores: left.stores, bytes: left.bytes, outcome: .migrate, path: [], losses: [])
+    _ = try resolve(version, table, inputs, &own)
+    // Each carries a model of its own, and says for itself what is wrong with it.
+    if own.outcome == .noPath { own.outcome = .migrate }
+    if own.outcome == .current { try table.setCurrent(ofVersion: version) }
+    (pair.stores, pair.bytes) = (pair.stores - left.stores, max(0, pair.bytes - left.bytes))
+    return pair.stores > 0 ? [own, pair] : [own]
+  }
+
+  /// Finds the path of a version by the first of its small stores that tells it.
+  ///
+  /// - Returns: Why there is no path, or none is known.
   private func resolve(
     _ version: Int64, _ table: SurveyTable, _ inputs: SharedInputs, _ pair: inout FleetPlan.Pair
   ) throws -> GodwitError? {
@@ -74,13 +109,13 @@ extension FleetPlanner {
       } catch let error as GodwitError {
         // What is wrong with the manifest is wrong for all.
         if [.configuration, .usage, .internalBug].contains(error.code) { throw error }
+        if error.code == .noPath {
+          // It follows from the version alone, but for a model that the store itself may carry.
+          (pair.outcome, pair.message) = (.noPath, error.message)
+          return error
+        }
         last = error
       }
-    }
-    if let last, last.code == .noPath {
-      pair.outcome = .noPath
-      pair.message = last.message
-      return last
     }
     // Each of the stores says for itself what is wrong with it.
     pair.message = last?.message

@@ -25,7 +25,7 @@ package struct FleetPlanner {
   let paths: FleetPaths
   let jobs: Int
 
-  private static let storesAtOnce = 1000
+  static let storesAtOnce = 1000
 
   /// - Throws: What is wrong with the job's manifest, or with the fleet's memory.
   package init(_ fleet: FleetManifest, job: JobLoader) throws {
@@ -34,6 +34,11 @@ package struct FleetPlanner {
     jobs = fleet.jobs ?? loader.usualJobs
     share = try loader.memoryShare(jobs)
     paths = FleetPaths(fleet, job: loader)
+    guard fleet.stores == .standardInput, fleet.root == nil, loader.needsFolder else { return }
+    throw GodwitError(
+      .configuration, "cannot tell {folder} of the stores of standard input: it would depend on the current folder",
+      location: fleet.locations["stores"],
+      remedy: "write `root: FOLDER`, a folder that has all stores below it", safe: "nothing was written")
   }
 
   /// Makes the plan and its folder.
@@ -45,7 +50,8 @@ package struct FleetPlanner {
   package func plan(isForced: Bool) throws -> (plan: FleetPlan, isKept: Bool) {
     let target = StoreLook.key(try loader.shippedVersions().destination.versionHashes.mapValues(\.bytes))
     let inputs = try Self.inputs(fleet, job: loader)
-    let folder = FleetPaths.absolute(fleet.folder.resolved)
+    // A link stays, and what it leads to is replaced.
+    let folder = StoreFiles.resolvingLink(FleetPaths.absolute(fleet.folder.resolved))
     try WorkFolder.makeFolder(folder.parentPath)
     let scratch = try ScratchFolder(name: ".godwit-fleet-plan", in: folder.parentPath)
     defer { withExtendedLifetime(scratch) {} }
@@ -55,7 +61,7 @@ package struct FleetPlanner {
       fleet: fleet.name, jobManifest: fleet.job.raw, made: FleetTime.text(Date()), jobs: jobs,
       memoryBytes: loader.manifest.memory.bytes + Self.programBytes,
       failures: fleet.failures == .init() ? nil : .init(fleet.failures), inputs: inputs)
-    plan.duplicates = try find(table, besides: [folder + "/", scratch.path + "/"])
+    try find(table, besides: [fleet.folder.resolved, folder, scratch.path], &plan)
     try look(table, target: target)
     let pairs = try resolve(table, &plan)
     try claim(table)
@@ -84,9 +90,12 @@ package struct FleetPlanner {
       case .list(let path): "list \(path.raw)"
       case .standardInput: "input"
       }
-    for text in [
-      fleet.name, fleet.job.raw, stores, fleet.root?.raw ?? "", "\(fleet.shards)", "\(fleet.canary as Any?)",
-    ] { sum.update(data: Array(text.utf8) + [0]) }
+    // Another version may make other stores: two of them must not share one plan.
+    let texts: [String] = [
+      Receipt.godwitVersion, fleet.name, fleet.job.raw, stores, fleet.root?.raw ?? "", "\(fleet.shards)",
+      "\(fleet.canary as Any?)",
+    ]
+    for text in texts { sum.update(data: Array(text.utf8) + [0]) }
     return sum.finalize().hex
   }
 
@@ -98,16 +107,18 @@ package struct FleetPlanner {
 
   // MARK: Finding
 
+  /// Finds the stores, and counts the paths that lead to a store to which another one leads.
+  ///
   /// - Parameter own: Folders of the fleet itself, whose files are no stores.
-  /// - Returns: How many paths lead to a store that another path leads to.
-  private func find(_ table: SurveyTable, besides own: [String]) throws -> Int64 {
+  private func find(_ table: SurveyTable, besides own: [String], _ plan: inout FleetPlan) throws {
     var doubles: Int64 = 0
     let keepsOld = loader.isInPlace
+    let own = own.map { FleetPaths.absolute($0) + "/" }
     func add(_ path: String, isListed: Bool) throws {
       let kept = paths.kept(path)
       if !isListed {
         let whole = FleetPaths.absolute(path)
-        if own.contains(where: whole.hasPrefix) { return }
+        if own.contains(where: { whole.utf8.starts(with: $0.utf8) }) { return }
       }
       var info = stat()
       let isThere = stat(path, &info) == 0
@@ -148,7 +159,9 @@ package struct FleetPlanner {
         try table.addUnreadable(path: kept, problem: Self.problem(error, store: kept))
       }
     }
-    doubles += try table.settle()
+    let settled = try table.settle()
+    plan.duplicates = doubles + settled.doubles
+    if settled.old > 0 { plan.oldStores = settled.old }
     guard try table.connection.integer("SELECT 1 FROM stores LIMIT 1") != nil else {
       throw GodwitError(
         .missingInput, "cannot plan fleet '\(fleet.name)': \(place) names no store",
@@ -156,7 +169,6 @@ package struct FleetPlanner {
         remedy: "correct 'stores'; as in a shell, * and ? match no name that begins with a dot",
         safe: "nothing was written")
     }
-    return doubles
   }
 
   private static func problem(_ error: GodwitError, store: String) throws -> String {
@@ -167,13 +179,14 @@ package struct FleetPlanner {
 
   // MARK: Looking
 
+  /// Of a network's file system, most of the time is waiting.
+  var lookingThreads: Int { min(16, max(4, 2 * ProcessInfo.processInfo.activeProcessorCount)) }
+
   private func look(_ table: SurveyTable, target: String) throws {
     let inputs = SharedInputs()
     let looker = StoreLooker(loader: loader.alone, paths: paths, share: share, target: target)
-    // Of a network's file system, most of the time is waiting.
-    let threads = min(16, max(4, 2 * ProcessInfo.processInfo.activeProcessorCount))
     try table.forEachStore(atOnce: Self.storesAtOnce) { rows in
-      let looks = Parallel.map(rows, threads: threads) { looker.look($0.path) }
+      let looks = Parallel.map(rows, threads: lookingThreads) { looker.look($0.path) }
       for (row, look) in zip(rows, looks) {
         let problem = try look.problem.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
         let isCurrent = problem == nil && look.isDone && self.isCurrent(row.path, inputs)
@@ -215,8 +228,9 @@ package struct FleetPlanner {
             remedy: "write `root: FOLDER`, a folder that has all stores below it", safe: "nothing was written")
         }
         let made = loader.store(for: match, memory: share, inputs)
-        let folder = FleetPaths.absolute(fleet.folder.resolved)
-        for path in [match.path, made.store.destination] where FleetPaths.absolute(path).hasPrefix(folder + "/") {
+        let folder = FleetPaths.absolute(fleet.folder.resolved) + "/"
+        for path in [match.path, made.store.destination]
+        where FleetPaths.absolute(path).utf8.starts(with: folder.utf8) {
           throw GodwitError(
             .configuration, "'\(path)' is in the fleet's folder, which goes when the fleet is planned again",
             location: fleet.locations["folder"] ?? loader.manifest.source.location,

@@ -12,11 +12,12 @@ package struct StoreList {
   package init(path: String) throws {
     lines = try LineFile(path: path)
     name = path
-    folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+    let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+    folder = end.map { String(decoding: path.utf8[...$0], as: UTF8.self) } ?? ""
   }
 
   /// Standard input, whose paths count from the current folder.
-  package init(standardInput: Void = ()) {
+  package init() {
     name = "standard input"
     lines = LineFile(standardInputNamed: name)
     let current = FileManager.default.currentDirectoryPath
@@ -42,7 +43,9 @@ package struct StoreList {
           safe: "nothing was written")
       }
       guard path.contains(where: { !$0.isWhitespace }) else { continue }
-      try body(path.hasPrefix("/") ? path : folder + (path.hasPrefix("./") ? String(path.dropFirst(2)) : path))
+      let isBelow = path.utf8.starts(with: "./".utf8)
+      let short = isBelow ? String(decoding: path.utf8.dropFirst(2), as: UTF8.self) : path
+      try body(path.isWholePath ? path : folder + short)
     }
   }
 }

@@ -101,10 +101,11 @@ package final class SurveyTable: StoreClaims {
 
   /// Leaves of each file one path, that which comes first, and takes out old stores.
   ///
-  /// - Returns: How many other paths lead to a file that is there.
-  package func settle() throws -> Int64 {
+  /// - Returns: How many other paths lead to a file that is there, and how many old stores stood beside newer ones.
+  package func settle() throws -> (doubles: Int64, old: Int64) {
     try connection.execute(
       "DELETE FROM stores WHERE path IN (SELECT old FROM stores WHERE old IS NOT NULL)")
+    let old = connection.changes
     try connection.execute("CREATE INDEX files ON stores (device, number, path)")
     try connection.execute(
       """
@@ -114,7 +115,7 @@ package final class SurveyTable: StoreClaims {
     let doubles = connection.changes
     try connection.execute("DROP INDEX files")
     try commit()
-    return doubles
+    return (Int64(doubles), Int64(old))
   }
 
   /// Calls `body` with the stores in the order of their paths, so many at a time.
@@ -165,6 +166,12 @@ package final class SurveyTable: StoreClaims {
     try begin()
     try connection.execute(
       "UPDATE stores SET state = 1 WHERE version = ?1 AND state = 3 AND unfinished = 0", [.integer(version)])
+  }
+
+  /// All stores are noted: from here on they are asked for by their versions, of which each may have one of its own.
+  package func beginVersions() throws {
+    try commit()
+    try connection.execute("CREATE INDEX kinds ON stores (version, state, bytes, path)")
   }
 
   /// Gives all stores of a version another state.

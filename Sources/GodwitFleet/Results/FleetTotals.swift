@@ -203,12 +203,16 @@ package struct FleetTotals: Sendable {
   /// Failed stores, and those that no shard has because they cannot be read or no model fits them.
   package var allFailed: Int64 { failed + plan.unreadable }
 
-  /// The exit status of the whole: 65 when a store failed, 75 when some have not ended, 4 when a proof found something, 3
-  /// with objects in quarantine.
-  package var status: Int32 {
+  /// The exit status of the whole: 65 when the limits of failures stop the fleet; else 75 while stores have not ended;
+  /// else 65 when a store failed, 4 when a proof found something, 3 with objects in quarantine.
+  ///
+  /// - Parameter limits: Those that hold now.
+  package func status(_ limits: FleetPlan.Limits) -> Int32 {
+    // What no run goes on with is not unfinished.
+    if excess(limits, of: plan) != nil { return GodwitError.Code.dataWrong.rawValue }
+    if waiting > 0 { return GodwitError.Code.stopped.rawValue }
     // A difference that a proof found is a failed store of a kind of its own.
     if allFailed > differing { return GodwitError.Code.dataWrong.rawValue }
-    if waiting > 0 { return GodwitError.Code.stopped.rawValue }
     if differing > 0 { return GodwitError.Code.findings.rawValue }
     return quarantined > 0 ? 3 : 0
   }

@@ -39,6 +39,12 @@ extension JobLoader {
     return false
   }
 
+  /// The folder that has the destinations of all stores; nil in place. Empty for the current one.
+  package var destinationRoot: String? {
+    guard case .file(let path) = manifest.destination else { return nil }
+    return path.folder + StorePlaceholders(path.raw).fixedFolder
+  }
+
   /// What decides the result of a job beside its store: the manifest, the models, and all mapping models that may be
   /// taken. A change of any byte of them is a change of the digest.
   ///
@@ -97,7 +103,9 @@ struct FileTreeDigest {
     switch info.st_mode & S_IFMT {
     case S_IFDIR:
       let names: [String]
-      do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch { throw failed(error) }
+      do { names = try FileManager.default.contentsOfDirectory(atPath: path).filter(Self.counts) } catch {
+        throw failed(error)
+      }
       note("folder \(name) \(names.count)")
       for child in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
         try add(path + "/" + child, named: child, depth: depth + 1)
@@ -114,6 +122,10 @@ struct FileTreeDigest {
     default: note("other \(name)")
     }
   }
+
+  /// Editors, NFS and Apple's systems leave files with a dot. Of those only Xcode's choice of a version decides
+  /// anything.
+  private static func counts(_ name: String) -> Bool { !name.hasPrefix(".") || name == ".xccurrentversion" }
 
   mutating func note(_ text: String) { sum.update(data: Array(text.utf8) + [0]) }
 

@@ -131,13 +131,13 @@ package struct StorePattern: Sendable, Hashable {
       switch part {
       case .folders:
         try look(in: path, folder: folder, rest, body)
-        try forEachName(of: path, where: StorePattern.isEntered) { name in
+        try forEachName(of: path, .folders, where: StorePattern.isEntered) { name in
           guard try kind(of: path + name, followingLinks: false) == S_IFDIR else { return }
           try look(in: path + name + "/", folder: Self.join(folder, name), parts, body)
         }
       case .literal(let name): try take(name, in: path, folder, rest, body)
       case .name(let pattern):
-        try forEachName(of: path, where: pattern.matches) { name in
+        try forEachName(of: path, rest.isEmpty ? .files : .foldersAndLinks, where: pattern.matches) { name in
           if !rest.isEmpty, StorePattern.isWorkFolder(name) { return }
           try take(name, in: path, folder, rest, body)
         }
@@ -172,9 +172,18 @@ package struct StorePattern: Sendable, Hashable {
       return info.st_mode & S_IFMT
     }
 
+    /// What a name of a folder is looked for as.
+    private enum Wanted {
+      case folders
+      case foldersAndLinks
+      case files
+    }
+
     /// Calls `body` with the names in a folder, in no order; with none where there is no such folder.
+    ///
+    /// A name that is not UTF-8 is refused if it leads to what is looked for, and passed by else.
     private func forEachName(
-      of path: String, where isWanted: (String) -> Bool, _ body: (String) throws -> Void
+      of path: String, _ wanted: Wanted, where isWanted: (String) -> Bool, _ body: (String) throws -> Void
     ) throws {
       guard let folder = opendir(path.isEmpty ? "." : path) else {
         let code = errno
@@ -196,15 +205,46 @@ package struct StorePattern: Sendable, Hashable {
         }
         guard name != ".", name != "..", isWanted(name) else { continue }
         guard isWhole else {
+          let (told, isOne) = withUnsafePointer(to: &entry.pointee.d_name) { bytes in
+            bytes.withMemoryRebound(to: CChar.self, capacity: 1) {
+              (Self.escaped($0), Self.isOne(wanted, $0, in: dirfd(folder)))
+            }
+          }
+          guard isOne else { continue }
           try refuse(
-            path + name,
+            path + told,
             GodwitError(
-              .missingInput, "cannot use the file '\(path)\(name)': its name is not UTF-8", cause: because,
+              .missingInput, "cannot use the file '\(path)\(told)': its name is not UTF-8", cause: because,
               remedy: "rename the file, or write a pattern that does not match it", safe: "nothing was written"))
           continue
         }
         try body(name)
       }
+    }
+
+    /// Whether a name leads to what is looked for, by its bytes. What cannot be looked at may.
+    private static func isOne(_ wanted: Wanted, _ name: UnsafePointer<CChar>, in folder: Int32) -> Bool {
+      var info = stat()
+      guard fstatat(folder, name, &info, wanted == .folders ? AT_SYMLINK_NOFOLLOW : 0) == 0 else { return true }
+      return (info.st_mode & S_IFMT == S_IFDIR) == (wanted != .files)
+    }
+
+    /// A name with each byte that is no UTF-8 as `\xE4`: two such names stay two.
+    private static func escaped(_ name: UnsafePointer<CChar>) -> String {
+      var text = ""
+      var rest = Array(UnsafeBufferPointer(start: name, count: strlen(name))).map { UInt8(bitPattern: $0) }[...]
+      while !rest.isEmpty {
+        // A scalar has four bytes at most.
+        let whole = (1...min(4, rest.count)).lazy.compactMap { String(validating: rest.prefix($0), as: UTF8.self) }
+        if let scalar = whole.first {
+          text += scalar
+          rest = rest.dropFirst(scalar.utf8.count)
+        } else {
+          let digits = String(rest.removeFirst(), radix: 16, uppercase: true)
+          text += "\\x" + (digits.count < 2 ? "0" : "") + digits
+        }
+      }
+      return text
     }
 
     private var because: String { "the pattern '\(pattern)' leads there" }

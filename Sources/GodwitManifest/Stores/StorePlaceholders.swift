@@ -68,6 +68,12 @@ struct StorePlaceholders: Sendable, Hashable {
   /// Whether it differs from folder to folder.
   var needsFolder: Bool { pieces.contains(.word(.folder)) }
 
+  /// The folder before the first word, with a slash at its end; empty where the word is in the first name.
+  var fixedFolder: String {
+    guard case .text(let text)? = pieces.first, let end = text.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+    return String(decoding: text.utf8[...end], as: UTF8.self)
+  }
+
   /// The path without words.
   var plain: String { path { _ in "" } }
 

@@ -31,8 +31,8 @@ package struct StorePlaces {
   /// The real path of the pattern's folder.
   private let root: String
   private let taken: any StoreClaims
-  /// Real paths of folders that were asked for.
-  private var folders: [String: String] = [:]
+  /// Real paths of folders that were asked for, by the bytes of what was asked.
+  private var folders: [[UInt8]: String] = [:]
   private static let foldersMaximum = 10_000
 
   package init(_ manifest: JobManifest, _ pattern: StorePattern?, _ claims: any StoreClaims) {
@@ -48,9 +48,10 @@ package struct StorePlaces {
   private mutating func real(_ path: String) -> String {
     let url = URL(filePath: path)
     let folder = url.deletingLastPathComponent().path
-    let known = folders[folder] ?? Self.real(folder: folder)
+    let key = Array(folder.utf8)
+    let known = folders[key] ?? Self.real(folder: folder)
     if folders.count >= Self.foldersMaximum { folders = [:] }
-    folders[folder] = known
+    folders[key] = known
     return (known == "/" ? "" : known) + "/" + url.lastPathComponent
   }
 
@@ -163,8 +164,10 @@ package struct StorePlaces {
   /// The names below the pattern's folder; nil for a path outside of it.
   private func names(of path: String) -> [String]? {
     let start = root == "/" ? "/" : root + "/"
-    guard path.hasPrefix(start) else { return nil }
-    return path.dropFirst(start.count).split(separator: "/").map(String.init)
+    guard path.utf8.starts(with: start.utf8) else { return nil }
+    return path.utf8.dropFirst(start.utf8.count).split(separator: UInt8(ascii: "/")).map {
+      String(decoding: $0, as: UTF8.self)
+    }
   }
 
   private func refusal(at path: ManifestPath, _ message: String, remedy: String) -> GodwitError {

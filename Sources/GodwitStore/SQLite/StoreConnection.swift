@@ -299,6 +299,11 @@ public final class StoreConnection: @unchecked Sendable {
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
     error.refusal = Self.refusal(code, message)
+    // SQLite itself makes a full disk of ENOSPC alone; a quota is one too.
+    if code & 0xFF == SQLITE_IOERR, hasFullDisk {
+      error = error.about(.diskFull)
+      error.remedy = "free disk space and run the same command"
+    }
     if isMade, code & 0xFF == SQLITE_CANTOPEN {
       error = Self.unopened(error, path: path, systemErrno: sqlite3_system_errno(handle))
     }
@@ -310,6 +315,14 @@ public final class StoreConnection: @unchecked Sendable {
       error.message = error.message.replacing("'\(path)'", with: files, maxReplacements: 1)
     }
     return error
+  }
+
+  /// Whether the last call of the system that failed found no room. The end of a statement makes other calls, so that
+  /// the file's own note is asked too.
+  private var hasFullDisk: Bool {
+    var code: Int32 = 0
+    if sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &code) != SQLITE_OK { code = 0 }
+    return [code, sqlite3_system_errno(handle)].contains { [ENOSPC, EDQUOT].contains($0) }
   }
 
   /// SQLite has no code of their own for two of these, so that its text tells.

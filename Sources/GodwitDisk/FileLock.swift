@@ -1,0 +1,105 @@
+import GodwitPlatform
+
+/// A lock of the kernel on a file: one process at a time has it.
+///
+/// It ends with the value, or with the process, however that ends: none goes stale. The file itself stays, and has the
+/// name of who holds the lock, or held it last: see `LockHolder`.
+package final class FileLock: Sendable {
+  /// The file, with the lock.
+  package let descriptor: Int32
+
+  /// Why there is no lock.
+  package enum Refusal: Error, Equatable {
+    /// The file cannot be opened, or made: the number of the error.
+    case unopened(Int32)
+    /// Another process has it.
+    case held(LockHolder?)
+    /// The file system takes no locks: the number of the error.
+    case failed(Int32)
+    /// Somebody has removed or replaced the file since it was opened: nobody else would see this lock.
+    case replaced
+  }
+
+  /// - Parameters:
+  ///   - path: The file.
+  ///   - mode: The rights of a new file; nil for a file that must be there.
+  package init(path: String, mode: UInt32?) throws(Refusal) {
+    // A pipe of somebody else's must not keep who opens it waiting.
+    let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+    let file = if let mode { open(path, flags | O_CREAT, mode_t(mode)) } else { open(path, flags) }
+    guard file >= 0 else { throw Refusal.unopened(CLibrary.errno) }
+    let code = Self.take(file)
+    guard code == 0 else {
+      let holder = LockHolder(reading: file)
+      close(file)
+      throw code == EWOULDBLOCK ? Refusal.held(holder) : Refusal.failed(code)
+    }
+    // The holder may have removed the file between our open and our lock, and another process may have made it again.
+    var (held, named) = (stat(), stat())
+    guard fstat(file, &held) == 0, stat(path, &named) == 0, held.st_ino == named.st_ino, held.st_dev == named.st_dev
+    else {
+      Self.release(file)
+      throw Refusal.replaced
+    }
+    descriptor = file
+  }
+
+  deinit { Self.release(descriptor) }
+
+  /// A process that is just being started has the descriptor too, and would hold the lock until its program runs.
+  private static func release(_ descriptor: Int32) {
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
+  }
+
+  /// Takes the lock. Tries for a moment, because who only looks whether it is held has it for as long.
+  ///
+  /// - Returns: 0, or the number of the error.
+  private static func take(_ descriptor: Int32) -> Int32 {
+    for _ in 0..<20 {
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return 0 }
+      let code = CLibrary.errno
+      guard code == EWOULDBLOCK else { return code }
+      usleep(10_000)
+    }
+    return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : CLibrary.errno
+  }
+
+  /// Whom the file names: who held the lock before, until `noteHolder` writes this process into it.
+  package var notedHolder: LockHolder? { LockHolder(reading: descriptor) }
+
+  /// Writes this process into the file, as the one that holds the lock.
+  ///
+  /// - Parameter isSynced: Whether a power cut may leave the note of an earlier holder.
+  package func noteHolder(isSynced: Bool = true) { LockHolder.current().write(to: descriptor, isSynced: isSynced) }
+
+  /// Who holds the lock of a file. Writes nothing.
+  ///
+  /// - Throws: The number of the error when the file is there and cannot be opened.
+  package static func state(ofFile path: String) throws(Refusal) -> LockState {
+    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      let code = CLibrary.errno
+      // A name of somebody else's is no lock; who takes it says what is in its way.
+      if [ENOENT, ENOTDIR, ELOOP, ENXIO].contains(code) { return .none }
+      throw Refusal.unopened(code)
+    }
+    defer { close(descriptor) }
+    let holder = LockHolder(reading: descriptor)
+    guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else {
+      return CLibrary.errno == EWOULDBLOCK ? .held(holder) : .free(holder)
+    }
+    flock(descriptor, LOCK_UN)
+    return .free(holder)
+  }
+}
+
+/// Whether a process holds a lock.
+package enum LockState: Sendable, Hashable {
+  /// There is no lock: of a work folder, that there is none, or that it is being made or removed.
+  case none
+  /// A process holds the lock.
+  case held(LockHolder?)
+  /// Nobody holds the lock; who held it last.
+  case free(LockHolder?)
+}
