@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitXcode
@@ -98,9 +99,18 @@ struct StoredModelPathTests {
     #expect(tested["results"]?.array?.first?["noteCodes"]?.array == [code], "\(tested)")
     #expect(tested["failed"] == .integer(0))
 
-    let ran = try lost.godwit("run", "--progress", "json")
+    let ran = try BuiltCommand.run("run", job, "--progress", "json")
     #expect(ran.status == 0 && ran.output.contains("\"noteCodes\":[\"model-from-store\""), "\(ran)")
     #expect(try lost.godwit("verify").status == 0)
+  }
+
+  @Test func `the schemas of plans and progress know every code of a note`() throws {
+    for name in ["plan", "progress"] {
+      let text = try #require(PublishedSchema.all.first { $0.name == name }?.text)
+      for code in MigrationNote.Code.allCases {
+        #expect(text.contains("\"\(code.rawValue)\""), "\(name): \(code.rawValue)")
+      }
+    }
   }
 
   @Test func `a listed model needs no note`() throws {
@@ -127,7 +137,7 @@ struct StoredModelPathTests {
       #expect(rows?[1]["status"] == .integer(69), "\(verb): \(rows ?? [])")
     }
     let results = try lost.project.path("results.jsonl")
-    let ran = try lost.godwit("run", "--quiet", "--results", results)
+    let ran = try BuiltCommand.run("run", job, "--quiet", "--results", results)
     #expect(ran.status == 69, "\(ran)")
     let lines = try JSONValue.lines(String(contentsOfFile: results, encoding: .utf8))
     let found = lines.filter { $0["outcome"]?.string == "finished" }
@@ -193,10 +203,11 @@ struct StoredModelPathTests {
   }
 
   /// Of three attributes of the destination, and whether the store is taken.
-  @Test(arguments: [
-    (["title", "body"], true), (["title", "colour"], true), (["title", "body", "colour", "size"], true),
-    (["title", "colour", "size"], false), (["colour", "size", "weight"], false), (["colour"], false),
-  ])
+  @Test(
+    arguments: [
+      (["title", "body"], true), (["title", "colour"], true), (["title", "body", "colour", "size"], true),
+      (["title", "colour", "size"], false), (["colour", "size", "weight"], false), (["colour"], false),
+    ] as [([String], Bool)])
   func `a store that hardly resembles the destination is refused`(attributes: [String], isTaken: Bool) throws {
     for more in ["", "mappings: inferred\n"] {
       let plan = try LostVersion(attributes, more: more).godwit("plan")

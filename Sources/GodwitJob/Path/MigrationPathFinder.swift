@@ -109,8 +109,8 @@ public struct MigrationPathFinder: Sendable {
   }
 
   /// - Throws: code `.noPath` (69) with the nearest miss, and with an order of versions that would make a path where
-  ///   there is one that leaves no stage out and follows the numbers in their names; `.configuration` (78) when several mapping models serve one step and do not go together; what
-  ///   reading a mapping model throws.
+  ///   there is one that leaves no stage out and follows the numbers in their names; `.configuration` (78) when several
+  ///   mapping models serve one step and do not go together; what reading a mapping model throws.
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
     var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)

@@ -29,8 +29,8 @@ extension JobLoader {
     guard case .auto = manifest.mappings else { return }
     let skipped = try mappingModels(from: source, leadingUpTo: destination, among: versions)
     guard !skipped.isEmpty else { return }
-    let named = skipped.prefix(Self.namedMappings).map { "'\($0)'" }.joined(separator: ", ")
-    let more = skipped.count > Self.namedMappings ? " and \(skipped.count - Self.namedMappings) more" : ""
+    let named = skipped.prefix(Self.listedAtMost).map { "'\($0)'" }.joined(separator: ", ")
+    let more = skipped.count > Self.listedAtMost ? " and \(skipped.count - Self.listedAtMost) more" : ""
     throw doubtful(
       "an inferred step from the model inside it to '\(destination.name)' may skip mapping models",
       cause:
@@ -39,7 +39,7 @@ extension JobLoader {
   }
 
   /// How many mapping models a message names.
-  private static let namedMappings = 5
+  private static let listedAtMost = 5
 
   private func doubtful(_ what: String, cause: String, remedy: String) -> GodwitError {
     // Without the path of the store: it is the same for all stores of the version.
