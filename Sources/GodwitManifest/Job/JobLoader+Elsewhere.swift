@@ -7,35 +7,38 @@ import GodwitXcode
 extension JobLoader {
   /// An error about a path that is missing, with the folders around the models that have mapping models for it.
   ///
-  /// - Parameter models: The versions that a path may go through.
-  func tellingElsewhere(_ error: GodwitError, among models: [ManagedObjectModel]) -> GodwitError {
+  /// - Parameter serving: Which of some files, which the search has not found, would give the path, and the files that
+  ///   the path takes of what it has found.
+  func tellingElsewhere(
+    _ error: GodwitError, serving: ([String]) -> (others: [ServedVersions], known: [String])
+  ) -> GodwitError {
     var error = error
     var seen = Set(searchedMappings.map(Self.whole))
     let paths = foldersAround.flatMap { mappingSearch(inFolder: $0).files.map(\.path) }
       .filter { seen.insert(Self.whole($0)).inserted }
-    let serving = servedVersions(of: Array(paths.prefix(Self.readElsewhere)), among: models)
-      .filter { !$0.pairs.isEmpty }
-    guard !serving.isEmpty else {
+    let (found, known) = serving(Array(paths.prefix(Self.readElsewhere)))
+    guard !found.isEmpty else {
       error.remedy =
         (error.remedy.map { $0 + "; " } ?? "")
         + "if the project has one in another folder, name the folder under `mapping-search`"
       return error
     }
-    let lines = serving.prefix(Self.namedElsewhere).map { mapping in
+    let lines = found.prefix(Self.namedElsewhere).map { mapping in
       let pair = mapping.pairs.first.map { ", '\($0.source)' to '\($0.destination)'" } ?? ""
       return "not searched: '\(mapping.origin)'\(pair)"
     }
     let more =
-      serving.count > Self.namedElsewhere ? ["and \(serving.count - Self.namedElsewhere) more mapping models"] : []
+      found.count > Self.namedElsewhere ? ["and \(found.count - Self.namedElsewhere) more mapping models"] : []
     error.cause = ([error.cause].compactMap(\.self) + lines + more).joined(separator: "\n")
-    var folders: [String] = []
-    for mapping in serving {
-      let folder = URL(filePath: mapping.path).deletingLastPathComponent().path
-      let spelled = MigrationPathFinder.yaml(belowManifest(folder))
-      if !folders.contains(spelled) { folders.append(spelled) }
+    // The key takes the place of the whole search, so that it has to name what is found without it, too.
+    var places = manifest.mappingSearch.map(\.raw)
+    for path in (places.isEmpty ? known : []) + found.map(\.path) {
+      let folder = belowManifest(URL(filePath: path).deletingLastPathComponent().path)
+      if !places.contains(folder) { places.append(folder) }
     }
+    let listed = places.map(MigrationPathFinder.yaml).joined(separator: ", ")
     error.remedy =
-      "write `mapping-search: [\(folders.joined(separator: ", "))]`: mapping models for these versions are there"
+      "write `mapping-search: [\(listed)]`: mapping models for these versions are there"
       + (error.remedy.map { "; or \($0)" } ?? "")
     return error
   }

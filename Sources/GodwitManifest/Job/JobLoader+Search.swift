@@ -17,7 +17,10 @@ extension JobLoader {
     do { found = try path(from: source, to: destination, among: versions, of: names) } catch let error as GodwitError
       where error.code == .noPath && looksElsewhere
     {
-      throw tellingElsewhere(error, among: versions.readable(named: names))
+      let models = versions.readable(named: names)
+      throw tellingElsewhere(error) { paths in
+        unsearched(paths, from: source, to: destination, among: models, of: names)
+      }
     }
     for hint in hints(found.steps, among: versions, order: names) {
       logger.debug("\(hint)")
@@ -326,9 +329,27 @@ extension JobLoader {
     try foundMappings(among: models).mappings.map { Self.served(by: $0, among: models) }
   }
 
-  /// Mapping models that no search has found, each with the pairs of versions that it is for.
-  func servedVersions(of paths: [String], among models: [ManagedObjectModel]) -> [ServedVersions] {
-    paths.map { Self.served(by: readable($0, among: models, isBeside: false), among: models) }
+  /// Those of some mapping models which, with all that the search finds, give a path where there is none without them.
+  ///
+  /// - Parameter paths: Files that the search does not find.
+  /// - Returns: Those that the path takes; and the files that it takes of what the search finds.
+  private func unsearched(
+    _ paths: [String], from source: ManagedObjectModel, to destination: ManagedObjectModel,
+    among models: [ManagedObjectModel], of names: [String]
+  ) -> (others: [ServedVersions], known: [String]) {
+    let others = paths.map { readable($0, among: models, isBeside: false) }
+      .filter { !Self.served(by: $0, among: models).pairs.isEmpty }
+    guard !others.isEmpty, let found = try? foundMappings(among: models).mappings,
+      let hooks = try? stages(among: names)
+    else { return ([], []) }
+    let finder = MigrationPathFinder(models: models, mappings: (found + others).map(\.mapping), stages: hooks)
+    guard let steps = try? finder.path(from: source, to: destination) else { return ([], []) }
+    let used = steps.flatMap { ($0.origin ?? "").components(separatedBy: ", ") }
+    let taken = others.filter { used.contains($0.mapping.origin) }
+    return (
+      taken.map { Self.served(by: $0, among: models) },
+      found.filter { used.contains($0.mapping.origin) }.map(\.path)
+    )
   }
 
   private static func served(by candidate: Candidate, among models: [ManagedObjectModel]) -> ServedVersions {
