@@ -81,7 +81,8 @@ public struct MigrationManager: Sendable {
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
-    plan.codedNotes += try job.layoutNotes()
+    // What was taken for the source comes first: it decides all else.
+    plan.codedNotes = try job.inputNotes + plan.codedNotes + job.layoutNotes()
     try tellDestination(in: &plan)
     plan.quarantine = job.quarantine.map { "\($0), in \(job.quarantinePath)" }
     return plan

@@ -66,6 +66,52 @@ private let convert = mapping.replacingOccurrences(
     #expect(plan.diagnostics.contains("searched for mapping models in '"), "\(plan.diagnostics)")
     #expect(plan.diagnostics.contains("App/Models': none found"), "\(plan.diagnostics)")
     #expect(!plan.diagnostics.contains("the project in"))
+    // What lies elsewhere is named, and the key that finds it.
+    #expect(plan.diagnostics.contains("not searched: 'repo/Migration/notes.mapping.yaml', 'Notes' to 'Notes 2'"))
+    #expect(plan.diagnostics.contains("try     write `mapping-search: ['repo/Migration']`: mapping models"))
+    let job = try project.path("job.yaml")
+    let set = "mapping-search=[\(try project.path("repo/Migration"))]"
+    #expect(project.godwit("plan", job, "--set", set).status == 0)
+    try FileManager.default.removeItem(atPath: project.path("repo/Migration"))
+    let none = project.godwit("plan", job)
+    #expect(none.status == 69 && !none.diagnostics.contains("not searched"), "\(none)")
+    #expect(none.diagnostics.contains("name the folder under `mapping-search`"), "\(none.diagnostics)")
+  }
+
+  @Test func `a folder under mapping-search is searched with all below it, and an empty one is a note`() throws {
+    let project = try project(nil)
+    try project.write("maps/Two/Deep/notes.mapping.yaml", convert)
+    try project.write("maps/.hidden/other.mapping.yaml", convert)
+    try project.write("maps/Pods/Other/foreign.mapping.yaml", convert)
+    try project.write("empty/readme.txt", "nothing")
+    let job = try project.path("job.yaml")
+    let folders = "[\(try project.path("maps")), \(try project.path("empty"))]"
+    let plan = project.godwit("plan", job, "--set", "mapping-search=\(folders)")
+    #expect(plan.status == 0 && plan.output.contains("maps/Two/Deep/notes.mapping.yaml"), "\(plan)")
+    #expect(plan.output.contains("no mapping model was found in '\(try project.path("empty"))'"), "\(plan.output)")
+    let ran = project.godwit("run", job, "--progress", "json", "--set", "mapping-search=\(folders)")
+    #expect(ran.status == 0 && ran.output.contains("\"mapping-search-empty\""), "\(ran)")
+    // What is in the folder itself wins.
+    try project.write("maps/near.mapping.yaml", convert)
+    let near = project.godwit(
+      "plan", job, "--details", "--set", "destination=near.sqlite", "--set", "mapping-search=\(folders)")
+    #expect(near.output.contains("mappings     near.mapping.yaml"), "\(near)")
+    #expect(near.output.contains("'near.mapping.yaml' in a folder that is named serves"), "\(near.output)")
+  }
+
+  @Test func `a folder given for the model stands for the bundle in it`() throws {
+    let project = try project(nil)
+    try project.write("repo/App/Models/near.mapping.yaml", convert)
+    let (store, job) = (try project.path("notes.sqlite"), try project.path("job.yaml"))
+    for folder in ["repo/App/Models", "repo/App", "repo/"] {
+      let place = try project.path(folder)
+      let plan = project.godwit("plan", job, "--details", "--set", "models=\(place)")
+      #expect(plan.status == 0 && plan.output.contains("mappings     near.mapping.yaml"), "\(folder): \(plan)")
+      let why = project.godwit("why", store, place)
+      let named = project.godwit("why", store, try project.path("repo/App/Models/Notes.xcdatamodeld"))
+      #expect(why.status == 2 && why.output == named.output, "\(folder): \(why)")
+      #expect(why.output.contains("by near.mapping.yaml"), "\(folder): \(why)")
+    }
   }
 
   @Test func `folders of other projects and above the project are not searched`() throws {

@@ -151,11 +151,13 @@ struct `Finding the way` {
         ])
     }
     // The attribute goes and comes again: only over the version without it.
-    let models = [try version("1: new", .string), try version("2", nil), try version("3", .date)]
+    let models = [try version("1: new", .string), try version("2: none", nil), try version("3: old", .date)]
     let error = failure {
       _ = try MigrationPathFinder(models: models, mappings: []).path(from: models[2], to: models[0])
     }
-    #expect(error?.remedy == "if '3' is older than '1: new', say so: `version-order: ['3', '2', '1: new']`")
+    #expect(
+      error?.remedy
+        == "if '3: old' is older than '1: new', say so: `version-order: ['3: old', '2: none', '1: new']`")
     // The version between is thought to be the newest.
     let apart = [models[0], models[2], models[1]]
     let refused = failure {
@@ -163,12 +165,53 @@ struct `Finding the way` {
     }
     #expect(
       refused?.remedy?.hasSuffix(
-        "; a path leads there with `version-order: ['1: new', '2', '3']`, if that is their order") == true)
+        "; a path leads there with `version-order: ['1: new', '2: none', '3: old']`, if that is their order") == true)
     let none = failure {
       _ = try MigrationPathFinder(models: [models[0], models[2]], mappings: []).path(from: models[2], to: models[0])
     }
     #expect(none?.cause?.hasSuffix("oldest first; no order of them gives a path") == true)
     #expect(none?.remedy == "list a mapping model for this step under 'mappings'")
+  }
+
+  @Test func `an order that leaves a stage out, or contradicts the numbers in the names, is not proposed`() throws {
+    func version(_ name: String, _ type: AttributeType) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        name: name, entities: [EntityDescription(name: "Note", attributes: [.init(name: "n", type: type)])])
+    }
+    // The first and the last are alike; no step leads to the one between.
+    func error(_ names: [String], stages: [MigrationStage] = []) throws -> GodwitError? {
+      let models = [
+        try version(names[0], .string), try version(names[1], .date),
+        try ManagedObjectModel(
+          name: names[2],
+          entities: [
+            EntityDescription(
+              name: "Note", attributes: [.init(name: "n", type: .string), .init(name: "m", type: .string)])
+          ]),
+      ]
+      // A mapping model that inference may not skip, and that leads nowhere from the first version.
+      var mapping = MappingModel(sourceModelName: names[1], destinationModelName: names[2], entityMappings: [])
+      mapping.entityMappings = [EntityMapping(name: "Notes", kind: .transform, source: "Note", destination: "Note")]
+      let found = stages.isEmpty ? [FoundMapping(mapping, origin: "m", among: models)] : []
+      return failure {
+        _ = try MigrationPathFinder(models: models, mappings: found, stages: stages).path(
+          from: models[0], to: models[2])
+      }
+    }
+    let numbered = try error(["App", "App 2", "App 3"])
+    #expect(numbered?.code == .noPath)
+    #expect(numbered?.remedy?.contains("version-order") == false)
+    // Nothing shows the order of these.
+    let named = try error(["Old", "Middle", "New"])
+    #expect(named?.remedy?.contains("`version-order: [Old, New, Middle]`") == true)
+    let staged = try error(["Old", "Middle", "New"], stages: [.lightweight(to: "Middle")])
+    #expect(staged?.code == .noPath)
+    #expect(staged?.remedy?.contains("version-order") == false)
+    // Backwards, where no mapping model leads.
+    let back = failure { _ = try path(4, 2) }
+    #expect(
+      back?.cause?.hasSuffix("only an order against the numbers in their names, or past a stage, gives a path") == true)
+    #expect(back?.remedy == "list a mapping model for this step under 'mappings'")
   }
 
   @Test func `a direct step reads no version between`() throws {

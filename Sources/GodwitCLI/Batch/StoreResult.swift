@@ -130,8 +130,12 @@ struct StoreResult: Encodable, Sendable {
     let said =
       (findings.map { [$0 == 1 ? "1 finding" : "\($0) findings"] } ?? [])
       + (quarantined.map { [$0 == 1 ? "1 object in quarantine" : "\($0) objects in quarantine"] } ?? []) + (notes ?? [])
-    if !said.isEmpty { return said.joined(separator: "; ") }
-    guard let sourceModel, let destinationModel else { return "" }
+    return ([way].compactMap(\.self) + said).joined(separator: "; ")
+  }
+
+  /// Where the models of a plan lead, and how much is lost there.
+  private var way: String? {
+    guard let sourceModel, let destinationModel else { return nil }
     let way = sourceModel == destinationModel ? sourceModel : "\(sourceModel) to \(destinationModel)"
     return way + (losses.map { $0 == 0 ? "" : $0 == 1 ? ", 1 loss" : ", \($0) losses" } ?? "")
   }

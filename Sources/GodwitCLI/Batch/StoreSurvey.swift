@@ -107,6 +107,8 @@ struct StoreSurvey {
   private static func tellWay(of job: MigrationJob, in result: inout StoreResult) {
     (result.sourceModel, result.destinationModel) = (job.sourceModel.name, job.destinationModel.name)
     result.steps = job.steps.count
+    let notes = job.inputNotes
+    if !notes.isEmpty { (result.notes, result.noteCodes) = (notes.map(\.text), notes.map(\.code)) }
   }
 
   /// `godwit plan`.

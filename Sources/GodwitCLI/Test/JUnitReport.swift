@@ -36,7 +36,7 @@ struct JUnitReport {
       text += "      <\(element) type=\(quoted(problem.kind.rawValue)) message=\(quoted(first))>"
       text += escaped(problem.message) + "</\(element)>\n"
     }
-    var output = result.losses.map { "lost: \($0)" }
+    var output = (result.notes ?? []).map { "note: \($0)" } + result.losses.map { "lost: \($0)" }
     if let command = result.reproduce { output.append("to repeat it: \(command)") }
     if !output.isEmpty { text += "      <system-out>\(escaped(output.joined(separator: "\n")))</system-out>\n" }
     return text + "    </testcase>\n"

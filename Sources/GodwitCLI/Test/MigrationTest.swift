@@ -55,6 +55,9 @@ struct MigrationTestResult: Sendable, Encodable {
   var losses: [String] = []
   /// The same with codes.
   var lossDetails: [LossReport.Loss] = []
+  /// How source model and mapping models were found, where somebody should look at that, with the code of each note.
+  var notes: [String]?
+  var noteCodes: [MigrationNote.Code]?
   /// Expectations that were checked.
   var expectations = 0
   var problems: [Problem] = []

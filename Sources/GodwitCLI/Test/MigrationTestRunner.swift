@@ -139,6 +139,8 @@ struct MigrationTestRunner: Sendable {
     job.receipt = nil
     if test.version == nil { result.version = job.sourceModel.name }
     result.path = job.steps.map(\.destinationModel.name)
+    let notes = job.inputNotes
+    if !notes.isEmpty { (result.notes, result.noteCodes) = (notes.map(\.text), notes.map(\.code)) }
     let summary = try MigrationManager(job).run { _ in }
     result.objects = summary.objects
     let lost = summary.losses.refusable

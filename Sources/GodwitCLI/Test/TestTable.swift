@@ -38,9 +38,12 @@ struct TestTable {
       ])
   }
 
-  /// What failed and how to repeat it, then one line of totals.
+  /// What to know, what failed and how to repeat it, then one line of totals.
   static func conclusion(_ results: [MigrationTestResult]) -> String {
     var text = ""
+    for result in results {
+      for note in result.notes ?? [] { text += "\nnote: \(result.version), \(result.store): \(note)\n" }
+    }
     for result in results where result.outcome == .failed {
       text += "\n\(result.version), \(result.store)\n"
       for problem in result.problems { text += indented(problem.message) }

@@ -35,7 +35,8 @@ struct TestVerb: Verb {
 
   @Argument(
     help: ArgumentHelp(
-      "The model with its versions, or a job manifest, whose source and destination are replaced.", valueName: "MODELS"),
+      "The model with its versions, a folder with one model in it, or a job manifest, whose source and destination are replaced.",
+      valueName: "MODELS"),
     completion: .file())
   var subject: String
 

@@ -88,6 +88,8 @@ struct InitVerb: Verb {
     let mappingSearch, unusedMappings: [String]
     let missingPolicies: [Policy]
     let losses: [LossReport.Loss]
+    let notes: [String]
+    let noteCodes: [MigrationNote.Code]
     let problem, problemCode: String?
     let problemStatus: Int32?
     let remedy: String?
@@ -106,6 +108,7 @@ struct InitVerb: Verb {
       (mappingSearch, unusedMappings) = (draft.mappingSearch, draft.unusedMappings)
       missingPolicies = draft.policies.map { Policy(policy: $0.name, mappings: $0.mappings) }
       losses = draft.lossDetails
+      (notes, noteCodes) = (draft.inputNotes.map(\.text), draft.inputNotes.map(\.code))
       (problem, problemCode) = (draft.problem, draft.problemCode?.name)
       (problemStatus, remedy) = (draft.problemCode?.rawValue, draft.remedy)
     }
@@ -131,6 +134,7 @@ struct InitVerb: Verb {
     } else {
       for (index, step) in draft.steps.enumerated() { line(index == 0 ? "path" : "", step.line) }
     }
+    for note in draft.inputNotes { line("note", note.text) }
     for loss in draft.losses { line("loss", loss) }
     for policy in draft.policies { line("policy", "\(policy.name) is not registered, so a run stops with 78") }
     if let problem = draft.problem { line("stops", problem) }

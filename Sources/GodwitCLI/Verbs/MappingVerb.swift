@@ -9,7 +9,7 @@ struct MappingVerb: ParsableCommand {
     subcommands: [MappingInferVerb.self, MappingNewVerb.self, MappingConvertVerb.self])
 
   static let source = ArgumentHelp(
-    "The earlier model: a .xcdatamodel or .mom; a .xcdatamodeld or .momd (its current version); or PATH#Version Name.",
+    "The earlier model: a .xcdatamodel or .mom; a .xcdatamodeld or .momd (its current version); a folder with one of them in it; or PATH#Version Name.",
     valueName: "SOURCE")
   static let destination = ArgumentHelp("The later model, given in the same form.", valueName: "DESTINATION")
 }

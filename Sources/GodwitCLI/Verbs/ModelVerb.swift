@@ -45,6 +45,6 @@ struct ModelVerb: ParsableCommand {
     valueName: "FILE")
 
   static let help = ArgumentHelp(
-    "A .xcdatamodel or .mom; a .xcdatamodeld or .momd (its current version); or PATH#Version Name.",
+    "A .xcdatamodel or .mom; a .xcdatamodeld or .momd (its current version); a folder with one of them in it; or PATH#Version Name.",
     valueName: "MODEL")
 }

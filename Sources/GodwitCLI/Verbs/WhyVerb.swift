@@ -72,7 +72,9 @@ struct WhyVerb: Verb {
     case .migrationNeeded:
       if let problem = path?.problem { throw problem }
       return 2
-    case .noModelFits: throw try misfit(found)
+    case .noModelFits:
+      if let problem = path?.problem, problem.topic == .storedModel { throw problem }
+      throw try misfit(found)
     }
   }
 
@@ -104,7 +106,7 @@ struct WhyVerb: Verb {
     guard found.verdict == .migrationNeeded else { return (found, nil) }
     let (from, to) = (ModelReference(parsing: source), ModelReference(parsing: other))
     // In one bundle the names show which version is older. Of two bundles the first one given is the older.
-    let isOneBundle = from.path == to.path
+    let isOneBundle = ModelSearch.modelOrPath(from.path) == ModelSearch.modelOrPath(to.path)
     let loader = try loader(
       models: isOneBundle ? [from.path] : ["\(from.path)#\(old.name)", "\(to.path)#\(new.name)"],
       destinationModel: new.name, versionOrder: isOneBundle || old.name == new.name ? [] : [old.name, new.name],

@@ -33,7 +33,7 @@ package struct FleetPlan: Codable, Sendable, Equatable {
     package var path: [String]
     /// What some of the stores would lose: others may lose more.
     package var losses: [String]
-    /// Why there is no path.
+    /// Why there is no path; or that the model of the stores is the one that they carry.
     package var message: String?
   }
 

@@ -98,6 +98,7 @@ extension FleetPlanner {
       do {
         let job = try store.loader.job()
         pair.version = job.sourceModel.name
+        pair.message = job.inputNotes.first { $0.code == .modelFromStore }?.text
         let manager = MigrationManager(job)
         if job.inPlace != nil, job.sourceModel.isCompatible(with: job.destinationModel.versionHashes) {
           pair.outcome = .current

@@ -42,6 +42,23 @@ package enum InferredLoss {
     return names(of: source).contains { direct[$0] == nil }
   }
 
+  /// How much of the smaller of two models an inferred step carries over: of its properties, or of its entities where
+  /// they have none.
+  package static func resemblance(
+    of source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) -> (carried: Int, whole: Int) {
+    let (before, after) = (names(of: source), names(of: destination))
+    let direct = carried(from: source, to: destination)
+    func count(_ names: [Name], isProperty: Bool) -> Int { names.count { $0.property.isEmpty != isProperty } }
+    let properties = min(count(before, isProperty: true), count(after, isProperty: true))
+    let taken = before.filter { direct[$0] != nil }
+    guard properties > 0 else {
+      let entities = min(count(before, isProperty: false), count(after, isProperty: false))
+      return (min(entities, count(taken, isProperty: false)), entities)
+    }
+    return (min(properties, count(taken, isProperty: true)), properties)
+  }
+
   /// Entities that have objects, and what these hold.
   private static func names(of model: ManagedObjectModel) -> [Name] {
     model.entities.filter { !$0.isAbstract }.flatMap { entity -> [Name] in

@@ -8,6 +8,9 @@ package struct MappingSearchRecord: Sendable {
   /// Which stages would keep what the path loses.
   package private(set) var hints: [String] = []
 
+  /// The folders under `mapping-search` that have no mapping model in them.
+  package var emptyFolders: [String] = []
+
   package init() {}
 
   package mutating func add(_ line: String) { lines.append(line) }

@@ -108,9 +108,9 @@ public struct MigrationPathFinder: Sendable {
     self.log = log
   }
 
-  /// - Throws: code `.noPath` (69) with the nearest miss, and with the order of versions that would make a path where
-  ///   there is one; `.configuration` (78) when several mapping models serve one step and do not go together; what
-  ///   reading a mapping model throws.
+  /// - Throws: code `.noPath` (69) with the nearest miss, and with an order of versions that would make a path where
+  ///   there is one that leaves no stage out and follows the numbers in their names; `.configuration` (78) when several
+  ///   mapping models serve one step and do not go together; what reading a mapping model throws.
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
     var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
@@ -144,11 +144,16 @@ public struct MigrationPathFinder: Sendable {
       // The newest version is also an older one: it still comes last.
       if destination.isCompatible(with: newest) { return [source] + models[(from + 1)...] + [destination] }
       let order = order(from: source, to: destination)
+      let verdict =
+        switch order {
+        case .none: "; no order of them gives a path"
+        case .unlikely: "; only an order against the numbers in their names, or past a stage, gives a path"
+        case .possible: ""
+        }
       throw GodwitError(
         .noPath, "no path leads from '\(source.name)' back to '\(destination.name)'",
-        cause: "the versions are " + models.map { "'\($0.name)'" }.joined(separator: ", ") + ", oldest first"
-          + (order == nil ? "; no order of them gives a path" : ""),
-        remedy: order.map { Self.remedy($0, source, destination) }
+        cause: "the versions are " + models.map { "'\($0.name)'" }.joined(separator: ", ") + ", oldest first" + verdict,
+        remedy: order.names.map { Self.remedy($0, source, destination) }
           ?? "list a mapping model for this step under 'mappings'")
     }
     return [source] + models[(from + 1)..<to] + [destination]
@@ -160,17 +165,30 @@ public struct MigrationPathFinder: Sendable {
     "if '\(source.name)' is older than '\(destination.name)', say so: `version-order: [\(order.joined(separator: ", "))]`"
   }
 
-  /// An order of the versions in which a path leads from one to another, spelt for a manifest; nil when none is found.
+  /// What another order of the versions would give.
+  private enum Order {
+    /// No path in any order.
+    case none
+    /// A path, but in no order that anybody may mean.
+    case unlikely
+    /// A path in this order, which is spelt for a manifest.
+    case possible([String])
+
+    var names: [String]? { if case .possible(let names) = self { names } else { nil } }
+  }
+
+  /// An order of the versions in which a path leads from one to another.
   ///
   /// Every path is tried, whichever version it goes through. It is only proposed: which version is the older one shows
-  /// in no model.
-  private func order(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [String]? {
-    guard let from = place(source), let to = place(destination), from != to else { return nil }
+  /// in no model. An order is not proposed if it would leave out a stage, or put `App 3` before `App 2` without a
+  /// mapping model that leads there.
+  private func order(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Order {
+    guard let from = place(source), let to = place(destination), from != to else { return .none }
     let others = models.indices.filter { $0 != from && $0 != to }
     var search = MigrationPathSearch(
       versions: [source] + others.map { models[$0] } + [destination], mappings: mappings, stages: stages,
       isOrdered: false)
-    guard let way = search.way() else { return nil }
+    guard let way = search.way() else { return .none }
     let places = [from] + others + [to]
     let passed = way.map { places[$0] }
     let ordered = models.indices.flatMap { place in
@@ -179,7 +197,30 @@ public struct MigrationPathFinder: Sendable {
     // A stage, or a step that a mapping model serves, between two versions of the path rules it out.
     let between = ordered[(ordered.firstIndex(of: from) ?? 0)...(ordered.firstIndex(of: to) ?? 0)].map { models[$0] }
     var check = MigrationPathSearch(versions: between, mappings: mappings, stages: stages)
-    return check.way() == nil ? nil : ordered.map { Self.yaml(models[$0].name) }
+    guard check.way() != nil else { return .none }
+    let served = Set(
+      zip(way, way.dropFirst()).filter { !search.mappings(from: $0, to: $1).isEmpty }.map { places[$0.1] })
+    guard !leavesStagesOut(passed), !contradictsNumbers(ordered, except: served) else { return .unlikely }
+    return .possible(ordered.map { Self.yaml(models[$0].name) })
+  }
+
+  /// Whether a path goes past a stage that lies between its ends now.
+  private func leavesStagesOut(_ passed: [Int]) -> Bool {
+    guard let from = passed.first, let to = passed.last else { return false }
+    return (min(from, to)...max(from, to)).contains { place in
+      !passed.contains(place) && stage(of: models[place]) != nil
+    }
+  }
+
+  /// Whether an order puts a version after one with a higher number, although their names sort now.
+  ///
+  /// - Parameter served: Versions to which a mapping model leads: its author knew the order.
+  private func contradictsNumbers(_ ordered: [Int], except served: Set<Int>) -> Bool {
+    ordered.indices.contains { later in
+      let place = ordered[later]
+      return !served.contains(place)
+        && ordered[..<later].contains { $0 > place && VersionName.isEarlier(models[place].name, models[$0].name) }
+    }
   }
 
   /// A name as a member of a YAML list.
@@ -271,7 +312,9 @@ public struct MigrationPathFinder: Sendable {
     for (origin, reason) in search.misses { lines.append("mapping model '\(origin)' is not for it: \(reason)") }
     if search.foreignCount > 0 { lines.append("\(search.foreignCount) mapping models are for other models") }
     var remedy = "write a mapping model for the step that is missing; `godwit mapping new` drafts one"
-    if let source = versions.first, let destination = versions.last, let order = order(from: source, to: destination) {
+    if let source = versions.first, let destination = versions.last,
+      let order = order(from: source, to: destination).names
+    {
       remedy += "; a path leads there with `version-order: [\(order.joined(separator: ", "))]`, if that is their order"
     }
     return GodwitError(

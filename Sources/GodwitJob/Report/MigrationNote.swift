@@ -44,6 +44,10 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case repairsMissing = "repairs-missing"
     /// The job is finished, and a run that takes repairs into it is not.
     case repairsUnfinished = "repairs-unfinished"
+    /// No listed model fits the source: its model is the one that the store carries.
+    case modelFromStore = "model-from-store"
+    /// A folder under `mapping-search` has no mapping model in it.
+    case mappingSearchEmpty = "mapping-search-empty"
     /// Nothing was proved: the store had the version before, and there is no old store to compare it with.
     case notProved = "not-proved"
   }

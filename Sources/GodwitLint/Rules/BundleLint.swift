@@ -119,7 +119,7 @@ struct BundleLint {
     for version in locked.keys.sorted(by: ModelBundle.precedes) where !bundle.versions.contains(version) {
       add(
         .shippedVersionGone, version, at: places.place(of: key, version),
-        "version '\(version)' was shipped and is gone: its stores cannot be migrated",
+        "version '\(version)' was shipped and is gone: its stores have no path, or only one that the model inside them gives",
         try: "restore '\(version)' from version control; if it was never released, remove its block from the lock file")
     }
     for version in bundle.versions {

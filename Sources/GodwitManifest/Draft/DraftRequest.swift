@@ -239,7 +239,10 @@ package struct DraftRequest: Sendable {
   private func loader(_ draft: ManifestDraft) throws -> JobLoader {
     let folder = file.flatMap { file in file.lastIndex(of: "/").map { String(file[...$0]) } } ?? ""
     let manifest = try JobManifest(text: draft.text, path: folder + "job.yaml")
-    return JobLoader(manifest: manifest, logger: logger, policies: policies)
+    var loader = JobLoader(manifest: manifest, logger: logger, policies: policies)
+    // `init` searches all of a project's folder where it is given, and says so.
+    loader.looksElsewhere = false
+    return loader
   }
 
   private func tell(_ job: MigrationJob, served: [JobLoader.ServedVersions], in draft: inout ManifestDraft) {
@@ -249,6 +252,7 @@ package struct DraftRequest: Sendable {
       draft.assumedModel != nil
       ? "you named it"
       : job.sourceModelOrigin.map { "taken \($0)" } ?? "the store's version hashes are those of this version"
+    draft.inputNotes = job.inputNotes
     draft.steps = manager.job.steps.map { step in
       let through = step.passedVersions.isEmpty ? "" : ", through \(step.passedVersions.count) versions in one step"
       return .init(
@@ -309,6 +313,11 @@ package struct DraftRequest: Sendable {
     guard var error = error as? GodwitError else { return error }
     if error.location.map({ $0.file.hasSuffix("job.yaml") }) == true { error.location = nil }
     guard error.code == .noPath else { return error }
+    if error.topic == .storedModel {
+      error.remedy =
+        "restore the version of the store in the bundle; or add the model inside the store to a copy of the bundle, `godwit model extract STORE -o COPY.xcdatamodeld/NAME.xcdatamodel`, with a NAME that sorts into its place, and give that"
+      return error
+    }
     if let reachable {
       error.cause = (error.cause.map { $0 + "\n" } ?? "") + "a path leads to '\(reachable)': add `--to '\(reachable)'`"
     }

@@ -54,6 +54,8 @@ package struct ManifestDraft: Sendable {
   package var lossDetails: [LossReport.Loss] = []
   /// What is no loss, and good to know: links that lead to no object.
   package var notes: [String] = []
+  /// How source model and mapping models were found, where somebody should look at that.
+  package var inputNotes: [MigrationNote] = []
   /// What a run would stop with, and what to do then.
   package var problem: String?
   /// The kind of failure that the problem is.
@@ -87,7 +89,8 @@ package struct ManifestDraft: Sendable {
   }
 
   private var storeLines: [String] {
-    var lines = Self.comments([store, "Its model is '\(sourceModel)': \(sourceModelOrigin)."])
+    var lines = Self.comments(
+      [store, "Its model is '\(sourceModel)': \(sourceModelOrigin)."] + inputNotes.map { "Note: \($0.text)." })
     lines.append("source: \(YAMLText.scalar(source))")
     lines += Self.comments(["The new store. The source stays as it is."])
     lines.append("destination: \(YAMLText.scalar(destination))")

@@ -52,7 +52,9 @@ extension JobLoader {
   package func inputsDigest() throws -> [UInt8] {
     var digest = FileTreeDigest()
     try digest.add(manifest.file)
-    for path in manifest.models + manifest.mergeModels { try digest.add(ModelReference(parsing: path.resolved).path) }
+    for path in manifest.models + manifest.mergeModels {
+      try digest.add(ModelSearch.modelOrPath(ModelReference(parsing: path.resolved).path))
+    }
     if case .files(let paths) = manifest.mappings { for path in paths { try digest.add(path.resolved) } }
     if case .auto = manifest.mappings {
       for path in searchedMappings.sorted() { try digest.add(path) }
@@ -64,7 +66,7 @@ extension JobLoader {
 
 extension JobLoader {
   /// The mapping models that `mappings: auto` looks at.
-  private var searchedMappings: [String] {
+  var searchedMappings: [String] {
     guard !manifest.mappingSearch.isEmpty else { return mappingSearch().files.map(\.path) }
     return manifest.mappingSearch.flatMap { path -> [String] in
       var info = stat()

@@ -13,7 +13,15 @@ extension JobLoader {
     from source: ManagedObjectModel, to destination: ManagedObjectModel, among versions: ModelVersions
   ) throws -> (steps: [MigrationStep], search: MappingSearchRecord) {
     let names = try orderedNames(versions, leadingTo: destination.name)
-    var found = try path(from: source, to: destination, among: versions, of: names)
+    var found: (steps: [MigrationStep], search: MappingSearchRecord)
+    do { found = try path(from: source, to: destination, among: versions, of: names) } catch let error as GodwitError
+      where error.code == .noPath && looksElsewhere
+    {
+      let models = versions.readable(named: names)
+      throw tellingElsewhere(error) { paths in
+        unsearched(paths, from: source, to: destination, among: models, of: names)
+      }
+    }
     for hint in hints(found.steps, among: versions, order: names) {
       logger.debug("\(hint)")
       found.search.addHint(hint)
@@ -53,6 +61,7 @@ extension JobLoader {
       + (found.mappings.isEmpty ? ": none found" : "")
     logger.debug("\(looked)")
     let record = SearchLog(looked)
+    record.change { $0.emptyFolders = found.empty }
     var finder = MigrationPathFinder(
       models: ordered, mappings: found.mappings.map(\.mapping), stages: try stages(among: names)
     ) { [logger] line in
@@ -125,6 +134,8 @@ extension JobLoader {
   private struct Candidate {
     var path: String
     var mapping: FoundMapping
+    /// Whether it was found beside the models, or where the manifest says, so that names are enough to know it by.
+    var isBeside = true
     /// What has changed since the mapping model was built for two models of these names; nil when nothing has.
     var staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { _, _ in nil }
   }
@@ -155,42 +166,54 @@ extension JobLoader {
     }
   }
 
+  /// What a search has found.
+  private struct Found {
+    var mappings: [Candidate]
+    /// Where it looked, as messages name it.
+    var places: [String]
+    /// The folders under `mapping-search` with no mapping model in them.
+    var empty: [String] = []
+  }
+
   /// The mapping models under `mapping-search`, by default beside the models and in the project around them.
-  private func foundMappings(
-    among models: [ManagedObjectModel]
-  ) throws -> (mappings: [Candidate], places: [String]) {
+  private func foundMappings(among models: [ManagedObjectModel]) throws -> Found {
     guard manifest.mappingSearch.isEmpty else { return try namedMappings(among: models) }
     let search = mappingSearch()
     if search.isCutShort {
       logger.debug(
         "the search for mapping models ended before it reached every folder; list the rest under 'mapping-search'")
     }
-    var beside: [Candidate] = []
-    var elsewhere: [Candidate] = []
-    for file in search.files {
-      let candidate = readable(file.path, among: models, isBeside: file.isBeside)
-      if file.isBeside { beside.append(candidate) } else { elsewhere.append(candidate) }
-    }
-    // A mapping model beside the models is for them. One elsewhere counts only if none beside them does.
+    let found = search.files.map { readable($0.path, among: models, isBeside: $0.isBeside) }
+    var places = search.places
+    if search.isCutShort { places.append("not all of it: too many folders, list the rest under 'mapping-search'") }
+    return Found(mappings: Self.preferringNear(found, near: "beside the models"), places: places)
+  }
+
+  /// A mapping model beside the models is for them. One elsewhere counts only if none beside them does.
+  private static func preferringNear(_ found: [Candidate], near name: String) -> [Candidate] {
+    let beside = found.filter(\.isBeside)
     let near = beside.map(\.mapping)
+    var elsewhere = found.filter { !$0.isBeside }
     for index in elsewhere.indices {
       let fit = elsewhere[index].mapping.fit
       elsewhere[index].mapping.fit = { source, destination in
         let own = fit(source, destination)
         guard own == .fits, let other = near.first(where: { $0.fit(source, destination) == .fits }) else { return own }
-        return .differs("'\(other.origin)' beside the models serves '\(source.name)' to '\(destination.name)'")
+        return .differs("'\(other.origin)' \(name) serves '\(source.name)' to '\(destination.name)'")
       }
     }
-    var places = search.places
-    if search.isCutShort { places.append("not all of it: too many folders, list the rest under 'mapping-search'") }
-    return (beside + elsewhere, places)
+    return beside + elsewhere
   }
 
-  private func namedMappings(
-    among models: [ManagedObjectModel]
-  ) throws -> (mappings: [Candidate], places: [String]) {
-    var mappings: [Candidate] = []
+  /// The files that `mapping-search` names, and the mapping models in the folders that it names and below them.
+  ///
+  /// What is in a named folder itself is taken like a file that is named. What is further down may be for other models
+  /// of the same names.
+  private func namedMappings(among models: [ManagedObjectModel]) throws -> Found {
+    var found: [Candidate] = []
+    var folders: [ManifestPath] = []
     var seen: Set<String> = []
+    func isNew(_ path: String) -> Bool { seen.insert(URL(filePath: path).standardizedFileURL.path).inserted }
     for place in manifest.mappingSearch {
       var isFolder: ObjCBool = false
       guard FileManager.default.fileExists(atPath: place.resolved, isDirectory: &isFolder) else {
@@ -200,13 +223,26 @@ extension JobLoader {
       }
       let isBundle = XcodeFileKind.identify(place.resolved) == .mappingModel
       if isFolder.boolValue && !isBundle {
-        mappings += MappingSearch.mappingFiles(inFolder: place.resolved).filter { seen.insert($0).inserted }
-          .map { readable($0, among: models, isBeside: true) }
-      } else if seen.insert(place.resolved).inserted {
-        mappings.append(try found(place.resolved, among: models, isBeside: true))
+        folders.append(place)
+        for path in MappingSearch.mappingFiles(inFolder: place.resolved) where isNew(path) {
+          found.append(readable(path, among: models, isBeside: true))
+        }
+      } else if isNew(place.resolved) {
+        found.append(try self.found(place.resolved, among: models, isBeside: true))
       }
     }
-    return (mappings, manifest.mappingSearch.map { "'\($0.raw)'" })
+    var places = manifest.mappingSearch.map { "'\($0.raw)'" }
+    var empty: [String] = []
+    for folder in folders {
+      let search = mappingSearch(inFolder: folder.resolved)
+      if search.files.isEmpty { empty.append(folder.raw) }
+      if search.isCutShort { places.append("not all of '\(folder.raw)': too many folders, name those that matter") }
+      for file in search.files where isNew(file.path) {
+        found.append(readable(file.path, among: models, isBeside: false))
+      }
+    }
+    if !found.isEmpty { places += empty.map { "nothing in '\($0)'" } }
+    return Found(mappings: Self.preferringNear(found, near: "in a folder that is named"), places: places, empty: empty)
   }
 
   /// A mapping model that nobody named: one that cannot be read is of another job, maybe. One that is needed is missed
@@ -218,15 +254,20 @@ extension JobLoader {
         path: path,
         mapping: FoundMapping(
           origin: origin(of: path, isBeside: isBeside), fit: { _, _ in .differs("it cannot be read: \(reason)") },
-          load: { _, _ in throw error }))
+          load: { _, _ in throw error }), isBeside: isBeside)
     }
   }
 
   /// What messages call a file: its name, or its path where others may have the same name.
   private func origin(of path: String, isBeside: Bool) -> String {
-    guard !isBeside else { return URL(filePath: path).lastPathComponent }
+    isBeside ? URL(filePath: path).lastPathComponent : belowManifest(path)
+  }
+
+  /// A path as the manifest may write it: relative to its folder where it is below that, else the whole.
+  func belowManifest(_ path: String) -> String {
     let base = URL(filePath: manifest.file).deletingLastPathComponent().standardizedFileURL.path + "/"
     let whole = URL(filePath: path).standardizedFileURL.path
+    if whole + "/" == base { return "." }
     return whole.hasPrefix(base) ? String(whole.dropFirst(base.count)) : whole
   }
 
@@ -243,7 +284,7 @@ extension JobLoader {
         guard own == .fits, let reason = Self.missingEntity(of: mapping, source, destination) else { return own }
         return .differs("it is stale, or for other models of these names: \(reason)")
       }
-      return Candidate(path: path, mapping: candidate)
+      return Candidate(path: path, mapping: candidate, isBeside: false)
     }
     let model = try xcodeMapping(path)
     let staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { source, destination in
@@ -271,7 +312,7 @@ extension JobLoader {
       })
     found.mayStart = { model.mayStart(from: $0) }
     found.mayEnd = { model.mayEnd(at: $0) }
-    return Candidate(path: path, mapping: found, staleness: staleness)
+    return Candidate(path: path, mapping: found, isBeside: isBeside, staleness: staleness)
   }
 
   /// A mapping model that the search finds, and the versions that it is for.
@@ -285,14 +326,58 @@ extension JobLoader {
 
   /// All mapping models that the search finds, each with the pairs of versions that it is for.
   func servedVersions(among models: [ManagedObjectModel]) throws -> [ServedVersions] {
-    try foundMappings(among: models).mappings.map { candidate in
-      let mapping = candidate.mapping
-      let ends = models.filter(mapping.mayEnd)
-      let pairs = models.filter(mapping.mayStart).flatMap { source in
-        ends.filter { $0.name != source.name && mapping.fit(source, $0) == .fits }.map { (source.name, $0.name) }
-      }
-      return ServedVersions(path: candidate.path, origin: mapping.origin, pairs: pairs)
+    try foundMappings(among: models).mappings.map { Self.served(by: $0, among: models) }
+  }
+
+  /// Those of some mapping models which, with all that the search finds, give a path where there is none without them.
+  ///
+  /// - Parameter paths: Files that the search does not find.
+  /// - Returns: Those that the path takes; and the files that it takes of what the search finds.
+  private func unsearched(
+    _ paths: [String], from source: ManagedObjectModel, to destination: ManagedObjectModel,
+    among models: [ManagedObjectModel], of names: [String]
+  ) -> (others: [ServedVersions], known: [String]) {
+    let others = paths.map { readable($0, among: models, isBeside: false) }
+      .filter { !Self.served(by: $0, among: models).pairs.isEmpty }
+    guard !others.isEmpty, let found = try? foundMappings(among: models).mappings,
+      let hooks = try? stages(among: names)
+    else { return ([], []) }
+    let finder = MigrationPathFinder(models: models, mappings: (found + others).map(\.mapping), stages: hooks)
+    guard let steps = try? finder.path(from: source, to: destination) else { return ([], []) }
+    let used = steps.flatMap { ($0.origin ?? "").components(separatedBy: ", ") }
+    let taken = others.filter { used.contains($0.mapping.origin) }
+    return (
+      taken.map { Self.served(by: $0, among: models) },
+      found.filter { used.contains($0.mapping.origin) }.map(\.path)
+    )
+  }
+
+  private static func served(by candidate: Candidate, among models: [ManagedObjectModel]) -> ServedVersions {
+    let mapping = candidate.mapping
+    let ends = models.filter(mapping.mayEnd)
+    let pairs = models.filter(mapping.mayStart).flatMap { source in
+      ends.filter { $0.name != source.name && mapping.fit(source, $0) == .fits }.map { (source.name, $0.name) }
     }
+    return ServedVersions(path: candidate.path, origin: mapping.origin, pairs: pairs)
+  }
+
+  /// The mapping models that lead to one of some versions, from another of them, from a model that is none of them, or
+  /// from one that nobody listed; by what messages call them.
+  ///
+  /// - Parameter versions: Oldest first. What leads back is for no path.
+  func mappingModels(from source: ManagedObjectModel, to versions: [ManagedObjectModel]) throws -> [String] {
+    try foundMappings(among: versions).mappings.filter { candidate in
+      let mapping = candidate.mapping
+      let ends = versions.indices.filter { mapping.mayEnd(versions[$0]) }
+      let starts = versions.indices.filter { mapping.mayStart(versions[$0]) }
+      let isOfSource = mapping.mayStart(source)
+      // One elsewhere whose beginning nobody knows may be for other models of these names.
+      guard !starts.isEmpty || isOfSource else { return !ends.isEmpty && candidate.isBeside }
+      return ends.contains { end in
+        if isOfSource, mapping.fit(source, versions[end]) == .fits { return true }
+        return starts.contains { $0 < end && mapping.fit(versions[$0], versions[end]) == .fits }
+      }
+    }.map(\.mapping.origin)
   }
 
   /// An entity that a mapping model names and its models lack.

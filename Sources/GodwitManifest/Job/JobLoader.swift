@@ -24,6 +24,8 @@ public struct JobLoader {
   var hookOutput: @Sendable (String) -> Void
   /// What the jobs of many stores share; nil for a job of its own.
   var inputs: SharedInputs?
+  /// Whether an error about a missing path says where else mapping models are.
+  var looksElsewhere = true
 
   /// Reads the manifest, and nothing that it names.
   ///
@@ -134,6 +136,7 @@ public struct JobLoader {
       nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
     let (steps, search) = try steps(listed, from: source, to: target, among: versions)
+    if origin != nil { try refuseDoubtfulModel(source, leadingTo: target, by: steps, among: versions) }
     return JobWay(
       source: source, destination: target, origin: origin, steps: steps, search: search,
       layout: try layoutStore(for: target))

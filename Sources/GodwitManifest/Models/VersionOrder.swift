@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitXcode
 
 /// The order in which the versions of a model were made, as far as their names, the current version and the mapping
@@ -50,19 +51,5 @@ enum VersionOrder {
   }
 
   /// A name without its version number: `App v2.1` and `App` are of one family.
-  static func family(of name: String) -> String {
-    var stem = Substring(name.lowercased())
-    let separators: Set<Character> = [" ", ".", "_", "-"]
-    while let end = stem.last {
-      let before = stem.dropLast()
-      if end.isNumber || separators.contains(end) {
-        stem = before
-      } else if end == "v", before.isEmpty || before.last.map(separators.contains) == true {
-        stem = before
-      } else {
-        break
-      }
-    }
-    return String(stem)
-  }
+  static func family(of name: String) -> String { VersionName.family(of: name) }
 }

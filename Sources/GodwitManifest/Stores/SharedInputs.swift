@@ -10,6 +10,7 @@ package final class SharedInputs {
   private var versions: ModelVersions?
   private var ways: [[String: [UInt8]]: JobWay] = [:]
   private var search: MappingSearch?
+  private var folders: [String: MappingSearch] = [:]
   private var texts: [String: MappingModel] = [:]
   private var xcode: [String: XcodeMappingModel] = [:]
   private var listed: [ListedMapping]?
@@ -32,6 +33,13 @@ package final class SharedInputs {
     if let search { return search }
     let made = look()
     search = made
+    return made
+  }
+
+  func search(inFolder folder: String) -> MappingSearch {
+    if let search = folders[folder] { return search }
+    let made = MappingSearch(inFolder: folder)
+    folders[folder] = made
     return made
   }
 
@@ -75,12 +83,18 @@ extension JobLoader {
     return try inputs.versions { try ModelVersions(manifest.models) }
   }
 
-  /// The search for mapping models beside the models.
+  /// The search for mapping models beside the models. A folder among `models` stands for the bundle in it.
   func mappingSearch() -> MappingSearch {
     func look() -> MappingSearch {
-      MappingSearch(besideModels: manifest.models.map { ModelReference(parsing: $0.resolved).path })
+      MappingSearch(
+        besideModels: manifest.models.map { ModelSearch.modelOrPath(ModelReference(parsing: $0.resolved).path) })
     }
     return inputs?.search(look) ?? look()
+  }
+
+  /// The mapping models in a folder and below it.
+  func mappingSearch(inFolder folder: String) -> MappingSearch {
+    inputs?.search(inFolder: folder) ?? MappingSearch(inFolder: folder)
   }
 
   func textMapping(_ path: String) throws -> MappingModel {

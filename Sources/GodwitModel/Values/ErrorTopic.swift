@@ -6,6 +6,8 @@ package enum ErrorTopic: Sendable {
   case cutOff
   /// No model version has the hashes of a store.
   case unknownStoreVersion
+  /// The model inside a store, which nobody listed, and of which a job would make the wrong store.
+  case storedModel
   /// Several mapping models serve one step and do not go together.
   case conflictingMappings
   /// What the source has and the destination would not.

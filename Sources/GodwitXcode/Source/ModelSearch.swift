@@ -37,6 +37,9 @@ package enum ModelSearch {
       remedy: "give the path of one, such as '\(found[0])'")
   }
 
+  /// The model that a path leads to; the path itself where it leads to none or to several, which reading it tells.
+  package static func modelOrPath(_ path: String) -> String { (try? model(at: XcodeFile.trimmed(path))) ?? path }
+
   /// The models in a folder, by name, and whether all of it was looked at. Nothing inside a model is listed.
   ///
   /// - Parameter skipped: Names of folders that are not looked into.

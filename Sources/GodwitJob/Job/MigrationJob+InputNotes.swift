@@ -1,0 +1,15 @@
+extension MigrationJob {
+  /// What plan and summary say of how the job found its source model and its mapping models.
+  package var inputNotes: [MigrationNote] {
+    var notes: [MigrationNote] = []
+    if let sourceModelOrigin {
+      let text =
+        "no listed model fits the store: the source model '\(sourceModel.name)' is \(sourceModelOrigin), and its place among the versions is not known"
+      notes.append(MigrationNote(.modelFromStore, text))
+    }
+    notes += mappingSearch.emptyFolders.map { folder in
+      MigrationNote(.mappingSearchEmpty, "no mapping model was found in '\(folder)', which 'mapping-search' names")
+    }
+    return notes
+  }
+}

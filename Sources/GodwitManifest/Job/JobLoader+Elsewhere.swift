@@ -1,0 +1,81 @@
+import Foundation
+import GodwitJob
+import GodwitModel
+import GodwitXcode
+
+/// Mapping models that no search of a job reaches. `init` finds them when it is given the project's folder.
+extension JobLoader {
+  /// An error about a path that is missing, with the folders around the models that have mapping models for it.
+  ///
+  /// - Parameter serving: Which of some files, which the search has not found, would give the path, and the files that
+  ///   the path takes of what it has found.
+  func tellingElsewhere(
+    _ error: GodwitError, serving: ([String]) -> (others: [ServedVersions], known: [String])
+  ) -> GodwitError {
+    var error = error
+    var seen = Set(searchedMappings.map(Self.whole))
+    let paths = foldersAround.flatMap { mappingSearch(inFolder: $0).files.map(\.path) }
+      .filter { seen.insert(Self.whole($0)).inserted }
+    let (found, known) = serving(Array(paths.prefix(Self.readElsewhere)))
+    guard !found.isEmpty else {
+      error.remedy =
+        (error.remedy.map { $0 + "; " } ?? "")
+        + "if the project has one in another folder, name the folder under `mapping-search`"
+      return error
+    }
+    let lines = found.prefix(Self.namedElsewhere).map { mapping in
+      let pair = mapping.pairs.first.map { ", '\($0.source)' to '\($0.destination)'" } ?? ""
+      return "not searched: '\(mapping.origin)'\(pair)"
+    }
+    let more =
+      found.count > Self.namedElsewhere ? ["and \(found.count - Self.namedElsewhere) more mapping models"] : []
+    error.cause = ([error.cause].compactMap(\.self) + lines + more).joined(separator: "\n")
+    // The key takes the place of the whole search, so that it has to name what is found without it, too.
+    var places = manifest.mappingSearch.map(\.raw)
+    for path in (places.isEmpty ? known : []) + found.map(\.path) {
+      let folder = belowManifest(URL(filePath: path).deletingLastPathComponent().path)
+      if !places.contains(folder) { places.append(folder) }
+    }
+    let listed = places.map(MigrationPathFinder.yaml).joined(separator: ", ")
+    error.remedy =
+      "write `mapping-search: [\(listed)]`: mapping models for these versions are there"
+      + (error.remedy.map { "; or \($0)" } ?? "")
+    return error
+  }
+
+  /// How many of them a message names, and how many files are read for it.
+  private static let namedElsewhere = 5
+  private static let readElsewhere = 100
+  /// How many folders above a bundle's own may be the project's.
+  private static let levelsAbove = 2
+
+  private static func whole(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
+
+  /// The outermost folder above each bundle that may be the project's: two levels up, or the manifest's own if that is
+  /// further up. No folder that holds all of somebody's files.
+  private var foldersAround: [String] {
+    let own = Self.whole(URL(filePath: manifest.file).deletingLastPathComponent().path)
+    var folders: [String] = []
+    for model in manifest.models {
+      let bundle = ModelSearch.modelOrPath(ModelReference(parsing: model.resolved).path)
+      var folder = MappingSearch.folder(ofModel: bundle)
+      for _ in 0..<Self.levelsAbove {
+        let above = URL(filePath: folder).deletingLastPathComponent().standardizedFileURL.path
+        guard Self.mayBeProject(above) else { break }
+        folder = above
+      }
+      if folder.hasPrefix(own + "/"), Self.mayBeProject(own) { folder = own }
+      if !folders.contains(folder) { folders.append(folder) }
+    }
+    return folders
+  }
+
+  private static func mayBeProject(_ folder: String) -> Bool {
+    guard URL(filePath: folder).pathComponents.count > 2 else { return false }
+    let manager = FileManager.default
+    return ![manager.homeDirectoryForCurrentUser, manager.temporaryDirectory].contains { common in
+      let path = whole(common.path)
+      return path == folder || path.hasPrefix(folder + "/")
+    }
+  }
+}
