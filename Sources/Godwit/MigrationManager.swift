@@ -81,7 +81,7 @@ public struct MigrationManager: Sendable {
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
-    plan.codedNotes += try job.layoutNotes()
+    plan.codedNotes += try job.layoutNotes() + missingLogNotes()
     try tellDestination(in: &plan)
     plan.quarantine = job.quarantine.map { "\($0), in \(job.quarantinePath)" }
     return plan
