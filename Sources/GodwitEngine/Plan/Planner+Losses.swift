@@ -98,8 +98,9 @@ extension Planner {
     return makers.flatMap { mapping in
       mapping.attributes.compactMap { attribute, source -> String? in
         guard !attribute.isOptional, Self.isNil(source, of: attribute) else { return nil }
-        return "mapping '\(mapping.name)' gives nil to '\(mapping.destination.name).\(attribute.name)', which must have a "
-          + "value; `godwit audit` lists all that validation would reject"
+        let path = "\(mapping.destination.name).\(attribute.name)"
+        return "mapping '\(mapping.name)' gives nil to '\(path)', which must have a value; "
+          + "`godwit audit` lists all that validation would reject"
       }
     }
   }

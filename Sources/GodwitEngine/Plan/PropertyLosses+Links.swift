@@ -162,12 +162,13 @@ extension PropertyLosses {
     if isInferred, !ends.forward.isEmpty, ends.forward.allSatisfy({ $0.lookups.isEmpty }) { refused += ends.unmapped }
     guard !refused.isEmpty else { return found }
     let names = refused.map { "'\($0)'" }.joined(separator: " and ")
+    let number = try count(ends, to: refused, in: table)
+    found += loss(
+      .links, path, number,
+      "to \(names), which "
+        + (isInferred ? "the destination's relationship does not accept" : "no mapping of the relationship looks up"),
+      isInferred ? .entityNotAccepted : .notTaken)
     return found
-      + loss(
-        .links, path, try count(ends, to: refused, in: table),
-        "to \(names), which "
-          + (isInferred ? "the destination's relationship does not accept" : "no mapping of the relationship looks up"),
-        isInferred ? .entityNotAccepted : .notTaken)
   }
 
   /// The links from the objects of an entity to those of others.
@@ -246,24 +247,28 @@ extension PropertyLosses {
       }
       let keepers = Set(
         ends.forward.filter { $0.relationship.isToMany && $0.relationship.isOrdered }.map(\.mapping))
-      guard !reached.isEmpty, !isKept, !takesAll(keepers, of: entity), isCounted || keepers.isEmpty else { continue }
+      let carriers = ends.backward.isEmpty ? Set(ends.forward.map(\.mapping)) : Set(takers[entity] ?? [])
+      let others = carriers.subtracting(keepers)
+      guard !reached.isEmpty, !others.isEmpty, !isKept, !takesAll(keepers, of: entity), isCounted || keepers.isEmpty
+      else { continue }
       found += loss(
         .order, "\(entity).\(relationship.name)",
-        isCounted ? try orderedLinks(ends, to: reached, keepers: keepers, in: table) : nil,
+        isCounted ? try orderedLinks(ends, to: reached, keepers: keepers, others: others, in: table) : nil,
         "no ordered relationship of the destination takes them", .notOrdered)
     }
     return found
   }
 
   private func orderedLinks(
-    _ ends: LinkEnds, to others: [String], keepers: Set<Int>, in table: String
+    _ ends: LinkEnds, to reached: [String], keepers: Set<Int>, others: Set<Int>, in table: String
   ) throws -> Int64 {
     let builder = StatementBuilder()
     var chain = try linkChain(along: ends, builder)
     let target = try loadedRow(&chain, ends)
-    let accepted = schema.isObject(of: others, row: target.alias).term
+    let accepted = schema.isObject(of: reached, row: target.alias).term
     var terms = [schema.isObject(of: [ends.entity], row: "s").term]
-    if !keepers.isEmpty { terms += left(by: keepers, of: ends.entity, row: "s", builder) }
+    if !takesAll(others, of: ends.entity) { terms.append(taken(by: others, row: "s", builder)) }
+    if !keepers.isEmpty { terms.append("NOT \(taken(by: keepers, row: "s", builder))") }
     // The limit keeps SQLite from counting the links of an object twice.
     let sql = """
       SELECT COALESCE(SUM(n), 0) FROM (SELECT (SELECT COUNT(*)\(chain.from) AND \(accepted)) AS n \

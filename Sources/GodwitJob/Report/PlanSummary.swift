@@ -189,7 +189,8 @@ extension MigrationPlan {
     if summary.writtenIsAtMost { written = "at most " + written }
     if summary.writtenByPolicies { written += " if the policies make one from each" }
     let unordered = self.losses.losses.reduce(Int64(0)) { $0 + ($1.kind == .order ? $1.count ?? 0 : 0) }
-    let lost = [(summary.objectsLost, "object"), (summary.valuesLost, "value"), (summary.linksLost, "link")]
+    let lost =
+      [(summary.objectsLost, "object"), (summary.valuesLost, "value"), (summary.linksLost, "link")]
       .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
       + (unordered > 0 ? ["the order of \(unordered) links"] : [])
     let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")
