@@ -10,7 +10,7 @@ import Testing
 /// Stores in WAL mode that were copied without their write-ahead log.
 @Suite struct MissingLogTests {
   /// A store in WAL mode.
-  private func fixture(rows: Int64, log: Bool = false) throws -> MigrationFixture {
+  private func fixture(rows: Int64) throws -> MigrationFixture {
     let note = EntityDescription.make("Note", ["text": .string])
     let fixture = try MigrationFixture([note], to: [.make("Note", ["text": .string, "more": .string])])
     try fixture.build { store in
@@ -59,6 +59,22 @@ import Testing
     #expect(MissingLog.note(ofStoreAt: fixture.sourcePath)?.contains("no -wal and no objects") == true)
     try put("-wal", beside: fixture, bytes: 0)
     #expect(MissingLog.note(ofStoreAt: fixture.sourcePath) == nil)
+  }
+
+  @Test(.enabled(if: geteuid() != 0, "root may write to every folder"))
+  func `a plan tells that a folder takes no files`() throws {
+    let fixture = try fixture(rows: 1)
+    let folder = fixture.folder.file("closed")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    #expect(chmod(folder, 0o555) == 0)
+    defer { chmod(folder, 0o755) }
+    for path in [folder + "/out.sqlite", folder + "/a/b/out.sqlite"] {
+      var job = try fixture.job
+      job.destinationPath = path
+      #expect(try MigrationManager(job).plan().destinationObstacles.map(\.failure) == [.permission])
+      let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+      #expect(error?.code == .permission)
+    }
   }
 
   @Test func `a store without rows in another mode is not noted`() throws {

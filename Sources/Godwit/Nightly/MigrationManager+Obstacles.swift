@@ -65,7 +65,7 @@ extension MigrationManager {
     guard access(folder.path, W_OK | X_OK) != 0 else { return }
     let code = errno
     // What is finished needs no folder for its work.
-    guard code != ENOENT, try !isFinished() else { return }
+    guard [EACCES, EPERM, EROFS].contains(code), try !isFinished() else { return }
     throw GodwitError.disk(
       "cannot make '\(job.destinationPath)' in the folder '\(folder.path)'", errno: code, safe: "nothing was written")
   }
