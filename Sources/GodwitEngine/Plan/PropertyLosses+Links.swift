@@ -153,7 +153,8 @@ extension PropertyLosses {
           refused.append(other)
         } else if !carryAll(forward, from: ends.entity, to: other), !carryAll(backward, from: other, to: ends.entity) {
           let number = try count(ends, to: [other], in: table, without: (forward, backward))
-          found += loss(.links, path, number, "to '\(other)', between objects whose mappings do not set them", .notTaken)
+          let reason = "to '\(other)', between objects whose mappings do not set them"
+          found += loss(.links, path, number, reason, .notTaken)
         }
       }
     }
