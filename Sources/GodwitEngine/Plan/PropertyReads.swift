@@ -4,7 +4,7 @@ import GodwitModel
 ///
 /// Every expression of an attribute that reads a value counts as taking it. A filter takes nothing. A path to a value
 /// passes links without carrying them: links are carried by relationships of the destination alone (`PropertyLosses`).
-struct PropertyReads {
+package struct PropertyReads {
   /// A property as it is seen from an entity.
   struct Property: Hashable {
     var entity: String
@@ -34,7 +34,7 @@ struct PropertyReads {
 
   private let model: ManagedObjectModel
 
-  init(_ resolved: ResolvedMapping) {
+  package init(_ resolved: ResolvedMapping) {
     model = resolved.sourceModel
     for mapping in resolved.entityMappings where mapping.earlier == nil {
       let reader = Reader(mapping: mapping.index, entity: mapping.source.name, isPolicyCall: false)
@@ -53,6 +53,12 @@ struct PropertyReads {
         note(call.expression, Reader(mapping: mapping.index, entity: mapping.source.name, isPolicyCall: true), [:])
       }
     }
+  }
+
+  /// Whether some mapping reads an attribute of objects of an entity, of all or of some.
+  package func isRead(_ attribute: String, of entity: String) -> Bool {
+    readers[Property(entity: entity, name: attribute)] != nil || isSelected(attribute, of: entity)
+      || !paths(to: attribute, of: entity).isEmpty
   }
 
   /// The paths to an attribute that lead to objects of an entity.
