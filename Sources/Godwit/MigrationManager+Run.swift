@@ -35,7 +35,7 @@ extension MigrationManager {
     try refuseWithoutStore()
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // A store that is replaced tells them only before.
-    let notes = (try? job.layoutNotes()) ?? []
+    let notes = ((try? job.layoutNotes()) ?? []) + missingLogNotes()
     var summary: MigrationSummary
     do { summary = try run(watch) } catch {
       guard var known = error as? GodwitError else {

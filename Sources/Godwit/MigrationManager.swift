@@ -82,7 +82,7 @@ public struct MigrationManager: Sendable {
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
     // What was taken for the source comes first: it decides all else.
-    plan.codedNotes = try job.inputNotes + plan.codedNotes + job.layoutNotes()
+    plan.codedNotes = try job.inputNotes + plan.codedNotes + job.layoutNotes() + missingLogNotes()
     try tellDestination(in: &plan)
     plan.quarantine = job.quarantine.map { "\($0), in \(job.quarantinePath)" }
     return plan

@@ -1,6 +1,9 @@
 import Foundation
+import GodwitDisk
 package import GodwitJob
 import GodwitModel
+import GodwitPlatform
+import GodwitStore
 
 /// What a plan says of a destination that exists, and of the place of the receipt.
 ///
@@ -26,6 +29,7 @@ extension MigrationManager {
       do { try action() } catch let error as GodwitError { obstacles.append(DestinationObstacle(code, error)) }
     }
     try look(.receipt) { try checkReceiptPlace() }
+    try look(.destination) { try checkDestinationFolder() }
     if case .replace(let keepsOld) = job.existingDestination, job.inPlace == nil, !job.appends, isDestinationTaken {
       notes += replacementNotes()
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
@@ -48,6 +52,27 @@ extension MigrationManager {
       try look(.workFolder) { try refuseWorkOfOthers(in: job.workPath) }
     }
     return (obstacles, notes)
+  }
+
+  /// Refuses a folder that takes no files, and so no work folder. What is missing of the path a run makes.
+  private func checkDestinationFolder() throws {
+    guard !WorkFolder.exists(forDestination: job.destinationPath) else { return }
+    var folder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL
+    var info = stat()
+    while stat(folder.path, &info) != 0, errno == ENOENT, folder.path != "/" {
+      folder = folder.deletingLastPathComponent().standardizedFileURL
+    }
+    guard access(folder.path, W_OK | X_OK) != 0 else { return }
+    let code = errno
+    // What is finished needs no folder for its work.
+    guard [EACCES, EPERM, EROFS].contains(code), try !isFinished() else { return }
+    throw GodwitError.disk(
+      "cannot make '\(job.destinationPath)' in the folder '\(folder.path)'", errno: code, safe: "nothing was written")
+  }
+
+  /// A source that was probably copied without its write-ahead log.
+  func missingLogNotes() -> [MigrationNote] {
+    MissingLog.note(ofStoreAt: job.sourcePath).map { [MigrationNote(.logMissing, "the source \($0)")] } ?? []
   }
 
   /// The receipt of a store that a run may replace.

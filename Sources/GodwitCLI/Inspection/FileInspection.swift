@@ -146,6 +146,7 @@ struct FileInspection: Encodable {
         return
       }
       kind = .store
+      detail = MissingLog.note(ofStoreAt: path)
       let metadata = try StoreMetadata(readingStoreAt: path)
       let stored = try StoredModel(inStoreAt: path, metadata: metadata)
       cachedModel = Self.cachedModel(stored)

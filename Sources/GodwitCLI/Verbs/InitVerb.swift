@@ -128,6 +128,7 @@ struct InitVerb: Verb {
       lines.append("  " + label.padding(toLength: 13, withPad: " ", startingAt: 0) + text)
     }
     line("source", "\(draft.source), version '\(draft.sourceModel)'")
+    if let doubt = draft.doubt { line("note", doubt) }
     line("destination", "\(draft.destination), version '\(draft.destinationModel)'")
     if draft.isCurrent {
       line("note", "no migration is needed: the store has this version, and the job copies it")

@@ -39,7 +39,7 @@ extension Planner {
     let numbers = try numericCounts()
     plan.losses = try losses(program, dropped: dropped, numbers: numbers)
     plan.codedNotes = try notes(program, external: external, numbers: numbers)
-    plan.misfits = misfits(numbers)
+    plan.misfits = misfits(numbers) + certainNils(facts)
     plan.refusesLosses = job.failsOnLoss
     return plan
   }

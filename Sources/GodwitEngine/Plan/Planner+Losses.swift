@@ -12,9 +12,11 @@ extension Planner {
     let step = job.position.index + 1
     var found = dropped.map {
       LossReport.Loss(
-        step: step, kind: .objects, subject: $0.entity, count: $0.rows, reason: $0.reason, cause: $0.cause)
+        step: step, kind: .objects, subject: $0.entity, count: $0.rows,
+        reason: $0.cause == .removeMapping ? "no mapping carries them over" : $0.reason, cause: $0.cause)
     }
-    found += try uncounted(step) + propertyLosses(step)
+    found += try uncounted(step)
+    found += try PropertyLosses(self, facts: program.facts, step: step, isCounted: isCounted).find()
     found += resolved.defaulted.map {
       LossReport.Loss(
         step: step, kind: .policy, subject: $0.policy, count: nil,
@@ -86,6 +88,35 @@ extension Planner {
     numbers.filter { $0.misfits > 0 && $0.isInteger }.map(Self.misfit)
   }
 
+  /// Required attributes that a mapping gives nil for all of its objects: validation rejects the first one.
+  func certainNils(_ facts: PlanFacts) -> [String] {
+    guard job.quarantine == nil else { return [] }
+    let policies = Set(resolved.policies.compactMap(\.index))
+    let makers = resolved.entityMappings.filter {
+      $0.earlier == nil && !policies.contains($0.index) && facts.mappings[$0.index].rows > 0
+    }
+    return makers.flatMap { mapping in
+      mapping.attributes.compactMap { attribute, source -> String? in
+        guard !attribute.isOptional, Self.isNil(source, of: attribute) else { return nil }
+        let path = "\(mapping.destination.name).\(attribute.name)"
+        return "mapping '\(mapping.name)' gives nil to '\(path)', which must have a value; "
+          + "`godwit audit` lists all that validation would reject"
+      }
+    }
+  }
+
+  private static func isNil(
+    _ source: ResolvedEntityMapping.AttributeSource, of attribute: AttributeDescription
+  ) -> Bool {
+    switch source {
+    case .expression(let parsed):
+      if case .constant(.null) = parsed.expression.node { return true }
+      return false
+    case .modelDefault: return attribute.defaultValue.isNull
+    case .copy, .defaultForNil: return false
+    }
+  }
+
   private static func misfit(_ found: NumericCount) -> String {
     "\(found.misfits) values of \(found.path) do not fit, \(found.types)"
   }
@@ -100,175 +131,5 @@ extension Planner {
     return resolved.sourceModel.entities.filter { !$0.isAbstract && !taken.contains($0.name) }.map {
       .init(step: step, kind: .objects, subject: $0.name, count: nil, reason: "no mapping", cause: .noMapping)
     }
-  }
-
-  /// What mappings leave behind of the objects that they take: values of attributes that none of them reads, links of
-  /// relationships that none follows, and links to objects that the destination's relationship does not take in.
-  /// Objects of dropped entities are counted as such. What a policy reads of its objects is not known, so nothing is
-  /// said of them.
-  private func propertyLosses(_ step: Int) throws -> [LossReport.Loss] {
-    let read = ReadProperties(resolved)
-    var losses: [LossReport.Loss] = []
-    func add(
-      _ kind: LossReport.Kind, _ subject: String, _ count: Int64?, _ reason: String, _ cause: LossReport.Cause
-    ) {
-      if let count, count <= 0 { return }
-      losses.append(.init(step: step, kind: kind, subject: subject, count: count, reason: reason, cause: cause))
-    }
-    let policies = Set(resolved.policies.compactMap(\.index))
-    var seen: Set<String> = []
-    for mapping in resolved.entityMappings where mapping.earlier == nil {
-      let entity = mapping.source.name
-      let isPolicys = resolved.entityMappings.contains { $0.source.name == entity && policies.contains($0.index) }
-      guard !isPolicys, let table = sourceSchema.table(of: entity) else { continue }
-      if seen.insert(entity).inserted {
-        let dropped = resolved.sourceModel.attributes(of: entity)
-          .filter { !$0.isTransient && !$0.isDerived && !read.contains($0.name, of: entity) }
-          .compactMap { attribute in
-            sourceSchema.column(of: attribute.name, in: entity).map { (name: attribute.name, column: quoted($0)) }
-          }
-        // One walk over the table, however many there are.
-        let counts =
-          !isCounted || dropped.isEmpty
-          ? []
-          : try connection.rows(
-            "SELECT \(dropped.map { "COUNT(\($0.column))" }.joined(separator: ", ")) FROM source.\(quoted(table.name))\(sourceSchema.isObject(of: [entity]).clause)"
-          ).first ?? []
-        for (index, attribute) in dropped.enumerated() {
-          var count: Int64?
-          if index < counts.count, case .integer(let number) = counts[index] { count = number }
-          add(.values, "\(entity).\(attribute.name)", count, "no destination attribute takes them", .notTaken)
-        }
-        for relationship in resolved.sourceModel.relationships(of: entity)
-        where resolved.sourceModel.isStored(relationship)
-          && !read.contains(relationship, of: entity, in: resolved.sourceModel)
-        {
-          guard let count = try links(relationship, of: entity) else { continue }
-          add(
-            .links, "\(entity).\(relationship.name)", isCounted ? count : nil, "no destination relationship takes them",
-            .notTaken)
-        }
-      }
-      guard job.steps[0].isInferred, isCounted else { continue }
-      for source in mapping.relationships {
-        guard let lost = try lostLinks(source, of: mapping, table: table.name) else { continue }
-        add(.links, "\(entity).\(lost.name)", lost.count, lost.reason, .entityNotAccepted)
-      }
-    }
-    return losses
-  }
-
-  /// The links of a relationship that the rows of an entity hold, or a join table whose owner it is; nil where the
-  /// other end holds them, and counts them.
-  private func links(_ relationship: RelationshipDescription, of entity: String) throws -> Int64? {
-    switch sourceSchema.storage(of: relationship.name, in: entity) {
-    case .foreignKey(let table, let column, _, _):
-      if let inverse = resolved.sourceModel.inverse(of: relationship), !inverse.isToMany {
-        // Both ends hold a one-to-one: the one whose name comes first counts it.
-        guard (relationship.name, entity) <= (inverse.name, relationship.destinationEntityName) else { return nil }
-      }
-      return try connection.integer(
-        "SELECT COUNT(\(quoted(column))) FROM source.\(quoted(table))\(sourceSchema.isObject(of: [entity]).clause)")
-    case .join(let join, let subject, _, _):
-      guard subject == join.ownerColumn, join.ownerRelationshipName == relationship.name,
-        let table = sourceSchema.table(of: entity)
-      else { return nil }
-      let kind = sourceSchema.isObject(of: [entity], row: "s").further
-      return try connection.integer(
-        "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j CROSS JOIN source.\(quoted(table.name)) AS s ON s.Z_PK = j.\(quoted(subject))\(kind)"
-      )
-    case .inverse, .none: return nil
-    }
-  }
-
-  private func lostLinks(
-    _ source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping, table: String
-  ) throws -> (name: String, count: Int64, reason: String)? {
-    guard let before = source.path.first?.relationship, source.path.count == 1 else { return nil }
-    let name = before.name
-    let carried = Set(source.lookups.map { resolved.entityMappings[$0].source.name })
-    // Objects whose entity is dropped are counted there.
-    let mapped = Set(resolved.entityMappings.map(\.source.name))
-    let lost = resolved.sourceModel.family(of: before.destinationEntityName).map(\.name)
-      .filter { (mapped.contains($0) || carried.isEmpty) && !carried.contains($0) }
-    guard !lost.isEmpty else { return nil }
-    var chain = RelationshipJoinPath(
-      row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema, database: "source",
-      builder: StatementBuilder())
-    try chain.follow(name)
-    let target = try chain.loadedRow()
-    let sql = """
-      SELECT SUM((SELECT COUNT(*)\(chain.from) AND \(sourceSchema.isObject(of: lost, row: target.alias).term))) \
-      FROM source.\(quoted(table)) AS s\(sourceSchema.isObject(of: [mapping.source.name], row: "s").clause)
-      """
-    guard let count = try connection.integer(sql), count > 0 else { return nil }
-    let names = lost.map { "'\($0)'" }.joined(separator: " and ")
-    return (name, count, "to \(names), which the destination's relationship does not accept")
-  }
-}
-
-/// The source properties that the mappings of a step read to make values and links. A filter takes nothing over.
-private struct ReadProperties {
-  /// `Entity.property`, of the entity whose mapping reads it from its own object.
-  private var own: Set<String> = []
-  /// Names that are read along longer paths, and from objects that a name alone does not tell.
-  private var anywhere: Set<String> = []
-
-  init(_ resolved: ResolvedMapping) {
-    for mapping in resolved.entityMappings where mapping.earlier == nil {
-      for (_, source) in mapping.attributes {
-        switch source.withoutDefault {
-        case .copy(let name): own.insert("\(mapping.source.name).\(name)")
-        case .expression(let parsed): note(parsed.expression, of: mapping.source.name)
-        default: break
-        }
-      }
-      for source in mapping.relationships {
-        for hop in source.path {
-          own.insert("\(mapping.source.name).\(hop.relationship.name)")
-          anywhere.insert(hop.relationship.name)
-        }
-        if let call = source.policyCall { note(call.expression, of: mapping.source.name) }
-      }
-      // A relationship that is set without a path comes of the objects themselves.
-    }
-  }
-
-  private mutating func note(_ expression: ValueExpression, of entity: String) {
-    var (paths, fetches) = ([(isOwn: Bool, segments: [String])](), [String]())
-    _ = expression.contains { part in
-      switch part.node {
-      case .keyPath(let base, let segments):
-        let isOwn =
-          switch base?.node {
-          case nil, .evaluatedObject, .variable("source"): segments.count == 1
-          default: false
-          }
-        paths.append((isOwn, segments))
-      case .subquery(_, _, let predicate):
-        // Its members are objects of any entity.
-        for operand in predicate.operands {
-          _ = operand.contains {
-            if case .keyPath(_, let segments) = $0.node { fetches += segments }
-            return false
-          }
-        }
-      default: break
-      }
-      return false
-    }
-    for (isOwn, segments) in paths {
-      if isOwn { own.insert("\(entity).\(segments[0])") } else { anywhere.formUnion(segments) }
-    }
-    anywhere.formUnion(fetches)
-  }
-
-  func contains(_ attribute: String, of entity: String) -> Bool {
-    own.contains("\(entity).\(attribute)") || anywhere.contains(attribute)
-  }
-
-  /// A relationship is taken from either end.
-  func contains(_ relationship: RelationshipDescription, of entity: String, in model: ManagedObjectModel) -> Bool {
-    contains(relationship.name, of: entity) || relationship.inverseName.map { anywhere.contains($0) } == true
   }
 }

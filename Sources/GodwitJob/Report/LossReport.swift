@@ -9,10 +9,12 @@ public struct LossReport: Sendable, Codable, Hashable {
   public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
     /// Objects that no mapping takes.
     case objects
-    /// Values of an attribute that no mapping reads.
+    /// Values of an attribute that no mapping of their objects reads, and no path of another mapping reaches.
     case values
-    /// Links of a relationship that no mapping follows, or whose objects the destination's relationship cannot hold.
+    /// Links that no relationship of the destination takes, or whose objects its relationship cannot hold.
     case links
+    /// The order of links that come over: the source's relationship is ordered, and none that takes them is.
+    case order
     /// Links that lead to no object in the source either. They are not a loss, because Core Data reads them as nil.
     case linksToNothing = "links to nothing"
     /// A policy class that nobody registered and that Core Data's default policy replaces. It has no count.
@@ -37,6 +39,8 @@ public struct LossReport: Sendable, Codable, Hashable {
     case notTaken = "not-taken"
     /// The destination's relationship does not accept the entity of the objects.
     case entityNotAccepted = "entity-not-accepted"
+    /// No relationship of the destination that takes the links is ordered.
+    case notOrdered = "not-ordered"
     /// The links lead to no object in the source either.
     case leadsNowhere = "leads-nowhere"
     /// Nobody registered the policy.
@@ -81,7 +85,7 @@ public struct LossReport: Sendable, Codable, Hashable {
       switch kind {
       case .linksToNothing: false
       case .policy: true
-      case .objects, .values, .links, .nils, .rounded, .ambiguousToOne: (count ?? 0) > 0
+      case .objects, .values, .links, .order, .nils, .rounded, .ambiguousToOne: (count ?? 0) > 0
       }
     }
   }
@@ -111,6 +115,7 @@ extension LossReport.Loss: CustomStringConvertible {
     case .objects: return "\(count) of \(subject) (\(reason))"
     case .values: return "\(count) values of \(subject) (\(reason))"
     case .links: return "\(count) links of \(subject) (\(reason))"
+    case .order: return "\(count) links of \(subject) lose their order (\(reason))"
     case .linksToNothing: return "\(count) links of \(subject) lead to no object, and are nil"
     case .policy: return uncounted
     case .nils: return "\(count) values of \(subject) became nil (\(reason))"
@@ -126,6 +131,7 @@ extension LossReport.Loss: CustomStringConvertible {
     case .values, .nils, .rounded: return "all values of \(subject), if there are any (\(reason); not counted yet)"
     case .links, .linksToNothing, .ambiguousToOne:
       return "all links of \(subject), if there are any (\(reason); not counted yet)"
+    case .order: return "the order of all links of \(subject), if there are any (\(reason); not counted yet)"
     case .policy: return "\(subject) (\(reason))"
     }
   }
@@ -136,6 +142,7 @@ extension LossReport.Loss: CustomStringConvertible {
     case .policy: "policy"
     case .objects: count == nil ? "may drop" : "dropped"
     case .values, .links, .nils: count == nil ? "may lose" : "lost"
+    case .order: count == nil ? "may lose" : "order"
     case .linksToNothing: "links"
     case .rounded: "rounded"
     case .ambiguousToOne: "several"

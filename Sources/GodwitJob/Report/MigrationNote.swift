@@ -50,6 +50,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case mappingSearchEmpty = "mapping-search-empty"
     /// Nothing was proved: the store had the version before, and there is no old store to compare it with.
     case notProved = "not-proved"
+    /// The source is in WAL mode without its write-ahead log, and looks as if the log had been left behind.
+    case logMissing = "log-missing"
   }
 
   /// What the note is about.

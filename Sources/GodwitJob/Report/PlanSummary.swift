@@ -188,8 +188,11 @@ extension MigrationPlan {
     var written = "\(summary.objectsWritten) out"
     if summary.writtenIsAtMost { written = "at most " + written }
     if summary.writtenByPolicies { written += " if the policies make one from each" }
-    let lost = [(summary.objectsLost, "object"), (summary.valuesLost, "value"), (summary.linksLost, "link")]
+    let unordered = self.losses.losses.reduce(Int64(0)) { $0 + ($1.kind == .order ? $1.count ?? 0 : 0) }
+    let lost =
+      [(summary.objectsLost, "object"), (summary.valuesLost, "value"), (summary.linksLost, "link")]
       .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
+      + (unordered > 0 ? ["the order of \(unordered) links"] : [])
     let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")
     let part = steps.count > 1 ? "step \(summary.countedStep): " : ""
     return "\(part)\(summary.objectsRead) in, \(written); \(losses)"

@@ -123,7 +123,7 @@ extension StepLint {
     let mappings = models.flatMap(\.entityMappings)
     // A policy may read anything.
     guard !mappings.contains(where: { $0.policyName != nil }) else { return [] }
-    let read = Self.namesRead(by: mappings)
+    let reads = PropertyReads(resolved)
     let taken = Dictionary(grouping: resolved.entityMappings) { $0.source.name }
     var findings: [Finding] = []
     for case (let before?, let after?) in pairing.entities where !before.isAbstract && !after.isAbstract {
@@ -137,9 +137,8 @@ extension StepLint {
             related: former(oldIndex.place(of: before.name))))
         continue
       }
-      let copied = Set(own.flatMap { mapping in mapping.attributes.compactMap { Self.copied($0.source) } })
       for attribute in old.attributes(of: before.name) where !attribute.isTransient && !attribute.isDerived {
-        guard !copied.contains(attribute.name), !read.contains(attribute.name),
+        guard !reads.isRead(attribute.name, of: before.name),
           isCarried(attribute.name, from: before.name, to: after.name)
         else { continue }
         let subject = "\(before.name).\(attribute.name)"
@@ -152,31 +151,5 @@ extension StepLint {
       }
     }
     return findings
-  }
-
-  private static func copied(_ source: ResolvedEntityMapping.AttributeSource) -> String? {
-    if case .copy(let name) = source.withoutDefault { name } else { nil }
-  }
-
-  /// Every name in a key path of the mappings.
-  private static func namesRead(by mappings: [EntityMapping]) -> Set<String> {
-    var names: Set<String> = []
-    func read(_ expression: ValueExpression) {
-      _ = expression.contains { part in
-        if case .keyPath(_, let segments) = part.node { names.formUnion(segments) }
-        return false
-      }
-    }
-    for mapping in mappings {
-      for entry in mapping.attributeMappings { read(entry.value.expression) }
-      for entry in mapping.relationshipMappings {
-        switch entry.value {
-        case .mapping(_, let path): names.formUnion(path)
-        case .sourceRelationship(let name): names.insert(name)
-        case .expression(let parsed): read(parsed.expression)
-        }
-      }
-    }
-    return names
   }
 }

@@ -106,5 +106,8 @@ package struct RelationshipJoinPath {
       ? "" : " FROM \(tables.joined(separator: " CROSS JOIN ")) WHERE \(conditions.joined(separator: " AND "))"
   }
 
+  /// The tables that are joined in and the conditions on them, for a statement that joins them to the first row.
+  package var parts: (tables: [String], conditions: [String]) { (tables, conditions) }
+
   var isEmpty: Bool { tables.isEmpty }
 }

@@ -132,6 +132,7 @@ package struct DraftRequest: Sendable {
     let objects = summary.entities.filter { $0.number < 16_000 }.compactMap(\.rows).reduce(0, +)
     let bytes = summary.fileBytes > 0 ? " of \(ByteCount(bytes: summary.fileBytes))" : ""
     draft.store = "An \(summary.type.rawValue) store\(bytes) with \(objects) object\(objects == 1 ? "" : "s")."
+    draft.doubt = MissingLog.note(ofStoreAt: store)
     draft.isXML = summary.type == .xml
     draft.isMirrored = !summary.cloudKitTables.isEmpty
     var seen: Set<String> = []
@@ -302,6 +303,7 @@ package struct DraftRequest: Sendable {
     case .objects: return "\(what)objects of \(loss.subject) (\(loss.reason))\(later)"
     case .values: return "\(what)values of \(loss.subject) (\(loss.reason))\(later)"
     case .links: return "\(what)links of \(loss.subject) (\(loss.reason))\(later)"
+    case .order: return "the order of \(what)links of \(loss.subject) (\(loss.reason))\(later)"
     case .linksToNothing: return "\(what)links of \(loss.subject) lead to no object, and are nil\(later)"
     case .policy: return "what the policy \(loss.subject) would do (\(loss.reason))"
     case .nils, .rounded, .ambiguousToOne: return "\(loss.label) \(loss)"

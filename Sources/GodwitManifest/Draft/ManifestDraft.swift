@@ -25,6 +25,8 @@ package struct ManifestDraft: Sendable {
   package var models: [String]
   /// The store: its type, size and objects.
   package var store = ""
+  /// What makes it doubtful that the store is whole; nil without a doubt.
+  package var doubt: String?
   package var sourceModel = ""
   /// How the version of the store was found.
   package var sourceModelOrigin = ""
@@ -89,8 +91,8 @@ package struct ManifestDraft: Sendable {
   }
 
   private var storeLines: [String] {
-    var lines = Self.comments(
-      [store, "Its model is '\(sourceModel)': \(sourceModelOrigin)."] + inputNotes.map { "Note: \($0.text)." })
+    let notes = (inputNotes.map(\.text) + (doubt.map { [$0] } ?? [])).map { "Note: \($0)." }
+    var lines = Self.comments([store, "Its model is '\(sourceModel)': \(sourceModelOrigin)."] + notes)
     lines.append("source: \(YAMLText.scalar(source))")
     lines += Self.comments(["The new store. The source stays as it is."])
     lines.append("destination: \(YAMLText.scalar(destination))")

@@ -1,0 +1,280 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// The links that come over nowhere.
+///
+/// A link comes over where a relationship of the destination is set along the source's relationship alone, from either
+/// end, and looks the other end up in a mapping that takes it. Each link is counted at one end.
+extension PropertyLosses {
+  /// A mapping's relationship that is set along one relationship of the source.
+  struct Assignment {
+    /// The mapping's index.
+    var mapping: Int
+    var lookups: [Int]
+    /// The destination's relationship.
+    var relationship: RelationshipDescription
+  }
+
+  /// How the links of a relationship come over, seen from the objects of one entity.
+  struct LinkEnds {
+    var entity: String
+    var relationship: RelationshipDescription
+    /// Source entities of the other end that some mapping takes.
+    var mapped: [String]
+    /// Those that none takes.
+    var unmapped: [String]
+    /// Set from this end.
+    var forward: [Assignment]
+    /// Set from the other end, by its entity; only those that look this end up.
+    var backward: [String: [Assignment]]
+
+    /// Whether some relationship of the destination is set along the links.
+    var isTaken: Bool { !forward.isEmpty || !backward.isEmpty }
+  }
+
+  func linkEnds(of relationship: RelationshipDescription, from entity: String) -> LinkEnds {
+    let others = model.family(of: relationship.destinationEntityName).filter { !$0.isAbstract }.map(\.name)
+    var ends = LinkEnds(
+      entity: entity, relationship: relationship, mapped: others.filter { takers[$0] != nil },
+      unmapped: others.filter { takers[$0] == nil }, forward: assignments(along: relationship.name, from: entity),
+      backward: [:])
+    guard let inverse = model.inverse(of: relationship) else { return ends }
+    for other in ends.mapped {
+      let found = assignments(along: inverse.name, from: other).filter { hits($0, entity) }
+      if !found.isEmpty { ends.backward[other] = found }
+    }
+    return ends
+  }
+
+  private func assignments(along relationship: String, from entity: String) -> [Assignment] {
+    (takers[entity] ?? []).flatMap { index in
+      mappings[index].relationships
+        .filter { $0.path.count == 1 && $0.path[0].relationship.name == relationship }
+        .map { Assignment(mapping: index, lookups: $0.lookups, relationship: $0.relationship) }
+    }
+  }
+
+  /// Whether an assignment finds some objects of an entity. What an earlier job made of them is not known.
+  private func hits(_ assignment: Assignment, _ entity: String) -> Bool {
+    assignment.lookups.contains { mappings[$0].earlier != nil || mappings[$0].source.name == entity }
+  }
+
+  /// Whether some assignments bring over all links from the objects of an entity to those of another one, as far as
+  /// both ends come over.
+  private func carryAll(_ assignments: [Assignment], from entity: String, to other: String) -> Bool {
+    let full = assignments.filter { assignment in
+      assignment.lookups.contains { mappings[$0].earlier != nil }
+        || takesAll(assignment.lookups.filter { mappings[$0].source.name == other }, of: other)
+    }
+    return takesAll(Set(full.map(\.mapping)), of: entity)
+  }
+
+  func links(of entity: String, in table: String) throws -> [LossReport.Loss] {
+    var found: [LossReport.Loss] = []
+    for relationship in model.relationships(of: entity) where model.isStored(relationship) {
+      let ends = linkEnds(of: relationship, from: entity)
+      let inverse = model.inverse(of: relationship)?.name
+      // A policy answers what becomes of links that its mapping hands to it.
+      let isAnswered =
+        reads.answered.contains(.init(entity: entity, name: relationship.name))
+        || ends.mapped.contains { other in
+          inverse.map { reads.answered.contains(.init(entity: other, name: $0)) } == true
+        }
+      if isAnswered { continue }
+      found += try ends.isTaken ? leftLinks(ends, in: table) : droppedLinks(ends, in: table)
+    }
+    return found
+  }
+
+  // MARK: Links that nothing takes
+
+  private func droppedLinks(_ ends: LinkEnds, in table: String) throws -> [LossReport.Loss] {
+    guard isCounter(ends) else { return [] }
+    // What a longer path brings over of objects that no mapping takes, it brings over to the object before them.
+    if ends.mapped.isEmpty, reads.isFollowed(ends.relationship.name, of: ends.entity) { return [] }
+    return loss(
+      .links, "\(ends.entity).\(ends.relationship.name)", isCounted ? try allLinks(ends, in: table) : nil,
+      "no destination relationship takes them", .notTaken)
+  }
+
+  /// Whether the links are counted at this end: the one that stores them. Both ends store a one-to-one: the one whose
+  /// name comes first counts it, unless no mapping takes its objects.
+  private func isCounter(_ ends: LinkEnds) -> Bool {
+    let relationship = ends.relationship
+    switch schema.storage(of: relationship.name, in: ends.entity) {
+    case .foreignKey:
+      guard let inverse = model.inverse(of: relationship), !inverse.isToMany, !ends.mapped.isEmpty else { return true }
+      let own = model.declaringEntity(of: relationship.name, in: ends.entity)?.name ?? ends.entity
+      let other =
+        model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
+        ?? relationship.destinationEntityName
+      return (relationship.name, own) <= (inverse.name, other)
+    case .join(let join, let subject, _, _):
+      return subject == join.ownerColumn && join.ownerRelationshipName == relationship.name
+    // The to-one that stores a to-many without an inverse is no property, so nobody else counts it.
+    case .inverse: return relationship.inverseName == nil
+    case .none: return false
+    }
+  }
+
+  /// Every link that the objects of the entity have, wherever it leads.
+  private func allLinks(_ ends: LinkEnds, in table: String) throws -> Int64 {
+    let name = ends.relationship.name
+    let connection = planner.connection
+    switch schema.storage(of: name, in: ends.entity) {
+    case .foreignKey(let table, let column, _, _):
+      return try connection.integer(
+        "SELECT COUNT(\(quoted(column))) FROM source.\(quoted(table))\(schema.isObject(of: [ends.entity]).clause)") ?? 0
+    case .join(let join, let subject, _, _):
+      let kind = schema.isObject(of: [ends.entity], row: "s").further
+      return try connection.integer(
+        "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j CROSS JOIN source.\(quoted(table)) AS s "
+          + "ON s.Z_PK = j.\(quoted(subject))\(kind)") ?? 0
+    case .inverse: return try count(ends, to: ends.mapped + ends.unmapped, in: table)
+    case .none: return 0
+    }
+  }
+
+  // MARK: Links of which a part is taken
+
+  private func leftLinks(_ ends: LinkEnds, in table: String) throws -> [LossReport.Loss] {
+    guard isCounted else { return [] }
+    let isInferred = planner.job.steps[0].isInferred
+    var refused: [String] = []
+    var found: [LossReport.Loss] = []
+    let path = "\(ends.entity).\(ends.relationship.name)"
+    if isCounter(ends) {
+      for other in ends.mapped where !policyEntities.contains(other) {
+        let backward = ends.backward[other] ?? []
+        let forward = ends.forward.filter { hits($0, other) }
+        if forward.isEmpty, backward.isEmpty {
+          refused.append(other)
+        } else if !carryAll(forward, from: ends.entity, to: other), !carryAll(backward, from: other, to: ends.entity) {
+          let number = try count(ends, to: [other], in: table, without: (forward, backward))
+          let reason = "to '\(other)', between objects whose mappings do not set them"
+          found += loss(.links, path, number, reason, .notTaken)
+        }
+      }
+    }
+    // An inferred relationship that finds nobody leads to another entity than before. Links to objects that a mapping
+    // leaves out are not counted elsewhere: they go with the objects.
+    if isInferred, !ends.forward.isEmpty, ends.forward.allSatisfy({ $0.lookups.isEmpty }) { refused += ends.unmapped }
+    guard !refused.isEmpty else { return found }
+    let names = refused.map { "'\($0)'" }.joined(separator: " and ")
+    let number = try count(ends, to: refused, in: table)
+    found += loss(
+      .links, path, number,
+      "to \(names), which "
+        + (isInferred ? "the destination's relationship does not accept" : "no mapping of the relationship looks up"),
+      isInferred ? .entityNotAccepted : .notTaken)
+    return found
+  }
+
+  /// The links from the objects of an entity to those of others.
+  ///
+  /// - Parameter assignments: Those that bring links over, from this end and from the other one: only links between
+  ///   objects that come over are counted, and none that these bring over. nil counts all.
+  private func count(
+    _ ends: LinkEnds, to others: [String], in table: String,
+    without assignments: (forward: [Assignment], backward: [Assignment])? = nil
+  ) throws -> Int64 {
+    let builder = StatementBuilder()
+    var chain = try linkChain(along: ends, builder)
+    let target = try loadedRow(&chain, ends)
+    var conditions = [schema.isObject(of: others, row: target.alias).term]
+    if let assignments {
+      let (source, other) = (takers[ends.entity] ?? [], others.flatMap { takers[$0] ?? [] })
+      conditions += [taken(by: source, row: "s", builder), taken(by: other, row: target.alias, builder)]
+      func pairs(_ list: [Assignment], from one: String, to two: String, _ seconds: [Int]) -> [String] {
+        list.map { assignment in
+          let lookups = assignment.lookups.filter { seconds.contains($0) }
+          // What an earlier job took of them is not known.
+          if assignment.lookups.contains(where: { mappings[$0].earlier != nil }) {
+            return taken(by: [assignment.mapping], row: one, builder)
+          }
+          return "(\(taken(by: [assignment.mapping], row: one, builder)) AND \(taken(by: lookups, row: two, builder)))"
+        }
+      }
+      let carried =
+        pairs(assignments.forward, from: "s", to: target.alias, other)
+        + pairs(assignments.backward, from: target.alias, to: "s", source)
+      conditions.append("NOT (\(carried.joinedEvenly(by: " OR ")))")
+    }
+    let sql = """
+      SELECT COALESCE(SUM((SELECT COUNT(*)\(chain.from) AND \(conditions.joinedEvenly(by: " AND ")))), 0) \
+      FROM source.\(quoted(table)) AS s\(schema.isObject(of: [ends.entity], row: "s").clause)
+      """
+    return try count(sql, builder, ends.entity)
+  }
+
+  private func linkChain(along ends: LinkEnds, _ builder: StatementBuilder) throws -> RelationshipJoinPath {
+    var chain = RelationshipJoinPath(
+      row: .init(alias: "s", entityName: ends.entity), schema: schema, database: StoreConnection.sourceSchema,
+      builder: builder)
+    do { try chain.follow(ends.relationship.name) } catch let error as NotLowerable {
+      throw Self.cannotFollow(ends, error)
+    }
+    return chain
+  }
+
+  private func loadedRow(_ chain: inout RelationshipJoinPath, _ ends: LinkEnds) throws -> ExpressionLowering.Row {
+    do { return try chain.loadedRow() } catch let error as NotLowerable { throw Self.cannotFollow(ends, error) }
+  }
+
+  private static func cannotFollow(_ ends: LinkEnds, _ error: NotLowerable) -> GodwitError {
+    GodwitError(.internalBug, "cannot follow '\(ends.entity).\(ends.relationship.name)': \(error.reason)")
+  }
+
+  // MARK: Order
+
+  /// Links of ordered relationships that come over, but into none that is ordered. One link alone has no order.
+  func orders(of entity: String, in table: String) throws -> [LossReport.Loss] {
+    var found: [LossReport.Loss] = []
+    for relationship in model.relationships(of: entity)
+    where relationship.isToMany && relationship.isOrdered && model.isStored(relationship) {
+      switch schema.storage(of: relationship.name, in: entity) {
+      case .inverse(_, _, _, _?), .join(_, _, _, _?): break
+      default: continue
+      }
+      let ends = linkEnds(of: relationship, from: entity)
+      let reached = ends.mapped.filter { other in
+        ends.backward[other] != nil || ends.forward.contains { hits($0, other) }
+      }
+      // A link that the other end brings over takes its place in the inverse along.
+      let isKept = ends.backward.values.joined().contains { assignment in
+        planner.resolved.destinationModel.inverse(of: assignment.relationship)?.isOrdered == true
+      }
+      let keepers = Set(
+        ends.forward.filter { $0.relationship.isToMany && $0.relationship.isOrdered }.map(\.mapping))
+      let carriers = ends.backward.isEmpty ? Set(ends.forward.map(\.mapping)) : Set(takers[entity] ?? [])
+      let others = carriers.subtracting(keepers)
+      guard !reached.isEmpty, !others.isEmpty, !isKept, !takesAll(keepers, of: entity), isCounted || keepers.isEmpty
+      else { continue }
+      found += loss(
+        .order, "\(entity).\(relationship.name)",
+        isCounted ? try orderedLinks(ends, to: reached, keepers: keepers, others: others, in: table) : nil,
+        "no ordered relationship of the destination takes them", .notOrdered)
+    }
+    return found
+  }
+
+  private func orderedLinks(
+    _ ends: LinkEnds, to reached: [String], keepers: Set<Int>, others: Set<Int>, in table: String
+  ) throws -> Int64 {
+    let builder = StatementBuilder()
+    var chain = try linkChain(along: ends, builder)
+    let target = try loadedRow(&chain, ends)
+    let accepted = schema.isObject(of: reached, row: target.alias).term
+    var terms = [schema.isObject(of: [ends.entity], row: "s").term]
+    if !takesAll(others, of: ends.entity) { terms.append(taken(by: others, row: "s", builder)) }
+    if !keepers.isEmpty { terms.append("NOT \(taken(by: keepers, row: "s", builder))") }
+    // The limit keeps SQLite from counting the links of an object twice.
+    let sql = """
+      SELECT COALESCE(SUM(n), 0) FROM (SELECT (SELECT COUNT(*)\(chain.from) AND \(accepted)) AS n \
+      FROM source.\(quoted(table)) AS s WHERE \(terms.joinedEvenly(by: " AND ")) LIMIT -1 OFFSET 0) WHERE n > 1
+      """
+    return try count(sql, builder, ends.entity)
+  }
+}

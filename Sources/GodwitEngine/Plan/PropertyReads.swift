@@ -1,0 +1,199 @@
+import GodwitModel
+
+/// Which properties of the source the mappings of a step read, by entity and name.
+///
+/// Every expression of an attribute that reads a value counts as taking it. A filter takes nothing. A path to a value
+/// passes links without carrying them: links are carried by relationships of the destination alone (`PropertyLosses`).
+package struct PropertyReads {
+  /// A property as it is seen from an entity.
+  struct Property: Hashable {
+    var entity: String
+    var name: String
+  }
+
+  /// A path along relationships, from the objects that a mapping takes.
+  struct Path: Hashable {
+    /// The mapping's index.
+    var mapping: Int
+    var relationships: [String]
+  }
+
+  /// The mappings that read an attribute of their own objects.
+  private(set) var readers: [Property: Set<Int>] = [:]
+  /// The longer paths that end at an attribute, by the entity that they lead to.
+  private(set) var paths: [Property: [Path]] = [:]
+  /// Attributes of objects that an expression selects (SUBQUERY, an element, a fetch), by the entity of the objects.
+  /// Which of them it selects is not known.
+  private(set) var selected: Set<Property> = []
+  /// Names that are read of objects whose entity is not known.
+  private(set) var names: Set<String> = []
+  /// Relationships that a path follows to a value, or to another relationship.
+  private(set) var followed: Set<Property> = []
+  /// Relationships of its objects that a mapping hands to its policy.
+  private(set) var answered: Set<Property> = []
+
+  private let model: ManagedObjectModel
+
+  package init(_ resolved: ResolvedMapping) {
+    model = resolved.sourceModel
+    for mapping in resolved.entityMappings where mapping.earlier == nil {
+      let reader = Reader(mapping: mapping.index, entity: mapping.source.name, isPolicyCall: false)
+      for (_, source) in mapping.attributes {
+        switch source.withoutDefault {
+        case .copy(let name): take(name, of: mapping.source.name, along: [], reader)
+        case .expression(let parsed): note(parsed.expression, reader, [:])
+        case .modelDefault, .defaultForNil: break
+        }
+      }
+      for source in mapping.relationships {
+        if source.path.count > 1 {
+          for hop in source.path { followed.insert(Property(entity: hop.entityName, name: hop.relationship.name)) }
+        }
+        guard let call = source.policyCall else { continue }
+        note(call.expression, Reader(mapping: mapping.index, entity: mapping.source.name, isPolicyCall: true), [:])
+      }
+    }
+  }
+
+  /// Whether some mapping reads an attribute of objects of an entity, of all or of some.
+  package func isRead(_ attribute: String, of entity: String) -> Bool {
+    readers[Property(entity: entity, name: attribute)] != nil || isSelected(attribute, of: entity)
+      || !paths(to: attribute, of: entity).isEmpty
+  }
+
+  /// The paths to an attribute that lead to objects of an entity.
+  func paths(to attribute: String, of entity: String) -> [Path] {
+    model.lineage(of: entity).flatMap { paths[Property(entity: $0.name, name: attribute)] ?? [] }
+  }
+
+  /// Whether an attribute is read of objects of an entity, and it is not known of which.
+  func isSelected(_ attribute: String, of entity: String) -> Bool {
+    names.contains(attribute)
+      || model.lineage(of: entity).contains { selected.contains(Property(entity: $0.name, name: attribute)) }
+  }
+
+  /// Whether a longer path goes through a relationship of an entity's objects.
+  func isFollowed(_ relationship: String, of entity: String) -> Bool {
+    model.lineage(of: entity).contains { followed.contains(Property(entity: $0.name, name: relationship)) }
+  }
+
+  // MARK: Expressions
+
+  private struct Reader {
+    var mapping: Int
+    /// Of `$source`.
+    var entity: String
+    var isPolicyCall: Bool
+  }
+
+  /// Where a key path starts.
+  private enum Start {
+    /// At the object that the mapping takes.
+    case own
+    /// At objects of an entity, but which of them is not known.
+    case objects(of: String)
+    /// At what is no object of the source.
+    case nothing
+    case unknown
+  }
+
+  private mutating func note(_ expression: ValueExpression, _ reader: Reader, _ variables: [String: Start]) {
+    switch expression.node {
+    case .keyPath(let base, let segments):
+      if let base { note(base, reader, variables) }
+      note(segments, from: start(at: base, reader, variables), reader)
+    case .subquery(let collection, let variable, let predicate):
+      note(collection, reader, variables)
+      var inner = variables
+      inner[variable] = entity(of: collection, reader, variables).map { .objects(of: $0) } ?? .unknown
+      for operand in predicate.operands { note(operand, reader, inner) }
+    default:
+      for child in expression.children { note(child, reader, variables) }
+    }
+  }
+
+  private mutating func note(_ segments: [String], from start: Start, _ reader: Reader) {
+    var entity: String
+    var hops: [String]?
+    switch start {
+    case .own: (entity, hops) = (reader.entity, [])
+    case .objects(let other): (entity, hops) = (other, nil)
+    case .nothing: return
+    case .unknown:
+      names.formUnion(segments)
+      return
+    }
+    // Operators such as `@sum` gather what the names after them lead to.
+    for segment in segments where !segment.hasPrefix("@") {
+      if let relationship = model.relationship(segment, of: entity) {
+        let property = Property(entity: entity, name: segment)
+        followed.insert(property)
+        if reader.isPolicyCall, hops == [] { answered.insert(property) }
+        hops?.append(segment)
+        entity = relationship.destinationEntityName
+      } else {
+        take(segment, of: entity, along: hops, reader)
+        return
+      }
+    }
+  }
+
+  private mutating func take(_ attribute: String, of entity: String, along hops: [String]?, _ reader: Reader) {
+    let property = Property(entity: entity, name: attribute)
+    guard let hops else {
+      selected.insert(property)
+      return
+    }
+    guard !hops.isEmpty else {
+      readers[property, default: []].insert(reader.mapping)
+      return
+    }
+    let path = Path(mapping: reader.mapping, relationships: hops)
+    guard paths[property]?.contains(path) != true else { return }
+    paths[property, default: []].append(path)
+  }
+
+  private func start(at base: ValueExpression?, _ reader: Reader, _ variables: [String: Start]) -> Start {
+    guard let base else { return .own }
+    switch base.node {
+    case .evaluatedObject: return .own
+    case .variable(let name):
+      if let known = variables[name] { return known }
+      return name == "source" ? .own : .nothing
+    default: break
+    }
+    if let entity = entity(of: base, reader, variables) { return .objects(of: entity) }
+    switch type(of: base, reader) {
+    case .manager?, .facts?, .policy?, .fetchRequest?, .sourceContext?, .value?, .values?, .null?, .other?:
+      return .nothing
+    default: return .unknown
+    }
+  }
+
+  private func type(of expression: ValueExpression, _ reader: Reader) -> ExpressionType? {
+    try? ExpressionChecker(model: model, entityName: reader.entity, role: .value).type(of: expression)
+  }
+
+  /// The entity of the objects that an expression gives; nil where that is not known.
+  private func entity(
+    of expression: ValueExpression, _ reader: Reader, _ variables: [String: Start]
+  ) -> String? {
+    switch type(of: expression, reader) {
+    case .object(let entity)?, .objects(let entity, _)?: return entity
+    default: break
+    }
+    // The checker knows no variable of a SUBQUERY around the expression.
+    guard case .keyPath(let base, let segments) = expression.node else { return nil }
+    var entity: String
+    switch start(at: base, reader, variables) {
+    case .own: entity = reader.entity
+    case .objects(let other): entity = other
+    case .nothing, .unknown: return nil
+    }
+    for segment in segments where !segment.hasPrefix("@") {
+      guard let relationship = model.relationship(segment, of: entity) else { return nil }
+      entity = relationship.destinationEntityName
+    }
+    return entity
+  }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import GodwitPlatform
+
+/// A store whose write-ahead log was probably left behind when it was copied.
+///
+/// A store in WAL mode that nobody has open has no `-wal`: the last connection moves its content into the store and
+/// removes it. So a missing log alone tells nothing. Two things do: a `-shm`, which goes together with the log, and a
+/// store without a row, since a young store may have all of its rows in the log.
+package enum MissingLog {
+  /// One sentence on the store at a path; nil where nothing tells that a log is missing, or where that is not known.
+  package static func note(ofStoreAt path: String) -> String? {
+    guard let files = try? StoreFiles(path: path), files.type == .sqlite, isInWALMode(files),
+      !exists(files.walPath)
+    else { return nil }
+    let sign: String
+    if exists(files.shmPath) {
+      sign = "its -shm is there without a -wal"
+    } else if (try? hasRows(path)) == false {
+      sign = "it has no -wal and no objects"
+    } else {
+      return nil
+    }
+    return "'\(path)' is in WAL mode, and \(sign): if it was copied without its -wal, the newest objects are missing; "
+      + "copy the -wal too"
+  }
+
+  /// Bytes 18 and 19 of the header are the versions that a writer and a reader must know: 2 is WAL.
+  private static func isInWALMode(_ files: StoreFiles) -> Bool {
+    guard let head = try? ReadableFile(path: files.path, name: files.givenPath).prefix(20), head.count == 20 else {
+      return false
+    }
+    return head[18] == 2 && head[19] == 2
+  }
+
+  private static func exists(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0
+  }
+
+  /// Whether a table of objects has a row. It looks at the first row of each.
+  private static func hasRows(_ path: String) throws -> Bool {
+    let connection = try StoreConnection.openStore(readingAt: path)
+    let names = try connection.rows(
+      "SELECT name FROM source.sqlite_master WHERE type = 'table' AND name GLOB 'Z*' AND name <> 'Z_PRIMARYKEY'")
+    for row in names {
+      guard case .text(let bytes)? = row.first else { continue }
+      let table = quoted(String(decoding: bytes, as: UTF8.self))
+      let columns = try connection.rows("PRAGMA source.table_info(\(table))").compactMap { column -> String? in
+        guard column.count > 1, case .text(let name) = column[1] else { return nil }
+        return String(decoding: name, as: UTF8.self)
+      }
+      guard columns.contains("Z_PK"), columns.contains("Z_ENT") else { continue }
+      if try !connection.rows("SELECT 1 FROM source.\(table) LIMIT 1").isEmpty { return true }
+    }
+    return false
+  }
+}
