@@ -55,7 +55,8 @@ extension MigrationManager {
     case (.none, _): break
     case (.free(let holder), _):
       status.run = ended(holder)
-      status.run?.startsAgain = startsAgain(status)
+      let again = startsAgain(status)
+      status.run?.startsAgain = again
     }
     if status.run?.state != .running { status.secondsLeft = nil }
     // What was found is as good as a run that failed: no success is known since.
