@@ -25,7 +25,7 @@ struct MappingDraftTests {
     let draft = try Self.draft(before, after)
     let value = try #require(draft.model["AToA"]?.attributeMappings.first)
     #expect(value.name == "n" && value.value.expression.description == "$source.n")
-    #expect(!draft.remarks.contains(where: \.isPlaceholder))
+    #expect(draft.remarks.allSatisfy { !$0.isPlaceholder })
     let remark = try #require(draft.remarks.first { $0.subject == .attribute("n") }?.text)
     #expect(remark.hasPrefix("\(before.xcodeName) to \(after.xcodeName)"))
     #expect(remark.contains("nearest Double") == (before == .integer64 && after == .double))
@@ -66,7 +66,7 @@ struct MappingDraftTests {
       try store.insert("A", key: Int64(numbers.count + 1))
     }
     let draft = MappingDraft(from: fixture.source, to: fixture.destination)
-    #expect(!draft.remarks.contains(where: \.isPlaceholder))
+    #expect(draft.remarks.allSatisfy { !$0.isPlaceholder })
     fixture.mappings = draft.model.entityMappings
     try fixture.run()
     let connection = try StoreConnection.openStore(readingAt: fixture.destinationPath)

@@ -15,7 +15,7 @@ extension Planner {
         step: step, kind: .objects, subject: $0.entity, count: $0.rows,
         reason: $0.cause == .removeMapping ? "no mapping carries them over" : $0.reason, cause: $0.cause)
     }
-    found += try uncounted(step)
+    found += uncounted(step)
     found += try PropertyLosses(self, facts: program.facts, step: step, isCounted: isCounted).find()
     found += resolved.defaulted.map {
       LossReport.Loss(

@@ -1,3 +1,5 @@
+import GodwitModel
+
 extension MigrationJob {
   /// What plan and summary say of how the job found its source model and its mapping models.
   package var inputNotes: [MigrationNote] {
