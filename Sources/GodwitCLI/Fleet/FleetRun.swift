@@ -57,7 +57,7 @@ struct FleetRun {
     folder = fleet.place
     plan = try folder.plan()
     paths = FleetPaths(fleet, job: loader)
-    self.jobs = jobs ?? fleet.jobs ?? loader.usualJobs
+    self.jobs = OpenFiles.jobs(upTo: jobs ?? fleet.jobs ?? loader.usualJobs) { session.warn($0) }
     share = try loader.memoryShare(self.jobs)
     guard try FleetPlanner.inputs(fleet, job: loader) == plan.inputs else {
       throw GodwitError(
