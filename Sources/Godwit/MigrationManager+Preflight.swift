@@ -24,15 +24,18 @@ extension MigrationManager {
   func noteSpace(_ need: DiskNeed) { job.hooks.space?.note(claim(of: need)) }
 
   private func claim(of need: DiskNeed) -> SpaceClaim {
-    let (find, work, temporary) = (job.hooks.freeSpace, job.workPath, FreeSpace.temporaryFolder)
-    let destination = work.parentPath
-    let (room, other) = (find(destination), find(temporary))
+    let (find, work) = (job.hooks.freeSpace, job.workPath)
+    var places = [work.parentPath]
+    // A small job sorts in memory.
+    if need.temporaryBytes > 0 { places.append(FreeSpace.temporaryFolder) }
+    let devices = places.map { find($0)?.device }
     var bytes: [UInt64: Int64] = [:]
-    if let room { bytes[room.device] = need.destinationBytes }
-    if need.temporaryBytes > 0, let other { bytes[other.device, default: 0] += need.temporaryBytes }
-    return SpaceClaim(bytes: bytes, folder: work, device: room?.device) {
+    for (device, needed) in zip(devices, [need.destinationBytes, need.temporaryBytes]) {
+      if let device { bytes[device, default: 0] += needed }
+    }
+    return SpaceClaim(bytes: bytes, folder: work, device: devices[0]) { [places] in
       var free: [UInt64: Int64] = [:]
-      for place in [find(destination), find(temporary)].compactMap(\.self) { free[place.device] = place.bytes }
+      for room in places.compactMap(find) { free[room.device] = room.bytes }
       return free
     }
   }

@@ -60,7 +60,7 @@ package final class SharedSpace: Sendable {
       let isThrough = state.withLock { state in
         state.claims[number] = nil
         if !state.waiting.contains(number) { state.waiting.append(number) }
-        guard state.waiting.first == number, Self.mayGo(claim, beside: Array(state.claims.values), share.free) else {
+        guard state.waiting.first == number, Self.mayGo(claim, beside: Array(state.claims.values), share.room) else {
           return false
         }
         state.waiting.removeAll { $0 == number }
@@ -97,8 +97,9 @@ package final class SharedSpace: Sendable {
   }
 
   /// Whether a job fits beside those at work, or would not fit after them either: then it says so itself.
-  private static func mayGo(_ claim: Claim, beside others: [Claim], _ free: [UInt64: Int64]) -> Bool {
+  private static func mayGo(_ claim: Claim, beside others: [Claim], _ room: () -> [UInt64: Int64]) -> Bool {
     guard !others.isEmpty else { return true }
+    let free = room()
     func sum(_ values: some Sequence<Int64>) -> Int64 {
       values.reduce(0) { $0.addingReportingOverflow($1).overflow ? .max : $0 + $1 }
     }
@@ -154,15 +155,13 @@ package struct SpaceClaim: Sendable {
   package var folder: String
   package var device: UInt64?
   /// Asked for each time.
-  private let room: @Sendable () -> [UInt64: Int64]
+  fileprivate let room: @Sendable () -> [UInt64: Int64]
 
   package init(
     bytes: [UInt64: Int64], folder: String, device: UInt64?, room: @escaping @Sendable () -> [UInt64: Int64]
   ) {
     (self.bytes, self.folder, self.device, self.room) = (bytes, folder, device, room)
   }
-
-  fileprivate var free: [UInt64: Int64] { room() }
 }
 
 /// The part of one job in `SharedSpace`.
