@@ -110,8 +110,8 @@ package final class SharedSpace: Sendable {
     }
     guard !tight.isEmpty else { return true }
     // To measure folders takes a moment.
-    let written = others.map { ($0.device, $0.written()) }
-    func written(_ device: UInt64) -> Int64 { sum(written.lazy.filter { $0.0 == device }.map(\.1)) }
+    let parts = others.map { (device: $0.device, bytes: $0.written()) }
+    func written(_ device: UInt64) -> Int64 { sum(parts.lazy.filter { $0.device == device }.map(\.bytes)) }
     let isHopeless = tight.contains { device, bytes in sum([free[device] ?? 0, written(device)]) < bytes }
     return isHopeless
       || tight.allSatisfy { device, bytes in

@@ -30,6 +30,13 @@ struct BatchRun {
     let results: ResultsFile?
     let problem: FirstError
     let end: Date?
+
+    /// Writes down what became of a store, or of a place that cannot be looked at.
+    func tell(_ index: Int, _ result: StoreResult) {
+      do { try results?.append(BatchProgress.line(result)) } catch { problem.set(GodwitCommand.known(error)) }
+      do { try progress.ended(index, result) } catch { problem.set(GodwitCommand.known(error)) }
+      control.keep(index, result)
+    }
   }
 
   /// Runs all jobs, prints the table, and calls the commands for the end of the run.
@@ -62,7 +69,7 @@ struct BatchRun {
     let work = Work(control: control, progress: progress, results: results, problem: FirstError(), end: deadline)
     for (index, place) in unreadable.enumerated() {
       session.write(place.error)
-      tell(stores.count + index, StoreResult(unreadable: place.path, place.error), work)
+      work.tell(stores.count + index, StoreResult(unreadable: place.path, place.error))
     }
     dispatch(stores, jobs: jobs, work)
     control.waitForAll()
@@ -113,15 +120,8 @@ struct BatchRun {
       session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, failsOnLoss: failsOnLoss,
       verifies: verifies, end: work.end, isWorker: isWorker, isJSON: mode == .json && !isQuiet,
       update: { work.progress.update($0, percent: $1) },
-      ended: { index, result, _ in tell(index, result, work) })
+      ended: { index, result, _ in work.tell(index, result) })
     dispatch.run { next.next().map { ($0.offset, $0.element) } }
-  }
-
-  /// Writes down what became of a store, or of a place that cannot be looked at.
-  private func tell(_ index: Int, _ result: StoreResult, _ work: Work) {
-    do { try work.results?.append(BatchProgress.line(result)) } catch { work.problem.set(GodwitCommand.known(error)) }
-    do { try work.progress.ended(index, result) } catch { work.problem.set(GodwitCommand.known(error)) }
-    work.control.keep(index, result)
   }
 
   // MARK: The end
