@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
@@ -21,9 +22,9 @@
 #include <copyfile.h>
 #include <crt_externs.h>
 #include <libproc.h>
+#include <limits.h>
 #include <mach-o/dyld.h>
 #include <sys/clonefile.h>
-#include <sys/resource.h>
 #include <sys/sysctl.h>
 #else
 // Declared for _GNU_SOURCE alone.
@@ -201,6 +202,24 @@ static inline int64_t godwit_resident_bytes(int peak) {
   long long pages = strtoll(end, NULL, 10);
   return pages > 0 ? (int64_t)pages * sysconf(_SC_PAGESIZE) : -1;
 #endif
+}
+
+// How many files this process may have open, after the soft limit was raised to `wanted` or as far as the hard one lets
+// it; -1 where the system does not tell. A limit that is higher stays.
+static inline int64_t godwit_raise_open_files(int64_t wanted) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  rlim_t most = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > (rlim_t)wanted ? (rlim_t)wanted : limit.rlim_max;
+#ifdef __APPLE__
+  // Darwin refuses more than this, whatever the hard limit says.
+  if (most > OPEN_MAX) most = OPEN_MAX;
+#endif
+  if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < most) {
+    struct rlimit raised = limit;
+    raised.rlim_cur = most;
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > (rlim_t)INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
 }
 
 // A name of the start of this machine, which no other start has; its length, or 0 where the system does not tell.

@@ -5,12 +5,42 @@ import GodwitModel
 
 /// Room on the disks, looked at before the first write.
 extension MigrationManager {
-  /// Refuses a job that cannot fit, with the figures.
+  /// Refuses a job that cannot fit, with the figures. Beside other jobs of the process, it waits until it fits.
   ///
   /// - Parameter need: Of the whole job from its beginning.
   /// - Throws: `.inputOutput` (74) when the file system of the destination or of temporary files has not enough room;
-  ///   when both are one, the sum counts.
+  ///   when both are one, the sum counts. `.stopped` (75) when it is stopped while it waits.
   func checkSpace(_ need: DiskNeed, safe: String? = nil) throws {
+    if let reason = job.hooks.space?.claim(claim(of: need)) {
+      throw GodwitError(
+        .stopped, "stopped: \(reason)", cause: "the job waited for room on the disk", remedy: "run the same command",
+        safe: safe ?? (job.position.isFirst ? "nothing was written" : "the steps before it are done"),
+        stopReason: GodwitError.StopReason(of: reason))
+    }
+    try refuseTooLittleSpace(need, safe: safe)
+  }
+
+  /// Tells other jobs of the process what is left to be written of a job that an earlier run began.
+  func noteSpace(_ need: DiskNeed) { job.hooks.space?.note(claim(of: need)) }
+
+  private func claim(of need: DiskNeed) -> SpaceClaim {
+    let (find, work) = (job.hooks.freeSpace, job.workPath)
+    var places = [work.parentPath]
+    // A small job sorts in memory.
+    if need.temporaryBytes > 0 { places.append(FreeSpace.temporaryFolder) }
+    let devices = places.map { find($0)?.device }
+    var bytes: [UInt64: Int64] = [:]
+    for (device, needed) in zip(devices, [need.destinationBytes, need.temporaryBytes]) {
+      if let device { bytes[device, default: 0] += needed }
+    }
+    return SpaceClaim(bytes: bytes, folder: work, device: devices[0]) { [places] in
+      var free: [UInt64: Int64] = [:]
+      for room in places.compactMap(find) { free[room.device] = room.bytes }
+      return free
+    }
+  }
+
+  private func refuseTooLittleSpace(_ need: DiskNeed, safe: String? = nil) throws {
     let temporary = FreeSpace.temporaryFolder
     let destination = job.workPath.parentPath
     let (room, other) = (job.hooks.freeSpace(destination), job.hooks.freeSpace(temporary))
@@ -46,7 +76,7 @@ extension MigrationManager {
     plan.freeBytes = job.hooks.freeSpace(job.workPath.parentPath)?.bytes
     plan.temporaryFolder = FreeSpace.temporaryFolder
     plan.temporaryFreeBytes = job.hooks.freeSpace(FreeSpace.temporaryFolder)?.bytes
-    do { try checkSpace(plan.disk) } catch { plan.shortage = (error as? GodwitError)?.message ?? "\(error)" }
+    do { try refuseTooLittleSpace(plan.disk) } catch { plan.shortage = (error as? GodwitError)?.message ?? "\(error)" }
     return plan
   }
 }

@@ -273,7 +273,9 @@ final class SingleStepRun {
     try rejections?.setTaken(facts)
     try rejections?.check()
     opened.functions.setNow(facts.now)
-    return try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
+    let planned = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
+    manager.noteSpace(try need(planned.0))
+    return planned
   }
 
   private func executor(

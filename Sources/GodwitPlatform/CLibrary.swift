@@ -87,6 +87,13 @@ package enum CLibrary {
     return bytes < 0 ? nil : bytes
   }
 
+  /// How many files the process may have open at once, after the limit was raised to so many, or as far as the system
+  /// lets it; nil where it does not tell.
+  package static func raiseOpenFiles(to wanted: Int) -> Int? {
+    let limit = godwit_raise_open_files(Int64(max(0, wanted)))
+    return limit < 0 ? nil : Int(clamping: limit)
+  }
+
   /// A name of the start of this machine, which no other start has; nil where the system does not tell.
   package static var bootIdentity: String? {
     var name = [UInt8](repeating: 0, count: 128)

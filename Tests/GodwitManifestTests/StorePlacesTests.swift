@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import GodwitXcode
 import Logging
 import TestSupport
 import Testing
@@ -87,6 +88,44 @@ struct StorePlacesTests {
     #expect(Patterns.complaint(folder, "s/*", job + "false") == nil)
   }
 
+  /// The model of the manifests, with an attribute that may have files of its own.
+  private static func writeModel(_ folder: TemporaryFolder, isExternal: Bool) throws {
+    var photo = AttributeDescription(name: "photo", type: .binary)
+    photo.allowsExternalBinaryDataStorage = isExternal
+    let model = try ManagedObjectModel(name: "M", entities: [EntityDescription(name: "Person", attributes: [photo])])
+    let version = folder.file("M.xcdatamodeld/M.xcdatamodel")
+    try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
+    try Data(model.xcodeContents.utf8).write(to: URL(filePath: version + "/contents"))
+  }
+
+  @Test func `two stores do not have their external files in one folder`() throws {
+    let folder = try TemporaryFolder()
+    try Patterns.touch(folder, "s/a.sqlite", "s/a.db", "d/b.1.sqlite", "d/b.2.sqlite")
+    func found(_ source: String, _ rest: String) -> (code: GodwitError.Code, message: String)? {
+      Patterns.complaint(folder, source, rest + "\ndestination-model: M")
+    }
+    func refused(_ source: String, _ rest: String, _ texts: String...) {
+      let found = found(source, rest)
+      #expect(found?.code == .configuration, "\(source) \(rest): \(found as Any)")
+      for text in texts { #expect(found?.message.contains(text) == true, "\(found as Any)") }
+    }
+    try Self.writeModel(folder, isExternal: true)
+    refused("s/*", "destination: 'o/{file}'", "s/a.db' and", "s/a.sqlite'", "o/.a_SUPPORT'", "external files")
+    refused("d/*", "destination: 'o/{name}'", "o/.b_SUPPORT'")
+    refused("s/*", "in-place: true", "s/.a~_SUPPORT'")
+    let fine = [
+      "destination: 'o/{file}.sqlite'", "destination: 'o/{name}{ext}.sqlite'",
+      "destination: 'o/{file}'\ndestination-type: xml", "in-place: true\nkeep-old: false",
+    ]
+    for rest in fine { #expect(found("s/*", rest) == nil, "\(rest): \(found("s/*", rest) as Any)") }
+    // Without such an attribute there are no such files, unless the stores have some.
+    try Self.writeModel(folder, isExternal: false)
+    for rest in ["destination: 'o/{file}'", "in-place: true"] { #expect(found("s/*", rest) == nil, "\(rest)") }
+    try FileManager.default.createDirectory(atPath: folder.file("s/.a_SUPPORT"), withIntermediateDirectories: true)
+    refused("s/*", "in-place: true", "s/.a~_SUPPORT'")
+    #expect(found("s/*", "destination: 'o/{file}'") == nil)
+  }
+
   @Test func `results go to no file of a job and to none that the next run would find`() throws {
     let folder = try TemporaryFolder()
     try Patterns.touch(folder, "s/a.sqlite")
@@ -125,5 +164,15 @@ struct StorePlacesTests {
     let name = String(repeating: "n", count: 300)
     let found = Patterns.complaint(folder, "s/*/\(name)", "destination: 'o/{name}.s'")
     #expect(found?.code == .inputOutput && found?.message.contains("cannot look at") == true, "\(found as Any)")
+    // Who asks for the other stores is told of each such path once.
+    var unreadable: [(path: String, code: GodwitError.Code)] = []
+    func stores(_ source: String) throws -> [String] {
+      unreadable = []
+      let loader = try Patterns.loader(folder, source, "destination: 'o/{name}.s'")
+      return try loader.stores(unreadable: { unreadable.append((path: $0, code: $1.code)) }).map(\.path)
+    }
+    #expect(try stores("s/*/\(name)") == [])
+    #expect(unreadable.map(\.path) == [folder.file("s/x/\(name)")] && unreadable.first?.code == .inputOutput)
+    #expect(throws: GodwitError.self) { try stores("\(name)/*.sqlite") }
   }
 }

@@ -186,7 +186,9 @@ struct ReplacementLossTests {
     let name = URL(filePath: job.destinationPath).lastPathComponent
     #expect(try Receipt.read(other.destinationPath + Receipt.suffix).destination.keptFrom == name)
     #expect(try Receipt.read(job.destinationPath + Receipt.suffix).destination.keptFrom == nil)
-    // And what the job kept is no earlier destination of the other one.
+    // What the job kept is not the other one's, though it is what that would make,
+    #expect(try SecondNight.refusal(other).message.contains("a run kept when it replaced '\(name)'"))
+    // and no earlier destination of it.
     try night.change(night.first, "third night", file: 8)
     other.sourcePath = job.sourcePath
     let error = try SecondNight.refusal(other)

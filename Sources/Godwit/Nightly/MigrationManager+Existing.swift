@@ -60,6 +60,8 @@ extension MigrationManager {
     // What the job makes of the source with its repairs is its result too.
     let wanted = RepairsMark(metadata).map(identity.repaired) ?? identity
     if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(wanted.digest) {
+      // The next run that replaces the store before it would remove this one.
+      if mayBeKept, let receipt = Self.receipt(at: knownReceiptPath) { try refuseKept(receipt) }
       return .finished(digest: wanted.digest)
     }
     let receipt = try earlierReceipt(metadata, jobs)
@@ -108,12 +110,7 @@ extension MigrationManager {
     guard let digest = receipt.job.digest, digest == jobs.last, receipt.destination.uuid == metadata.uuid else {
       throw unknownOrigin("the receipt '\(path)' is that of another store")
     }
-    if let first = receipt.destination.keptFrom, receipt.destination.file == destinationFile {
-      throw GodwitError(
-        .cannotCreate,
-        "cannot write '\(job.destinationPath)': it is the store that a run kept when it replaced '\(first)'",
-        remedy: "move it away with its receipt, or name another destination", safe: "nothing was written")
-    }
+    try refuseKept(receipt)
     guard receipt.job.name == job.name else {
       throw GodwitError(
         .cannotCreate,
@@ -121,6 +118,20 @@ extension MigrationManager {
         remedy: "move it away, or name another destination", safe: "nothing was written")
     }
     return receipt
+  }
+
+  /// Whether the destination has a name that runs give to stores which they replace.
+  private var mayBeKept: Bool {
+    URL(filePath: job.destinationPath).deletingPathExtension().lastPathComponent.hasSuffix("~")
+  }
+
+  /// - Throws: `.cannotCreate` (73) for a store that a run of another destination kept.
+  private func refuseKept(_ receipt: Receipt) throws {
+    guard let first = receipt.destination.keptFrom, receipt.destination.file == destinationFile else { return }
+    throw GodwitError(
+      .cannotCreate,
+      "cannot write '\(job.destinationPath)': it is the store that a run kept when it replaced '\(first)'",
+      remedy: "move it away with its receipt, or name another destination", safe: "nothing was written")
   }
 
   private func unknownOrigin(_ cause: String) -> GodwitError {

@@ -30,6 +30,13 @@ struct BatchRun {
     let results: ResultsFile?
     let problem: FirstError
     let end: Date?
+
+    /// Writes down what became of a store, or of a place that cannot be looked at.
+    func tell(_ index: Int, _ result: StoreResult) {
+      do { try results?.append(BatchProgress.line(result)) } catch { problem.set(GodwitCommand.known(error)) }
+      do { try progress.ended(index, result) } catch { problem.set(GodwitCommand.known(error)) }
+      control.keep(index, result)
+    }
   }
 
   /// Runs all jobs, prints the table, and calls the commands for the end of the run.
@@ -49,21 +56,27 @@ struct BatchRun {
     try progress.begin()
     let stores: [ManifestStore]
     let results: ResultsFile?
+    var unreadable: [(path: String, error: GodwitError)] = []
+    let jobs = OpenFiles.jobs(upTo: jobs) { if !isQuiet { session.warn($0) } }
     do {
       try refuseLostProofs()
       stores = try loader.stores(
         jobs: jobs, results: resultsPath, isStopped: { control.reason != nil },
-        note: { if !isQuiet { session.warn($0) } })
+        unreadable: { unreadable.append((path: $0, error: $1)) }, note: { if !isQuiet { session.warn($0) } })
       results = try resultsPath.map { try ResultsFile(path: $0) }
     } catch { return try fail(with: GodwitCommand.known(error), signals) }
-    progress.setStores(sizes: stores.map { Self.size(of: $0.path) })
+    progress.setStores(sizes: stores.map { Self.size(of: $0.path) } + unreadable.map { _ in 0 })
     let work = Work(control: control, progress: progress, results: results, problem: FirstError(), end: deadline)
-    dispatch(stores, work)
+    for (index, place) in unreadable.enumerated() {
+      session.write(place.error)
+      work.tell(stores.count + index, StoreResult(unreadable: place.path, place.error))
+    }
+    dispatch(stores, jobs: jobs, work)
     control.waitForAll()
     signals.finish()
     let ended = control.results
-    let table = StoreTable(results: stores.indices.map { ended[$0] ?? .notRun(stores[$0]) })
-    return try finish(table, work, seconds: Clock.seconds(since: start), signals)
+    let rows = stores.indices.map { ended[$0] ?? .notRun(stores[$0]) } + ended.filter { $0.key >= stores.count }.values
+    return try finish(StoreTable(sorting: rows), work, seconds: Clock.seconds(since: start), signals)
   }
 
   /// Tells why no job began.
@@ -101,19 +114,13 @@ struct BatchRun {
 
   // MARK: The jobs
 
-  private func dispatch(_ stores: [ManifestStore], _ work: Work) {
+  private func dispatch(_ stores: [ManifestStore], jobs: Int, _ work: Work) {
     var next = stores.enumerated().makeIterator()
     let dispatch = StoreDispatch(
       session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, failsOnLoss: failsOnLoss,
       verifies: verifies, end: work.end, isWorker: isWorker, isJSON: mode == .json && !isQuiet,
       update: { work.progress.update($0, percent: $1) },
-      ended: { index, result, _ in
-        do { try work.results?.append(BatchProgress.line(result)) } catch {
-          work.problem.set(GodwitCommand.known(error))
-        }
-        do { try work.progress.ended(index, result) } catch { work.problem.set(GodwitCommand.known(error)) }
-        work.control.keep(index, result)
-      })
+      ended: { index, result, _ in work.tell(index, result) })
     dispatch.run { next.next().map { ($0.offset, $0.element) } }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import GodwitDisk
 import GodwitJob
 import GodwitManifest
 import GodwitModel
@@ -24,6 +25,8 @@ struct StoreDispatch: Sendable {
   var isWorker = false
   /// Whether the output takes lines of JSON alone.
   var isJSON = false
+  /// The room on the disks, which the jobs share.
+  var space = SharedSpace()
   /// How far a store came, from 0 to 100.
   let update: @Sendable (_ index: Int, _ percent: Double) -> Void
   /// A store has ended, or was stopped; with its error if it has one. Called by its own thread, before its place is
@@ -65,6 +68,11 @@ struct StoreDispatch: Sendable {
     }
     if failsOnLoss { job.failsOnLoss = true }
     job.syncsCheckpoints = BatchRun.size(of: store.path) > Self.smallBytes
+    if jobs > 1 {
+      job.hooks.space = space.share { [control, end] in
+        control.reason ?? (end.map { $0.timeIntervalSinceNow <= 0 } == true ? StopCondition.timeLimit : nil)
+      }
+    }
     // Most stores are of a few versions: one warning for each is enough.
     if !isQuiet, warned.insert(job.steps.flatMap { [$0.sourceModel.name, $0.destinationModel.name] }).inserted {
       session.warnOfReplacedValues(in: job)
@@ -84,9 +92,7 @@ struct StoreDispatch: Sendable {
     do {
       var manager = MigrationManager(job)
       manager.isProvedAfter = verifies
-      let summary = try manager.run(control: control, maximumSeconds: secondsLeft) {
-        update(index, $0.percent * (verifies ? 0.5 : 1))
-      }
+      let summary = try run(manager, index, control)
       var result = StoreResult(store, summary, seconds: 0)
       if isWorker, result.outcome == .stopped { result.status = GodwitError.Code.stopped.rawValue }
       if verifies, let note = job.noteOfNoProof(after: summary) {
@@ -112,6 +118,16 @@ struct StoreDispatch: Sendable {
         }
       }
       tell(index, StoreResult(store, failed: known, seconds: Clock.seconds(since: begin)), known)
+    }
+  }
+
+  private func run(
+    _ manager: MigrationManager, _ index: Int, _ control: MigrationControl
+  ) throws -> MigrationSummary {
+    // What it has written by then is no free room any more.
+    defer { manager.job.hooks.space?.end() }
+    return try manager.run(control: control, maximumSeconds: secondsLeft) {
+      update(index, $0.percent * (verifies ? 0.5 : 1))
     }
   }
 

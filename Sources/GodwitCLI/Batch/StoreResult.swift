@@ -80,6 +80,11 @@ struct StoreResult: Encodable, Sendable {
     (site, cause, remedy, safe) = (error.context, error.cause, error.remedy, error.safe)
   }
 
+  /// A place that the pattern leads to and that cannot be looked at: nobody knows which stores are there.
+  init(unreadable path: String, _ error: GodwitError) {
+    self.init(StorePlace(path: path, destination: ""), failed: error, seconds: 0)
+  }
+
   /// What a run did.
   init(_ store: StorePlace, _ summary: MigrationSummary, seconds: Double) {
     let outcome: Outcome =

@@ -24,8 +24,13 @@ struct StoreSurvey {
   func run(
     until isOver: () -> Bool = { false }, _ look: (ManifestStore, ClosedRange<Double>) throws -> StoreResult
   ) throws -> Int32 {
-    let stores = try loader.stores(note: { if !isQuiet { session.warn($0) } })
-    let results = stores.enumerated().map { index, store in
+    var unreadable: [StoreResult] = []
+    let stores = try loader.stores(
+      unreadable: { path, error in
+        unreadable.append(StoreResult(unreadable: path, error))
+        if !isJSON { session.write(error) }
+      }, note: { if !isQuiet { session.warn($0) } })
+    let looked = stores.enumerated().map { index, store in
       guard !isOver() else { return StoreResult.notRun(store) }
       let start = ContinuousClock.now
       var result: StoreResult
@@ -42,12 +47,12 @@ struct StoreSurvey {
       result.seconds = Clock.seconds(since: start)
       return result
     }
-    let table = StoreTable(results: results)
+    let table = StoreTable(sorting: looked + unreadable)
     let status = table.status
     guard !isQuiet || status != 0 else { return status }
     close()
     if isJSON {
-      try session.print(json: StoresDocument(verb: verb, status: status, stores: results), as: .stores)
+      try session.print(json: StoresDocument(verb: verb, status: status, stores: table.results), as: .stores)
     } else {
       session.output.write(table.text + table.counts + "\n")
     }
@@ -65,8 +70,17 @@ struct StoreSurvey {
   func check(maximumAge: TimeBox?, now: Date) throws -> Int32 {
     var results: [StoreResult] = []
     var checks: [(store: String, check: StatusCheck)] = []
-    for store in try loader.stores() {
-      var result: StoreResult
+    func note(_ path: String, _ result: StoreResult, _ check: StatusCheck) {
+      var result = result
+      result.check = StatusRecord.Check(check)
+      if isJSON { results.append(result) }
+      checks.append((path, check))
+    }
+    let stores = try loader.stores(unreadable: { path, error in
+      note(path, StoreResult(unreadable: path, error), StatusCheck(unknown: error.line))
+    })
+    for store in stores {
+      let result: StoreResult
       let check: StatusCheck
       do {
         // A monitor asks often: all of a large source is not read for it.
@@ -78,9 +92,7 @@ struct StoreSurvey {
         result = StoreResult(StorePlace(store), failed: known, seconds: 0)
         check = StatusCheck(unknown: known.line)
       }
-      result.check = StatusRecord.Check(check)
-      if isJSON { results.append(result) }
-      checks.append((store.path, check))
+      note(store.path, result, check)
     }
     let whole = StatusCheck(job: loader.manifest.job, of: checks, maximumAge: maximumAge)
     if isJSON {

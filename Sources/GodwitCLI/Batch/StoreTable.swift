@@ -5,6 +5,13 @@ import GodwitModel
 struct StoreTable {
   let results: [StoreResult]
 
+  init(results: [StoreResult]) { self.results = results }
+
+  /// Puts the results in the order of their paths.
+  init(sorting results: [StoreResult]) {
+    self.results = results.sorted { $0.store.utf8.lexicographicallyPrecedes($1.store.utf8) }
+  }
+
   /// The exit statuses, the worst first. A signal wins, because the process dies by it.
   ///
   /// Behind it are first what needs a person (a bug, a wrong manifest, permissions, a full disk, a destination that is in

@@ -63,7 +63,7 @@ struct FleetRun {
     plan = try folder.plan()
     paths = FleetPaths(fleet, job: loader)
     places = FleetPlaces(fleet, job: loader, folder: folder)
-    self.jobs = jobs ?? fleet.jobs ?? loader.usualJobs
+    self.jobs = OpenFiles.jobs(upTo: jobs ?? fleet.jobs ?? loader.usualJobs) { session.warn($0) }
     share = try loader.memoryShare(self.jobs)
     try checkInputs()
   }

@@ -131,9 +131,11 @@ enum InspectionPaths {
     guard ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()),
       let manifest = try? JobManifest(contentsOf: path), manifest.isForManyStores
     else { return nil }
-    let matches = try StorePattern(manifest.source.raw, in: manifest.source.folder).files()
-      .filter { !$0.isBesideStore }
-    return (matches.map(\.path), manifest.models.map(\.resolved))
+    // What cannot be looked at says so in its row.
+    var unreadable: [String] = []
+    let matches = try StorePattern(manifest.source.raw, in: manifest.source.folder)
+      .files(unreadable: { path, _ in unreadable.append(path) }).filter { !$0.isBesideStore }
+    return (matches.map(\.path) + unreadable, manifest.models.map(\.resolved))
   }
 
   /// Nil for a path, and for a pattern without a match.

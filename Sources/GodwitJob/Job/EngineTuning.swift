@@ -39,6 +39,8 @@ package struct EngineTuning: Sendable {
     package var makesReflinks = true
     /// Room on the file system of a folder.
     package var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
+    /// The job's part of the room that several jobs share; nil for a job that is alone.
+    package var space: SpaceShare?
     /// The most rounds of a run that sets rejected objects aside. Each is a run of its own on a copy of the source.
     package var rejectionRounds = 100
   }

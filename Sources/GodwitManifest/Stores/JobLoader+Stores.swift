@@ -1,6 +1,7 @@
 import Foundation
 import GodwitJob
 import GodwitModel
+import GodwitStore
 import Logging
 
 /// One of the stores that the pattern of a manifest matches, with the loader of its job.
@@ -48,20 +49,30 @@ extension JobLoader {
   ///   - jobs: How many are at work at the same time: each gets its share of the manifest's memory.
   ///   - results: A file that the command writes.
   ///   - isStopped: Asked for each file that is found.
+  ///   - unreadable: Called with each path below the pattern's folder that cannot be looked at, and why: the other stores
+  ///     are found nevertheless. nil throws that.
   ///   - note: Called with what is to be said of files that are left out.
-  /// - Throws: 66 when no file matches; 77 for a folder that may not be read; 78 when two stores have one destination,
-  ///   when a destination would be a source, and when a share of the memory is less than 16 MiB; 64 when a job has one of
-  ///   its files where the results go; 75 when it is stopped.
+  /// - Throws: 66 when no file matches, and nothing is unreadable; 77 for a folder that may not be read; 78 when two
+  ///   stores have one destination, when a destination would be a source, and when a share of the memory is less than
+  ///   16 MiB; 64 when a job has one of its files where the results go; 75 when it is stopped.
   package func stores(
-    jobs: Int = 1, results: String? = nil, isStopped: () -> Bool = { false }, note: (String) -> Void = { _ in }
+    jobs: Int = 1, results: String? = nil, isStopped: () -> Bool = { false },
+    unreadable: ((String, GodwitError) -> Void)? = nil, note: (String) -> Void = { _ in }
   ) throws -> [ManifestStore] {
     guard isForManyStores else {
       return [ManifestStore(path: manifest.source.resolved, destination: destination(), loader: self)]
     }
     let share = try memoryShare(jobs)
     let pattern = storePattern
-    let matches = try sources(pattern, isStopped, note)
-    guard !matches.isEmpty else {
+    var isWhole = true
+    let refuse = unreadable.map { unreadable in
+      { (path: String, error: GodwitError) in
+        isWhole = false
+        unreadable(path, error)
+      }
+    }
+    let matches = try sources(pattern, isStopped, refuse, note)
+    guard !matches.isEmpty || !isWhole else {
       throw GodwitError(
         .missingInput, "no file matches the pattern '\(manifest.source.raw)'", location: manifest.source.location,
         cause: "looked in '\(URL(filePath: pattern.root.isEmpty ? "." : pattern.root).standardizedFileURL.path)'",
@@ -119,6 +130,20 @@ extension JobLoader {
     ManifestPath(StorePlaceholders(path.raw).path(for: match), location: path.location)
   }
 
+  /// Whether the jobs of all these stores may put external files beside what they make, or keep.
+  func mayMakeFiles(for sources: [String]) throws -> Bool {
+    guard isInPlace else { return try manifest.destinationType != .xml && makesFiles() }
+    // An XML store has its binary data inside.
+    for source in sources where (try? StoreFiles(path: source).type) == .xml { return false }
+    return try sources.contains { SupportFolder(ofStoreAt: $0).exists } || makesFiles()
+  }
+
+  private func makesFiles() throws -> Bool {
+    try shippedVersions().destination.entities.contains { entity in
+      entity.attributes.contains(where: \.allowsExternalBinaryDataStorage)
+    }
+  }
+
   /// What each of some jobs may allocate.
   package func memoryShare(_ jobs: Int) throws -> ByteCount {
     let share = ByteCount(bytes: manifest.memory.bytes / Int64(max(1, jobs)))
@@ -135,9 +160,10 @@ extension JobLoader {
 
   /// What the pattern matches and is a source: nothing that belongs to a store beside it and, in place, no old store.
   private func sources(
-    _ pattern: StorePattern, _ isStopped: () -> Bool, _ note: (String) -> Void
+    _ pattern: StorePattern, _ isStopped: () -> Bool, _ unreadable: ((String, GodwitError) -> Void)?,
+    _ note: (String) -> Void
   ) throws -> [StorePattern.Match] {
-    var stores = try pattern.files(isStopped: isStopped).filter { !$0.isBesideStore }
+    var stores = try pattern.files(isStopped: isStopped, unreadable: unreadable).filter { !$0.isBesideStore }
     guard isInPlace else { return stores }
     let found = Set(stores.map { Array($0.path.utf8) })
     var lonely: [String] = []

@@ -13,9 +13,14 @@ extension StorePattern.Match {
   /// Whether it belongs to a store that is there.
   package var isBesideStore: Bool {
     Self.suffixes.contains { suffix in
-      name.hasSuffix(suffix) && name.utf8.count > suffix.utf8.count
-        && FileIdentity(String(path.dropLast(suffix.count))) != nil
+      name.hasSuffix(suffix) && name.utf8.count > suffix.utf8.count && Self.isThere(String(path.dropLast(suffix.count)))
     }
+  }
+
+  /// Whether anything has a name. What cannot be looked at is there.
+  private static func isThere(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0 || errno != ENOENT && errno != ENOTDIR
   }
 
   /// Where the store is whose old one, by its name `Name~.ext`, this is; nil for any other name.

@@ -85,13 +85,26 @@ package struct StorePattern: Sendable, Hashable {
 
   /// The files that match, by their paths.
   ///
-  /// - Parameter isStopped: Asked for each of them.
+  /// - Parameters:
+  ///   - isStopped: Asked for each of them.
+  ///   - unreadable: Called once with each path that cannot be looked at, and why. nil throws that. Where the folder before
+  ///     the first wildcard cannot be looked at, that is always thrown: nothing is known then.
   /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is no UTF-8, 75
   ///   when it is stopped.
-  package func files(isStopped: () -> Bool = { false }) throws -> [Match] {
+  package func files(
+    isStopped: () -> Bool = { false }, unreadable: ((String, GodwitError) throws -> Void)? = nil
+  ) throws -> [Match] {
     // Two ways may lead to one file. Two names that differ in their bytes alone are two files.
     var matches: [[UInt8]: Match] = [:]
-    try forEachFile { match in
+    var refused: Set<[UInt8]> = []
+    let refuse = unreadable.map { unreadable in
+      { (path: String, error: GodwitError) in
+        guard path != root else { throw error }
+        let path = path.hasSuffix("/") ? String(path.dropLast()) : path
+        if refused.insert(Array(path.utf8)).inserted { try unreadable(path, error) }
+      }
+    }
+    try forEachFile(unreadable: refuse) { match in
       guard !isStopped() else {
         throw GodwitError(
           .stopped, "stopped while the stores of the pattern '\(text)' were looked for", remedy: "run the same command",
@@ -105,7 +118,8 @@ package struct StorePattern: Sendable, Hashable {
   /// Calls `body` with each file that matches, in no order, and more than once with a file to which several ways lead.
   /// It holds no more than the open folders on the way to one file.
   ///
-  /// - Parameter unreadable: Called with a path that cannot be looked at, and why; it may throw that. nil throws it.
+  /// - Parameter unreadable: Called with a path that cannot be looked at, and why; it may throw that. nil throws it. What
+  ///   is wrong with this process, and not with a path, is always thrown.
   /// - Throws: What `files` throws, and what `body` throws.
   package func forEachFile(
     unreadable: ((String, GodwitError) throws -> Void)? = nil, _ body: (Match) throws -> Void
@@ -166,7 +180,7 @@ package struct StorePattern: Sendable, Hashable {
       guard (followingLinks ? stat(path, &info) : lstat(path, &info)) == 0 else {
         let code = errno
         if code == ENOENT || code == ENOTDIR || code == ELOOP && followingLinks { return nil }
-        try refuse(path, failure(path, code))
+        try report(path, code)
         return nil
       }
       return info.st_mode & S_IFMT
@@ -188,14 +202,14 @@ package struct StorePattern: Sendable, Hashable {
       guard let folder = opendir(path.isEmpty ? "." : path) else {
         let code = errno
         if [ENOENT, ENOTDIR, ELOOP].contains(code) { return }
-        return try refuse(path, failure(path, code))
+        return try report(path, code)
       }
       defer { closedir(folder) }
       while true {
         errno = 0
         guard let entry = readdir(folder) else {
           let code = errno
-          if code != 0 { try refuse(path, failure(path, code)) }
+          if code != 0 { try report(path, code) }
           return
         }
         let (name, isWhole) = withUnsafePointer(to: &entry.pointee.d_name) { bytes in
@@ -245,6 +259,12 @@ package struct StorePattern: Sendable, Hashable {
         }
       }
       return text
+    }
+
+    private func report(_ path: String, _ code: Int32) throws {
+      // Every other path would fail too.
+      if [EMFILE, ENFILE, ENOMEM].contains(code) { throw failure(path, code) }
+      try refuse(path, failure(path, code))
     }
 
     private var because: String { "the pattern '\(pattern)' leads there" }

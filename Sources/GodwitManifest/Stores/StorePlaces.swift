@@ -60,13 +60,21 @@ package struct StorePlaces {
   /// - Parameter receipt: The receipt that the manifest names.
   package mutating func claim(_ store: ManifestStore, receipt: ManifestPath?) throws {
     switch store.loader.manifest.destination {
-    case .file(let destination): try claim(destination, receipt: receipt, for: store.path)
+    case .file(let destination):
+      try claim(destination, receipt: receipt, for: store.path)
+      // Where all have one extension, folders are told apart as the destinations are.
+      guard !isExtensionFixed else { return }
+      try claimFiles(ofStoreAt: destination.resolved, of: store, at: destination)
+      guard manifest.onExisting == .replace, manifest.keepsReplaced else { return }
+      try claimFiles(
+        ofStoreAt: MigrationJob.InPlace.oldPath(of: destination.resolved), of: store, at: destination)
     case .inPlace(let keepsOld, _):
       let path = StoreFiles.resolvingLink(store.path)
       var own = [path, path + Verifier.checkpointSuffix]
       if keepsOld { own.append(MigrationJob.InPlace.oldPath(of: path)) }
       // Runs leave these out of the pattern by their names.
       for product in own { try claim(product, of: store.path, at: manifest.source) }
+      if keepsOld { try claimFiles(ofStoreAt: MigrationJob.InPlace.oldPath(of: path), of: store, at: manifest.source) }
       guard let receipt else { return }
       let place = try claim(receipt.resolved, of: store.path, at: receipt)
       try refuseMatch(receipt.resolved, place, of: store.path, at: receipt)
@@ -87,6 +95,38 @@ package struct StorePlaces {
       try refuseMatch(product, place, of: store, at: destination)
     }
   }
+
+  // MARK: External files
+
+  /// Whether the name of every destination ends with the same extension.
+  private var isExtensionFixed: Bool {
+    guard case .file(let path) = manifest.destination else { return false }
+    let name = path.raw.split(separator: "/").last ?? ""
+    guard let dot = name.lastIndex(of: ".") else { return false }
+    return !name[dot...].contains { "{}".contains($0) }
+  }
+
+  /// Refuses two stores whose external files would be in one folder: it is named after the store without its extension.
+  private mutating func claimFiles(ofStoreAt product: String, of store: ManifestStore, at path: ManifestPath) throws {
+    let folder = SupportFolder(ofStoreAt: product).path
+    let place = real(folder)
+    guard let other = try taken.owner(of: place) else { return try taken.claim(place, for: store.path) }
+    // Most models have no such files, and names that differ in their extension alone do no harm.
+    guard other != store.path, try store.loader.mayMakeFiles(for: [store.path, other]) else { return }
+    let isInPlace = store.loader.isInPlace
+    throw GodwitError(
+      .configuration,
+      "two stores would have their external files in one folder, '\(folder)': '\(other)' and '\(store.path)'",
+      location: path.location,
+      cause: isInPlace
+        ? "the old store is kept with its external files, in a folder with its name without the extension"
+        : "external files are in a folder with the name of the destination without its extension",
+      remedy: isInPlace
+        ? "write `keep-old: false`, or a pattern that matches one of the two"
+        : "tell the names apart before the extension, for example by `{file}.sqlite`", safe: "nothing was written")
+  }
+
+  // MARK: Names
 
   /// - Returns: The place.
   @discardableResult private mutating func claim(

@@ -14,8 +14,14 @@ extension GodwitError {
       return GodwitError(
         .permission, "cannot read store '\(path)': \(reason)",
         remedy: "check the permissions of the file and its folder")
+    case EMFILE, ENFILE:
+      return GodwitError(.inputOutput, "cannot read store '\(path)': \(reason)", remedy: moreFiles)
     default:
       return GodwitError(.inputOutput, "cannot read store '\(path)': \(reason)")
     }
   }
+
+  /// What helps where no more files can be opened.
+  package static let moreFiles =
+    "raise the limit of open files (`ulimit -n`), or work on fewer stores at the same time, and run the same command"
 }

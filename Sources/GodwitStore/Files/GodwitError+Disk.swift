@@ -23,6 +23,7 @@ extension GodwitError {
       switch code {
       case ENOSPC, EDQUOT: "free disk space and run the same command"
       case EACCES, EPERM, EROFS: "check the permissions and run the same command"
+      case EMFILE, ENFILE: moreFiles
       default: "fix the cause and run the same command"
       }
     var error = GodwitError(

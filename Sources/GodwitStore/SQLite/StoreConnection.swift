@@ -349,7 +349,8 @@ public final class StoreConnection: @unchecked Sendable {
       isForbidden
       ? "check the permissions of the folder and run the same command"
       : systemErrno == ENOSPC
-        ? "free disk space and run the same command" : "fix the cause and run the same command"
+        ? "free disk space and run the same command"
+        : [EMFILE, ENFILE].contains(systemErrno) ? GodwitError.moreFiles : "fix the cause and run the same command"
     return error
   }
 
