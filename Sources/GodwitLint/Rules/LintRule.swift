@@ -116,7 +116,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .shippedVersionEdited:
       "Core Data finds the model of a store by its version hashes. After the edit no version has the hashes of the stores that users have. These stores can neither be opened nor migrated."
     case .shippedVersionGone:
-      "Users have stores of this version. Without its model these cannot be migrated."
+      "Users have stores of this version. Without its model they are refused, or migrated by the model inside the store, past every mapping model."
     case .versionNotLocked:
       "A version that is released should be in the lock file, so that a later edit is noticed."
     case .versionUnreadable:
