@@ -86,6 +86,8 @@ extension MigrationManager {
           remedy: "move the destination away, or `godwit discard` the job")
       }
       summary.codedNotes += try placeReceipt(of: folder)
+      // The run before may have died before it did.
+      try syncDelivered()
       try folder.remove()
       return summary
     }

@@ -127,6 +127,12 @@ extension MigrationManager {
     let triggers = isNew ? nil : try ledger.appendMark().triggers
     let vacuum = "PRAGMA main.incremental_vacuum"
     try connection.transaction {
+      // Nothing else says so once the ledger is gone.
+      guard try ledger.isComplete() else {
+        throw GodwitError(
+          .stopped, "stopped: not all chunks of '\(job.name)' are durable", remedy: "run the same command to resume",
+          stopReason: .requested)
+      }
       for (number, highest) in kept {
         try connection.execute(
           "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])

@@ -106,7 +106,12 @@ final class SingleStepRun {
     var meter = ProgressMeter(plan: plan, done: done, start: Date())
     progress(meter.progress)
     let stopped = try execute(executor, on: connection, meter: &meter, progress: progress)
-    if stopped == nil, meter.isComplete { try rejections?.known?.dropRound() }
+    // An interrupt takes back what had not been committed: before the first commit that is the ledger too.
+    if stopped != nil, try !Ledger.exists(connection) {
+      return (MigrationSummary(outcome: .stopped, reason: stopped), nil)
+    }
+    let isComplete = try meter.isComplete && ledger.isComplete()
+    if stopped == nil, isComplete { try rejections?.known?.dropRound() }
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
     (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
@@ -115,7 +120,7 @@ final class SingleStepRun {
     summary.losses.losses += try quarantineLosses()
     summary.codedNotes = plan.codedNotes + executor.notes
     summary.wasResumed = !made
-    guard stopped == nil || meter.isComplete else { return (summary, nil) }
+    guard stopped == nil || isComplete else { return (summary, nil) }
     guard try settleDigest(executor, ledger) else {
       summary.reason = control.reason
       return (summary, nil)

@@ -16,7 +16,7 @@ extension WorkFolder {
   static let settledName = "settled"
   /// What no delivery needs; a later run reads none of it, or what is left of it tells nothing.
   static let needlessWhenFinished: Set<String> = [
-    markerName, lockName, settledName, "owner.json", "history.json", "shown.percent", "xml.percent", "last-run.json",
+    markerName, lockName, settledName, "history.json", "shown.percent", "xml.percent", "last-run.json",
   ]
 
   /// Files beside the stores, each with the `.new` that it is written under.

@@ -108,7 +108,10 @@ extension WorkFolder {
   static func settleMark(of path: String, isSynced: Bool) throws -> Bool {
     let wanted = isSynced ? nil : BootIdentity.current.map(WorkMark.unsynced)
     switch try mark(of: path) {
-    case .synced?: return true
+    case .synced?:
+      // Whatever becomes of the file that stands for it.
+      if exists(settledPath(path)) { try setMark(.synced, in: path) }
+      return true
     case .unsynced(BootIdentity.current)?:
       if wanted == nil { try settle(path) }
       return wanted == nil
@@ -138,6 +141,8 @@ extension WorkFolder {
     // A receipt tells all that the outcome does.
     var needless = needlessWhenFinished
     if exists(path + "/receipt.json") { needless.insert("outcome.json") }
+    // Where a finished store alone is found, a run that does not know whose it is begins anew.
+    if !exists(recordPath(in: path)) { needless.insert("owner.json") }
     func isNeeded(_ name: String) -> Bool { !needless.contains(name) && !name.hasSuffix(".lz4") }
     if folder != path { try syncFiles(of: folder, where: isNeeded) }
     let settled = settledPath(path)

@@ -91,6 +91,21 @@ struct WorkMarkTests {
     #expect(state == .unfinished)
   }
 
+  @Test func `the mark of finished work stays when its content goes`() throws {
+    let (fixture, job) = try stopped()
+    defer { withExtendedLifetime(fixture) {} }
+    do {
+      let folder = try WorkFolder(forDestination: job.destinationPath, isSynced: false)
+      try folder.settle(finished: StepFolder(path: folder.path).storePath)
+    }
+    do {
+      let folder = try WorkFolder(forDestination: job.destinationPath)
+      #expect(folder.isSynced)
+      try folder.removeContent()
+    }
+    #expect(WorkFolder.isSynced(job.workPath))
+  }
+
   @Test func `a job without synced checkpoints syncs a few times, whatever its chunks`() throws {
     func syncs(_ isSynced: Bool, rows: Int) throws -> Int {
       let fixture = try MigrationFixture.notes()

@@ -219,6 +219,8 @@ extension MigrationManager {
       // Without the note the place is the usual one.
       if isSynced || path != usualReceiptPath {
         try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath, isSynced: isSynced)
+      } else {
+        try WorkFolder.removeFile(folder.receiptPlacePath)
       }
       try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath, isSynced: isSynced)
       if isSynced { try WorkFolder.sync(folder.path) }

@@ -77,7 +77,7 @@ package final class Executor {
       if connection.gatherSeconds != nil { try checkSource() }
     } catch {
       // What is done is kept, whatever became of the chunk after it, unless the source is another one.
-      if (try? checkSource()) != nil { try? connection.commitGathered() }
+      if (try? checkSource()) != nil { try? connection.commitGathered() } else { connection.rollBackGathered() }
       throw error
     }
     try connection.commitGathered()
@@ -200,7 +200,10 @@ package final class Executor {
     }
     if known.context == nil { known.context = context(chunk) }
     if known.safe == nil {
-      known.safe = chunk.id == 0 ? "the source is untouched" : "chunks before it are durable; the source is untouched"
+      // Of chunks that commit together, a full disk may take those before it too.
+      known.safe =
+        chunk.id == 0 || connection.gatherSeconds != nil
+        ? "the source is untouched" : "chunks before it are durable; the source is untouched"
     }
     return known
   }

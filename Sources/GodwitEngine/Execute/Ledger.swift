@@ -119,6 +119,11 @@ package struct Ledger {
     return ids
   }
 
+  /// Whether all chunks are durable, or will be when the running transaction commits.
+  package func isComplete() throws -> Bool {
+    try connection.value("SELECT 1 FROM godwit_chunk WHERE NOT done LIMIT 1") == nil
+  }
+
   /// Vouches for a chunk. Call inside the transaction that wrote its rows.
   func finish(_ chunk: Chunk, _ outcome: Outcome) throws {
     try connection.execute(

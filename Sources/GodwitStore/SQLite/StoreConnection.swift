@@ -219,8 +219,10 @@ public final class StoreConnection: @unchecked Sendable {
       result = try body()
       try execute("RELEASE godwit_gathered")
     } catch {
-      takeBackGathered()
-      throw error
+      guard !takeBackGathered() else { throw error }
+      // Who goes on after an error counts on what was done before it.
+      if (error as? GodwitError).map({ [.stopped, .inputOutput].contains($0.code) }) == true { throw error }
+      throw rolledBack
     }
     if let since = gathering, since.duration(to: .now) >= .seconds(seconds) { try commitGathered() }
     return result
@@ -228,14 +230,25 @@ public final class StoreConnection: @unchecked Sendable {
 
   /// Takes back the last of the transactions that are gathered; all of them where SQLite has done that, or cannot do
   /// less.
-  private func takeBackGathered() {
+  ///
+  /// - Returns: Whether the others are still there.
+  private func takeBackGathered() -> Bool {
     if sqlite3_get_autocommit(handle) == 0 {
       do {
         try execute("ROLLBACK TO godwit_gathered")
-        return try execute("RELEASE godwit_gathered")
+        try execute("RELEASE godwit_gathered")
+        return true
       } catch { try? execute("ROLLBACK") }
     }
     gathering = nil
+    return false
+  }
+
+  /// Takes back all transactions that were gathered.
+  package func rollBackGathered() {
+    guard gathering != nil else { return }
+    gathering = nil
+    if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
   }
 
   /// Commits the transactions that were gathered.
@@ -255,7 +268,11 @@ public final class StoreConnection: @unchecked Sendable {
   /// Each statement after that commits on its own, so whoever may go on after an error asks this first.
   package func checkTransaction() throws {
     guard sqlite3_get_autocommit(handle) != 0 else { return }
-    throw GodwitError(
+    throw rolledBack
+  }
+
+  private var rolledBack: GodwitError {
+    GodwitError(
       .stopped, "stopped: SQLite has rolled back what a chunk wrote to '\(path)'",
       remedy: "run the same command to resume", stopReason: .requested)
   }
