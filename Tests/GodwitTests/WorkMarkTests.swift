@@ -100,7 +100,8 @@ struct WorkMarkTests {
     }
     do {
       let folder = try WorkFolder(forDestination: job.destinationPath)
-      #expect(folder.isSynced)
+      let isSynced = folder.isSynced
+      #expect(isSynced)
       try folder.removeContent()
     }
     #expect(WorkFolder.isSynced(job.workPath))
