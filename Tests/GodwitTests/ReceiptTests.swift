@@ -488,8 +488,10 @@ struct ReceiptTests {
     let fixture = try Self.fixture()
     try MigrationManager(Self.job(fixture)).run()
     try Self.alter(fixture, "UPDATE Z_PRIMARYKEY SET Z_ENT = 2000000000 WHERE Z_NAME = 'Note'")
+    // What other tests have taken before counts in the peak of the process.
+    let before = ProcessMemory.peakBytes
     // Numbers of entities are no content.
     #expect(try Self.findings(fixture) == [])
-    #expect(ProcessMemory.peakBytes < 8 << 30)
+    #expect(ProcessMemory.peakBytes - before < 4 << 30)
   }
 }
