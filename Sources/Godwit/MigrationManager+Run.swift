@@ -139,7 +139,7 @@ extension MigrationManager {
     deliver: (StepFolder, _ path: String, borrowing WorkFolder) throws -> [MigrationNote]
   ) throws -> MigrationSummary {
     let (quick, control) = (quickIdentity, watch.control)
-    let check = SourceCheck(job, source.files)
+    let check = job.needsNoThread(reading: source.files) ? nil : SourceCheck(job, source.files)
     defer { check?.abandon() }
     let made = lastStepFolder(in: folder.path)
     try refuseQuarantined(in: folder.path)
@@ -170,10 +170,11 @@ extension MigrationManager {
       var (summary, last) =
         !job.isStepped
         ? try runRounds(
-          in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch, isWorthKeeping: &keeps,
-          progress: tell)
+          in: StepFolder(path: folder.path), source: source, quick: quick, watch: watch, prepared: prepared,
+          isWorthKeeping: &keeps, progress: tell)
         : try runSteps(
-          in: folder.path, source: source, quick: quick, watch: watch, isWorthKeeping: &keeps, progress: tell)
+          in: folder.path, source: source, quick: quick, watch: watch, prepared: prepared, isWorthKeeping: &keeps,
+          progress: tell)
       if summary.outcome == .finished, try check?.finish(while: { control.reason == nil }) == false {
         (summary.outcome, summary.reason) = (.stopped, control.reason)
       }

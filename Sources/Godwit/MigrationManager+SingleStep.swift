@@ -13,16 +13,19 @@ extension MigrationManager {
   /// - Parameters:
   ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
   ///   - now: What `now()` means, when a larger job has settled it.
+  ///   - prepared: Gets what is known for the receipt, where no file gets it.
   ///   - rejections: What finds the objects that validation rejects; nil where they stop the run.
   ///   - isWorthKeeping: Whether the folder holds something to resume, also when the call throws.
   /// - Returns: What was done, and the progress to show when the store is in place.
   func run(
     in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String? = nil, now: Double? = nil,
-    watch: StopCondition, rejections: RejectionSearch? = nil, isWorthKeeping: inout Bool,
+    watch: StopCondition, prepared: PreparedReceipt? = nil, rejections: RejectionSearch? = nil,
+    isWorthKeeping: inout Bool,
     progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let run = SingleStepRun(
-      self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch, rejections: rejections)
+      self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch, prepared: prepared,
+      rejections: rejections)
     defer {
       run.abandon()
       isWorthKeeping = run.isWorthKeeping
@@ -30,9 +33,14 @@ extension MigrationManager {
     return try run.run(progress: progress)
   }
 
-  /// Checks a source with a hot journal, which is read through what stands for it here and nowhere else.
-  func checkRolledBack(_ files: StoreFiles, _ connection: StoreConnection, isWanted: Bool) throws {
-    guard isWanted, job.sourceCheck != .none, files.type == .sqlite, try files.hasHotJournal() else { return }
+  /// Checks a source through the connection of the run: one with a hot journal, which is read through what stands for it
+  /// here and nowhere else, and one that is read sooner than a thread begins.
+  ///
+  /// - Parameter isNew: Whether the run begins.
+  func checkSource(_ files: StoreFiles, _ connection: StoreConnection, isNew: Bool) throws {
+    guard job.sourceCheck != .none, files.type == .sqlite else { return }
+    let isShort = job.position.isFirst && job.needsNoThread(reading: files)
+    guard try isShort || (isNew && files.hasHotJournal()) else { return }
     let found = try connection.complaints(
       about: StoreConnection.sourceSchema, isFull: job.sourceCheck == .full, limit: 1)
     if let complaint = found.first { throw SourceCheck.damage(job.sourcePath, complaint) }
@@ -48,6 +56,8 @@ extension MigrationManager {
     try connection.execute("PRAGMA synchronous = \(job.syncsCheckpoints ? "NORMAL" : "OFF")")
     if isNew {
       try connection.execute("PRAGMA page_size = 4096")
+      // What is written to a file without a page needs no journal.
+      try connection.execute("PRAGMA journal_mode = MEMORY")
       try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     }
     // Pages are only appended, so a rollback journal stays small; a WAL would write everything twice.
@@ -61,12 +71,13 @@ extension MigrationManager {
   }
 
   func writeEntityNumbers(_ schema: StoreSchema, _ connection: StoreConnection) throws {
+    let insert = try connection.prepare(
+      "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")
+    defer { insert.finalize() }
     for entity in schema.model.entities {
       guard let number = schema.number(of: entity.name) else { continue }
       let parent = entity.superentityName.flatMap { schema.number(of: $0) } ?? 0
-      try connection.execute(
-        "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)",
-        [.int(number), .text(entity.name), .int(parent)])
+      try insert.run([.int(number), .text(entity.name), .int(parent)])
     }
   }
 
@@ -102,10 +113,14 @@ extension MigrationManager {
 
   /// The last transaction: metadata and counters are written, the ledger goes.
   ///
-  /// - Parameter before: Called when the store is checked, before that transaction.
+  /// - Parameters:
+  ///   - hasScratch: Whether there are tables of ours beside the ledger's.
+  ///   - before: Called when the store is checked, before that transaction.
+  ///   - atEnd: Called before that transaction commits, with what the store says of itself.
   func finish(
     _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan,
-    quarantined: Int64 = 0, before: () throws -> Void
+    quarantined: Int64 = 0, hasScratch: Bool = true, before: () throws -> Void,
+    atEnd: (StoreMetadata) -> Void = { _ in }
   ) throws {
     let identity = try ledger.identity()
     try connection.quickCheck(remedy: "check the disk, `godwit discard` the job and run again")
@@ -133,10 +148,9 @@ extension MigrationManager {
           .stopped, "stopped: not all chunks of '\(job.name)' are durable", remedy: "run the same command to resume",
           stopReason: .requested)
       }
-      for (number, highest) in kept {
-        try connection.execute(
-          "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
-      }
+      let raise = try connection.prepare("UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1")
+      for (number, highest) in kept { try raise.run([.int(number), .integer(highest)]) }
+      raise.finalize()
       if job.appends {
         let record = try appendRecord(identity, digest: digest, source: before, opened: opened, facts: plan.facts)
         if isNew {
@@ -146,7 +160,7 @@ extension MigrationManager {
         }
       }
       try metadata.write(to: connection)
-      try ledger.drop()
+      try ledger.drop(hasScratch: hasScratch)
       if isNew { for sql in opened.leftOut.statements { try connection.execute(sql) } }
       let made =
         try triggers
@@ -155,7 +169,9 @@ extension MigrationManager {
         ).statements
       for sql in made { try connection.execute(sql) }
       if !job.syncsCheckpoints { try connection.execute(vacuum) }
+      atEnd(metadata)
     }
+    try connection.commitGathered()
     // A commit of its own keeps the journal of a large store small.
     if job.syncsCheckpoints { try connection.execute(vacuum) }
   }

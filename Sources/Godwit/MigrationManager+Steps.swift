@@ -16,20 +16,20 @@ extension MigrationManager {
   // MARK: Run
 
   func runSteps(
-    in folder: String, source: OpenSource, quick: JobFingerprint, watch: StopCondition, isWorthKeeping: inout Bool,
-    progress: (MigrationProgress) -> Void
+    in folder: String, source: OpenSource, quick: JobFingerprint, watch: StopCondition, prepared: PreparedReceipt?,
+    isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     var (record, isResumed) = try record(of: source, quick: quick, in: folder, isWorthKeeping: &isWorthKeeping)
     var meter = StepMeter(count: job.steps.count)
     var last: MigrationProgress?
     for index in record.steps.count..<job.steps.count {
       let (summary, complete) = try runStep(
-        index, of: record, in: folder, source: source, watch: watch, isWorthKeeping: &isWorthKeeping
+        index, of: record, in: folder, source: source, watch: watch, prepared: prepared, isWorthKeeping: &isWorthKeeping
       ) { progress(meter.part($0, step: index)) }
       guard summary.outcome == .finished else {
         return (total(record, plus: summary, isResumed: isResumed), nil)
       }
-      try finishStep(index, summary, of: &record, in: folder, source: source)
+      try finishStep(index, summary, of: &record, in: folder, source: source, prepared)
       last = complete.map { meter.part($0, step: index) }
       if let reason = watch.stopReason, index + 1 < job.steps.count {
         var stopped = total(record, isResumed: isResumed)
@@ -77,7 +77,7 @@ extension MigrationManager {
 
   private func runStep(
     _ index: Int, of record: StepRecord, in folder: String, source: OpenSource, watch: StopCondition,
-    isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+    prepared: PreparedReceipt?, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
     let before = folderBefore(index, in: folder)
@@ -95,7 +95,7 @@ extension MigrationManager {
       return try manager.run(
         in: step, source: stepSource, quick: manager.quickIdentity,
         origin: record.steps.last?.digest ?? record.identity.source, now: record.now, watch: watch,
-        isWorthKeeping: &keeps, progress: progress)
+        prepared: prepared, isWorthKeeping: &keeps, progress: progress)
     } catch {
       // Until the first step has a ledger of its own there is nothing to resume.
       if index == 0, !keeps { isWorthKeeping = false }
@@ -105,19 +105,21 @@ extension MigrationManager {
 
   /// Syncs a finished step, records it, and removes the store that it read.
   private func finishStep(
-    _ index: Int, _ summary: MigrationSummary, of record: inout StepRecord, in folder: String, source: OpenSource
+    _ index: Int, _ summary: MigrationSummary, of record: inout StepRecord, in folder: String, source: OpenSource,
+    _ prepared: PreparedReceipt?
   ) throws {
     let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
     let before = folderBefore(index, in: folder)
     try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
     if job.syncsCheckpoints { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
+    let note = prepared?.notes.removeValue(forKey: step.outcomePath) ?? Receipt.Note.read(step.outcomePath)
     var identity = manager(ofStep: index, source: before?.storePath, identity: record.identity).quickIdentity
     identity.source = record.steps.last?.digest ?? record.identity.source
     record.steps.append(
       .init(
         digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
         overridden: summary.overridden,
-        dropped: summary.dropped, losses: summary.losses, receipt: Receipt.Note.read(step.outcomePath)?.step))
+        dropped: summary.dropped, losses: summary.losses, receipt: note?.step))
     try record.write(in: folder, isSynced: job.syncsCheckpoints)
     if let before { try? WorkFolder.removeStep(before.path) }
   }

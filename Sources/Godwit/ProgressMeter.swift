@@ -16,6 +16,9 @@ struct ProgressMeter {
   private var remaining: RemainingTime
   /// The chunks that one statement carries out, and when it began.
   private var running: (chunks: [Chunk], since: Date)?
+  /// When the memory of the process was asked for last: one system call costs as much as a small chunk.
+  private var asked: Date
+  private static let secondsBetweenAsking = 0.02
   /// When progress was told last.
   private var told: Date
   private let pulseSeconds = EngineTuning.current.progressPulseSeconds
@@ -25,7 +28,7 @@ struct ProgressMeter {
     self.plan = plan
     self.done = done
     self.start = start
-    told = start
+    (told, asked) = (start, start)
     total = max(1, plan.totalRows)
     rows = plan.chunks.filter { done.contains($0.id) }.reduce(0) { $0 + max(1, $1.rows) }
     rowsBefore = rows
@@ -125,6 +128,8 @@ struct ProgressMeter {
   private mutating func measure(_ now: Date) {
     let seconds = now.timeIntervalSince(start)
     progress.rowsPerSecond = seconds > 0 ? Double(progress.rows - rowsBefore) / seconds : 0
+    guard now.timeIntervalSince(asked) >= Self.secondsBetweenAsking else { return }
+    asked = now
     progress.residentBytes = ProcessMemory.residentBytes
   }
 

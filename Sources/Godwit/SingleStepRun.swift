@@ -16,6 +16,7 @@ final class SingleStepRun {
   private let origin: String?
   private let now: Double?
   private let watch: StopCondition
+  private let prepared: PreparedReceipt?
   private let rejections: RejectionSearch?
   /// The digest of the source's content, computed beside the run.
   private var digest: BackgroundTask<String>?
@@ -30,9 +31,9 @@ final class SingleStepRun {
   /// - Parameters: See `MigrationManager.run(in:source:quick:origin:now:watch:rejections:isWorthKeeping:progress:)`.
   init(
     _ manager: MigrationManager, in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String?,
-    now: Double?, watch: StopCondition, rejections: RejectionSearch?
+    now: Double?, watch: StopCondition, prepared: PreparedReceipt?, rejections: RejectionSearch?
   ) {
-    self.rejections = rejections
+    (self.prepared, self.rejections) = (prepared, rejections)
     (self.manager, self.folder, self.source, self.quick) = (manager, folder, source, quick)
     (self.origin, self.now, self.watch) = (origin, now, watch)
   }
@@ -84,12 +85,12 @@ final class SingleStepRun {
     // What is noted, and the copy, are of this state of the source.
     try rejections?.known?.checkSource(source.files)
     if made, origin == nil, rejections?.known == nil {
-      digest = BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
+      digest = BackgroundTask(isShort: job.needsNoThread(reading: source.files)) { [files = source.files] in try files.contentDigest(while: $0) }
     }
     try connection.attachSource(
       kept ?? source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { [control] in try control.checkpoint() })
-    try manager.checkRolledBack(source.files, connection, isWanted: made && origin == nil)
+    try manager.checkSource(source.files, connection, isNew: made && origin == nil)
     var ledger = Ledger(connection: connection)
     rejections?.identify = { [unowned self, ledger] in try identity(ledger, stamp) }
     if !made { try ledger.checkVersion() }
@@ -107,10 +108,21 @@ final class SingleStepRun {
     progress(meter.progress)
     let stopped = try execute(executor, on: connection, meter: &meter, progress: progress)
     // An interrupt takes back what had not been committed: before the first commit that is the ledger too.
-    if stopped != nil, try !Ledger.exists(connection) {
+    if stopped != nil, try !ledger.exists() {
       return (MigrationSummary(outcome: .stopped, reason: stopped), nil)
     }
-    let isComplete = try meter.isComplete && ledger.isComplete()
+    return try executor.keepingGathered {
+      try complete(executor, opened, plan, isLast: meter.isComplete, stopped: stopped, made: made) { meter.complete() }
+    }
+  }
+
+  /// Ends the step if all chunks are done.
+  private func complete(
+    _ executor: Executor, _ opened: AttachedSource, _ plan: MigrationPlan, isLast: Bool, stopped: String?, made: Bool,
+    progress: () -> MigrationProgress
+  ) throws -> (MigrationSummary, MigrationProgress?) {
+    let (connection, ledger) = (opened.connection, executor.ledger)
+    let isComplete = try isLast && ledger.isComplete()
     if stopped == nil, isComplete { try rejections?.known?.dropRound() }
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
@@ -122,24 +134,31 @@ final class SingleStepRun {
     summary.wasResumed = !made
     guard stopped == nil || isComplete else { return (summary, nil) }
     guard try settleDigest(executor, ledger) else {
+      try connection.commitGathered()
       summary.reason = control.reason
       return (summary, nil)
     }
     if let error = job.error(for: summary.losses) { throw error }
-    let counting = manager.countAhead(in: folder)
+    let isHeld = ledger.isHeld
+    // What is not committed can be counted by nobody else.
+    let counting = isHeld ? nil : manager.countAhead(in: folder)
     try manager.finish(
-      connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0
+      connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0,
+      hasScratch: !isHeld || !executor.hasNoScratch
     ) {
+      if isHeld { try executor.checkSource() }
       // Where it failed or was stopped, the finished store is counted.
       let content = try? counting?.value { control.reason == nil }
       try manager.noteOutcome(
         in: folder, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
-        content: content)
+        content: content, prepared: isHeld ? prepared : nil)
+    } atEnd: { metadata in
+      if isHeld, let prepared { prepared.counted = manager.count(connection, in: folder, metadata: metadata) }
     }
     try connection.close()
     summary.outcome = .finished
     summary.reason = nil
-    return (summary, meter.complete())
+    return (summary, progress())
   }
 
   /// What the ledger keeps of the run's speed, for those who ask from outside.
@@ -161,7 +180,7 @@ final class SingleStepRun {
     // Either all is done but the move, or the run died before its first commit.
     if let jobs = try? StoreMetadata(reading: connection, schema: "main", path: folder.storePath)
       .applicationValues[manager.madeByKey]?.array?.compactMap(\.string),
-      jobs.contains(try job.position.jobDigest ?? identity().digest)
+      jobs.contains(try job.position.jobDigest ?? identity().digest), !manager.lacksOutcome(in: folder)
     {
       try connection.close()
       return nil
@@ -242,7 +261,7 @@ final class SingleStepRun {
     try manager.checkSpace(need, safe: rejections?.known == nil ? nil : keptSafe)
     let schema = opened.destinationSchema
     // What is begun commits with the first chunks.
-    if existing == nil, Executor.gathersChunks(job, plan, program, isSearching: rejections != nil) {
+    if existing == nil, Executor.gathersChunks(job, program, isSearching: rejections != nil) {
       connection.gatherSeconds = EngineTuning.current.gatherSeconds
     }
     try connection.transaction {
@@ -257,7 +276,8 @@ final class SingleStepRun {
       // A large source is read beside the first chunks. Until its digest is there, the stamp stands for it.
       let isLarge = digest != nil && existing == nil && source.files.size >= EngineTuning.current.largeSourceBytes
       try ledger.create(
-        identity: isLarge ? quick : identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp)
+        identity: isLarge ? quick : identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp,
+        isHeld: connection.gatherSeconds != nil)
       if let existing {
         try ledger.setAppendMark(
           .init(stamp: existing.files.stamp(), digest: existing.files.contentDigest(), triggers: triggers))

@@ -160,7 +160,8 @@ package struct WorkFolder: ~Copyable {
   }
 
   /// The receipt of a finished store that is not in its place yet.
-  package var receiptPath: String { path + "/receipt.json" }
+  package var receiptPath: String { Self.receiptPath(in: path) }
+  package static func receiptPath(in folder: String) -> String { folder + "/receipt.json" }
   /// Where its manifest wants it.
   package var receiptPlacePath: String { path + "/receipt.place" }
   /// The digest of the job that made the store which the finished one replaces: its receipt goes with it.

@@ -23,14 +23,16 @@ final class SpillFile {
     }
   }
 
-  /// Opens for writing; with `creating`, makes a missing file and syncs its folder.
-  static func openForWriting(_ path: String, creating: Bool) throws(SpillError) -> SpillFile {
+  /// Opens for writing; with `creating`, makes a missing file and syncs its folder if its name is to be durable.
+  static func openForWriting(
+    _ path: String, creating: Bool, isSynced: Bool
+  ) throws(SpillError) -> SpillFile {
     do {
       let options: FileDescriptor.OpenOptions = creating ? [.create, .closeOnExec] : .closeOnExec
       let descriptor = try FileDescriptor.open(
         FilePath(path), .readWrite, options: options, permissions: creating ? .ownerReadWrite : nil)
       let file = SpillFile(path: path, descriptor: descriptor)
-      if creating { try syncFolder(of: path) }
+      if creating, isSynced { try syncFolder(of: path) }
       return file
     } catch let error as SpillError {
       throw error

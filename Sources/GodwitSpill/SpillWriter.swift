@@ -4,7 +4,8 @@ import SystemPackage
 ///
 /// 1. `init` opens the file, proves the committed bytes, and cuts off what was never committed.
 /// 2. `append` takes the pairs of a chunk in order of their source keys; whole frames are written as they fill.
-/// 3. `flushChunk` writes the rest, syncs, and returns the mark that the ledger must commit with the chunk.
+/// 3. `flushChunk` writes the rest, syncs unless nobody relies on that, and returns the mark that the ledger must commit
+///    with the chunk.
 /// 4. `close`, or after a failure: drop the writer and resume from the last committed mark.
 ///
 /// Memory is bounded: one frame of 65,536 pairs, about 4 MB with its coded forms. For one thread at a time.
@@ -15,6 +16,7 @@ package final class SpillWriter {
   /// Pairs appended by this writer since it was opened.
   @exclusivity(unchecked) package private(set) var pairCount: Int64 = 0
 
+  private let isSynced: Bool
   private let file: SpillFile
   private var written: SpillMark
   @exclusivity(unchecked) private var sources: [Int64] = []
@@ -25,14 +27,15 @@ package final class SpillWriter {
   /// Opens or creates the file, and cuts it back to a mark.
   ///
   /// Without a mark, or with an empty one, the file starts empty. The cost is one read of the committed bytes.
+  /// - Parameter isSynced: Whether what `flushChunk` has written outlives a power cut.
   /// - Throws: `.missing` when the mark is not empty and the file is gone; `.damaged` when the committed bytes are
   ///   fewer than the mark says, or not the same.
-  package init(path: String, resumingAt mark: SpillMark? = nil) throws(SpillError) {
+  package init(path: String, resumingAt mark: SpillMark? = nil, isSynced: Bool = true) throws(SpillError) {
     let mark = mark ?? .empty
     guard mark.length >= 0 else {
       throw .damaged(path, at: 0, expected: "a mark with a length", found: "\(mark.length)")
     }
-    let file = try SpillFile.openForWriting(path, creating: mark.length == 0)
+    let file = try SpillFile.openForWriting(path, creating: mark.length == 0, isSynced: isSynced)
     let length = try file.length()
     guard length >= mark.length else {
       throw .damaged(path, at: length, expected: "\(mark.length) committed bytes", found: "\(length)")
@@ -56,6 +59,7 @@ package final class SpillWriter {
     }
     if length != mark.length { try file.truncate(to: mark.length) }
     self.path = path
+    self.isSynced = isSynced
     self.file = file
     self.mark = mark
     written = mark
@@ -81,7 +85,7 @@ package final class SpillWriter {
     for pair in pairs { try append(source: pair.source, destination: pair.destination) }
   }
 
-  /// Ends the chunk: writes what is buffered as whole frames and makes all of it durable.
+  /// Ends the chunk: writes what is buffered as whole frames, and makes all of it durable if the file is synced.
   ///
   /// An empty chunk adds no bytes. The next chunk may start with any key.
   package func flushChunk() throws(SpillError) -> SpillMark {
@@ -89,7 +93,7 @@ package final class SpillWriter {
     if !sources.isEmpty { try writeFrame() }
     lastSource = .min
     if written != mark {
-      do { try file.sync() } catch { throw fail(error) }
+      do { if isSynced { try file.sync() } } catch { throw fail(error) }
       mark = written
     }
     return mark

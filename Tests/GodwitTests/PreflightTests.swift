@@ -92,7 +92,8 @@ import Testing
     _ = try layer.run { try job.run() }
     #expect(peak > 0)
     #expect(need.destinationBytes >= peak, "\(need) against \(peak)")
-    #expect(need.destinationBytes <= peak * 6, "\(need) against \(peak)")
+    // Of checkpoints that are not synced, the estimate holds for a slow machine too, where each chunk has its journal.
+    #expect(need.destinationBytes <= peak * (kind == .unsynced ? 8 : 6), "\(need) against \(peak)")
   }
 
   private static func bytes(in folder: String) -> Int64 {

@@ -18,12 +18,13 @@ extension MigrationManager {
   ///
   /// - Parameters: See `run(in:source:quick:origin:now:watch:rejections:isWorthKeeping:progress:)`.
   func runRounds(
-    in folder: StepFolder, source: OpenSource, quick: JobFingerprint, watch: StopCondition, isWorthKeeping: inout Bool,
-    progress: (MigrationProgress) -> Void
+    in folder: StepFolder, source: OpenSource, quick: JobFingerprint, watch: StopCondition, prepared: PreparedReceipt?,
+    isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     guard let limits = job.quarantine else {
       return try run(
-        in: folder, source: source, quick: quick, watch: watch, isWorthKeeping: &isWorthKeeping, progress: progress)
+        in: folder, source: source, quick: quick, watch: watch, prepared: prepared, isWorthKeeping: &isWorthKeeping,
+        progress: progress)
     }
     defer { if RejectionRecord.exists(in: folder.path) { isWorthKeeping = true } }
     while true {

@@ -108,12 +108,27 @@ extension MigrationManager {
 
   // MARK: Counting
 
+  /// Whether the store of this step will be the destination as it is.
+  private var countsAhead: Bool {
+    job.receipt != nil && job.position.isLast && job.destinationType == .sqlite && job.steps.last?.didMigrate == nil
+  }
+
+  /// Counts what the receipt says of a store that is complete but for its commit; nil where it will not be the
+  /// destination as it is, and where that failed: the finished store is counted then.
+  func count(_ connection: StoreConnection, in folder: StepFolder, metadata: StoreMetadata) -> PreparedReceipt.Counted? {
+    guard countsAhead else { return nil }
+    return try? {
+      let store = try ReceiptedStore(
+        filledBy: connection, path: folder.storePath, becoming: job.destinationPath,
+        model: try Receipt.model(asReceiptOf: job.destinationModel), metadata: metadata)
+      return .init(facts: try store.facts(), content: Receipt.content(try store.checksums()))
+    }()
+  }
+
   /// Counts the checksums of a store whose rows are final, beside SQLite's check of it; nil where it will not be the
   /// destination as it is.
   func countAhead(in folder: StepFolder) -> BackgroundTask<Receipt.Content>? {
-    guard job.receipt != nil, job.position.isLast, job.destinationType == .sqlite,
-      job.steps.last?.didMigrate == nil
-    else { return nil }
+    guard countsAhead else { return nil }
     let cache = ByteCount(bytes: max(job.memory.bytes / 16, 1 << 20))
     return BackgroundTask {
       [path = folder.storePath, destination = job.destinationPath, model = job.destinationModel]
@@ -127,17 +142,26 @@ extension MigrationManager {
     }
   }
 
+  /// Whether what the ledger knows is noted: for the receipt, which a job of several steps may get when it is resumed.
+  private var notesOutcome: Bool { job.receipt != nil || job.position.count > 1 }
+
+  /// Whether the finished store of a step lacks what the receipt needs. A run that kept it in memory has died.
+  func lacksOutcome(in folder: StepFolder) -> Bool {
+    guard notesOutcome, !FileManager.default.fileExists(atPath: folder.outcomePath) else { return false }
+    return job.position.count > 1 || !FileManager.default.fileExists(atPath: WorkFolder.receiptPath(in: folder.path))
+  }
+
   /// Notes what the ledger knows, before its tables go.
   ///
   /// - Parameters:
   ///   - quarantined: The objects of the source that the plan did not count, since they are in quarantine.
   ///   - content: What the store holds, if it is counted already.
+  ///   - prepared: Takes the note where it need not outlive this run: without it the next one begins the step anew.
   func noteOutcome(
     in folder: StepFolder, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport,
-    quarantined: [QuarantinedObjects], content: Receipt.Content?
+    quarantined: [QuarantinedObjects], content: Receipt.Content?, prepared: PreparedReceipt?
   ) throws {
-    // A job of several steps may get a receipt when it is resumed.
-    guard job.receipt != nil || job.position.count > 1 else { return }
+    guard notesOutcome else { return }
     let facts = plan.facts
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
@@ -155,6 +179,10 @@ extension MigrationManager {
     let note = Receipt.Note(
       step: step, losses: losses, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
       content: content)
+    if let prepared {
+      prepared.notes[folder.outcomePath] = note
+      return
+    }
     try WorkFolder.writeNote(try encoder.encode(note), to: folder.outcomePath, isSynced: job.syncsCheckpoints)
     if job.syncsCheckpoints { try WorkFolder.sync(folder.path) }
   }
@@ -176,14 +204,14 @@ extension MigrationManager {
     isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
     guard let path = receiptPath else { return nil }
-    let note = Receipt.Note.read(made.outcomePath)
+    let note = prepared?.notes[made.outcomePath] ?? Receipt.Note.read(made.outcomePath)
     // Of a run that died while it delivered, what the receipt was made of may be lost.
     if note == nil, job.inPlace == nil, !job.isStepped, let known = knownReceipt(ofStoreAt: store, in: folder) {
       prepared?.receipt = known
       return nil
     }
     do {
-      var receipt = try receipt(ofStoreAt: store, note?.content) { try control.checkpoint() }
+      var receipt = try receipt(ofStoreAt: store, note?.content, prepared?.counted) { try control.checkpoint() }
       if job.isStepped, let record = try StepRecord.read(in: folder.path) {
         receipt.steps = record.steps.compactMap(\.receipt)
         receipt.losses = record.steps.flatMap { $0.losses?.losses ?? [] }
@@ -255,20 +283,27 @@ extension MigrationManager {
   ///
   /// - Parameter content: What it holds, if that is counted already.
   private func receipt(
-    ofStoreAt path: String, _ content: Receipt.Content?, check: () throws -> Void
+    ofStoreAt path: String, _ content: Receipt.Content?, _ counted: PreparedReceipt.Counted?, check: () throws -> Void
   ) throws -> Receipt {
-    // What reads the receipt has the model from it alone: the one that counts must not know more.
-    let reader = try ReceiptedStore(
-      path: path, becoming: path == job.destinationPath ? nil : job.destinationPath,
-      model: Receipt.model(asReceiptOf: job.destinationModel), cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)),
-      checkpoint: check)
+    let (facts, content) = try counted.map { ($0.facts, $0.content) } ?? count(storeAt: path, content, check)
     // In place the source is the store that the destination took over its identifier from.
     // A new store of one step has it from the source as well.
     let isKept = job.inPlace != nil || (!job.appends && !job.isStepped)
-    let source = isKept ? reader.metadata.uuid : try? StoreMetadata(readingStoreAt: job.sourcePath).uuid
-    return try Receipt(
-      of: reader, job: job, identity: quickIdentity, file: destinationFile, sourceUUID: source,
-      finished: Date().ISO8601Format(), content: content, check: check)
+    let source = isKept ? facts.metadata.uuid : try? StoreMetadata(readingStoreAt: job.sourcePath).uuid
+    return Receipt(
+      of: facts, content, bytes: StoreFiles.size(ofFile: path), job: job, identity: quickIdentity,
+      file: destinationFile, sourceUUID: source, finished: Date().ISO8601Format())
+  }
+
+  private func count(
+    storeAt path: String, _ content: Receipt.Content?, _ check: () throws -> Void
+  ) throws -> (ReceiptedStore.Facts, Receipt.Content) {
+    // What reads the receipt has the model from it alone: the one that counts must not know more.
+    let store = try ReceiptedStore(
+      path: path, becoming: path == job.destinationPath ? nil : job.destinationPath,
+      model: Receipt.model(asReceiptOf: job.destinationModel), cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)),
+      checkpoint: check)
+    return (try store.facts(), try content ?? Receipt.content(store.checksums(check: check)))
   }
 
   /// Writes the receipt of a store that was edited in its place. The application may write to it already: a receipt is
@@ -296,9 +331,19 @@ extension MigrationManager {
   }
 }
 
-/// The receipt that a run has written into its work folder.
+/// What a run knows for its receipt.
 final class PreparedReceipt {
+  /// What the store holds that becomes the destination.
+  struct Counted {
+    var facts: ReceiptedStore.Facts
+    var content: Receipt.Content
+  }
+
+  /// The receipt that it has written into its work folder.
   var receipt: Receipt?
+  /// Those of its steps that no file has, by the path of that file.
+  var notes: [String: Receipt.Note] = [:]
+  var counted: Counted?
 }
 
 extension Receipt {

@@ -18,7 +18,7 @@ package final class Executor {
   let program: StepProgram
   let connection: StoreConnection
   let functions: SQLFunctions
-  let ledger: Ledger
+  package let ledger: Ledger
   let files: StoreFiles
   let spillPath: (Int) -> String
   /// The digest of the source while the ledger lacks it.
@@ -66,21 +66,33 @@ package final class Executor {
   /// Runs the remaining chunks. `afterChunk` is called for every chunk that became durable, or will when the run ends,
   /// and returns false to stop.
   ///
+  /// Where chunks commit together and none has when all are done, the caller commits them, or takes them back: what it
+  /// adds is then in the same transaction, and the ledger is never written.
+  ///
   /// - Parameter beforeChunks: Called with the chunks that one statement is about to carry out.
   package func run(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {
-    if Self.gathersChunks(job, plan, program, isSearching: rejections != nil) {
+    if Self.gathersChunks(job, program, isSearching: rejections != nil) {
       connection.gatherSeconds = EngineTuning.current.gatherSeconds
     }
-    defer { connection.gatherSeconds = nil }
-    do {
+    guard connection.gatherSeconds != nil else {
+      return try runChunks(beforeChunks: beforeChunks, afterChunk: afterChunk)
+    }
+    try keepingGathered {
       try runChunks(beforeChunks: beforeChunks, afterChunk: afterChunk)
-      if connection.gatherSeconds != nil { try checkSource() }
-    } catch {
-      // What is done is kept, whatever became of the chunk after it, unless the source is another one.
+      guard try !ledger.isHeld || !ledger.isComplete() else { return }
+      try checkSource()
+      try connection.commitGathered()
+      connection.gatherSeconds = nil
+    }
+  }
+
+  /// Runs `body` while chunks commit together. When it throws, what is done is kept, unless the source is another one.
+  package func keepingGathered<T>(_ body: () throws -> T) throws -> T {
+    do { return try body() } catch {
       if (try? checkSource()) != nil { try? connection.commitGathered() } else { connection.rollBackGathered() }
+      connection.gatherSeconds = nil
       throw error
     }
-    try connection.commitGathered()
   }
 
   /// Whether chunks may commit together: a commit costs more than so small a chunk. Not where anything but the
@@ -88,10 +100,10 @@ package final class Executor {
   ///
   /// - Parameter isSearching: Whether objects that are rejected are looked for.
   package static func gathersChunks(
-    _ job: MigrationJob, _ plan: MigrationPlan, _ program: StepProgram, isSearching: Bool
+    _ job: MigrationJob, _ program: StepProgram, isSearching: Bool
   ) -> Bool {
     !job.syncsCheckpoints && !program.resolved.hasPolicies && !isSearching
-      && program.facts.highestDestinationKeys == nil && !plan.chunks.contains { $0.phase == .associate }
+      && program.facts.highestDestinationKeys == nil
   }
 
   private func runChunks(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {
@@ -160,6 +172,9 @@ package final class Executor {
     functions.readKeySet = { [unowned self] in try keySet($0) }
     policies?.relateAgain = { [unowned self] in try relateAgain($0) }
   }
+
+  /// Whether the step needs no tables of ours but the ledger's.
+  package var hasNoScratch: Bool { program.scratchStatements.isEmpty }
 
   /// Carries out one chunk in a transaction of the caller's, without the ledger.
   package func perform(_ chunk: Chunk) throws -> Ledger.Outcome {

@@ -18,7 +18,7 @@ package final class SourceCheck {
     let level = level ?? job.sourceCheck
     guard level != .none, files.type == .sqlite, (try? files.hasHotJournal()) == false else { return nil }
     path = job.sourcePath
-    work = BackgroundTask { isWanted in
+    work = BackgroundTask(isShort: job.needsNoThread(reading: files)) { isWanted in
       let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
       try connection.attachSource(files)
       return try withoutActuallyEscaping(isWanted) { isWanted in

@@ -86,6 +86,10 @@ package struct Planner {
     }
     facts.linksToNothing = try linksToNothing(facts)
     try assignKeys(&facts)
+    guard !hasFixedChunks else {
+      for index in mappings.indices { facts.mappings[index].chunkRows = fixedChunkRows }
+      return facts
+    }
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
     for index in mappings.indices {
@@ -276,12 +280,14 @@ package struct Planner {
     }
   }
 
-  /// Rows per chunk: the job's figure, else so many as the budget would hold; of objects that stream through Swift a
+  /// Whether all mappings have chunks of as many rows: no chunk of a source that is so much smaller than the budget is
+  /// cut.
+  private var hasFixedChunks: Bool { job.chunkRows != nil || sourceBytes <= job.memory.bytes / 16 }
+  private var fixedChunkRows: Int64 { job.chunkRows.map { Int64(max(1, $0)) } ?? Self.maximumChunkRows }
+
+  /// Rows per chunk where they are not fixed: so many as the budget would hold; of objects that stream through Swift a
   /// quarter. SQLite holds a part of a chunk at a time, so that its size decides what an interruption loses.
   func chunkRows(_ mapping: ResolvedEntityMapping, runsInSwift: Bool) throws -> Int64 {
-    if let rows = job.chunkRows { return Int64(max(1, rows)) }
-    // No chunk of a source that is so much smaller than the budget is cut.
-    guard sourceBytes > job.memory.bytes / 16 else { return Self.maximumChunkRows }
     guard let width = try sampledWidth(of: mapping.source.name) else { return Self.maximumChunkRows }
     return max(1, min(Self.maximumChunkRows, job.memory.bytes / (runsInSwift ? 4 : 1) / max(width, 16)))
   }

@@ -61,6 +61,8 @@ package struct EngineTuning: Sendable {
   package var limitEdges = 100_000
   /// With false, all links are resolved, and all associations that policies make are written down.
   package var usesShortcuts = true
+  /// Reading a source of at most so many bytes is not worth a thread, where other stores have work for all processors.
+  package var shortSourceBytes: Int64 = 1 << 20
   /// The digest of a source of this many bytes is not waited for.
   package var largeSourceBytes: Int64 = 64 << 20
   /// What holds in place of the budget's limits.

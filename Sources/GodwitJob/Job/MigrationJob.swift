@@ -10,7 +10,9 @@ public struct MigrationStep: Sendable {
   /// The version after the step.
   public var destinationModel: ManagedObjectModel
   /// The mapping models of the step. Together they give the mapping order.
-  public var mappingModels: [MappingModel]
+  public var mappingModels: [MappingModel] { didSet { madeText = Derived(MadeOnce()) } }
+  /// The canonical text of the mappings.
+  private var madeText = Derived(MadeOnce<String>())
   /// Where the mappings came from, for the plan: a file's name, or `inferred`; nil when the job names them.
   public var origin: String?
   /// The versions between the hops of a fused step; empty for a step of one hop.
@@ -55,7 +57,8 @@ public struct MigrationStep: Sendable {
     let hooks = [("before", willMigrate), ("after", didMigrate)].compactMap { place, hook in
       hook.map { "hook \(place) \($0.identity)" }
     }
-    return ([MigrationJob.canonicalText(of: mappingModels)] + hooks).joined(separator: "\n")
+    let text = madeText.value.value { MigrationJob.canonicalText(of: mappingModels) }
+    return ([text] + hooks).joined(separator: "\n")
   }
 }
 
@@ -108,6 +111,13 @@ public struct MigrationJob: Sendable {
   /// begins anew then. What is delivered is synced in any case. A small store is done sooner than its checkpoints are
   /// synced. Jobs in place, jobs that append or replace, and those with a quarantine sync all the same.
   package var syncsCheckpoints = true
+
+  /// Whether reading a store once is over before a thread for it is worth its while. A job that syncs no checkpoints is
+  /// one of many, which have work for all processors.
+  package func needsNoThread(reading files: StoreFiles) -> Bool {
+    !syncsCheckpoints && files.size <= EngineTuning.current.shortSourceBytes
+  }
+
   /// Whether a job fails that would drop every object of its source. The usual cause is a wrong model.
   public var refusesEmptyResult = false
   /// How SQLite checks the source beside the run.

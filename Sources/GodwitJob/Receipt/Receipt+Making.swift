@@ -8,24 +8,22 @@ extension Receipt {
   /// - Parameters:
   ///   - file: The destination's name, without its folder.
   ///   - sourceUUID: nil where the source is gone.
-  ///   - content: What the store holds, where that is known.
-  ///   - check: Called now and then; what it throws ends the reading.
+  ///   - bytes: The size of its file.
   package init(
-    of store: ReceiptedStore, job: MigrationJob, identity: JobFingerprint, file: String, sourceUUID: String?,
-    finished: String, content: Content?, check: () throws -> Void
-  ) throws {
+    of store: ReceiptedStore.Facts, _ content: Content, bytes: Int64, job: MigrationJob, identity: JobFingerprint,
+    file: String, sourceUUID: String?, finished: String
+  ) {
     let metadata = store.metadata
     let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
     self.job = Self.job(job, identity, digest: jobs.last)
     source = Source(path: job.sourcePath, uuid: sourceUUID)
     destination = Destination(
-      file: file, uuid: metadata.uuid, type: job.destinationType.rawValue, bytes: try store.byteCount(),
+      file: file, uuid: metadata.uuid, type: job.destinationType.rawValue, bytes: bytes,
       modelName: job.destinationModel.name, model: job.destinationModel.xcodeContents, jobs: jobs,
-      metadata: ReceiptedStore.digests(of: metadata), highestKeys: try store.highestKeys(),
-      historyTransactions: try store.historyTransactions())
+      metadata: ReceiptedStore.digests(of: metadata), highestKeys: store.highestKeys,
+      historyTransactions: store.historyTransactions)
     steps = []
     losses = []
-    let content = try content ?? Self.content(store.checksums(check: check))
     (entities, relationships) = (content.entities, content.relationships)
     self.finished = finished
   }

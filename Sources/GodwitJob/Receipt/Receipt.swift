@@ -189,10 +189,13 @@ extension Receipt {
   /// What tells that nobody has written to a source since a run began with it: size, time and first bytes of its files.
   package static func sourceStamp(_ stamp: StoreFiles.Stamp) -> String {
     let files = [stamp.store, stamp.wal, stamp.journal].map { file in
-      file.map { "\($0.size) \($0.seconds) \($0.nanoseconds) \($0.header)" } ?? "none"
+      file.map { "\($0.size) \($0.seconds) \($0.nanoseconds) \(list($0.header))" } ?? "none"
     }
     return String(Digest.hex(files.joined(separator: "\n")).prefix(32))
   }
+
+  /// As Swift describes an array, and faster.
+  private static func list(_ bytes: [UInt8]) -> String { "[\(bytes.map(String.init).joined(separator: ", "))]" }
 
   /// What tells that nobody has written to a store since it was delivered, without reading all of it.
   ///
@@ -201,7 +204,10 @@ extension Receipt {
   ///
   /// - Returns: 32 hexadecimal digits; nil where only the content can tell.
   package static func deliveryStamp(ofStoreAt path: String) throws -> String? {
-    let files = try StoreFiles(path: path)
+    try deliveryStamp(of: StoreFiles(path: path))
+  }
+
+  package static func deliveryStamp(of files: StoreFiles) throws -> String? {
     let stamp = try files.stamp()
     let file = stamp.store
     switch files.type {
@@ -211,7 +217,7 @@ extension Receipt {
       guard stamp.wal == nil, stamp.journal == nil, file.header.count == 100, file.header[18...19] == [1, 1] else {
         return nil
       }
-      return String(Digest.hex("sqlite \(file.size) \(file.header)").prefix(32))
+      return String(Digest.hex("sqlite \(file.size) \(list(file.header))").prefix(32))
     }
   }
 

@@ -9,6 +9,8 @@ package struct ReceiptedStore {
   private let files: ExternalFiles
   private let schema: StoreSchema
   private let connection: StoreConnection
+  /// The name under which the connection has the store.
+  private let database: String
 
   /// - Parameters:
   ///   - destination: Where the store will be; nil for one that is in its place.
@@ -29,6 +31,20 @@ package struct ReceiptedStore {
       ? StoreMetadata(reading: connection, path: path) : StoreMetadata(readingStoreAt: path)
     schema = try StoreSchema(model: model, probing: connection)
     self.path = path
+    database = StoreConnection.sourceSchema
+  }
+
+  /// A store whose last transaction has not been committed, as the connection has it that fills it.
+  ///
+  /// - Parameter metadata: What it says of itself.
+  package init(
+    filledBy connection: StoreConnection, path: String, becoming destination: String, model: ManagedObjectModel,
+    metadata: StoreMetadata
+  ) throws {
+    (self.connection, self.path, self.metadata) = (connection, path, metadata)
+    files = ExternalFiles(ofStoreAt: path, becoming: destination)
+    database = "main"
+    schema = try StoreSchema(model: model, probing: connection, schema: database)
   }
 
   /// Ends what SQLite does when `isDue` says so.
@@ -43,7 +59,7 @@ package struct ReceiptedStore {
     limits: StoreChecksums.Limits? = nil, inPieces isInPieces: Bool = false, check: () throws -> Void = {}
   ) throws -> StoreChecksums {
     try StoreChecksums(
-      of: connection, schema: schema, support: files, limits: limits, inPieces: isInPieces, check: check)
+      of: connection, database: database, schema: schema, support: files, limits: limits, inPieces: isInPieces, check: check)
   }
 
   /// The checksums of a store that another connection of this process has finished to fill. It must not change
@@ -65,7 +81,6 @@ package struct ReceiptedStore {
 
   /// By root entity: the highest key that was given out, of those in the store and in `Z_MAX`.
   package func highestKeys() throws -> [String: Int64] {
-    let database = StoreConnection.sourceSchema
     var keys: [String: Int64] = [:]
     for table in schema.tables {
       let root = table.rootEntityName
@@ -78,18 +93,28 @@ package struct ReceiptedStore {
     return keys
   }
 
+  /// What a receipt says of the store as a whole.
+  package struct Facts {
+    package var metadata: StoreMetadata
+    package var highestKeys: [String: Int64]
+    package var historyTransactions: Int64
+  }
+
+  package func facts() throws -> Facts {
+    Facts(metadata: metadata, highestKeys: try highestKeys(), historyTransactions: try historyTransactions())
+  }
+
   /// What SQLite's quick check says, at most `limit` lines.
   package func complaints(limit: Int) throws -> [String] {
-    try connection.complaints(about: StoreConnection.sourceSchema, isFull: false, limit: limit)
+    try connection.complaints(about: database, isFull: false, limit: limit)
   }
 
   /// Transactions in the persistent history; 0 without its tables.
   package func historyTransactions() throws -> Int64 {
-    let schema = StoreConnection.sourceSchema
     let isThere = try connection.integer(
-      "SELECT COUNT(*) FROM \(schema).sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'")
+      "SELECT COUNT(*) FROM \(database).sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'")
     guard isThere == 1 else { return 0 }
-    return try connection.integer("SELECT COUNT(*) FROM \(schema).ATRANSACTION") ?? 0
+    return try connection.integer("SELECT COUNT(*) FROM \(database).ATRANSACTION") ?? 0
   }
 
   /// The digest of each value of a store's metadata, by key, but for what Godwit's jobs add to.

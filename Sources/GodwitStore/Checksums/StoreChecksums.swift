@@ -95,25 +95,27 @@ package struct StoreChecksums: Sendable {
   /// Reads every object and every link of a store once.
   ///
   /// - Parameters:
-  ///   - connection: Has the store attached as `source`.
+  ///   - connection: Has the store.
+  ///   - database: The name under which it is attached.
   ///   - support: Where the store has its external files.
   ///   - isInPieces: Whether all rows are read as those with large values are.
   ///   - check: Called every few thousand rows; what it throws ends the reading.
   package init(
-    of connection: StoreConnection, schema: StoreSchema, support: ExternalFiles, limits: Limits? = nil,
-    inPieces isInPieces: Bool = false, check: () throws -> Void = {}
+    of connection: StoreConnection, database: String = StoreConnection.sourceSchema, schema: StoreSchema,
+    support: ExternalFiles, limits: Limits? = nil, inPieces isInPieces: Bool = false, check: () throws -> Void = {}
   ) throws {
     let model = schema.model
     let marks = TableScan.marks(of: schema)
     for table in schema.tables {
-      let scan = try TableScan(table, schema, connection, support: support, marks: marks, limits: limits)
+      let scan = try TableScan(
+        table, schema, connection, database: database, support: support, marks: marks, limits: limits)
       try scan.run(inPieces: isInPieces, check: check)
       let result = scan.result
       entities += result.entities
       relationships += result.relationships
     }
     for join in schema.joinTables {
-      relationships += try Self.links(of: join, model, connection, limits: limits, check: check)
+      relationships += try Self.links(of: join, model, connection, database: database, limits: limits, check: check)
     }
     entities.sort { Text($0.name) < Text($1.name) }
     relationships.sort { (Text($0.entity), Text($0.name)) < (Text($1.entity), Text($1.name)) }
@@ -135,8 +137,8 @@ package struct StoreChecksums: Sendable {
 
   /// The links of a many-to-many, from its first end; from the other too where that one has an order of its own.
   private static func links(
-    of join: StoreSchema.JoinTable, _ model: ManagedObjectModel, _ connection: StoreConnection, limits: Limits?,
-    check: () throws -> Void
+    of join: StoreSchema.JoinTable, _ model: ManagedObjectModel, _ connection: StoreConnection, database: String,
+    limits: Limits?, check: () throws -> Void
   ) throws -> [Relationship] {
     var ends = [
       (
@@ -162,7 +164,7 @@ package struct StoreChecksums: Sendable {
       let objectLimit = limit(isOwner ? join.destinationEntityName : join.ownerEntityName)
       let columns = [subject, object].map(StoreSchema.identifier) + (order.map { [StoreSchema.identifier($0)] } ?? [])
       // An index would say what the table should hold.
-      let rows = join.rows(in: StoreConnection.sourceSchema) + (join.isReflexive ? "" : " NOT INDEXED")
+      let rows = join.rows(in: database) + (join.isReflexive ? "" : " NOT INDEXED")
       try RowFeed(connection).run(columns: columns, from: rows, check: check) { values, count in
         let owner = subjectLimit.owner(of: sqlite3_value_int64(values[0])).with(
           objectLimit.owner(of: sqlite3_value_int64(values[1])))

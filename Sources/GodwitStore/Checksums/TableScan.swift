@@ -46,11 +46,14 @@ final class TableScan {
   private let entityPlace: Int
   private let editPlace: Int
   private let limit: StoreChecksums.KeyLimits
+  /// The name under which the store is attached.
+  private let database: String
 
   init(
-    _ table: StoreSchema.EntityTable, _ schema: StoreSchema, _ connection: StoreConnection, support: ExternalFiles,
-    marks: NumberTable<UInt64>, limits: StoreChecksums.Limits?
+    _ table: StoreSchema.EntityTable, _ schema: StoreSchema, _ connection: StoreConnection, database: String,
+    support: ExternalFiles, marks: NumberTable<UInt64>, limits: StoreChecksums.Limits?
   ) throws {
+    self.database = database
     (self.table, self.schema, self.connection, self.support) = (table, schema, connection, support)
     self.marks = marks
     let root = table.rootEntityName
@@ -156,7 +159,7 @@ final class TableScan {
   }
 
   func run(inPieces isInPieces: Bool, check: () throws -> Void) throws {
-    let rows = "\(StoreSchema.identifier(StoreConnection.sourceSchema)).\(StoreSchema.identifier(table.name))"
+    let rows = "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(table.name))"
     if columns.count <= RowFeed.columnLimit, !isInPieces {
       let isRead = try RowFeed(connection).run(
         columns: columns.map(\.sql), from: rows + " NOT INDEXED", lengthLimit: LargeValue.limit, check: check
@@ -174,7 +177,7 @@ final class TableScan {
     let keys = try connection.prepare("SELECT Z_PK FROM \(rows) NOT INDEXED ORDER BY Z_PK")
     defer { keys.finalize() }
     let reader = try RowReader(
-      connection, database: StoreConnection.sourceSchema, table: table.name, columns: columns)
+      connection, database: database, table: table.name, columns: columns)
     var count = 0
     try keys.bind([])
     while try keys.step() {

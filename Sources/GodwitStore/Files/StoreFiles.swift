@@ -197,7 +197,9 @@ package struct StoreFiles: Sendable, Hashable {
   }
 
   /// Bytes of the store; 0 when it cannot be asked.
-  package var size: Int64 {
+  package var size: Int64 { Self.size(ofFile: path) }
+
+  package static func size(ofFile path: String) -> Int64 {
     var info = stat()
     return stat(path, &info) == 0 ? Int64(info.st_size) : 0
   }

@@ -128,7 +128,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
     var entities: [Int64: Entity] = [:]
     var strays: [StrayRows] = []
     var roots: [Int64: Int64] = [:]
-    let limit = StoreProbe.limitEntities
+    let limit = StoreListing.limitEntities
     // A name that nobody gave an entity is refused before it is read.
     let isRead: Void? = try connection.withLengthLimit(.mebibytes(1)) {
       try connection.query("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM source.Z_PRIMARYKEY LIMIT \(limit + 1)") { row in

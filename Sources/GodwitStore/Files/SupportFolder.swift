@@ -11,9 +11,39 @@ package struct SupportFolder: Sendable, Hashable {
 
   /// The folder that belongs to a store, beside the real file where the path is a symbolic link.
   package init(ofStoreAt store: String) {
-    let url = URL(filePath: StoreFiles.resolvingLink(store))
+    let store = StoreFiles.resolvingLink(store)
+    if let plain = Self.path(ofPlainPath: store) {
+      path = plain
+      return
+    }
+    let url = URL(filePath: store)
     let name = ".\(url.deletingPathExtension().lastPathComponent)_SUPPORT"
     path = url.deletingLastPathComponent().appending(path: name).path
+  }
+
+  /// The same for a path with nothing in it that a URL would change, which is what nearly all are.
+  ///
+  /// - Returns: nil for any other.
+  static func path(ofPlainPath store: String) -> String? {
+    let bytes = Array(store.utf8)
+    let slash = bytes.lastIndex(of: UInt8(ascii: "/")) ?? -1
+    guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > slash + 1, bytes[slash + 1] != UInt8(ascii: "."),
+      dot + 1 < bytes.count,
+      bytes[(dot + 1)...].allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) })
+    else { return nil }
+    // No part is empty, and none begins with a dot: it could lead elsewhere.
+    let folder = bytes[..<max(slash, 0)]
+    let parts = folder.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let isAbsolute = slash >= 0 && bytes[0] == UInt8(ascii: "/")
+    guard slash > 0 || (slash < 0 && folder.isEmpty),
+      parts.dropFirst(isAbsolute || slash < 0 ? 1 : 0).allSatisfy({ $0.first.map { $0 != UInt8(ascii: ".") } ?? false })
+    else { return nil }
+    let name = ".\(String(decoding: bytes[(slash + 1)..<dot], as: UTF8.self))_SUPPORT"
+    let place = String(decoding: folder, as: UTF8.self)
+    if isAbsolute { return "\(place)/\(name)" }
+    let current = FileManager.default.currentDirectoryPath
+    guard current != "/" else { return nil }
+    return slash < 0 ? "\(current)/\(name)" : "\(current)/\(place)/\(name)"
   }
 
   /// A folder under construction.

@@ -7,7 +7,7 @@ extension StoreConnection {
   /// - The defensive mode: no SQL writes the schema or a shadow table as if it were rows.
   func defend() throws {
     try execute("PRAGMA cell_size_check = ON")
-    try execute("PRAGMA trusted_schema = OFF")
+    godwit_sqlite3_switch(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     try setDefensive(true)
   }
 

@@ -25,8 +25,12 @@ public final class StoreConnection: @unchecked Sendable {
   private var hasRefused = false
   /// For how long, in seconds, transactions are gathered into one: see `transaction`. nil: each commits on its own.
   package var gatherSeconds: Double?
+  /// What is kept in memory of the transactions that are gathered.
+  package var gatheredState: (any GatheredState)?
   /// When the one began that gathers others.
-  private var gathering: ContinuousClock.Instant?
+  var gathering: ContinuousClock.Instant?
+  /// Statements that are run again and again, by their text.
+  var kept: [String: OpaquePointer] = [:]
   /// What `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
@@ -67,11 +71,13 @@ public final class StoreConnection: @unchecked Sendable {
     handle = try Self.open(self.path, create: create)
     godwit_sqlite3_switch(handle, SQLITE_DBCONFIG_DQS_DML, 0)
     godwit_sqlite3_switch(handle, SQLITE_DBCONFIG_DQS_DDL, 0)
-    do {
-      // Opening reads nothing: a file that is no database is found here.
-      try execute("SELECT 1 FROM sqlite_master LIMIT 1")
-    } catch let error as GodwitError where create { throw Self.unopened(error, path: self.path, systemErrno: 0) }
-    try execute("PRAGMA cache_size = -\(kib)")
+    if path != nil {
+      do {
+        // Opening reads nothing: a file that is no database is found here.
+        try execute("SELECT 1 FROM sqlite_master LIMIT 1")
+      } catch let error as GodwitError where create { throw Self.unopened(error, path: self.path, systemErrno: 0) }
+      try execute("PRAGMA cache_size = -\(kib)")
+    }
     try defend()
   }
 
@@ -105,7 +111,10 @@ public final class StoreConnection: @unchecked Sendable {
     throw create ? unopened(error, path: path, systemErrno: 0) : error
   }
 
-  deinit { if !isClosed { sqlite3_close_v2(handle) } }
+  deinit {
+    dropKept()
+    if !isClosed { sqlite3_close_v2(handle) }
+  }
 
   /// Closes the connection. Do not use it afterwards. A connection that is not closed explicitly closes when it is
   /// released.
@@ -113,6 +122,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// - Throws: `.stopped` (75) while a statement is not finalized.
   public func close() throws {
     guard !isClosed else { return }
+    dropKept()
     let code = sqlite3_close(handle)
     guard code == SQLITE_OK else {
       throw Self.translate(code: code, message: String(cString: sqlite3_errmsg(handle)), path: path, sql: nil)
@@ -208,60 +218,6 @@ public final class StoreConnection: @unchecked Sendable {
     }
   }
 
-  private func gather<T>(for seconds: Double, _ body: () throws -> T) throws -> T {
-    if gathering == nil || sqlite3_get_autocommit(handle) != 0 {
-      try execute("BEGIN IMMEDIATE")
-      gathering = .now
-    }
-    let result: T
-    do {
-      try execute("SAVEPOINT godwit_gathered")
-      result = try body()
-      try execute("RELEASE godwit_gathered")
-    } catch {
-      guard !takeBackGathered() else { throw error }
-      // Who goes on after an error counts on what was done before it.
-      if (error as? GodwitError).map({ [.stopped, .inputOutput].contains($0.code) }) == true { throw error }
-      throw rolledBack
-    }
-    if let since = gathering, since.duration(to: .now) >= .seconds(seconds) { try commitGathered() }
-    return result
-  }
-
-  /// Takes back the last of the transactions that are gathered; all of them where SQLite has done that, or cannot do
-  /// less.
-  ///
-  /// - Returns: Whether the others are still there.
-  private func takeBackGathered() -> Bool {
-    if sqlite3_get_autocommit(handle) == 0 {
-      do {
-        try execute("ROLLBACK TO godwit_gathered")
-        try execute("RELEASE godwit_gathered")
-        return true
-      } catch { try? execute("ROLLBACK") }
-    }
-    gathering = nil
-    return false
-  }
-
-  /// Takes back all transactions that were gathered.
-  package func rollBackGathered() {
-    guard gathering != nil else { return }
-    gathering = nil
-    if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
-  }
-
-  /// Commits the transactions that were gathered.
-  package func commitGathered() throws {
-    guard gathering != nil else { return }
-    gathering = nil
-    guard sqlite3_get_autocommit(handle) == 0 else { return }
-    do { try execute("COMMIT") } catch {
-      if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
-      throw error
-    }
-  }
-
   /// Throws when the transaction that `transaction` began is over.
   ///
   /// SQLite rolls a whole transaction back when it interrupts a statement that writes, and for some errors of the disk.
@@ -271,7 +227,7 @@ public final class StoreConnection: @unchecked Sendable {
     throw rolledBack
   }
 
-  private var rolledBack: GodwitError {
+  var rolledBack: GodwitError {
     GodwitError(
       .stopped, "stopped: SQLite has rolled back what a chunk wrote to '\(path)'",
       remedy: "run the same command to resume", stopReason: .requested)

@@ -26,7 +26,16 @@ extension StoreSchema {
   package init(
     model: ManagedObjectModel, probing connection: StoreConnection, schema: String = StoreConnection.sourceSchema
   ) throws {
-    let probe = try StoreProbe(connection, schema: schema)
+    let listing = try StoreListing(connection, schema: schema)
+    self = try SchemaCache.schema(model, .existing(listing.text)) {
+      try Self(model: model, listing, connection, schema: schema)
+    }
+  }
+
+  private init(
+    model: ManagedObjectModel, _ listing: StoreListing, _ connection: StoreConnection, schema: String
+  ) throws {
+    let probe = try StoreProbe(listing, connection, schema: schema)
     let numbers = try probe.numbers(of: model)
     self.init(model: model, numbers: numbers)
     joinGuesses = Derived([])
@@ -39,6 +48,53 @@ extension StoreSchema {
   }
 }
 
+/// What decides how an existing store is read.
+struct StoreListing {
+  /// How many rows of `Z_PRIMARYKEY` are read.
+  static let limitEntities = 100_000
+
+  var tableNames: [String] = []
+  var entities: [(number: Int, name: String)] = []
+  /// The text of all definitions, then the entity numbers.
+  private(set) var text = ""
+
+  init(_ connection: StoreConnection, schema: String) throws {
+    let prefix = StoreSchema.identifier(schema)
+    text.reserveCapacity(8192)
+    try connection.query("SELECT type, name, tbl_name, rootpage > 0, sql FROM \(prefix).sqlite_master") { row in
+      for column in 0..<5 { note(row.string(column)) }
+      if row.string(0) == "table", row.int(3) == 1, let name = row.string(1) { tableNames.append(name) }
+      return true
+    }
+    guard tableNames.contains("Z_PRIMARYKEY") else {
+      throw StoreProbe.wrong("table 'Z_PRIMARYKEY' is missing: it is not a Core Data store")
+    }
+    // Nobody's name is longer; what a damaged row holds is not read.
+    let isRead: Void? = try connection.withLengthLimit(.mebibytes(1)) {
+      try connection.query(
+        "SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
+      ) { row in
+        if let name = row.string(1), let number = Int32(exactly: row.int64(0)) {
+          entities.append((Int(number), name))
+          note("\(number) \(name)")
+        }
+        return true
+      }
+    }
+    guard isRead != nil, entities.count <= Self.limitEntities else {
+      throw StoreProbe.wrong(
+        "expected at most \(Self.limitEntities) entities in 'Z_PRIMARYKEY' with names below 1 MiB, found more")
+    }
+  }
+}
+
+extension StoreListing {
+  /// With its length, so that no two listings give the same text.
+  private mutating func note(_ part: String?) {
+    text += part.map { "\($0.utf8.count) \($0)" } ?? "-"
+  }
+}
+
 /// Names of tables and columns of an existing store.
 struct StoreProbe {
   struct ActualColumn: Hashable {
@@ -46,22 +102,14 @@ struct StoreProbe {
     var declaredType: String
   }
 
-  /// How many rows of `Z_PRIMARYKEY` are read.
-  static let limitEntities = 100_000
-
   private let tables: [String: [ActualColumn]]
   private let entities: [(number: Int, name: String)]
   private let namesByNumber: [Int: [String]]
 
-  init(_ connection: StoreConnection, schema: String) throws {
+  init(_ listing: StoreListing, _ connection: StoreConnection, schema: String) throws {
     let prefix = StoreSchema.identifier(schema)
-    var tableNames: [String] = []
-    try connection.query("SELECT name FROM \(prefix).sqlite_master WHERE type = 'table' AND rootpage > 0") { row in
-      if let name = row.string(0) { tableNames.append(name) }
-      return true
-    }
     var tables: [String: [ActualColumn]] = [:]
-    for table in tableNames where table.hasPrefix("Z") {
+    for table in listing.tableNames where table.hasPrefix("Z") {
       var columns: [ActualColumn] = []
       try connection.query("PRAGMA \(prefix).table_info(\(StoreSchema.identifier(table)))") { row in
         if let name = row.string(1) {
@@ -72,25 +120,7 @@ struct StoreProbe {
       tables[table] = columns
     }
     self.tables = tables
-    guard tables["Z_PRIMARYKEY"] != nil else {
-      throw Self.wrong("table 'Z_PRIMARYKEY' is missing: it is not a Core Data store")
-    }
-    var entities: [(number: Int, name: String)] = []
-    // Nobody's name is longer; what a damaged row holds is not read.
-    let isRead: Void? = try connection.withLengthLimit(.mebibytes(1)) {
-      try connection.query(
-        "SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
-      ) {
-        row in
-        if let name = row.string(1), let number = Int32(exactly: row.int64(0)) { entities.append((Int(number), name)) }
-        return true
-      }
-    }
-    guard isRead != nil, entities.count <= Self.limitEntities else {
-      throw Self.wrong(
-        "expected at most \(Self.limitEntities) entities in 'Z_PRIMARYKEY' with names below 1 MiB, found more")
-    }
-    self.entities = entities
+    entities = listing.entities
     namesByNumber = Dictionary(grouping: entities, by: \.number).mapValues { $0.map(\.name) }
   }
 

@@ -140,7 +140,7 @@ public struct StoreSchema: Sendable, Hashable {
   static let reflexiveColumn = "REFLEXIVE"
 
   /// The version that the schema is for.
-  public let model: ManagedObjectModel
+  public internal(set) var model: ManagedObjectModel
   /// Entity name to `Z_ENT`.
   public internal(set) var entityNumbers: [String: Int]
   /// In the order Core Data makes them.
@@ -187,7 +187,9 @@ public struct StoreSchema: Sendable, Hashable {
 
   /// - Parameter names: Names that a store has told; where it says nothing, the rules decide.
   package init(model: ManagedObjectModel, names: JoinNames) {
-    self.init(model: model, numbers: Self.standardNumbers(of: model), names: names)
+    self = SchemaCache.schema(model, .new(names)) {
+      Self(model: model, numbers: Self.standardNumbers(of: model), names: names)
+    }
   }
 
   init(model: ManagedObjectModel, numbers: [String: Int], names: JoinNames = JoinNames()) {

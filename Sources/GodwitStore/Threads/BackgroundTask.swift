@@ -17,8 +17,14 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
 
   private let state = State()
 
-  /// - Parameter body: Asks now and then whether somebody still wants the result, and throws when nobody does.
-  package init(_ body: @escaping Body) {
+  /// - Parameters:
+  ///   - isShort: Whether a thread costs more than it saves. The first who waits does the work then.
+  ///   - body: Asks now and then whether somebody still wants the result, and throws when nobody does.
+  package init(isShort: Bool = false, _ body: @escaping Body) {
+    guard !isShort else {
+      state.rest = body
+      return
+    }
     let isStarted = WorkerThread.start { [state] in
       let result = Result { try body { state.condition.withLock { !state.isAbandoned } } }
       state.condition.withLock {

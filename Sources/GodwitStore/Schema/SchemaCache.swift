@@ -1,0 +1,40 @@
+import GodwitModel
+import Synchronization
+
+/// Schemas that were made before: a run over many stores asks for the same few again and again, of models that it read
+/// once.
+enum SchemaCache {
+  enum Subject: Hashable {
+    /// What Core Data would make.
+    case new(JoinNames)
+    /// What a store has, by all that decides it: the text of its definitions, and its entity numbers.
+    case existing(String)
+  }
+
+  private struct Key: Hashable {
+    /// That of what all copies of a model share. The schema that is kept keeps it in being.
+    var model: ObjectIdentifier
+    var subject: Subject
+  }
+
+  static let limitSchemas = 64
+
+  private static let known = Mutex<[Key: StoreSchema]>([:])
+
+  static func schema(
+    _ model: ManagedObjectModel, _ subject: Subject, make: () throws -> StoreSchema
+  ) rethrows -> StoreSchema {
+    let key = Key(model: ObjectIdentifier(model.texts), subject: subject)
+    if var schema = known.withLock({ $0[key] }) {
+      // Copies may differ in what the schema does not depend on.
+      schema.model = model
+      return schema
+    }
+    let made = try make()
+    known.withLock { schemas in
+      if schemas.count >= limitSchemas { schemas.removeAll() }
+      schemas[key] = made
+    }
+    return made
+  }
+}
