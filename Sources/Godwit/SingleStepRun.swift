@@ -85,7 +85,9 @@ final class SingleStepRun {
     // What is noted, and the copy, are of this state of the source.
     try rejections?.known?.checkSource(source.files)
     if made, origin == nil, rejections?.known == nil {
-      digest = BackgroundTask(isShort: job.needsNoThread(reading: source.files)) { [files = source.files] in try files.contentDigest(while: $0) }
+      digest = BackgroundTask(isShort: job.needsNoThread(reading: source.files)) { [files = source.files] in
+        try files.contentDigest(while: $0)
+      }
     }
     try connection.attachSource(
       kept ?? source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,

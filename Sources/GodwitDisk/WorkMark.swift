@@ -135,6 +135,9 @@ extension WorkFolder {
 
   /// Makes a finished store durable with all that its delivery needs, and says so.
   ///
+  /// Where that is the store alone, nothing is said: when the power goes before its name is durable at the destination,
+  /// the next run begins anew, and after that it finds the store there.
+  ///
   /// - Parameter store: The store of the last step, in the folder.
   static func settle(_ path: String, finished store: String) throws {
     let folder = store.parentPath
@@ -144,7 +147,11 @@ extension WorkFolder {
     // Where a finished store alone is found, a run that does not know whose it is begins anew.
     if !exists(recordPath(in: path)) { needless.insert("owner.json") }
     func isNeeded(_ name: String) -> Bool { !needless.contains(name) && !name.hasSuffix(".lz4") }
-    if folder != path { try syncFiles(of: folder, where: isNeeded) }
+    if folder != path {
+      try syncFiles(of: folder, where: isNeeded)
+    } else if try entries(path).filter(isNeeded).map({ path + "/" + $0 }) == [store] {
+      return try sync(store)
+    }
     let settled = settledPath(path)
     try syncFiles(of: path, where: isNeeded) {
       let descriptor = open(settled, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -42,7 +42,8 @@ struct SubmitFixture {
         if [ "$1" = --shard ]; then shard=$2; fi
         shift
       done >>"$NOTES/calls.$$"
-      { cat "$NOTES/calls.$$"; echo; } >>"$NOTES/calls"
+      echo >>"$NOTES/calls.$$"
+      cat "$NOTES/calls.$$" >>"$NOTES/calls"
       rm "$NOTES/calls.$$"
       if [ -e "$NOTES/slow" ]; then
         trap 'exit 75' TERM

@@ -6,7 +6,8 @@ import Testing
 /// The path of a support folder without a URL is the one that a URL gives.
 @Test func `a plain path leads to the same support folder as its URL`() {
   let names = [
-    "a.sqlite", "a", ".a.sqlite", "a.", "a.b.c", "a b.sqlite", "ä 😀.store", "a.b c", "a.sql-ite", ".sqlite", "..a", "a..b",
+    "a.sqlite", "a", ".a.sqlite", "a.", "a.b.c", "a b.sqlite", "ä 😀.store", "a.b c", "a.sql-ite", ".sqlite", "..a",
+    "a..b",
     "%41.sqlite", "a?b#c.sqlite", "~.x", "a.SQLITE", "a.ä",
   ]
   let folders = [

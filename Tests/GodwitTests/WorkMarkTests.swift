@@ -63,18 +63,30 @@ struct WorkMarkTests {
     #expect(last == .finished)
   }
 
-  @Test func `a small store with its receipt is delivered with four syncs`() throws {
+  /// Runs a job of one step whose checkpoints are not synced.
+  ///
+  /// - Returns: The names of what was synced, those of the two folders as `work` and `place`.
+  private func synced(_ receipt: MigrationJob.ReceiptPlace?) throws -> [String] {
     let fixture = try MigrationFixture.notes()
     var job = try fixture.job
-    (job.syncsCheckpoints, job.receipt) = (false, .besideDestination)
-    try WorkFolder.makeFolder((job.destinationPath as NSString).deletingLastPathComponent)
+    (job.syncsCheckpoints, job.receipt) = (false, receipt)
+    let place = (job.destinationPath as NSString).deletingLastPathComponent
+    try WorkFolder.makeFolder(place)
     let layer = try FaultLayer(.none, keepsAll: true)
     try layer.run { _ = try MigrationManager(job).run() }
-    let synced = layer.operations.filter { $0.kind == .sync }.map { ($0.path as NSString).lastPathComponent }
-    let folder = (job.workPath as NSString).lastPathComponent
-    let place = ((job.destinationPath as NSString).deletingLastPathComponent as NSString).lastPathComponent
+    func name(_ path: String) -> String { (path as NSString).lastPathComponent }
+    let folders = [name(job.workPath): "work", name(place): "place"]
+    return layer.operations.filter { $0.kind == .sync }.map { folders[name($0.path)] ?? name($0.path) }
+  }
+
+  @Test func `a small store with its receipt is delivered with four syncs`() throws {
+    let synced = try synced(.besideDestination)
     #expect(Set(synced.prefix(2)) == ["store.sqlite", "receipt.json"])
-    #expect(synced.dropFirst(2) == [folder, place], "\(synced)")
+    #expect(synced.dropFirst(2) == ["work", "place"], "\(synced)")
+  }
+
+  @Test func `a small store alone is delivered with two syncs`() throws {
+    #expect(try synced(nil) == ["store.sqlite", "place"])
   }
 
   @Test func `a finished store is synced work, whatever the mark says`() throws {
@@ -82,6 +94,7 @@ struct WorkMarkTests {
     defer { withExtendedLifetime(fixture) {} }
     do {
       let folder = try WorkFolder(forDestination: job.destinationPath, isSynced: false)
+      try Data().write(to: URL(filePath: folder.receiptPath))
       try folder.settle(finished: StepFolder(path: folder.path).storePath)
     }
     #expect(WorkFolder.isSynced(job.workPath))

@@ -115,7 +115,8 @@ extension MigrationManager {
 
   /// Counts what the receipt says of a store that is complete but for its commit; nil where it will not be the
   /// destination as it is, and where that failed: the finished store is counted then.
-  func count(_ connection: StoreConnection, in folder: StepFolder, metadata: StoreMetadata) -> PreparedReceipt.Counted? {
+  func count(_ connection: StoreConnection, in folder: StepFolder, metadata: StoreMetadata) -> PreparedReceipt.Counted?
+  {
     guard countsAhead else { return nil }
     return try? {
       let store = try ReceiptedStore(

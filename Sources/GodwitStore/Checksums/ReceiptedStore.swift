@@ -59,7 +59,8 @@ package struct ReceiptedStore {
     limits: StoreChecksums.Limits? = nil, inPieces isInPieces: Bool = false, check: () throws -> Void = {}
   ) throws -> StoreChecksums {
     try StoreChecksums(
-      of: connection, database: database, schema: schema, support: files, limits: limits, inPieces: isInPieces, check: check)
+      of: connection, database: database, schema: schema, support: files, limits: limits, inPieces: isInPieces,
+      check: check)
   }
 
   /// The checksums of a store that another connection of this process has finished to fill. It must not change
