@@ -56,8 +56,8 @@ extension MigrationManager {
     try connection.execute("PRAGMA synchronous = \(job.syncsCheckpoints ? "NORMAL" : "OFF")")
     if isNew {
       try connection.execute("PRAGMA page_size = 4096")
-      // What is written to a file without a page needs no journal.
-      try connection.execute("PRAGMA journal_mode = MEMORY")
+      // The first page needs no journal file where no power cut leaves half of it.
+      if !job.syncsCheckpoints { try connection.execute("PRAGMA journal_mode = MEMORY") }
       try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     }
     // Pages are only appended, so a rollback journal stays small; a WAL would write everything twice.
