@@ -120,7 +120,7 @@ extension MigrationManager {
   func finish(
     _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan,
     quarantined: Int64 = 0, hasScratch: Bool = true, before: () throws -> Void,
-    atEnd: (StoreMetadata) -> Void = { _ in }
+    atEnd: (StoreMetadata) throws -> Void = { _ in }
   ) throws {
     let identity = try ledger.identity()
     try connection.quickCheck(remedy: "check the disk, `godwit discard` the job and run again")
@@ -169,7 +169,7 @@ extension MigrationManager {
         ).statements
       for sql in made { try connection.execute(sql) }
       if !job.syncsCheckpoints { try connection.execute(vacuum) }
-      atEnd(metadata)
+      try atEnd(metadata)
     }
     try connection.commitGathered()
     // A commit of its own keeps the journal of a large store small.

@@ -153,9 +153,9 @@ final class SingleStepRun {
       let content = try? counting?.value { control.reason == nil }
       try manager.noteOutcome(
         in: folder, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
-        content: content, prepared: isHeld ? prepared : nil)
+        content: content, prepared: isHeld && job.destinationType == .sqlite ? prepared : nil)
     } atEnd: { metadata in
-      if isHeld, let prepared { prepared.counted = manager.count(connection, in: folder, metadata: metadata) }
+      if isHeld, let prepared { prepared.counted = try manager.count(connection, in: folder, metadata: metadata) }
     }
     try connection.close()
     summary.outcome = .finished
@@ -190,6 +190,8 @@ final class SingleStepRun {
     isWorthKeeping = false
     try connection.close()
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
+    // What was said of it must not be taken for that of the next one.
+    for path in [folder.outcomePath, WorkFolder.receiptPath(in: folder.path)] { try WorkFolder.removeFile(path) }
     try existing?.copy(to: folder.storePath)
     return (try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true), true)
   }

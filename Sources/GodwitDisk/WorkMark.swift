@@ -82,6 +82,11 @@ extension WorkFolder {
   /// Whether a run has made a folder its own, and no power cut has taken what it did there.
   package static func hasLiveMark(_ path: String) -> Bool { (try? mark(of: path)).map { !$0.isLost } ?? false }
 
+  /// Whether something of the finished store in a folder may be in its place already.
+  package static func hasBegunDelivery(_ path: String) -> Bool {
+    exists(settledPath(path)) || exists(path + "/support.id")
+  }
+
   /// Whether a later run of a folder's work must sync what it does.
   package static func isSynced(_ path: String) -> Bool { (try? mark(of: path)) == .synced }
 

@@ -115,15 +115,21 @@ extension MigrationManager {
 
   /// Counts what the receipt says of a store that is complete but for its commit; nil where it will not be the
   /// destination as it is, and where that failed: the finished store is counted then.
-  func count(_ connection: StoreConnection, in folder: StepFolder, metadata: StoreMetadata) -> PreparedReceipt.Counted?
-  {
+  ///
+  /// - Throws: When SQLite has taken back what is counted.
+  func count(
+    _ connection: StoreConnection, in folder: StepFolder, metadata: StoreMetadata
+  ) throws -> PreparedReceipt.Counted? {
     guard countsAhead else { return nil }
-    return try? {
+    do {
       let store = try ReceiptedStore(
         filledBy: connection, path: folder.storePath, becoming: job.destinationPath,
         model: try Receipt.model(asReceiptOf: job.destinationModel), metadata: metadata)
       return .init(facts: try store.facts(), content: Receipt.content(try store.checksums()))
-    }()
+    } catch {
+      guard (try? connection.checkTransaction()) != nil else { throw error }
+      return nil
+    }
   }
 
   /// Counts the checksums of a store whose rows are final, beside SQLite's check of it; nil where it will not be the
@@ -143,13 +149,22 @@ extension MigrationManager {
     }
   }
 
-  /// Whether what the ledger knows is noted: for the receipt, which a job of several steps may get when it is resumed.
-  private var notesOutcome: Bool { job.receipt != nil || job.position.count > 1 }
+  /// Whether what the ledger knows is needed: for the receipt, which a job of several steps may get when it is resumed.
+  private var needsOutcome: Bool { job.receipt != nil || job.position.count > 1 }
 
-  /// Whether the finished store of a step lacks what the receipt needs. A run that kept it in memory has died.
+  /// Whether the finished store of a step lacks what the receipt needs. A run that kept it in memory has died. A
+  /// delivery that has begun is brought to its end.
   func lacksOutcome(in folder: StepFolder) -> Bool {
-    guard notesOutcome, !FileManager.default.fileExists(atPath: folder.outcomePath) else { return false }
-    return job.position.count > 1 || !FileManager.default.fileExists(atPath: WorkFolder.receiptPath(in: folder.path))
+    guard needsOutcome, !FileManager.default.fileExists(atPath: folder.outcomePath) else { return false }
+    guard job.position.count == 1 else { return true }
+    return !WorkFolder.hasBegunDelivery(folder.path)
+      && !FileManager.default.fileExists(atPath: WorkFolder.receiptPath(in: folder.path))
+  }
+
+  private static var noteEncoder: JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    return encoder
   }
 
   /// Notes what the ledger knows, before its tables go.
@@ -162,10 +177,10 @@ extension MigrationManager {
     in folder: StepFolder, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport,
     quarantined: [QuarantinedObjects], content: Receipt.Content?, prepared: PreparedReceipt?
   ) throws {
-    guard notesOutcome else { return }
+    // Where it costs nothing beside the rest, a later run may ask for a receipt that this one does not.
+    guard job.syncsCheckpoints || needsOutcome else { return }
     let facts = plan.facts
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
+    let encoder = Self.noteEncoder
     // What the plan fixed, but for what may change between two runs of the same job.
     var fixed = facts
     fixed.mappings = facts.mappings.map { mapping in
@@ -182,7 +197,7 @@ extension MigrationManager {
       content: content)
     if let prepared {
       prepared.notes[folder.outcomePath] = note
-      return
+      return try WorkFolder.removeFile(folder.outcomePath)
     }
     try WorkFolder.writeNote(try encoder.encode(note), to: folder.outcomePath, isSynced: job.syncsCheckpoints)
     if job.syncsCheckpoints { try WorkFolder.sync(folder.path) }
@@ -255,6 +270,10 @@ extension MigrationManager {
       if isSynced { try WorkFolder.sync(folder.path) }
       prepared?.receipt = receipt
     } catch is CancellationError { throw CancellationError() } catch {
+      // The next run needs what only this one knows.
+      if let note = prepared?.notes[made.outcomePath], let data = try? Self.noteEncoder.encode(note) {
+        try? WorkFolder.writeNote(data, to: made.outcomePath, isSynced: job.syncsCheckpoints)
+      }
       let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }
       guard needsReceipt else {

@@ -115,7 +115,7 @@ public struct MigrationJob: Sendable {
   /// Whether reading a store once is over before a thread for it is worth its while. A job that syncs no checkpoints is
   /// one of many, which have work for all processors.
   package func needsNoThread(reading files: StoreFiles) -> Bool {
-    !syncsCheckpoints && files.size <= EngineTuning.current.shortSourceBytes
+    !syncsCheckpoints && files.firstSize <= EngineTuning.current.shortSourceBytes
   }
 
   /// Whether a job fails that would drop every object of its source. The usual cause is a wrong model.

@@ -14,6 +14,9 @@ package struct StoreFiles: Sendable, Hashable {
   package let givenPath: String
   /// An XML store is a single file, whose content `StoreConnection.attachSource` converts.
   package private(set) var type = StoreType.sqlite
+  /// The size of the store when it was first looked at.
+  package var firstSize: Int64 { knownSize.value }
+  private var knownSize = Derived<Int64>(0)
 
   package var walPath: String { path + "-wal" }
   package var shmPath: String { path + "-shm" }
@@ -51,6 +54,7 @@ package struct StoreFiles: Sendable, Hashable {
     }
     let file = try ReadableFile(path: path, name: givenPath)
     guard file.size > 0 else { throw wrong("expected a SQLite file, found an empty file") }
+    knownSize.value = Int64(file.size)
     let header = try file.prefix(StoreType.headBytes)
     if try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map({ $0 != 0 }) ?? false {
       try Self.refuseSuperJournal(beside: path, named: givenPath)

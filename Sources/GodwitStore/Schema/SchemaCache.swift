@@ -18,6 +18,7 @@ enum SchemaCache {
   }
 
   static let limitSchemas = 64
+  static let limitBytes = 1 << 20
 
   private static let known = Mutex<[Key: StoreSchema]>([:])
 
@@ -31,6 +32,8 @@ enum SchemaCache {
       return schema
     }
     let made = try make()
+    // What a damaged store says of itself is not kept in memory.
+    if case .existing(let text) = subject, text.utf8.count > limitBytes { return made }
     known.withLock { schemas in
       if schemas.count >= limitSchemas { schemas.removeAll() }
       schemas[key] = made
