@@ -46,20 +46,19 @@ struct SmallReceiptTests {
     let whole = try FaultJob(.smallStore)
     let count = try operations(job(whole, type)).count
     let expected = try said(job(whole, type))
-    // Another job, which died when its store was finished and its receipt was not.
-    let third = try FaultJob(again: whole)
-    var otherJob = try job(third, type)
-    otherJob.dropsMirroring = true
-    let written = try operations(otherJob, seconds: 0).lastIndex { $0.path.hasSuffix("/receipt.json.new") }
+    // A job on another source, which died when its store was finished and its receipt was not.
+    let other = try FaultJob(again: whole)
+    let written = try operations(job(other, type), seconds: 0).lastIndex { $0.path.hasSuffix("/receipt.json.new") }
     let place = try #require(written) + 1
     for position in max(1, count - 40)...count {
       let fault = try FaultJob(again: whole)
       let job = try job(fault, type)
       if hasOtherWork {
-        var other = job
-        other.dropsMirroring = true
-        let isDead = try EngineTuning.with(\.gatherSeconds, 0) { try die(other, at: place, fault.folder.path) }
+        let source = try Data(contentsOf: URL(filePath: job.sourcePath))
+        try StoreConnection(path: job.sourcePath).execute("UPDATE ZADDRESS SET ZSTREET = 'another'")
+        let isDead = try EngineTuning.with(\.gatherSeconds, 0) { try die(job, at: place, fault.folder.path) }
         #expect(isDead)
+        try source.write(to: URL(filePath: job.sourcePath))
         #expect(FileManager.default.fileExists(atPath: job.workPath + "/outcome.json"))
       }
       // With the other's work the operations are a few more.
