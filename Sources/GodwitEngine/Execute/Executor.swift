@@ -64,10 +64,8 @@ package final class Executor {
   }
 
   /// Runs the remaining chunks. `afterChunk` is called for every chunk that became durable, or will when the run ends,
-  /// and returns false to stop.
-  ///
-  /// Where chunks commit together and none has when all are done, the caller commits them, or takes them back: what it
-  /// adds is then in the same transaction, and the ledger is never written.
+  /// and returns false to stop. Where chunks commit together and none has when all are done, the caller commits them, or
+  /// takes them back: what it adds is then in the same transaction, and the ledger is never written.
   ///
   /// - Parameter beforeChunks: Called with the chunks that one statement is about to carry out.
   package func run(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {
@@ -99,11 +97,9 @@ package final class Executor {
   /// connection knows what a chunk did.
   ///
   /// - Parameter isSearching: Whether objects that are rejected are looked for.
-  package static func gathersChunks(
-    _ job: MigrationJob, _ program: StepProgram, isSearching: Bool
-  ) -> Bool {
-    !job.syncsCheckpoints && !program.resolved.hasPolicies && !isSearching
-      && program.facts.highestDestinationKeys == nil
+  package static func gathersChunks(_ job: MigrationJob, _ program: StepProgram, isSearching: Bool) -> Bool {
+    let isNew = program.facts.highestDestinationKeys == nil
+    return isNew && !job.syncsCheckpoints && !program.resolved.hasPolicies && !isSearching
   }
 
   private func runChunks(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {
