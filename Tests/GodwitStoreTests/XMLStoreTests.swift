@@ -100,6 +100,27 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
       ])
   }
 
+  @Test func `Core Data's escapes are read in every text, and nowhere else`() throws {
+    func attribute(_ text: String) -> String { "<attribute name=\"fullname\" type=\"string\">\(text)</attribute>" }
+    let written = [
+      #"\u3c00note xml:space="preserve"\u3e00R \u2600 D\u3c00/note\u3e00"#, #"a\\\\b\\u3c00 \u3DD8\u00de"#,
+      #"x\u0000\u0100\u0d00\ufeff"#, #"C:\temp &lt;<![CDATA[\u3c]]>00"#,
+    ]
+    let texts = [
+      #"<note xml:space="preserve">R & D</note>"#, #"a\\b\u3c00 "# + "\u{1F600}", "x\u{0}\u{1}\r\u{FFFE}",
+      #"C:\temp <<"#,
+    ]
+    let objects = written.enumerated().map { person("z\($0.offset + 1)", attribute($0.element)) }.joined()
+    #expect(
+      try rows(store(objects), "SELECT ZFULLNAME FROM source.ZPERSON ORDER BY Z_PK")
+        == texts.map { [.text(Array($0.utf8))] })
+    let metadata = #"<plist version="1.0"><dict><key>\u3c00</key><string>a\\b\u2600</string></dict></plist>"#
+    let folder = try TemporaryFolder()
+    try Data(store("", metadata: metadata).utf8).write(to: URL(filePath: folder.file("store.xml")))
+    let values = try StoreMetadata(readingStoreAt: folder.file("store.xml")).values
+    #expect(values[#"\u3c00"#] == .string(#"a\\b\u2600"#))
+  }
+
   @Test func `an XML store may name one side of a relationship; order and counters are kept`() throws {
     let text = store(
       person("z1", pets("z9 z3 z5")) + pet("z3", owner: "z1") + pet("z5") + pet("z9", owner: "z1")
@@ -204,6 +225,10 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     (
       "control character", store(person("z1", "<attribute name=\"fullname\" type=\"string\">&#1;</attribute>")),
       "unknown reference"
+    ),
+    (
+      "half of a character", store(person("z1", #"<attribute name="fullname" type="string">a\u3dd8b</attribute>"#)),
+      #"found '\u3dd8', which is half of one"#
     ),
     ("encoding", "<?xml version=\"1.0\" encoding=\"UTF-16\"?><database></database>", "expected the encoding UTF-8"),
     ("two roots", store("") + "<database></database>", "expected the end of the file"),
@@ -338,6 +363,52 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     #expect(values > 700)
   }
 
+  /// Links need the model of the application, values only their types.
+  @Test(.enabled(if: Corpus.isPresent && Corpus.kinds != nil))
+  func `every XML store and mapping model is written again with the texts that Core Data wrote`() throws {
+    var texts = (values: 0, escaped: 0)
+    let folders = [Corpus.folder, Corpus.kinds].compactMap(\.self)
+    let paths = try folders.flatMap { folder in
+      try #require(FileManager.default.enumerator(atPath: folder.path)).compactMap { $0 as? String }
+        .map { folder.path + "/" + $0 }
+    }.filter { ["xcmapping.xml", "Database.xml", "TestStore.storedata"].contains(($0 as NSString).lastPathComponent) }
+    #expect(paths.count >= 14)
+    for path in paths {
+      let folder = try TemporaryFolder()
+      let link = #/<relationship [^>]*></relationship>/#
+      let text = try String(contentsOf: URL(filePath: path), encoding: .utf8).replacing(link, with: "")
+      try Data(text.utf8).write(to: URL(filePath: folder.file("a.xml")))
+      let content = try XMLStoreContent(path: folder.file("a.xml"))
+      let model = try Self.valueModel(of: content)
+      let connection = try StoreConnection(path: nil)
+      try connection.attachSource(StoreFiles(path: folder.file("a.xml")), workFolder: folder.path, model: model)
+      try connection.close()
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      let converted = try folder.file(#require(names.first { $0.hasPrefix("source-") }))
+      let expected = content.byID
+      let reader = try ObjectReader(path: converted, model: model)
+      for entity in model.entities.map(\.name) {
+        try reader.forEachObject(of: [entity]) { object in
+          for case (let name, .attribute(.string(let text), _)) in object.properties {
+            #expect(text == expected["z\(object.reference.key)"]?.attributes[name].map { Text($0) }, "\(path) \(name)")
+          }
+          return true
+        }
+      }
+      try XMLStoreWriter(readingStoreAt: converted, model: model, name: "b").write(to: folder.file("b.xml"))
+      let again = try XMLStoreContent(path: folder.file("b.xml")).byID
+      #expect(again.count == content.objects.count)
+      for object in content.objects {
+        for (name, text) in object.written where object.types[name] == "string" {
+          #expect(again[object.id]?.written[name] == text, "\(path) \(object.id) \(name)")
+          texts.values += 1
+          if text.contains("\\") { texts.escaped += 1 }
+        }
+      }
+    }
+    #expect(texts.values > 1000 && texts.escaped >= 8, "\(texts)")
+  }
+
   /// A model with what the file has; Xcode's own is not published.
   private static func xcodeModel(of content: XMLStoreContent) throws -> ManagedObjectModel {
     func link(_ name: String, _ entity: String, _ inverse: String) -> RelationshipDescription {
@@ -354,18 +425,29 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
       "ATTRIBUTEMAPPING": [link("entitymapping", "ENTITYMAPPING", "attributemappings")],
       "RELATIONSHIPMAPPING": [link("entitymapping", "ENTITYMAPPING", "relationshipmappings")],
     ]
-    let types: [String: AttributeType] = ["string": .string, "bool": .boolean, "int16": .integer16, "binary": .binary]
-    let entities = relationships.map { name, relationships in
+    return try valueModel(
+      of: content, relationships: Dictionary(uniqueKeysWithValues: relationships.map { ("XDDEV" + $0.key, $0.value) }))
+  }
+
+  /// A model of the entities and attributes that the file has.
+  private static func valueModel(
+    of content: XMLStoreContent, relationships: [String: [RelationshipDescription]] = [:]
+  ) throws -> ManagedObjectModel {
+    let types: [String: AttributeType] = [
+      "string": .string, "bool": .boolean, "int16": .integer16, "int32": .integer32, "int64": .integer64,
+      "double": .double, "float": .float, "decimal": .decimal, "date": .date, "binary": .binary,
+    ]
+    let entities = Set(content.objects.map(\.type) + relationships.keys).sorted().map { entity in
       var attributes: [String: AttributeType] = [:]
-      for object in content.objects where object.type == "XDDEV" + name {
+      for object in content.objects where object.type == entity {
         for (name, type) in object.types { if let known = types[type] { attributes[name] = known } }
       }
       return EntityDescription(
-        name: "XDDEV" + name,
+        name: entity,
         attributes: attributes.sorted { $0.key < $1.key }.map { .init(name: $0.key, type: $0.value) },
-        relationships: relationships)
+        relationships: relationships[entity] ?? [])
     }
-    return try ManagedObjectModel(name: "Xcode", entities: entities)
+    return try ManagedObjectModel(name: "M", entities: entities)
   }
 
   private static func text(_ value: AttributeValue) throws -> String? {

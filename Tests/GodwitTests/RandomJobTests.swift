@@ -117,7 +117,7 @@ import Testing
       var row = Row(
         key: key, i: maybe(Int64(random.below(9))), m: maybe(Decimal(cents) / 100),
         d: maybe([0.1, -2.5, 1e10, 3][random.below(4)]),
-        s: maybe(["a", "ab", "B", "", "é"][random.below(5)]),
+        s: maybe(random.chance(50) ? EscapedText.random(&random) : ["a", "ab", "B", "", "é"][random.below(5)]),
         t: maybe([0.5, 99, 1e9][random.below(3)]), b: maybe(random.chance(50)))
       row.u = maybe(
         UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(random.below(255)))))
@@ -125,6 +125,26 @@ import Testing
       rows.append(row)
     }
     return rows
+  }
+
+  /// The rows as an XML store.
+  private func write(
+    _ sources: [String: [Row]], of model: ManagedObjectModel, to path: String, _ random: inout SeededGenerator
+  ) throws {
+    var objects: [HandwrittenXMLStore.Object] = []
+    for (entity, rows) in sources.sorted(by: { $0.key < $1.key }) {
+      for row in rows {
+        var values = ["s": row.s.map { EscapedText.spelled($0, &random) }]
+        values["i"] = row.i.map { "\($0)" }
+        values["m"] = row.m?.description
+        values["d"] = row.d.map { "\($0)" }
+        values["t"] = row.t.map { "\($0)" }
+        values["b"] = row.b.map { $0 ? "1" : "0" }
+        values["u"] = row.u?.uuidString
+        objects.append(.init(entity: entity, values: values.compactMapValues { $0 }))
+      }
+    }
+    try HandwrittenXMLStore(model: model, objects: objects).write(to: path)
   }
 
   @Test func `a random job gives the values of the reference, and verify has no findings`() throws {
@@ -156,6 +176,7 @@ import Testing
         }
       }
       var expected: [String] = []
+      var strings: [String] = []
       var texts: [String] = []
       let names = Self.types.keys.sorted()
       for number in 0..<(1 + random.below(4)) {
@@ -171,22 +192,37 @@ import Testing
           try .make(entity, "Z", name: "M\(number)", filter: filter.text, attributes: attributes))
         texts.append("\(entity) \(filter.text ?? "") \(attributes.sorted { $0.key < $1.key })")
         for row in sources[entity] ?? [] where filter.takes(row) {
+          if case .text(let bytes)? = chosen["s"]?.value(row) { strings.append(String(decoding: bytes, as: UTF8.self)) }
           expected.append(
             (["\(number)"] + names.map { chosen[$0]?.value(row).plain ?? "" }).joined(
               separator: "|"))
         }
       }
       let inSwift = random.chance(30)
+      var job = try fixture.job
+      if random.chance(30) {
+        job.sourcePath = fixture.folder.file("source.xml")
+        try write(sources, of: fixture.source, to: job.sourcePath, &random)
+      }
+      if random.chance(30) {
+        (job.destinationPath, job.destinationType) = (fixture.folder.file("out/destination.xml"), .xml)
+      }
       do {
         try EngineTuning.with(\.runsAllInSwift, inSwift) {
-          _ = try MigrationManager(fixture.job).run()
+          _ = try MigrationManager(job).run()
         }
-        let report = try Verifier(job: fixture.job).runBothWays()
+        let report = try Verifier(job: job).runBothWays()
         if !report.isClean {
           Issue.record("seed \(seed): \(report)\n\(texts.joined(separator: "\n"))")
         }
         let columns = names.map { "Z\($0.uppercased())" }.joined(separator: ", ")
-        let found = try fixture.rows("SELECT ZTAG, \(columns) FROM ZZ").sorted()
+        let connection = try StoreConnection.openStore(readingAt: job.destinationPath, model: fixture.destination)
+        let found = try connection.rows("SELECT ZTAG, \(columns) FROM ZZ")
+          .map { $0.map(\.plain).joined(separator: "|") }.sorted()
+        if job.destinationType == .xml {
+          let written = try XMLStoreContent(path: job.destinationPath).objects.compactMap { $0.attributes["s"] }
+          #expect(written.map { Text($0) }.sorted() == strings.map { Text($0) }.sorted(), "seed \(seed)")
+        }
         // A whole number in a column of floating point may be told either way.
         func plain(_ row: String) -> String { row.replacing(".0|", with: "|") }
         if found.map(plain) != expected.sorted().map(plain) {

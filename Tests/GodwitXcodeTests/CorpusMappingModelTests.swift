@@ -125,6 +125,31 @@ struct `Mapping models of the corpus` {
     #expect(made.placeless == (try file.mappingModel()).placeless)
   }
 
+  @Test(arguments: CorpusMappingModel.sources)
+  func `a mapping model with all its texts written as escapes is the same`(entry: CorpusMappingModel) throws {
+    let path = Corpus.path(entry.path + "/xcmapping.xml")
+    let text = try String(contentsOf: URL(filePath: path), encoding: .utf8)
+    let tag = "type=\"string\">"
+    let parts = text.components(separatedBy: tag)
+    let escaped = parts.dropFirst().map { part in
+      let value = part.prefix { $0 != "<" }
+      let escapes = value.utf16.map { unit in
+        let digits = String(unit.byteSwapped, radix: 16)
+        return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      }
+      return escapes.joined() + part.dropFirst(value.count)
+    }
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(atPath: folder.file("M.xcmappingmodel"), withIntermediateDirectories: true)
+    try Data((parts[0] + escaped.map { tag + $0 }.joined()).utf8)
+      .write(to: URL(filePath: folder.file("M.xcmappingmodel/xcmapping.xml")))
+    let (file, other) = try (
+      XcodeMappingModel(contentsOf: path), XcodeMappingModel(contentsOf: folder.file("M.xcmappingmodel"))
+    )
+    #expect(other.sourceModelName == entry.source && other.destinationModelName == entry.destination)
+    #expect(try file.mappingModel().placeless == other.mappingModel().placeless)
+  }
+
   @Test func `a mapping model and its compiled form are equal`() throws {
     let entry = CorpusMappingModel.sources[2]
     let (source, destination) = try entry.models()

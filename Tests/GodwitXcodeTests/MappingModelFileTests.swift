@@ -200,6 +200,22 @@ struct `Mapping models of Xcode` {
       ])
   }
 
+  @Test func `Core Data's escapes in an .xcmappingmodel are read`() throws {
+    var fixture = MappingFixture()
+    fixture.mapping(
+      "Person", "Person", number: 1, more: ["sourcefilterpredicatestring": #"age < 10000 AND name MATCHES "\\d&\\\\""#])
+    let text = String(decoding: fixture.document(), as: UTF8.self)
+    #expect(text.contains(#"age \u3c00 10000 AND name MATCHES "\\\\d\u2600"#))
+    let expected = try FilterPredicate(parsing: #"age < 10000 AND name MATCHES "\\d&\\\\""#)
+    #expect(try mapped(fixture)["PersonToPerson"]?.filter?.predicate == expected)
+    let damaged = Array(text.replacing(#"\u3c00"#, with: #"\u3dd8"#).utf8)
+    let error = #expect(throws: GodwitError.self) {
+      try XcodeMappingModel(source: damaged, path: "M.xcmappingmodel", file: "xcmapping.xml")
+    }
+    #expect(error?.code == .missingInput && error?.location?.line ?? 0 > 1)
+    #expect(error?.message.contains(#"found '\u3dd8', which is half of one"#) == true)
+  }
+
   @Test func `a filter predicate is kept, and TRUEPREDICATE means no filter`() throws {
     var fixture = MappingFixture()
     fixture.mapping("Person", "Person", number: 1, more: ["sourcefilterpredicatestring": "age >= 18"])

@@ -17,6 +17,12 @@ package enum Corpus {
     folder?.appending(path: relative).path ?? "/nonexistent/" + relative
   }
 
+  /// The folder of stores of further kinds beside the corpus; nil when this machine has none.
+  package static var kinds: URL? {
+    guard let kinds = folder?.deletingLastPathComponent().appending(path: "kinds") else { return nil }
+    return FileManager.default.fileExists(atPath: kinds.path) ? kinds : nil
+  }
+
   /// The folder of documented facts beside the corpus.
   package static func formats(_ name: String) -> String {
     folder?.deletingLastPathComponent().appending(path: "formats/" + name).path ?? "/nonexistent/" + name

@@ -22,7 +22,7 @@ package struct MappingFixture {
     let id = id ?? newID()
     var lines = ["<object type=\"\(type)\" id=\"\(id)\">"]
     for (name, value) in attributes.sorted(by: { $0.key < $1.key }) {
-      let escaped = value.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+      let escaped = value.replacing("\\", with: "\\\\").replacing("&", with: "\\u2600").replacing("<", with: "\\u3c00")
       lines.append("<attribute name=\"\(name)\" type=\"string\">\(escaped)</attribute>")
     }
     for (name, ids) in links.sorted(by: { $0.key < $1.key }) {

@@ -10,6 +10,8 @@ package final class XMLStoreContent: NSObject, XMLParserDelegate {
     package var type: String
     package var id: String
     package var attributes: [String: String] = [:]
+    /// The attributes as they stand in the file, with Core Data's escapes.
+    package var written: [String: String] = [:]
     package var types: [String: String] = [:]
     package var relationships: [String: [String]] = [:]
   }
@@ -54,10 +56,31 @@ package final class XMLStoreContent: NSObject, XMLParserDelegate {
     _ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?
   ) {
     if name == "attribute", let attribute, !objects.isEmpty {
-      objects[objects.count - 1].attributes[attribute] = text
+      objects[objects.count - 1].attributes[attribute] = Self.plain(text)
+      objects[objects.count - 1].written[attribute] = text
     } else if ["UUID", "nextObjectID", "version"].contains(name) {
       info[name] = text
     }
     text = ""
+  }
+
+  /// A text without Core Data's escapes.
+  package static func plain(_ text: String) -> String {
+    var units: [UInt16] = []
+    var rest = Array(text.utf16)[...]
+    while let unit = rest.popFirst() {
+      units.append(unit)
+      guard unit == 0x5C, let next = rest.first else { continue }
+      let digits = String(decoding: rest.dropFirst().prefix(4), as: UTF16.self)
+      if next == 0x5C {
+        rest.removeFirst()
+      } else if next == 0x75, digits.utf8.count == 4, digits.allSatisfy(\.isHexDigit),
+        let number = UInt16(digits, radix: 16)
+      {
+        units[units.count - 1] = number.byteSwapped
+        rest.removeFirst(5)
+      }
+    }
+    return String(decoding: units, as: UTF16.self)
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import GodwitXML
 
 /// How values stand in an XML store.
 ///
@@ -9,7 +10,7 @@ import GodwitModel
 /// | Boolean | `bool` | 0 or 1 |
 /// | Decimal, Double, Float | `decimal`, `double`, `float` | decimal, perhaps with an exponent |
 /// | Date | `date` | seconds since 2001 with 20 decimals |
-/// | String, URI, UUID | `string`, `uri`, `uuid` | the text |
+/// | String, URI, UUID | `string`, `uri`, `uuid` | the text, with the escapes of `AttributeText` |
 /// | Binary, Transformable | `binary`, `transformable` | base64 |
 ///
 /// `int16`, `int32`, `bool`, `date`, `string` and `binary` were seen in real stores; the others follow their pattern.
@@ -37,7 +38,7 @@ extension AttributeType {
 }
 
 extension AttributeValue {
-  /// - Parameter text: Valid UTF-8.
+  /// - Parameter text: Valid UTF-8, without escapes.
   /// - Returns: nil when the text is no value of the attribute's type.
   init?(xmlText text: [UInt8], as attribute: AttributeDescription) {
     var word: String { String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) }
@@ -84,7 +85,7 @@ extension AttributeValue {
 
   /// The text of the element; nil for nil.
   ///
-  /// - Throws: `XMLText.Unwritable` when the text has a character that XML lacks.
+  /// - Throws: `XMLText.Unwritable` when the text is not UTF-8.
   func xmlText(as attribute: AttributeDescription) throws(XMLText.Unwritable) -> [UInt8]? {
     switch self {
     case .null: return nil
@@ -96,7 +97,9 @@ extension AttributeValue {
       let text = String(format: "%.20f", seconds)
       // Twenty decimals are not enough for a number next to zero.
       return Array((Double(text) == seconds ? text : seconds.description).utf8)
-    case .string(let text), .uri(let text): return try XMLText.escaped(text.utf8)
+    case .string(let text), .uri(let text):
+      guard let text = AttributeText.encoded(text.utf8) else { throw .notUTF8 }
+      return text
     case .data(let bytes): return Array(Base64.text(of: bytes).utf8)
     case .uuid(let uuid): return Array(uuid.uuidString.utf8)
     }

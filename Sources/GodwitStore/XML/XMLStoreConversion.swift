@@ -22,6 +22,9 @@ package struct XMLStoreConversion: Sendable {
   let model: ManagedObjectModel
   let purpose: Purpose
 
+  /// Raised when files are read in another way: what an earlier version converted is not used then.
+  private static let version = 2
+
   /// A name for the result: it changes with the file and the model.
   func tag() throws -> String {
     let layout = model.entities.map { entity in
@@ -33,7 +36,7 @@ package struct XMLStoreConversion: Sendable {
           "\($0.name) \($0.destinationEntityName) \($0.inverseName ?? "-") \($0.isToMany) \($0.isOrdered)"
         }.joined(separator: ",")
     }
-    return String(Digest.hex("\(try files.stamp())\n\(layout)").prefix(16))
+    return String(Digest.hex("\(Self.version)\n\(try files.stamp())\n\(layout)").prefix(16))
   }
 
   /// Makes the store in the database attached as `source`, which is empty, beside an empty main database.

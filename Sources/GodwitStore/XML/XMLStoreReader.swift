@@ -10,7 +10,7 @@ final class XMLStoreReader {
   struct Attribute {
     var name: String
     var type: String
-    /// Valid UTF-8.
+    /// Without Core Data's escapes.
     var text: [UInt8]
     var place: GodwitError.Location
   }
@@ -84,7 +84,7 @@ final class XMLStoreReader {
       if property.name == "attribute" {
         let type = try value("type", of: property)
         object.attributes.append(
-          Attribute(name: name, type: type, text: try text(of: property), place: property.place))
+          Attribute(name: name, type: type, text: try decodedText(of: property), place: property.place))
       } else {
         let identifiers = try property["idrefs"].map { bytes in
           try string(bytes, property).split { $0 == " " }.map(String.init)
@@ -212,6 +212,14 @@ final class XMLStoreReader {
       case .start(let inner):
         throw scanner.problem("expected text in <\(tag.name)>, found <\(inner.name)>", at: inner.place)
       }
+    }
+  }
+
+  /// The text of an attribute, which has Core Data's escapes.
+  private func decodedText(of tag: MarkupTag) throws -> [UInt8] {
+    let text = try text(of: tag)
+    do throws(AttributeText.HalfCharacter) { return try AttributeText.decoded(text) } catch {
+      throw scanner.problem("expected a character, \(error.found)", at: tag.place)
     }
   }
 

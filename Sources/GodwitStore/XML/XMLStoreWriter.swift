@@ -38,8 +38,8 @@ package struct XMLStoreWriter {
   ///
   /// - Parameter progress: Called at the beginning and after a thousand objects or a mebibyte, with the number of
   ///   objects written and that of all; what it throws ends the writing.
-  /// - Throws: `.dataWrong` (65) naming the object and attribute when a text has a character that XML lacks, or an
-  ///   external file is missing; `.inputOutput` (74) when the disk is full.
+  /// - Throws: `.dataWrong` (65) naming the object and attribute when a text is not UTF-8, or an external file is
+  ///   missing; the same when the metadata has a character that XML lacks; `.inputOutput` (74) when the disk is full.
   package func write(to path: String, progress: (_ objects: Int64, _ total: Int64) throws -> Void = { _, _ in }) throws
   {
     try progress(0, keys.objects)

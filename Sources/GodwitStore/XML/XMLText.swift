@@ -1,18 +1,20 @@
 import GodwitModel
 
-/// Text as it is written in XML.
+/// Names and the property list of an XML store as they are written: XML without Core Data's escapes.
 enum XMLText {
   /// A text that XML cannot hold.
   struct Unwritable: Error {
     /// What is in it, for messages.
     var found: String
+
+    static let notUTF8 = Unwritable(found: "bytes that are not UTF-8")
   }
 
   /// With `&`, `<`, `>` and carriage returns as references; everything else stands for itself.
   ///
   /// XML 1.0 has no characters below U+0020 but tab, line feed and carriage return, nor U+FFFE and U+FFFF.
   static func escaped(_ text: [UInt8]) throws(Unwritable) -> [UInt8] {
-    guard String(validating: text, as: UTF8.self) != nil else { throw Unwritable(found: "bytes that are not UTF-8") }
+    guard String(validating: text, as: UTF8.self) != nil else { throw .notUTF8 }
     var result: [UInt8] = []
     result.reserveCapacity(text.count)
     var previous: (UInt8, UInt8) = (0, 0)

@@ -8,7 +8,7 @@ import GodwitXML
 struct MappingDocument {
   struct Attribute {
     var type: String
-    /// Nil for an element without text: a value that was taken away.
+    /// Without Core Data's escapes. Nil for an element without text: a value that was taken away.
     var text: String?
     var location: GodwitError.Location
   }
@@ -71,7 +71,7 @@ struct MappingDocument {
       switch child.name {
       case "attribute":
         let attribute = Attribute(
-          type: child["type"] ?? "", text: child.text.isEmpty ? nil : child.text,
+          type: child["type"] ?? "", text: child.text.isEmpty ? nil : try decodedText(of: child, file: file),
           location: .init(file: file, line: child.line, column: child.column))
         guard object.attributes.updateValue(attribute, forKey: name) == nil else {
           throw problem("the attribute '\(name)' is listed twice", at: child, file: file)
@@ -85,6 +85,12 @@ struct MappingDocument {
       }
     }
     return object
+  }
+
+  private static func decodedText(of element: MarkupElement, file: String) throws -> String {
+    do throws(AttributeText.HalfCharacter) {
+      return String(decoding: try AttributeText.decoded(Array(element.text.utf8)), as: UTF8.self)
+    } catch { throw problem("expected a character, \(error.found)", at: element, file: file) }
   }
 
   /// The objects that a relationship leads to, which must be there and of the type.
