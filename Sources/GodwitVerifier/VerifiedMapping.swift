@@ -135,16 +135,25 @@ struct VerifiedMapping {
     if let entry = mapping.attributeMappings.first(where: { $0.name == attribute.name }) {
       let expression = entry.value.expression
       if case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,
-        segments.count == 1, let same = model.attribute(segments[0], of: source), !same.isTransient
+        segments.count == 1, let same = model.attribute(segments[0], of: source), !same.isTransient,
+        isStored(same, as: attribute)
       {
         return .stored(same)
       }
       return expression.callsNow ? .unknown : .expression(expression)
     }
     if mapping.kind == .copy, let same = model.attribute(attribute.name, of: source), !same.isTransient {
-      return .stored(same)
+      return isStored(same, as: attribute)
+        ? .stored(same)
+        : .expression(ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [same.name])))
     }
     return .standard
+  }
+
+  /// Whether what stands in the column of one attribute is the value of the other. A Boolean may be stored as any
+  /// number, and another type takes 0 or 1.
+  private static func isStored(_ same: AttributeDescription, as attribute: AttributeDescription) -> Bool {
+    same.type != .boolean || attribute.type == .boolean
   }
 
   /// Reads `FUNCTION($manager, "destinationInstancesFor…", "name", $source.path)`.

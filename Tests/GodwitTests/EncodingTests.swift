@@ -46,6 +46,52 @@ import Testing
     #expect(try fixture.rows("SELECT Z_PK, ZFLAG FROM ZA ORDER BY Z_PK") == Self.truths)
   }
 
+  private static let extremes = others.replacing("THEN -1", with: "THEN -1 WHEN 6 THEN 9223372036854775807")
+
+  @Test(arguments: ["copy", "value", "key path", "swift", "unique", "filter"])
+  func `any number except 0 in a Boolean is 1 where a number takes it`(way: String) throws {
+    for type in [AttributeType.integer16, .integer32, .integer64, .float, .double, .decimal] {
+      let fixture = try MigrationFixture(
+        [.make("A", ["flag": .boolean], [.toOne("other", "A", inverse: "other")])], to: [.make("A", ["flag": type])])
+      try fixture.build { store in
+        for key in Int64(1)...6 {
+          try store.insert("A", key: key, attributes: [:], relationships: ["other": [7 - key]])
+        }
+      }
+      try fixture.alter(Self.extremes)
+      var found = Self.truths
+      let value = ["flag": "$source.flag"]
+      switch way {
+      case "copy": fixture.mappings = [try .make("A", "A", kind: .copy)]
+      case "key path":
+        fixture.mappings = [try .make("A", "A", attributes: ["flag": "$source.other.flag"])]
+        found = zip(1...6, found.reversed()).map { "\($0)\($1.dropFirst())" }
+      case "unique":
+        fixture.mappings = [try .make("A", "A", uniqueBy: ["flag"], attributes: value)]
+        found = ["1|1", "4|0", "5|nil"]
+      case "filter":
+        fixture.mappings = [try .make("A", "A", filter: "flag == 1 OR flag < 1", attributes: value)]
+        found.remove(at: 4)
+      default: fixture.mappings = [try .make("A", "A", attributes: value)]
+      }
+      try EngineTuning.with(\.runsAllInSwift, way == "swift") { _ = try fixture.run() }
+      let rows = try fixture.rows("SELECT Z_PK, CAST(ZFLAG AS INTEGER) FROM ZA ORDER BY Z_PK")
+      #expect(rows == found, "\(type.xcodeName)")
+    }
+  }
+
+  @Test(arguments: [AttributeType.integer16, .integer32, .integer64])
+  func `a Boolean that becomes an integer by inference is 0 or 1, in place too`(type: AttributeType) throws {
+    let fixture = try MigrationFixture([.make("A", ["flag": .boolean])], to: [.make("A", ["flag": type])])
+    try fixture.build { store in
+      for key in Int64(1)...6 { try store.insert("A", key: key, attributes: [:], relationships: [:]) }
+    }
+    try fixture.alter(Self.extremes)
+    try fixture.infer()
+    try fixture.run()
+    #expect(try fixture.rows("SELECT Z_PK, ZFLAG FROM ZA ORDER BY Z_PK") == Self.truths)
+  }
+
   @Test func `in place by SQL a Boolean becomes 1, and verify accepts what a change of definitions leaves`() throws {
     for keepsFlag in [true, false] {
       let fixture = try flags()
