@@ -148,7 +148,6 @@ final class SingleStepRun {
       connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0,
       hasScratch: !isHeld || !executor.hasNoScratch
     ) {
-      if isHeld { try executor.checkSource() }
       // Where it failed or was stopped, the finished store is counted.
       let content = try? counting?.value { control.reason == nil }
       try manager.noteOutcome(
@@ -156,6 +155,7 @@ final class SingleStepRun {
         content: content, prepared: isHeld && job.destinationType == .sqlite ? prepared : nil)
     } atEnd: { metadata in
       if isHeld, let prepared { prepared.counted = try manager.count(connection, in: folder, metadata: metadata) }
+      try executor.checkSource()
     }
     try connection.close()
     summary.outcome = .finished
