@@ -152,7 +152,7 @@ extension MigrationManager {
     try? removeDeadJournal()
     if !program.keepsFiles { try removeUnreferencedFiles(Self.filesMark(in: folder.path)) }
     var summary = meter.finished()
-    summary.codedNotes += receiptOfEditedStore(files, in: folder, summary, watch, history: history)
+    try writeReceiptOfEditedStore(files, in: folder, &summary, watch, history: history)
     try folder.remove()
     progress(meter.complete())
     return summary

@@ -304,4 +304,23 @@ struct ManyStoresTests {
     try progress.ended(0, StoreResult(StorePlace(place), .alreadyFinished))
     #expect(progress.percent != "100.0%" && stream.text.split(separator: "\n").count == 3)
   }
+
+  @Test func `a quiet run tells of a receipt that cannot be written, and of nothing else`() throws {
+    let one = try BreakableJob()
+    try one.makeFolder("out")
+    try one.write("out/library.sqlite.receipt.json", "mine")
+    let alone = try Self.run(one, "--quiet")
+    #expect(alone.status == 0 && alone.output.isEmpty, "\(alone.output)")
+    #expect(alone.diagnostics.hasPrefix("godwit: warning: no receipt was written: "), "\(alone.diagnostics)")
+    #expect(alone.diagnostics.split(separator: "\n").count == 1)
+
+    let many = try Self.job(2)
+    try many.makeFolder("out")
+    try many.write("out/u01.sqlite.receipt.json", "mine")
+    let result = try Self.run(many, "--quiet")
+    #expect(result.status == 0 && result.output.isEmpty, "\(result.output)")
+    let lines = result.diagnostics.split(separator: "\n")
+    #expect(lines.count == 1 && lines[0].contains("stores/u01.sqlite': no receipt was written"), "\(lines)")
+    #expect(FileManager.default.fileExists(atPath: many.file("out/u02.sqlite.receipt.json")))
+  }
 }

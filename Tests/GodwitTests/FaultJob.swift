@@ -226,13 +226,12 @@ final class FaultJob {
 
   // MARK: What came of it
 
-  /// The destination's content, its external files included.
-  /// - Parameter hasReceipt: Whether a job that asks for a receipt has got one.
-  func content(hasReceipt: Bool = true) throws -> [String] {
+  /// The destination's content, its external files and its receipt included.
+  func content() throws -> [String] {
     if kind == .xml {
       return try String(contentsOfFile: destinationPath, encoding: .utf8).split(separator: "\n").map(String.init)
     }
-    var lines = kind == .smallStore && hasReceipt ? try receiptLines() : []
+    var lines = kind == .smallStore ? try receiptLines() : []
     for path in [destinationPath] + (kind == .quarantine ? [destinationPath + Quarantine.suffix] : []) {
       lines += try StoreDump(path).lines
       let support = SupportFolder(ofStoreAt: path)
@@ -253,12 +252,8 @@ final class FaultJob {
     let sums =
       receipt.entities.map { "\($0.name) \($0.objects) \($0.checksum)" }
       + receipt.relationships.map { "\($0.entity).\($0.name) \($0.links) \($0.checksum)" }
-    return (["receipt of \(receipt.job.digest ?? ""), \(receipt.steps.count) step"] + made + sums)
-      .map { Self.receiptMark + $0 }
+    return ["receipt of \(receipt.job.digest ?? ""), \(receipt.steps.count) step"] + made + sums
   }
-
-  /// How the lines of the receipt begin.
-  static let receiptMark = "receipt: "
 
   func namesLeft() throws -> [String] {
     try FileManager.default.contentsOfDirectory(

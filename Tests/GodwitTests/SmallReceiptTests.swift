@@ -7,6 +7,7 @@ import Testing
 @testable import GodwitEngine
 @testable import GodwitJob
 @testable import GodwitStore
+@testable import GodwitVerifier
 
 /// The receipt of a small store, when the run that knew what it says has died.
 struct SmallReceiptTests {
@@ -67,5 +68,77 @@ struct SmallReceiptTests {
       let found = try said(job)
       #expect(found == expected, "\(position) of \(count)")
     }
+  }
+
+  // MARK: What the disk refuses
+
+  /// A job with a receipt. In place, it is one that the executor carries out.
+  private func job(_ kind: FaultJob.Kind, again whole: FaultJob) throws -> (FaultJob, MigrationJob) {
+    let fault = try FaultJob(again: whole)
+    var job = try fault.job
+    job.receipt = .besideDestination
+    return (fault, job)
+  }
+
+  /// Every operation on a file of the receipt, refused once.
+  @Test(arguments: FaultJob.Kind.allCases, [ENOSPC, EIO])
+  func `a receipt that the disk refuses once is written by the next run`(kind: FaultJob.Kind, code: Int32) throws {
+    let whole = try FaultJob(kind)
+    let (reference, undisturbed) = try job(kind, again: whole)
+    let positions = try operations(undisturbed).enumerated().filter { $0.element.path.contains("receipt") }
+      .map { $0.offset + 1 }
+    #expect(positions.count > 2)
+    let expected = try withExtendedLifetime(reference) { try said(undisturbed) }
+    for position in positions {
+      let (fault, job) = try job(kind, again: whole)
+      let layer = try FaultLayer(.fail(code, at: position), root: fault.folder.path)
+      var notes: [MigrationNote.Code] = []
+      var failure: (any Error)?
+      do { try layer.run { notes = try MigrationManager(job).run().codedNotes.map(\.code) } } catch { failure = error }
+      let place = "\(kind), \(layer.struck?.description ?? "nothing"): \(String(describing: failure))"
+      #expect(layer.hasStruck && !notes.contains(.receiptMissing), "\(place)")
+      if let failure { #expect((failure as? GodwitError)?.code == .inputOutput, "\(place)") }
+      let again = try MigrationManager(job).run()
+      #expect([.finished, .alreadyFinished].contains(again.outcome), "\(place)")
+      #expect(!again.codedNotes.contains { $0.code == .receiptMissing }, "\(place)")
+      #expect(try said(job) == expected, "\(place)")
+      #expect(try ReceiptCheck(receipt: URL(filePath: job.destinationPath + Receipt.suffix)).run().isClean, "\(place)")
+      #expect(!WorkFolder.exists(forDestination: job.destinationPath), "\(place)")
+      #expect(try MigrationManager(job).run().outcome == .alreadyFinished, "\(place)")
+    }
+  }
+
+  /// The application may have written to the store since it was edited, so that no later run can count it.
+  @Test(arguments: [true, false])
+  func `a store edited in its place gets its receipt from the next run, or the run says that there is none`(
+    keepsOld: Bool
+  ) throws {
+    func made() throws -> (MigrationFixture, MigrationJob) {
+      let fixture = try MigrationFixture.notes()
+      try fixture.infer()
+      var job = fixture.jobInPlace(try fixture.copyOfSource("edited"), keepsOld: keepsOld)
+      job.receipt = .besideDestination
+      return (fixture, job)
+    }
+    let (whole, first) = try made()
+    let positions = try operations(first).enumerated().filter { $0.element.path.contains("receipt") }
+      .map { $0.offset + 1 }
+    var written = 0
+    for position in positions {
+      let (fixture, job) = try made()
+      let layer = try FaultLayer(.fail(ENOSPC, at: position), root: fixture.folder.path)
+      var notes: [MigrationNote.Code] = []
+      do { try layer.run { notes = try MigrationManager(job).run().codedNotes.map(\.code) } } catch {
+        #expect((error as? GodwitError)?.code == .inputOutput, "\(error)")
+      }
+      _ = try MigrationManager(job).run()
+      let isThere = (try? Receipt.read(job.sourcePath + Receipt.suffix)) != nil
+      let place = layer.struck?.description ?? "nothing"
+      #expect(isThere != notes.contains(.receiptMissing) && (isThere || !keepsOld), "\(place)")
+      #expect(!WorkFolder.exists(forDestination: job.sourcePath))
+      if isThere { written += 1 }
+    }
+    #expect(written > 0)
+    withExtendedLifetime(whole) {}
   }
 }

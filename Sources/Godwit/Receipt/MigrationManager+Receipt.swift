@@ -42,6 +42,10 @@ extension MigrationManager {
     return replacesReceipt
   }
 
+  /// Whether the job is not done without the receipt that an error kept from being written. What a disk refuses it may
+  /// take from the next run; where the usual place is no place for a receipt, no run can write it.
+  func isOwed(after error: GodwitError) -> Bool { needsReceipt || error.code == .inputOutput }
+
   /// Whether the store that is delivered takes the place of an earlier one, whose receipt goes with it.
   var replacesReceipt: Bool { job.replacesEarlierResult || repair != nil }
 
@@ -208,12 +212,12 @@ extension MigrationManager {
   /// - Parameters:
   ///   - store: The file that becomes the destination.
   ///   - made: The folder of the last step.
-  ///   - summary: Gets a note if there can be no receipt in the default place. The store is delivered all the same.
+  ///   - summary: Gets a note if no receipt can be in the default place. The store is delivered all the same.
   ///   - history: What the run noted of its chunks.
   ///   - prepared: Gets the receipt that is written.
   ///   - isUnchanged: Whether the store is as it was when the counting began.
   /// - Returns: Why the run stopped meanwhile; nil when the receipt is written, or the job has none.
-  /// - Throws: For a path of the manifest, what makes the receipt impossible.
+  /// - Throws: For a path of the manifest, what makes the receipt impossible; for any place, what the disk refused.
   func prepareReceipt(
     of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
     _ control: MigrationControl, history: HistoryRecorder, prepared: PreparedReceipt? = nil,
@@ -276,15 +280,13 @@ extension MigrationManager {
       }
       let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }
-      guard needsReceipt else {
+      guard isOwed(after: error) else {
         summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: \(error.line)"))
         return nil
       }
       var told = error
-      told.remedy =
-        replacesReceipt
-        ? "fix the cause and run the same command: the migration itself is done"
-        : "fix the cause, or write `receipt: none`, and run the same command: the migration itself is done"
+      told.remedy = "fix the cause\(replacesReceipt ? "" : ", or write `receipt: none`,") and run the same command"
+      if FileManager.default.fileExists(atPath: made.storePath) { told.remedy? += ": the migration itself is done" }
       throw told
     }
     return nil
@@ -329,13 +331,13 @@ extension MigrationManager {
   /// Writes the receipt of a store that was edited in its place. The application may write to it already: a receipt is
   /// written only if nothing changed while it was counted.
   ///
-  /// - Returns: A note when there is none. The store is migrated all the same.
-  func receiptOfEditedStore(
-    _ files: StoreFiles, in folder: borrowing WorkFolder, _ summary: MigrationSummary, _ watch: StopCondition,
+  /// - Parameter summary: Gets a note when there is none. The store is migrated all the same.
+  /// - Throws: As `placeReceipt`.
+  func writeReceiptOfEditedStore(
+    _ files: StoreFiles, in folder: borrowing WorkFolder, _ summary: inout MigrationSummary, _ watch: StopCondition,
     history: HistoryRecorder
-  ) -> [MigrationNote] {
-    guard job.receipt != nil else { return [] }
-    var summary = summary
+  ) throws {
+    guard job.receipt != nil else { return }
     do {
       let stamp = try files.stamp()
       let reason = try prepareReceipt(
@@ -343,11 +345,15 @@ extension MigrationManager {
       ) {
         try files.stamp() == stamp
       }
-      if let reason { return [.init(.receiptMissing, "no receipt was written: the run was stopped by \(reason)")] }
-      return try placeReceipt(of: folder)
-    } catch let error as GodwitError {
-      return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
-    } catch { return [.init(.receiptMissing, "no receipt was written")] }
+      if let reason {
+        summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: the run was stopped by \(reason)"))
+      }
+    } catch {
+      // No later run may count what the application has written to since.
+      let why = (error as? GodwitError).map { ": \($0.line)" } ?? ""
+      summary.codedNotes.append(.init(.receiptMissing, "no receipt was written\(why)"))
+    }
+    summary.codedNotes += try placeReceipt(of: folder)
   }
 }
 

@@ -13,7 +13,8 @@ extension MigrationManager {
   ///
   /// - Parameter prepared: The receipt of the folder, where this run has written it.
   /// - Returns: A note if that fails in the default place: the job is finished all the same.
-  /// - Throws: If it fails at a path of the manifest. The work folder keeps the receipt, and the next run tries again.
+  /// - Throws: If it fails at a path of the manifest, or the disk refused it. The work folder keeps the receipt, and the
+  ///   next run tries again.
   func placeReceipt(
     of folder: borrowing WorkFolder, _ prepared: PreparedReceipt? = nil
   ) throws -> [MigrationNote] {
@@ -36,7 +37,7 @@ extension MigrationManager {
         isSynced: folder.isSynced)
       return []
     } catch let error as GodwitError {
-      if isOwn, needsReceipt { throw error }
+      if isOwn, isOwed(after: error) { throw error }
       let whose = isOwn ? "" : " of '\(made.job.name)'"
       return [.init(.receiptMissing, "no receipt\(whose) was written: \(error.line)")]
     }

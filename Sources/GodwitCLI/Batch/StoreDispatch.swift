@@ -93,6 +93,7 @@ struct StoreDispatch: Sendable {
       var manager = MigrationManager(job)
       manager.isProvedAfter = verifies
       let summary = try run(manager, index, control)
+      if isQuiet { session.warnOfMissingReceipt(summary.codedNotes, of: store.path) }
       var result = StoreResult(store, summary, seconds: 0)
       if isWorker, result.outcome == .stopped { result.status = GodwitError.Code.stopped.rawValue }
       if verifies, let note = job.noteOfNoProof(after: summary) {

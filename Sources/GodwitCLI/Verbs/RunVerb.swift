@@ -202,6 +202,7 @@ struct RunVerb: Verb {
         summary = try manager.run(control: control, maximumSeconds: secondsLeft(), progress: tell)
       }
     } catch { throw migration.tellingHints(error) }
+    if quiet { session.warnOfMissingReceipt(summary.codedNotes) }
     guard verify, summary.outcome != .stopped else { return (summary, migration, .report(nil)) }
     if let note = migration.noteOfNoProof(after: summary) {
       summary.codedNotes.append(note)

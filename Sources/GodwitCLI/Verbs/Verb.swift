@@ -104,6 +104,13 @@ extension CommandSession {
     }
   }
 
+  /// Warns of a receipt that was not written, where nobody sees the notes of a summary.
+  func warnOfMissingReceipt(_ notes: [MigrationNote], of store: String? = nil) {
+    for note in notes where note.code == .receiptMissing {
+      warn((store.map { "'\($0.onOneLine)': " } ?? "") + note.text)
+    }
+  }
+
   /// Warns, in one line for each version, of what reading the models of a job replaced or left out.
   func warnOfReplacedValues(in job: MigrationJob) {
     var seen: Set<String> = []
