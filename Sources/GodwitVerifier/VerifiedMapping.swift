@@ -151,9 +151,9 @@ struct VerifiedMapping {
   }
 
   /// Whether what stands in the column of one attribute is the value of the other. A Boolean may be stored as any
-  /// number, and another type takes 0 or 1.
+  /// number, and another type takes 0 or 1. A decimal may have no value, which only a decimal can hold.
   private static func isStored(_ same: AttributeDescription, as attribute: AttributeDescription) -> Bool {
-    same.type != .boolean || attribute.type == .boolean
+    ![.boolean, .decimal].contains(same.type) || attribute.type == same.type
   }
 
   /// Reads `FUNCTION($manager, "destinationInstancesFor…", "name", $source.path)`.

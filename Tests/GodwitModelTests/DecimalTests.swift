@@ -44,6 +44,8 @@ import Testing
       if number < 1e127 { #expect(Decimal(stored: number)?.nearestDouble == number, "\(number)") }
     }
     #expect(Decimal(stored: .infinity) == nil && Decimal(stored: .nan) == nil && Decimal(stored: 1e127) == nil)
+    #expect(Decimal(stored: 1e-130) == nil && Decimal(stored: -9e-109) == nil && Decimal(stored: -0.0) == 0)
+    #expect(Decimal(stored: -1.2345678901234567e-108)?.nearestDouble == -1.2345678901234567e-108)
     #expect(Decimal.nan.nearestDouble.isNaN)
   }
 

@@ -142,24 +142,32 @@ import Testing
   @Test func `a value that no decimal can hold is nil, in SQL and in Swift`() throws {
     for inSwift in [false, true] {
       let fixture = try MigrationFixture(
-        [.make("A", ["m": .decimal])], to: [.make("A", ["m": .decimal, "isNil": .boolean, "twice": .decimal])])
+        [.make("A", ["m": .decimal])],
+        to: [
+          .make("A", ["m": .decimal, "isNil": .boolean, "twice": .decimal, "d": .double, "i": .integer64])
+        ])
       try fixture.build { store in
-        for key in Int64(1)...5 { try store.insert("A", key: key, attributes: ["m": .decimal(1)], relationships: [:]) }
+        for key in Int64(1)...8 { try store.insert("A", key: key, attributes: ["m": .decimal(1)], relationships: [:]) }
       }
       try fixture.alter(
-        "UPDATE ZA SET ZM = CASE Z_PK WHEN 1 THEN 9e999 WHEN 2 THEN 1e300 WHEN 3 THEN 'NaN' WHEN 4 THEN NULL ELSE 0.1 END"
-      )
+        """
+        UPDATE ZA SET ZM = CASE Z_PK WHEN 1 THEN 9e999 WHEN 2 THEN 1e300 WHEN 3 THEN 'NaN' WHEN 4 THEN NULL
+        WHEN 5 THEN 1e-130 WHEN 6 THEN -9e-109 WHEN 7 THEN 0.0 ELSE 5e-108 END
+        """)
       fixture.mappings = [
         try .make(
           "A", "A",
           attributes: [
-            "m": "$source.m", "isNil": "TERNARY($source.m == nil, YES, NO)", "twice": "$source.m + $source.m + 0.1",
+            "m": "$source.m", "isNil": "TERNARY($source.m == nil, YES, NO)", "twice": "$source.m + $source.m",
+            "d": "$source.m", "i": "TERNARY($source.m > 0, nil, $source.m)",
           ])
       ]
       try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
       #expect(
-        try fixture.rows("SELECT ZM, ZISNIL, ZTWICE FROM ZA ORDER BY Z_PK")
-          == ["inf|1|nil", "1e+300|1|nil", "NaN|1|nil", "nil|1|nil", "0.1|0|0.3"])
+        try fixture.rows("SELECT ZM, ZISNIL, ZTWICE, ZD, ZI FROM ZA ORDER BY Z_PK") == [
+          "inf|1|nil|nil|nil", "1e+300|1|nil|nil|nil", "NaN|1|nil|nil|nil", "nil|1|nil|nil|nil", "1e-130|1|nil|nil|nil",
+          "-9e-109|1|nil|nil|nil", "0|0|0|0.0|0", "5e-108|0|1e-107|5e-108|nil",
+        ], "in Swift: \(inSwift)")
     }
   }
 }

@@ -18,6 +18,8 @@ import Testing
     var partLinks = 0
     var kept = 0
     var orders = 0
+    var foreign = 0
+    var nils = 0
   }
 
   @Test func `the report names what is gone by the rows, and nothing else`() throws {
@@ -36,9 +38,11 @@ import Testing
       checkValues(world, remains, report, &seen, seed)
       checkLinks(world, remains, report, &seen, seed)
       checkOrder(world, remains, report, &seen, seed)
+      checkForeign(world, planned, report, &seen, seed)
     }
     #expect(seen.partValues >= seeds.count / fewest(4), "\(seen)")
     #expect(seen.partLinks >= seeds.count / fewest(8), "\(seen)")
+    #expect(seen.foreign >= seeds.count && seen.nils >= seeds.count / fewest(4), "\(seen)")
     #expect(seen.kept >= seeds.count && seen.orders >= seeds.count / fewest(12), "\(seen)")
   }
 
@@ -62,6 +66,22 @@ import Testing
         if told == 0, !held.isEmpty { seen.kept += 1 }
       }
     }
+  }
+
+  /// What no model names, and decimals without a value.
+  private func checkForeign(
+    _ world: LossWorld, _ planned: LossReport, _ report: LossReport, _ seen: inout Seen, _ seed: UInt64
+  ) {
+    for (subject, count) in world.foreign {
+      for losses in [planned, report] {
+        let told = losses.losses.filter { $0.subject == subject }.reduce(0) { $0 + Int($1.count ?? 0) }
+        #expect(told == count, "seed \(seed): \(subject): \(told), not \(count)")
+      }
+      seen.foreign += count
+    }
+    let told = sum(report, .nils, ["B.m"])
+    #expect(told == world.nils, "seed \(seed): B.m: \(told), not \(world.nils)")
+    seen.nils += told > 0 ? 1 : 0
   }
 
   private func checkLinks(

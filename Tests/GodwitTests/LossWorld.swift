@@ -12,8 +12,10 @@ import TestSupport
 /// |---|---|---|
 /// | A | x, y | owner to B, parts to many C (ordered) |
 /// | S, a subentity of A | x, y, z | the same |
-/// | B | x, y | items to many A, things to many C, friends to many C |
+/// | B | x, y, m (a decimal, there a Double) | items to many A, things to many C, friends to many C |
 /// | C | x | whole to A, owner to B, friends to many B |
+///
+/// A table `app` and a column `ZB.extra`, which no model names, have a few values.
 ///
 /// Every object has a `tag` that no other has, and every value is its own. No two objects are linked by more than one
 /// relationship or path. So a value is gone if the destination has it nowhere, and a link is gone if the destination
@@ -50,6 +52,10 @@ struct LossWorld {
   private(set) var objects: [Object] = []
   /// Whether `parts` is ordered in the destination too.
   let keepsOrder: Bool
+  /// The numbers of values that no model names, by table or column.
+  private(set) var foreign: [String: Int] = [:]
+  /// By the key of a B: what its `m` holds.
+  private(set) var decimals: [Int64: String] = [:]
   private var random: SeededGenerator
 
   init(seed: UInt64) throws {
@@ -59,6 +65,7 @@ struct LossWorld {
     self.random = random
     makeObjects()
     try write()
+    try writeForeign()
     fixture.mappings = try mappings()
   }
 
@@ -68,13 +75,14 @@ struct LossWorld {
       for name in names + (isDestination ? ["e", "f"] : []) { found[name] = .string }
       return found
     }
+    let number: [String: AttributeType] = ["m": isDestination ? .double : .decimal]
     return [
       .make(
         "A", named(["x", "y"]),
         [.toOne("owner", "B", inverse: "items"), .toMany("parts", "C", inverse: "whole", ordered: ordered)]),
       .make("S", parent: "A", ["z": .string]),
       .make(
-        "B", named(["x", "y"]),
+        "B", named(["x", "y"]).merging(number) { one, _ in one },
         [
           .toMany("items", "A", inverse: "owner"), .toMany("things", "C", inverse: "owner"),
           .toMany("friends", "C", inverse: "friends"),
@@ -141,6 +149,35 @@ struct LossWorld {
     }
   }
 
+  private mutating func writeForeign() throws {
+    let (rows, values) = (random.below(4), random.below(4))
+    foreign = ["app": rows, "ZB.extra": values]
+    try fixture.alter("CREATE TABLE app (x)")
+    for _ in 0..<rows { try fixture.alter("INSERT INTO app VALUES (1)") }
+    try fixture.alter("ALTER TABLE ZB ADD COLUMN extra")
+    try fixture.alter("UPDATE ZB SET extra = 1 WHERE Z_PK <= \(values)")
+    for key in Int64(1)...5 {
+      decimals[key] = ["NULL", "1.5", "'NaN'", "9e999", "-1e127", "1e-130", "0"].randomElement(using: &random)
+      try fixture.alter("UPDATE ZB SET ZM = \(decimals[key] ?? "NULL") WHERE Z_PK = \(key)")
+    }
+  }
+
+  /// How many decimals without a value become nil.
+  var nils: Int {
+    fixture.mappings.filter { $0.attributeMappings.contains { $0.name == "m" } }.reduce(0) { sum, mapping in
+      sum
+        + objects.count { object in
+          guard object.entity == "B", !["NULL", "1.5", "0"].contains(decimals[object.key]) else { return false }
+          return switch mapping.filter?.source.text {
+          case "n < 5": object.n < 5
+          case "n >= 5": object.n >= 5
+          case "n >= 3": object.n >= 3
+          default: true
+          }
+        }
+    }
+  }
+
   // MARK: Mappings
 
   private mutating func mappings() throws -> [EntityMapping] {
@@ -172,6 +209,7 @@ struct LossWorld {
       "A": ["owner.x", "owner.y"], "S": ["owner.x", "owner.y"],
       "C": ["whole.x", "whole.y", "whole.owner.x", "owner.y", "owner.x"],
     ]
+    if entity == "B", random.chance(70) { found["m"] = "$source.m" }
     for name in ["e", "f"] where random.chance(30) {
       guard let choice = paths[entity]?.randomElement(using: &random) else { continue }
       found[name] = "$source." + choice

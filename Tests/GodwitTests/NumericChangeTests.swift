@@ -11,6 +11,7 @@ struct NumericChangeTests {
     var values: String
     var rounded: Int64 = 0
     var misfits: Int64 = 0
+    var valueless: Int64 = 0
   }
 
   @Test(arguments: [
@@ -29,7 +30,17 @@ struct NumericChangeTests {
     Case(
       source: .integer64, destination: .double, values: "(9007199254740992), (9007199254740993), (-9007199254740993)",
       rounded: 2),
-    Case(source: .double, destination: .decimal, values: "(9e126), (1e127), (-1e127), (NULL)", misfits: 2),
+    Case(
+      source: .double, destination: .decimal, values: "(9e126), (1e127), (-1e127), (NULL), (1e-130), (0.0)", misfits: 3),
+    Case(
+      source: .decimal, destination: .double, values: "(7), ('NaN'), (9e999), (-1e127), (1e-130), (0), (0.5), (NULL)",
+      valueless: 4),
+    Case(
+      source: .decimal, destination: .float, values: "(-9223372036854775808), (1e100), ('NaN'), (1e300), (0.1)",
+      rounded: 2, valueless: 2),
+    Case(
+      source: .decimal, destination: .integer16, values: "(7), ('NaN'), (9e999), (1e127), (1e-130), (0), (0.5), (7e4)",
+      misfits: 2, valueless: 4),
   ]) func `values that a numeric change rounds or cannot hold are counted`(numbers: Case) throws {
     let connection = try StoreConnection(path: nil)
     defer { try? connection.close() }
@@ -40,6 +51,7 @@ struct NumericChangeTests {
     let change = try #require(NumericChange(from: numbers.source, to: numbers.destination))
     let counts = try change.counts(of: "number", in: "numbers", where: "isMeant", on: connection)
     #expect(counts.rounded == numbers.rounded && counts.misfits == numbers.misfits, "\(counts)")
+    #expect(counts.valueless == numbers.valueless, "\(counts)")
   }
 
   @Test func `numeric values are counted only for changes that Core Data infers`() {

@@ -71,6 +71,65 @@ struct ReplacementLossTests {
     #expect(error.remedy?.contains("`keep-old: true`") == true && error.remedy?.contains("verify --receipt") == true)
   }
 
+  /// What an application may write beside the objects.
+  enum Writing: String, CaseIterable, Sendable { case table, column, file }
+
+  private func write(_ what: Writing, to store: String) throws {
+    switch what {
+    case .table: try SecondNight.edit(store, "CREATE TABLE search (word)", "INSERT INTO search VALUES ('a'), ('b')")
+    case .column:
+      try SecondNight.edit(
+        store, "ALTER TABLE ZPERSON ADD COLUMN rank", "UPDATE ZPERSON SET rank = 1 WHERE Z_PK = 5")
+    case .file:
+      let path = SupportFolder(ofStoreAt: store).path(of: Self.name(1, 2))
+      let handle = try FileHandle(forUpdating: URL(filePath: path))
+      try handle.write(contentsOf: Data("edited".utf8))
+      try handle.close()
+    }
+  }
+
+  private static let causes: [Writing: String] = [
+    .table: "2 rows of table search (no model names it)",
+    .column: "1 values of ZPERSON.rank (no model names the column)",
+    .file: "Person: values of one or more of its 20 objects have changed",
+  ]
+
+  @Test(arguments: Writing.allCases)
+  func `a destination that holds what no job wrote is not replaced`(what: Writing) throws {
+    let night = try SecondNight()
+    let job = try night.job(night.first)
+    try write(what, to: job.destinationPath)
+    let error = try SecondNight.refusal(job)
+    #expect(error.message == "cannot replace '\(job.destinationPath)': it was written to since the job made it")
+    #expect(error.cause?.contains(Self.causes[what] ?? "?") == true, "\(error)")
+  }
+
+  @Test(arguments: Writing.allCases)
+  func `what no job wrote is kept with the old store, and not removed in the night after`(what: Writing) throws {
+    let night = try SecondNight(keepsOld: true)
+    let job = try night.job(night.first)
+    try MigrationManager(job).run()
+    let kept = InPlaceSwap.oldPath(of: job.destinationPath)
+    try write(what, to: kept)
+    try night.change(night.first, "third night", file: 8)
+    let error = try SecondNight.refusal(job)
+    #expect(error.cause?.contains(Self.causes[what] ?? "?") == true, "\(error)")
+  }
+
+  @Test func `files that nobody has edited are not read again`() throws {
+    let night = try SecondNight(keepsOld: true)
+    let job = try night.job(night.first)
+    try MigrationManager(job).run()
+    for store in [job.destinationPath, InPlaceSwap.oldPath(of: job.destinationPath)] {
+      // The content would differ, and only a look at the content would tell.
+      var receipt = try Receipt.read(store + Receipt.suffix)
+      receipt.entities = []
+      try receipt.encoded().write(to: URL(filePath: store + Receipt.suffix))
+    }
+    try night.change(night.first, "third night", file: 8)
+    #expect(try !MigrationManager(job).run().codedNotes.contains { $0.code == .destinationChanged })
+  }
+
   @Test func `a destination that was written to while the job ran is not replaced`() throws {
     let night = try SecondNight()
     let job = try night.job(night.first)

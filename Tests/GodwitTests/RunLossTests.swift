@@ -70,6 +70,60 @@ import Testing
     #expect(nils(summary.losses) == expected)
   }
 
+  /// Decimals: infinite, too large, not a number, nil, too small, 7, and 0.
+  private func decimals(_ type: AttributeType) throws -> MigrationFixture {
+    let fixture = try MigrationFixture(
+      [.make("A", ["m": .decimal, "n": .integer16])], to: [.make("A", ["m": type, "n": .integer16])])
+    try fixture.build { store in
+      for key in Int64(1)...7 { try store.insert("A", key: key, attributes: ["m": .decimal(7), "n": .integer(key)]) }
+    }
+    try fixture.alter(
+      """
+      UPDATE ZA SET ZM = CASE Z_PK WHEN 1 THEN 9e999 WHEN 2 THEN -1e127 WHEN 3 THEN 'NaN' WHEN 4 THEN NULL
+      WHEN 5 THEN 1e-130 WHEN 6 THEN 7 ELSE 0 END
+      """)
+    return fixture
+  }
+
+  @Test(arguments: [AttributeType.double, .integer64], [nil, "n < 5", "unique", "policy"])
+  func `a decimal without a value that becomes nil is counted once, in both lanes`(
+    type: AttributeType, way: String?
+  ) throws {
+    for inSwift in [false, true] {
+      let fixture = try decimals(type)
+      let isFilter = way == "n < 5"
+      fixture.mappings = [
+        try .make(
+          "A", "A", filter: isFilter ? way : nil, uniqueBy: way == "unique" ? ["n"] : [],
+          attributes: ["m": "$source.m", "n": "$source.n"])
+      ]
+      var policies: PolicyRegistry = [:]
+      if way == "policy" {
+        fixture.setPolicy("Plain", of: "AToA")
+        policies = ["Plain": { ClosurePolicy() }]
+      }
+      let summary = try EngineTuning.with(\.runsAllInSwift, inSwift) {
+        way == "policy" ? try fixture.run(policies).0 : try fixture.run()
+      }
+      #expect(nils(summary.losses) == ["1 A.m \(isFilter ? 3 : 4) mapping AToA"], "in Swift: \(inSwift)")
+    }
+  }
+
+  @Test(arguments: [AttributeType.double, .integer64])
+  func `a decimal without a value is counted before a migration in place`(type: AttributeType) throws {
+    let fixture = try decimals(type)
+    try fixture.infer()
+    #expect(try nils(fixture.run().losses) == ["1 A.m 4 mapping \(fixture.mappings[0].name)"])
+    #expect(try MigrationManager(fixture.job).plan().misfits == [])
+    let path = try fixture.copyOfSource("live")
+    var job = fixture.jobInPlace(path, keepsOld: false)
+    job.failsOnLoss = true
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error?.code == .dataWrong && error?.cause?.contains("4 values of A.m became nil") == true)
+    job.failsOnLoss = false
+    #expect(try nils(MigrationManager(job).run().losses) == ["1 A.m 4 mapping \(fixture.mappings[0].name)"])
+  }
+
   @Test func `values turned to nil are counted with moved, dense and shared keys`() throws {
     let moved = try fixture()
     moved.mappings.insert(try .make("Reading", "Value", name: "First"), at: 0)

@@ -50,6 +50,8 @@ package struct CorpusPair: Sendable {
   package var path: String
   package var model: ManagedObjectModel
 
+  package init(path: String, model: ManagedObjectModel) { (self.path, self.model) = (path, model) }
+
   /// The path below the corpus.
   package var name: String { Corpus.folder.map { String(path.dropFirst($0.path.count + 1)) } ?? path }
 

@@ -7,8 +7,9 @@ import GodwitVerifier
 
 /// What somebody has written to a store since this job delivered it.
 ///
-/// 1. The receipt has a stamp of the file at delivery. If it is equal, nobody has written.
-/// 2. Else every object and link is compared with the receipt, as `verify --receipt` does. What changes none of them is no
+/// 1. The receipt has stamps of the file and of the external files at delivery. If they are equal, nobody has written.
+/// 2. Else every object and link is compared with the receipt, as `verify --receipt` does, and rows and values that no
+/// model names are looked for. What changes none of them is no
 ///    difference: the log, counters, what Core Data itself writes into the metadata of a store that it opens, and a
 ///    quarantine that somebody has moved away.
 struct WrittenSince {
@@ -16,11 +17,13 @@ struct WrittenSince {
   let differences: [String]
   /// The files as they were compared; nil where a log may change them without a change of content.
   let stamp: StoreFiles.Stamp?
+  /// The external files as they were compared.
+  private let fileStamp: String?
 
   private static let lineLimit = 5
 
   /// What an earlier run has found: nothing, in that state of the files.
-  init(nothingAt stamp: StoreFiles.Stamp) { (differences, self.stamp) = ([], stamp) }
+  init(nothingAt stamp: StoreFiles.Stamp) { (differences, self.stamp, fileStamp) = ([], stamp, nil) }
 
   /// - Parameters:
   ///   - path: The store.
@@ -32,18 +35,20 @@ struct WrittenSince {
     let files = try StoreFiles(path: path)
     let stamp = try files.stamp()
     self.stamp = stamp.wal == nil && stamp.journal == nil ? stamp : nil
-    if let known, known.stamp == stamp {
+    fileStamp = try Receipt.fileStamp(ofStoreAt: path)
+    if let known, known.stamp == stamp, known.fileStamp == fileStamp {
       differences = known.differences
       return
     }
-    guard try receipt.destination.stamp == nil || receipt.destination.stamp != Receipt.deliveryStamp(ofStoreAt: path)
-    else {
+    let hasStamp = try receipt.destination.stamp.map { try $0 == Receipt.deliveryStamp(ofStoreAt: path) } ?? false
+    guard !hasStamp || receipt.destination.fileStamp != fileStamp else {
       differences = []
       return
     }
     do {
       var check = ReceiptCheck(receipt: URL(filePath: receiptPath), destination: URL(filePath: path))
       check.includesQuarantine = false
+      check.reportsForeignContent = true
       let report = try check.run(control: control)
       let lines = report.findings.prefix(Self.lineLimit).map(\.description)
       let more = report.totalFindings - Int64(lines.count)

@@ -262,7 +262,10 @@ extension MigrationManager {
         throw GodwitError(.stopped, "another process wrote to the store meanwhile", stopReason: .sourceChanged)
       }
       // In place the application may write to the store already.
-      if job.inPlace == nil { receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store) }
+      if job.inPlace == nil {
+        receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store)
+        receipt.destination.fileStamp = try Receipt.fileStamp(ofStoreAt: store)
+      }
       let isSynced = job.syncsCheckpoints
       // Without the note the place is the usual one.
       if isSynced || path != usualReceiptPath {

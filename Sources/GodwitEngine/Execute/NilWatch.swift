@@ -9,7 +9,9 @@ import GodwitStore
 /// 1. The values that count are the attributes that the expression reads from its object, or from objects along to-one
 ///    relationships. What only a condition reads decides, and is no part of the result.
 /// 2. A value is lost where all of them are there and the result is nil. A nil that comes of a nil is none.
-/// 3. Expressions that cannot do that, such as `$source.a + 1` for an integer, are not watched and cost nothing.
+/// 3. A decimal without a value, such as NaN, is there, and no expression has its value. Where the plan counts these
+///    (`plansNils`), they are not watched.
+/// 4. Expressions that cannot do that, such as `$source.a + 1` for an integer, are not watched and cost nothing.
 struct NilWatch: Hashable {
   var attribute: String
   /// Of the destination's table.
@@ -38,6 +40,11 @@ extension LossStatements {
       else { return nil }
       let reader = ExpressionInputs(model: resolved.sourceModel, entityName: mapping.source.name)
       guard reader.mayTurnToNil(parsed.expression) else { return nil }
+      if resolved.plansNils(of: source, in: mapping),
+        resolved.numericChange(of: source, to: attribute, in: mapping) != nil
+      {
+        return nil
+      }
       let inputs = reader.paths(parsed.expression)
       return inputs.isEmpty ? nil : NilWatch(attribute: attribute.name, column: column, inputs: inputs)
     }
@@ -103,13 +110,9 @@ extension LossStatements {
     do {
       for name in path.dropLast() { try chain.follow(name) }
       let row = try chain.loadedRow()
-      guard let name = path.last, let attribute = resolved.sourceModel.attribute(name, of: row.entityName),
-        let column = sourceSchema.column(of: name, in: row.entityName)
-      else { return "0" }
+      guard let name = path.last, let column = sourceSchema.column(of: name, in: row.entityName) else { return "0" }
       let sql = "\(row.alias).\(quoted(column))"
-      // A decimal that is not a number has no value.
-      let test = attribute.type == .decimal ? "typeof(\(sql)) IN ('integer', 'real')" : "\(sql) IS NOT NULL"
-      return "COALESCE(\(chain.scalar(test)), 0)"
+      return "COALESCE(\(chain.scalar("\(sql) IS NOT NULL")), 0)"
     } catch let error as NotLowerable {
       throw GodwitError(.internalBug, "cannot follow '\(path.joined(separator: "."))': \(error.reason)")
     }
@@ -171,7 +174,8 @@ struct ExpressionInputs {
   func mayTurnToNil(_ expression: ValueExpression) -> Bool {
     switch expression.node {
     case .constant(let value): value.isNull
-    case .keyPath: read(expression) == nil
+    // A decimal may be stored that has no value.
+    case .keyPath: read(expression).map { $0.type == .decimal } ?? true
     case .negation(let operand): mayTurnToNil(operand)
     case .ternary(_, let yes, let no): mayTurnToNil(yes) || mayTurnToNil(no)
     case .arithmetic(let op, let a, let b): mayTurnToNil(op, a, b)

@@ -53,11 +53,12 @@ extension Planner {
       let history =
         existing.hasHistory
         ? [MigrationNote(.historyKept, "the destination's persistent history stays, without the new objects")] : []
-      return [job] + history + numberNotes(program.facts) + external.map(\.note) + misfitNotes(numbers)
+      return [job] + history + numberNotes(program.facts) + external.map(\.note) + sourceSchema.foreignContent.notes
+        + misfitNotes(numbers)
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
     return lookUpNotes + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
-      + misfitNotes(numbers)
+      + sourceSchema.foreignContent.notes + misfitNotes(numbers)
   }
 
   /// Lookups that find nothing in the mapping they name.

@@ -17,6 +17,7 @@ extension Planner {
     }
     found += uncounted(step)
     found += try PropertyLosses(self, facts: program.facts, step: step, isCounted: isCounted).find()
+    if isCounted { found += try sourceSchema.foreignContent.losses(step: step, on: connection) }
     found += resolved.defaulted.map {
       LossReport.Loss(
         step: step, kind: .policy, subject: $0.policy, count: nil,
@@ -26,6 +27,11 @@ extension Planner {
     found += numbers.filter { $0.rounded > 0 }.map {
       LossReport.Loss(
         step: step, kind: .rounded, subject: $0.path, count: $0.rounded, reason: $0.types, cause: .numericType)
+    }
+    found += numbers.filter { $0.valueless > 0 }.map {
+      LossReport.Loss(
+        step: step, kind: .nils, subject: $0.target, count: $0.valueless, reason: "mapping \($0.mapping)",
+        cause: .expression)
     }
     found += (program.facts.linksToNothing ?? []).map {
       LossReport.Loss(
@@ -38,12 +44,17 @@ extension Planner {
   /// Values whose attribute has another numeric type in the destination.
   struct NumericCount {
     var path: String
+    /// The destination's attribute.
+    var target: String
+    var mapping: String
     var types: String
     var isInteger: Bool
     /// How many become another number.
     var rounded: Int64
     /// How many become none.
     var misfits: Int64
+    /// How many are decimals without a value, and become nil.
+    var valueless: Int64
   }
 
   /// One or two walks over the table for each attribute that changes its type.
@@ -53,10 +64,7 @@ extension Planner {
     for mapping in resolved.entityMappings where mapping.filter == nil && mapping.earlier == nil {
       guard let table = sourceSchema.table(of: mapping.source.name) else { continue }
       for (attribute, value) in mapping.attributes {
-        guard case .expression(let parsed) = value.withoutDefault,
-          case .keyPath(_, let segments) = parsed.expression.node, segments.count == 1,
-          let from = resolved.sourceModel.attribute(segments[0], of: mapping.source.name),
-          let change = NumericChange(from: from.type, to: attribute.type),
+        guard let (from, change) = resolved.numericChange(of: value, to: attribute, in: mapping),
           let column = sourceSchema.column(of: from.name, in: mapping.source.name)
         else { continue }
         let counts = try change.counts(
@@ -64,9 +72,11 @@ extension Planner {
           where: sourceSchema.isObject(of: [mapping.source.name]).term, on: connection)
         found.append(
           NumericCount(
-            path: "\(mapping.source.name).\(from.name)",
+            path: "\(mapping.source.name).\(from.name)", target: "\(mapping.destination.name).\(attribute.name)",
+            mapping: mapping.name,
             types: "\(from.type.xcodeName) to \(attribute.type.xcodeName)", isInteger: attribute.type.isInteger,
-            rounded: counts.rounded, misfits: counts.misfits))
+            rounded: counts.rounded, misfits: counts.misfits,
+            valueless: resolved.plansNils(of: value, in: mapping) ? counts.valueless : 0))
       }
     }
     return found
@@ -131,5 +141,30 @@ extension Planner {
     return resolved.sourceModel.entities.filter { !$0.isAbstract && !taken.contains($0.name) }.map {
       .init(step: step, kind: .objects, subject: $0.name, count: nil, reason: "no mapping", cause: .noMapping)
     }
+  }
+}
+
+extension ResolvedMapping {
+  /// The attribute of the source whose values become those of another numeric type, and the change; nil for any other
+  /// value.
+  func numericChange(
+    of value: ResolvedEntityMapping.AttributeSource, to attribute: AttributeDescription,
+    in mapping: ResolvedEntityMapping
+  ) -> (from: AttributeDescription, change: NumericChange)? {
+    guard case .expression(let parsed) = value.withoutDefault,
+      case .keyPath(_, let segments) = parsed.expression.node, segments.count == 1,
+      let from = sourceModel.attribute(segments[0], of: mapping.source.name),
+      let change = NumericChange(from: from.type, to: attribute.type)
+    else { return nil }
+    return (from, change)
+  }
+
+  /// Whether the plan counts the decimals without a value that a mapping copies to another numeric type: it makes one
+  /// object of each of its entity, by expressions alone. Elsewhere a run counts them. A default in place of nil is no
+  /// loss.
+  func plansNils(of value: ResolvedEntityMapping.AttributeSource, in mapping: ResolvedEntityMapping) -> Bool {
+    guard case .expression = value else { return false }
+    return mapping.filter == nil && mapping.earlier == nil && mapping.mapping.uniqueBy.isEmpty
+      && !policies.contains { $0.index == mapping.index }
   }
 }

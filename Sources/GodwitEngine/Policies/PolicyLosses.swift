@@ -49,12 +49,7 @@ struct PolicyLosses {
     guard let attribute = path.last.flatMap({ object.layout.attributes[$0] }), let place = attribute.place else {
       return false
     }
-    switch try object.row()[place] {
-    case .null: return false
-    case .integer, .real: return true
-    // A decimal that is not a number has no value.
-    case .text, .blob: return attribute.description.type != .decimal
-    }
+    return try !object.row()[place].isNull
   }
 
   /// Counts what a new object is written without. What its policy has filled in is there.

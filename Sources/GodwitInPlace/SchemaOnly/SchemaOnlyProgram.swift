@@ -14,6 +14,8 @@ package struct SchemaOnlyProgram: InPlaceProgram {
   package let triggers: [String]
   package let metadata: StoreMetadata
   package let notes: [MigrationNote]
+  /// Nothing of the model is lost, so nothing else is counted.
+  package let losses: LossReport
   private let kept: [(number: Int, highest: Int64)]
   private let digest: String
 
@@ -28,7 +30,9 @@ package struct SchemaOnlyProgram: InPlaceProgram {
     let derived = try DerivedTriggers(
       source: source.sourceSchema, destination: source.destinationSchema, connection: source.connection)
     triggers = derived.statements
-    notes = derived.notes + source.leftOut.notes
+    let foreign = source.sourceSchema.foreignContent
+    notes = derived.notes + source.leftOut.notes + foreign.notes
+    losses = LossReport(try foreign.losses(step: job.position.index + 1, on: source.connection))
     metadata = try StoreMetadata(reading: source.connection, path: job.sourcePath)
     let fixed =
       try source.connection.rows("SELECT * FROM source.Z_PRIMARYKEY ORDER BY Z_ENT")
@@ -55,8 +59,6 @@ package struct SchemaOnlyProgram: InPlaceProgram {
 
   package var objects: Int64? { nil }
   package var dropped: [MigrationPlan.Dropped] { [] }
-  /// Nothing is counted.
-  package var losses: LossReport { LossReport() }
   package var passes: Int { 0 }
   package var plannedRows: Int64 { 0 }
   package var keepsFiles: Bool { true }

@@ -60,27 +60,46 @@ package struct NumericChange {
   /// True for a stored value that the new type cannot hold; nil when there is none.
   func misfit(_ column: String) -> String? {
     guard mayNotFit else { return nil }
+    if source == .decimal, let range = destination.integerRange {
+      return
+        "\(Self.isDecimal(column)) AND NOT (\(column) BETWEEN \(range.lowerBound) AND \(range.upperBound) AND CAST(\(column) AS INTEGER) = \(column))"
+    }
     if let range = destination.integerRange {
       return
         "\(column) NOT NULL AND NOT (\(column) BETWEEN \(range.lowerBound) AND \(range.upperBound) AND CAST(\(column) AS INTEGER) = \(column))"
     }
-    // Foundation's decimals end not far above.
-    return "\(column) NOT NULL AND NOT abs(\(column)) < 1e127"
+    return "\(column) NOT NULL AND NOT \(Self.isDecimal(column))"
   }
 
-  /// How many of the values become a neighbour, and how many do not fit, counted in one walk over a table.
+  /// True for a stored number that a decimal can hold. SQLite's `abs` fails for the lowest integer.
+  private static func isDecimal(_ column: String) -> String {
+    let (limit, floor) = (AttributeValue.decimalLimit, AttributeValue.decimalFloor)
+    return
+      "(typeof(\(column)) IN ('integer', 'real') AND \(column) > -\(limit) AND \(column) < \(limit) AND (\(column) >= \(floor) OR \(column) <= -\(floor) OR \(column) = 0))"
+  }
+
+  /// True for a stored decimal without a value; nil when there is none.
+  private func valueless(_ column: String) -> String? {
+    source == .decimal ? "\(column) NOT NULL AND NOT \(Self.isDecimal(column))" : nil
+  }
+
+  /// How many of the values become a neighbour, how many do not fit, and how many are decimals without a value, which
+  /// become nil.
   ///
   /// - Parameter condition: Which rows are meant, as what follows `WHERE`.
   package func counts(
     of column: String, in table: String, where condition: String, on connection: StoreConnection
-  ) throws -> (rounded: Int64, misfits: Int64) {
-    var counts: (rounded: Int64, misfits: Int64) = (0, 0)
-    if let misfit = misfit(column) {
-      counts.misfits =
-        try connection.integer("SELECT count(*) FROM \(table) WHERE (\(condition)) AND (\(misfit))") ?? 0
+  ) throws -> (rounded: Int64, misfits: Int64, valueless: Int64) {
+    var counts: (rounded: Int64, misfits: Int64, valueless: Int64) = (0, 0, 0)
+    func count(_ test: String?) throws -> Int64 {
+      guard let test else { return 0 }
+      return try connection.integer("SELECT count(*) FROM \(table) WHERE (\(condition)) AND (\(test))") ?? 0
     }
+    counts.misfits = try count(misfit(column))
+    counts.valueless = try count(valueless(column))
     guard mayRound else { return counts }
-    let numbers = "(\(condition)) AND typeof(\(column)) IN ('integer', 'real')"
+    let test = source == .decimal ? Self.isDecimal(column) : "typeof(\(column)) IN ('integer', 'real')"
+    let numbers = "(\(condition)) AND \(test)"
     guard destination == .float else {
       counts.rounded =
         try connection.integer(

@@ -64,6 +64,8 @@ package struct Receipt: Codable, Sendable {
     package var historyTransactions: Int64
     /// What tells without reading all of the store that nobody has written to it; nil in receipts of earlier versions.
     package var stamp: String?
+    /// The same for its external files; nil for a store without any, and in receipts of earlier versions.
+    package var fileStamp: String?
     /// Of a store that a later run has kept when it replaced it: the name that the file had.
     package var keptFrom: String?
   }
@@ -219,6 +221,15 @@ extension Receipt {
       }
       return String(Digest.hex("sqlite \(file.size) \(list(file.header))").prefix(32))
     }
+  }
+
+  /// What tells that nobody has written to a store's external files since it was delivered, without reading them.
+  ///
+  /// - Returns: nil for a store without any. Those beside an XML store are another's.
+  package static func fileStamp(ofStoreAt path: String) throws -> String? {
+    let support = SupportFolder(ofStoreAt: path)
+    guard support.exists, try StoreFiles(path: path).type == .sqlite else { return nil }
+    return try support.stamp()
   }
 
   /// The document, with sorted keys.

@@ -1,4 +1,5 @@
 package import GodwitModel
+package import GodwitStore
 
 /// What a migration loses, with counts. The plan, the summary and their JSON use this one type.
 ///
@@ -9,8 +10,11 @@ public struct LossReport: Sendable, Codable, Hashable {
   public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
     /// Objects that no mapping takes.
     case objects
-    /// Values of an attribute that no mapping of their objects reads, and no path of another mapping reaches.
+    /// Values of an attribute that no mapping of their objects reads, and no path of another mapping reaches; values of
+    /// a column that no model names.
     case values
+    /// Rows of a table that no model names.
+    case rows
     /// Links that no relationship of the destination takes, or whose objects its relationship cannot hold.
     case links
     /// The order of links that come over: the source's relationship is ordered, and none that takes them is.
@@ -19,7 +23,8 @@ public struct LossReport: Sendable, Codable, Hashable {
     case linksToNothing = "links to nothing"
     /// A policy class that nobody registered and that Core Data's default policy replaces. It has no count.
     case policy
-    /// Values that an expression turned to nil although none of its inputs was nil.
+    /// Values that an expression turned to nil although none of its inputs was nil. A decimal without a value, such as
+    /// NaN, is none of these nils.
     case nils = "values turned to nil"
     /// Values that are rounded because the attribute's new numeric type cannot hold them exactly.
     case rounded
@@ -51,6 +56,8 @@ public struct LossReport: Sendable, Codable, Hashable {
     case numericType = "numeric-type"
     /// A to-one relationship takes the first of several objects.
     case firstOfSeveral = "first-of-several"
+    /// No model names the table or column.
+    case notInModel = "not-in-model"
     /// Validation rejects the objects, or those at one end of the links.
     case quarantined
   }
@@ -61,7 +68,7 @@ public struct LossReport: Sendable, Codable, Hashable {
     public var step: Int
     /// What is lost.
     public var kind: Kind
-    /// An entity, `Entity.property`, or for a policy its class.
+    /// An entity, `Entity.property`, a table or `TABLE.column` that no model names, or for a policy its class.
     public var subject: String
     /// How many; nil for a later step, whose rows are counted when the step before has finished, and for policies.
     public var count: Int64?
@@ -85,7 +92,7 @@ public struct LossReport: Sendable, Codable, Hashable {
       switch kind {
       case .linksToNothing: false
       case .policy: true
-      case .objects, .values, .links, .order, .nils, .rounded, .ambiguousToOne: (count ?? 0) > 0
+      case .objects, .values, .rows, .links, .order, .nils, .rounded, .ambiguousToOne: (count ?? 0) > 0
       }
     }
   }
@@ -114,6 +121,7 @@ extension LossReport.Loss: CustomStringConvertible {
     switch kind {
     case .objects: return "\(count) of \(subject) (\(reason))"
     case .values: return "\(count) values of \(subject) (\(reason))"
+    case .rows: return "\(count) rows of table \(subject) (\(reason))"
     case .links: return "\(count) links of \(subject) (\(reason))"
     case .order: return "\(count) links of \(subject) lose their order (\(reason))"
     case .linksToNothing: return "\(count) links of \(subject) lead to no object, and are nil"
@@ -129,6 +137,7 @@ extension LossReport.Loss: CustomStringConvertible {
     switch kind {
     case .objects: return "all objects of \(subject), if there are any (\(reason); not counted yet)"
     case .values, .nils, .rounded: return "all values of \(subject), if there are any (\(reason); not counted yet)"
+    case .rows: return "all rows of table \(subject), if there are any (\(reason); not counted yet)"
     case .links, .linksToNothing, .ambiguousToOne:
       return "all links of \(subject), if there are any (\(reason); not counted yet)"
     case .order: return "the order of all links of \(subject), if there are any (\(reason); not counted yet)"
@@ -141,12 +150,22 @@ extension LossReport.Loss: CustomStringConvertible {
     switch kind {
     case .policy: "policy"
     case .objects: count == nil ? "may drop" : "dropped"
-    case .values, .links, .nils: count == nil ? "may lose" : "lost"
+    case .values, .rows, .links, .nils: count == nil ? "may lose" : "lost"
     case .order: count == nil ? "may lose" : "order"
     case .linksToNothing: "links"
     case .rounded: "rounded"
     case .ambiguousToOne: "several"
     }
+  }
+}
+
+extension LossReport.Loss {
+  /// What a store holds that no model names.
+  package init(_ found: ForeignContent.Finding, step: Int) {
+    self.init(
+      step: step, kind: found.column == nil ? .rows : .values,
+      subject: found.table + (found.column.map { ".\($0)" } ?? ""), count: found.count,
+      reason: found.column == nil ? "no model names it" : "no model names the column", cause: .notInModel)
   }
 }
 

@@ -10,6 +10,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case historyDropped = "history-dropped"
     /// What belongs to CloudKit's mirror does not come over.
     case cloudKitDropped = "cloudkit-dropped"
+    /// Views and triggers that Core Data did not make do not come over.
+    case programsDropped = "programs-dropped"
     /// Rows have the number of another entity, or none, and are read as Core Data reads them.
     case entityNumbers = "entity-numbers"
     /// A lookup finds no object, whatever the rows.

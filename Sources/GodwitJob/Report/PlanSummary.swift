@@ -35,6 +35,8 @@ public struct PlanSummary: Sendable, Codable, Hashable {
   public var objectsLost: Int64
   /// Values that do not come over, as far as they are counted, those that are rounded included.
   public var valuesLost: Int64
+  /// Rows of tables that no model names. They do not come over.
+  public var rowsLost: Int64
   /// Links that do not come over, as far as they are counted.
   public var linksLost: Int64
   /// Why a run would stop, each with its exit status.
@@ -67,6 +69,7 @@ public struct PlanSummary: Sendable, Codable, Hashable {
       plan.losses.losses.reduce(0) { $0 + (kinds.contains($1.kind) ? $1.count ?? 0 : 0) }
     }
     (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .ambiguousToOne))
+    rowsLost = sum(.rows)
     obstacles = Self.obstacles(plan)
     verdict = Self.verdict(steps, withoutPolicy: stepsWithoutPolicy.count, obstacles: obstacles)
   }
@@ -190,7 +193,10 @@ extension MigrationPlan {
     if summary.writtenByPolicies { written += " if the policies make one from each" }
     let unordered = self.losses.losses.reduce(Int64(0)) { $0 + ($1.kind == .order ? $1.count ?? 0 : 0) }
     let lost =
-      [(summary.objectsLost, "object"), (summary.valuesLost, "value"), (summary.linksLost, "link")]
+      [
+        (summary.objectsLost, "object"), (summary.valuesLost, "value"), (summary.rowsLost, "row"),
+        (summary.linksLost, "link"),
+      ]
       .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
       + (unordered > 0 ? ["the order of \(unordered) links"] : [])
     let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")

@@ -306,13 +306,14 @@ package struct ExpressionLowering {
   }
 
   /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too
-  /// large.
+  /// large or too small.
   ///
   /// - Parameter again: The same without a check.
   private static func decimal(_ checked: String, again sql: String) -> String {
-    let limit = AttributeValue.decimalLimit
+    let (limit, floor) = (AttributeValue.decimalLimit, AttributeValue.decimalFloor)
     // Parts of an AND are evaluated in any order, the check comes first.
-    return "(CASE WHEN \(checked) > -\(limit) THEN CASE WHEN \(sql) < \(limit) THEN \(sql) END END)"
+    return "(CASE WHEN \(checked) > -\(limit) THEN CASE WHEN \(sql) < \(limit) "
+      + "AND (\(sql) >= \(floor) OR \(sql) <= -\(floor) OR \(sql) = 0) THEN \(sql) END END)"
   }
 
   private func site(_ attribute: AttributeDescription, of row: Row) -> Int {

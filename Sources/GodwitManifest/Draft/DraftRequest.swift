@@ -302,6 +302,7 @@ package struct DraftRequest: Sendable {
     switch loss.kind {
     case .objects: return "\(what)objects of \(loss.subject) (\(loss.reason))\(later)"
     case .values: return "\(what)values of \(loss.subject) (\(loss.reason))\(later)"
+    case .rows: return "\(what)rows of table \(loss.subject) (\(loss.reason))\(later)"
     case .links: return "\(what)links of \(loss.subject) (\(loss.reason))\(later)"
     case .order: return "the order of \(what)links of \(loss.subject) (\(loss.reason))\(later)"
     case .linksToNothing: return "\(what)links of \(loss.subject) lead to no object, and are nil\(later)"

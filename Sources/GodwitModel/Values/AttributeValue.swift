@@ -25,6 +25,8 @@ public enum AttributeValue: Sendable, Hashable {
 
   /// Floating point numbers of at least this size are no decimals: Foundation's type ends not far above.
   package static let decimalLimit = 1e127
+  /// Numbers nearer to 0 than this, and not 0, are none either: Foundation makes NaN of them.
+  package static let decimalFloor = 1e-108
 
   /// A text.
   ///

@@ -8,7 +8,9 @@ extension Decimal {
   ///
   /// nil for a number that is infinite, not a number, or too large or small for a decimal.
   package init?(stored number: Double) {
-    guard abs(number) < AttributeValue.decimalLimit else { return nil }
+    guard abs(number) < AttributeValue.decimalLimit, number == 0 || abs(number) >= AttributeValue.decimalFloor else {
+      return nil
+    }
     if let whole = Int64(exactly: number) {
       self = Decimal(whole)
       return

@@ -105,6 +105,11 @@ package struct ReceiptedStore {
     Facts(metadata: metadata, highestKeys: try highestKeys(), historyTransactions: try historyTransactions())
   }
 
+  /// Rows and values that no model names.
+  package func foreignContent() throws -> [ForeignContent.Finding] {
+    try schema.foreignContent.findings(on: connection, in: database)
+  }
+
   /// What SQLite's quick check says, at most `limit` lines.
   package func complaints(limit: Int) throws -> [String] {
     try connection.complaints(about: database, isFull: false, limit: limit)

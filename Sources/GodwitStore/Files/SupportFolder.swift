@@ -143,6 +143,20 @@ package struct SupportFolder: Sendable, Hashable {
     }
   }
 
+  /// The names, sizes and times of all files, as a checksum; nil without any. An edit that leaves the size and sets the
+  /// time back is not seen.
+  package func stamp() throws -> String? {
+    var sum = StoreChecksums.Sum()
+    try forEachFile { name, _ in
+      var info = stat()
+      guard lstat(path(of: name), &info) == 0 else { return }
+      let time = CLibrary.modificationTime(info)
+      let key = StoreChecksums.key([name, "\(info.st_size) \(time.tv_sec) \(time.tv_nsec)"])
+      sum.add(UInt128(key.high) << 64 | UInt128(key.low))
+    }
+    return sum.count == 0 ? nil : sum.checksum
+  }
+
   /// When a file was last written, in seconds since 1970; nil if there is none.
   package func modified(_ name: String) -> Double? {
     var info = stat()

@@ -74,9 +74,8 @@ extension AttributeValue {
       self = .integer(whole)
     case (.decimal, .integer(let number)): self = .decimal(Decimal(number))
     case (.decimal, .real(let number)):
-      // What is too large for a decimal is none, as Core Data has it.
-      guard let decimal = abs(number) < AttributeValue.decimalLimit ? Decimal(stored: number) : .nan else { return nil }
-      self = .decimal(decimal)
+      // What is too large or too small for a decimal is none, as Core Data has it.
+      self = .decimal(Decimal(stored: number) ?? .nan)
     // The column's numeric affinity leaves this one text as it is.
     case (.decimal, .text(let bytes)) where bytes.elementsEqual("NaN".utf8): self = .decimal(.nan)
     case (.double, .real(let number)), (.float, .real(let number)): self = .double(number)

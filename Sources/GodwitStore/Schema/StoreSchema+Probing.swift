@@ -43,6 +43,7 @@ extension StoreSchema {
     tables = try tables.map { try probe.actual($0, names: probe.formerNames(of: $0.rootEntityName, numbers), model) }
     rebuildLookUps()
     joinTables = try probe.actual(joinTables, numbers: numbers)
+    foreign = Derived(ForeignContent(listing, probe, beside: self))
     joinWalks = Derived(try probe.leadingColumns(of: joinTables.map(\.name), connection, schema: schema))
     rebuildIndexes()
   }
@@ -53,7 +54,11 @@ struct StoreListing {
   /// How many rows of `Z_PRIMARYKEY` are read.
   static let limitEntities = 100_000
 
+  /// Tables with rows of their own.
   var tableNames: [String] = []
+  var virtualTables: [String] = []
+  /// Views and triggers.
+  var programs: [(type: String, name: String)] = []
   var entities: [(number: Int, name: String)] = []
   /// The text of all definitions, then the entity numbers.
   private(set) var text = ""
@@ -63,7 +68,13 @@ struct StoreListing {
     text.reserveCapacity(8192)
     try connection.query("SELECT type, name, tbl_name, rootpage > 0, sql FROM \(prefix).sqlite_master") { row in
       for column in 0..<5 { note(row.string(column)) }
-      if row.string(0) == "table", row.int(3) == 1, let name = row.string(1) { tableNames.append(name) }
+      guard let type = row.string(0), let name = row.string(1) else { return true }
+      switch (type, row.int(3)) {
+      case ("table", 1): tableNames.append(name)
+      case ("table", _): virtualTables.append(name)
+      case ("view", _), ("trigger", _): programs.append((type, name))
+      default: break
+      }
       return true
     }
     guard tableNames.contains("Z_PRIMARYKEY") else {
@@ -123,6 +134,9 @@ struct StoreProbe {
     entities = listing.entities
     namesByNumber = Dictionary(grouping: entities, by: \.number).mapValues { $0.map(\.name) }
   }
+
+  /// The names of a table's columns, in order.
+  func columns(of table: String) -> [String] { tables[table]?.map(\.name) ?? [] }
 
   static func wrong(_ problem: String) -> GodwitError {
     GodwitError(

@@ -150,6 +150,9 @@ public struct StoreSchema: Sendable, Hashable {
   /// Of an existing store: by join table, the columns that come first in an index of the file's. Not part of what the
   /// schema is.
   var joinWalks = Derived([String: Set<String>]())
+  /// Of an existing store: what it holds that neither the model nor Core Data names. Not part of what the schema is.
+  package var foreignContent: ForeignContent { foreign.value }
+  var foreign = Derived(ForeignContent())
   /// Ordinary and unique indexes in creation order.
   package internal(set) var indexes: [Index]
   /// Indexes of the model that Godwit cannot express, each with its reason: they are not made.

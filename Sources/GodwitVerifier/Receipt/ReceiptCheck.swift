@@ -19,6 +19,8 @@ public struct ReceiptCheck: Sendable {
   /// Whether the quarantine beside the store is looked for too. Without it only what somebody has written to the store
   /// itself is found.
   package var includesQuarantine = true
+  /// Whether rows and values that no model names are findings. They are counted in any case.
+  package var reportsForeignContent = false
 
   /// A check of a store.
   ///
@@ -209,6 +211,14 @@ public struct ReceiptCheck: Sendable {
       limits: .init(highest: receipt.destination.highestKeys, later: laterKeys), check: check)
     compareEntities(receipt, sums, &report)
     compareRelationships(receipt, sums, &report)
+    for found in try store.foreignContent() {
+      let loss = LossReport.Loss(found, step: 1)
+      if reportsForeignContent {
+        report.add(.init(.extraObject, message: "no job wrote \(loss)"))
+      } else {
+        report.count("not proved: \(loss.kind.rawValue) of \(loss.subject), since \(loss.reason)", found.count)
+      }
+    }
     for (root, key) in try store.highestKeys().sorted(by: { $0.key < $1.key }) {
       let known = (laterKeys[root] ?? []).map(\.upperBound).max() ?? 0
       guard key > max(known, receipt.destination.highestKeys[root] ?? 0) else { continue }

@@ -1,0 +1,24 @@
+package import GodwitJob
+package import GodwitStore
+
+extension ForeignContent {
+  /// What of it a migration loses.
+  ///
+  /// - Parameter step: The step that reads the store, from 1.
+  package func losses(step: Int, on connection: StoreConnection) throws -> [LossReport.Loss] {
+    try findings(on: connection).map { LossReport.Loss($0, step: step) }
+  }
+
+  /// For the plan: views and triggers hold no data, and do not come over.
+  package var notes: [MigrationNote] {
+    guard !programs.isEmpty else { return [] }
+    let more = programs.count - Self.limitNamed
+    let names = programs.prefix(Self.limitNamed).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
+    return [
+      MigrationNote(
+        .programsDropped, "views and triggers that Core Data did not make do not come over: \(names)")
+    ]
+  }
+
+  private static let limitNamed = 5
+}

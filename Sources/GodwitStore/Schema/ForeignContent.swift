@@ -1,0 +1,88 @@
+import GodwitModel
+
+/// What a store holds beside what its model and Core Data itself name: tables, columns, views and triggers of the
+/// application, or of a library that it uses. No migration carries them over.
+///
+/// Core Data's own are the tables of entities and relationships, `Z_PRIMARYKEY`, `Z_METADATA`, `Z_MODELCACHE`,
+/// persistent history, CloudKit's mirror, the R-trees of its indexes with their triggers (`Z_RT_…`) and the triggers of
+/// derived attributes (`Z_DA_…`). Names that begin with `sqlite_` are SQLite's.
+package struct ForeignContent: Sendable {
+  /// A table with rows, or a column with values.
+  package struct Finding: Sendable, Hashable {
+    package var table: String
+    /// nil for the whole table.
+    package var column: String?
+    /// Rows, or values that are not NULL.
+    package var count: Int64
+  }
+
+  /// By name, with the table whose rows are counted: a virtual table may need a module that is not there.
+  private var tables: [(name: String, counted: String)] = []
+  private var columns: [(table: String, names: [String])] = []
+  /// Views and triggers by kind and name, for example `view newest`.
+  package private(set) var programs: [String] = []
+
+  package init() {}
+
+  init(_ listing: StoreListing, _ probe: StoreProbe, beside schema: StoreSchema) {
+    var known = Set(schema.tables.map(\.name) + schema.joinTables.map(\.name)).union(Self.ownTables)
+    for virtual in listing.virtualTables {
+      let parts = listing.tableNames.filter { name in Self.shadows.contains { name == virtual + $0 } }
+      known.formUnion(parts)
+      guard !virtual.hasPrefix(Self.indexPrefix),
+        let counted = Self.countedShadows.map({ virtual + $0 }).first(where: parts.contains)
+      else { continue }
+      tables.append((virtual, counted))
+    }
+    for name in listing.tableNames where !known.contains(name) && !Self.isOwn(name) { tables.append((name, name)) }
+    tables.sort { Text($0.name) < Text($1.name) }
+    for table in schema.tables { addColumns(of: table.name, beside: table.columns.map(\.name), probe) }
+    for join in schema.joinTables {
+      let names = [join.ownerColumn, join.destinationColumn, join.ownerOrderColumn, join.destinationOrderColumn]
+      addColumns(of: join.name, beside: names.compactMap(\.self) + [StoreSchema.reflexiveColumn], probe)
+    }
+    programs = listing.programs.filter { _, name in
+      !name.hasPrefix(Self.indexPrefix) && !name.hasPrefix(Self.derivationPrefix)
+    }.map { "\($0) \($1)" }
+  }
+
+  private mutating func addColumns(of table: String, beside known: [String], _ probe: StoreProbe) {
+    // Whether Core Data orders a side of a relationship is its own affair.
+    let names = probe.columns(of: table).filter { !known.contains($0) && !$0.hasPrefix("Z_FOK_") }
+    if !names.isEmpty { columns.append((table, names)) }
+  }
+
+  private static let ownTables: Set<String> = [
+    "Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE", "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING",
+  ]
+  private static let indexPrefix = "Z_RT_"
+  private static let derivationPrefix = "Z_DA_"
+
+  private static func isOwn(_ name: String) -> Bool { name.hasPrefix("sqlite_") || name.hasPrefix("ANSCK") }
+
+  /// What FTS3, FTS4, FTS5 and R-trees add to the names of the tables that hold their rows.
+  private static let shadows =
+    countedShadows + ["_segments", "_segdir", "_stat", "_data", "_config", "_node", "_parent"]
+  /// Those with a row for each of the virtual table's, the best first.
+  private static let countedShadows = ["_docsize", "_content", "_rowid", "_idx"]
+
+  /// Counts rows and values. What holds none is left out.
+  package func findings(
+    on connection: StoreConnection, in database: String = StoreConnection.sourceSchema
+  ) throws -> [Finding] {
+    let prefix = quoted(database) + "."
+    var found: [Finding] = []
+    for table in tables {
+      let count = try connection.integer("SELECT COUNT(*) FROM \(prefix)\(quoted(table.counted))") ?? 0
+      found.append(Finding(table: table.name, column: nil, count: count))
+    }
+    for (table, names) in columns {
+      let counts = names.map { "COUNT(\(quoted($0)))" }.joined(separator: ", ")
+      let row = try connection.rows("SELECT \(counts) FROM \(prefix)\(quoted(table))").first ?? []
+      for (name, count) in zip(names, row) {
+        if case .integer(let count) = count { found.append(Finding(table: table, column: name, count: count)) }
+      }
+    }
+    return found.filter { $0.count > 0 }
+  }
+}
