@@ -204,7 +204,9 @@ import Testing
         job.sourcePath = fixture.folder.file("source.xml")
         try write(sources, of: fixture.source, to: job.sourcePath, &random)
       }
-      if random.chance(30) {
+      // A key below 1 cannot be the number of an object in an XML store.
+      let isNumbered = job.sourcePath != fixture.sourcePath || sources.values.joined().allSatisfy { $0.key > 0 }
+      if random.chance(30), isNumbered {
         (job.destinationPath, job.destinationType) = (fixture.folder.file("out/destination.xml"), .xml)
       }
       do {
