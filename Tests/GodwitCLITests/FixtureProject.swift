@@ -70,7 +70,7 @@ struct FixtureProject: Sendable, CustomStringConvertible {
           Same(
             "SELECT Z_PK, ZHANDLE, ZJOINED, ZMENTOR, 0, NULL FROM source.ZPERSON",
             "SELECT Z_PK, ZHANDLE, ZJOINED, ZMENTOR, ZKARMA, ZSPOUSE FROM made.ZPERSON"),
-          following(from: "Z_1FOLLOWING"),
+          following,
         ]),
       Start(
         version: "Circles 2",
@@ -78,19 +78,16 @@ struct FixtureProject: Sendable, CustomStringConvertible {
           Same(
             "SELECT Z_PK, ZHANDLE, ZMENTOR, ZKARMA FROM source.ZPERSON",
             "SELECT Z_PK, ZHANDLE, ZMENTOR, ZKARMA FROM made.ZPERSON"),
-          following(from: "Z_1FOLLOWERS"),
+          following,
           Same(
-            "SELECT Z_1BLOCKED, Z_1BLOCKEDBY FROM source.Z_1BLOCKED",
+            "SELECT Z_1BLOCKED, Z_1BLOCKEDBY FROM source.Z_1BLOCKEDBY",
             "SELECT Z_1MUTED, Z_1MUTEDBY FROM made.Z_1MUTEDBY"),
         ]),
     ])
 
-  /// The table's name is a guess, which is another one where there are more properties.
-  private static func following(from table: String) -> Same {
-    Same(
-      "SELECT Z_1FOLLOWERS, Z_1FOLLOWING FROM source.\(table)",
-      "SELECT Z_1FOLLOWERS, Z_1FOLLOWING FROM made.Z_1FOLLOWERS")
-  }
+  private static let following = Same(
+    "SELECT Z_1FOLLOWERS, Z_1FOLLOWING FROM source.Z_1FOLLOWING",
+    "SELECT Z_1FOLLOWERS, Z_1FOLLOWING FROM made.Z_1FOLLOWING")
 
   /// Three levels of inheritance; siblings have properties of one name and other types; a class in the middle is
   /// renamed.

@@ -65,7 +65,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     }
   }
 
-  @Test(arguments: ["Club", "Zoo"])
+  @Test(arguments: ["Club", "Album"])
   func `join rows come in the order of their key, by one walk of an index`(club: String) throws {
     let fixture = try fixture(club: club)
     let walks = try walks(fixture)
@@ -81,7 +81,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
   }
 
   @Test func `without an index in key order the join table is read in row order`() throws {
-    let fixture = try fixture(club: "Zoo")
+    let fixture = try fixture(club: "Album")
     let old = try #require(StoreSchema(model: fixture.source).joinTables.first)
     try fixture.alter("DROP INDEX \(old.name)_\(old.destinationColumn)_INDEX")
     let walks = try walks(fixture)
@@ -99,7 +99,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     try fixture.run()
     let join = try join(fixture)
     let members = try fixture.rows(
-      "SELECT COUNT(*) FROM source.\(join.name) WHERE \(join.ownerColumn) = 3 OR \(join.destinationColumn) = 300")
+      "SELECT COUNT(*) FROM source.\(join.name) WHERE \(join.destinationColumn) = 3")
     #expect(members == ["20"])
   }
 

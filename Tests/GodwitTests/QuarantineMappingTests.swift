@@ -133,6 +133,42 @@ import Testing
     #expect(report.isClean, "\(report)")
   }
 
+  @Test func `a quarantine has the source's names of join tables`() throws {
+    var name = AttributeDescription(name: "name", type: .string)
+    name.maximumLength = 5
+    func person(_ name: AttributeDescription) -> EntityDescription {
+      var person = EntityDescription.make(
+        "Person", [:],
+        [.toMany("sources", "Person", inverse: "targets"), .toMany("targets", "Person", inverse: "sources")])
+      person.attributes.append(name)
+      return person
+    }
+    let fixture = try MigrationFixture(
+      [person(AttributeDescription(name: "name", type: .string))], to: [person(name)])
+    fixture.mappings = [try .make("Person", "Person", kind: .copy)]
+    try fixture.build { store in
+      try store.insert("Person", key: 1, attributes: ["name": .init("too long")])
+      try store.insert("Person", key: 2, attributes: ["name": .init("long too")], relationships: ["targets": [1]])
+      try store.insert("Person", key: 3, attributes: ["name": .init("fine")], relationships: ["targets": [1, 2]])
+    }
+    let ruled = try #require(StoreSchema(model: fixture.source).joinTables.first)
+    let other = "Z_1" + (try #require(ruled.inverseRelationshipName)).uppercased()
+    try fixture.alter("ALTER TABLE \(ruled.name) RENAME TO \(other)")
+    let job = try job(fixture, rows: nil)
+    _ = try MigrationManager(job).run()
+    let connection = try StoreConnection.openStore(readingAt: job.quarantinePath)
+    let model = try QuarantineModel.model(for: fixture.source)
+    let held = try StoreSchema(model: model, probing: connection)
+    // The entity of reasons has number 1.
+    #expect(held.joinTables.map(\.name) == [other.replacing("Z_1", with: "Z_2")])
+    let join = try #require(held.joinTables.first)
+    #expect(
+      try connection.rows("SELECT Z_2SOURCES, Z_2TARGETS FROM source.\(join.name)").map { $0.map(\.plain) }
+        == [["2", "1"]])
+    try connection.close()
+    #expect(try Verifier(job: job).run().isClean)
+  }
+
   @Test func `a source with a write-ahead log is read with it, and left as it is`() throws {
     let fixture = try Self.companies([("a", "x", 1), ("b", "too long", 2), ("c", "y", 3)])
     let writer = try StoreConnection(path: fixture.sourcePath)

@@ -15,14 +15,22 @@ package enum CorpusStores {
     return paths.sorted()
   }()
 
-  /// Those, and stores of the system under other names.
+  /// Those, stores of the system under other names, and stores of further kinds.
   package static let allPaths: [String] =
     (paths
     + [
       "log2timeline_plaso/test_data/macos/knowledgec-10.13.db",
       "log2timeline_plaso/test_data/macos/knowledgec-10.14.db",
     ]
-    .map(Corpus.path).filter(FileManager.default.fileExists)).sorted()
+    .map(Corpus.path)
+    + [
+      "Karim-ezzedine_CartKit/Tests/CartKitStorageSwiftDataTests/LegacySwiftData/CartKitSwiftData_v1.sqlite",
+      "kasianov-mikhail_scout/Tests/ScoutTests/Fixtures/Scout-v4.sqlite",
+      "tkanarsky_osxphotos/tests/Test-Empty-Library-Ventura-13-5.photoslibrary/database/Photos.sqlite",
+      "tkanarsky_osxphotos/tests/Test-Lock-10_15_1.photoslibrary/database/Photos.sqlite",
+      "vjeux_fcp-to-json/fcp-to-json.fcpbundle/CurrentVersion.flexolibrary",
+    ]
+    .compactMap { Corpus.kinds?.appending(path: $0).path }).filter(FileManager.default.fileExists).sorted()
 
   /// Copies a store and what lies beside it into a fresh folder; returns the copy's path.
   package static func copy(_ path: String, into folder: TemporaryFolder, named name: String = "store.sqlite") throws

@@ -42,10 +42,10 @@ package struct QuarantineWriter {
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(partPath + suffix) }
     try support.remove()
     let model = try QuarantineModel.model(for: job.sourceModel)
-    let schema = StoreSchema(model: model)
     let reader = try StoreConnection(path: nil)
     try reader.attachSource(files, workFolder: folder, model: job.sourceModel)
     let source = try StoreSchema(model: job.sourceModel, probing: reader)
+    let schema = StoreSchema(model: model, names: JoinNames(of: source))
     let before = try StoreMetadata(reading: reader, path: job.sourcePath)
     try reader.close()
 

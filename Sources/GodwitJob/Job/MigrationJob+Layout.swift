@@ -32,15 +32,20 @@ public struct LayoutStore: Sendable {
 }
 
 extension MigrationJob {
-  /// What is known of the names that the model of the job's destination leaves open.
+  /// Whether a store can tell names of the destination.
+  private var hasJoinNames: Bool {
+    let layout = StoreSchema(model: destinationModel)
+    return !layout.joinTables.isEmpty || !layout.unknownOrders.isEmpty
+  }
+
+  /// The known names of the destination's join tables.
   ///
   /// A store of the destination version says all of them. Else the source's names stay where all that Core Data looks
   /// at is the same in both versions. The stores between two steps are named by the rules: nobody gets to see them.
   ///
   /// - Parameter sourceSchema: What the source has, when it is known already.
   func joinNames(sourceSchema: StoreSchema? = nil) throws -> JoinNames {
-    let layout = StoreSchema(model: destinationModel)
-    guard position.isLast, !layout.guesses.isEmpty || !layout.unknownOrders.isEmpty else { return JoinNames() }
+    guard position.isLast, hasJoinNames else { return JoinNames() }
     if let layoutStore { return layoutStore.names }
     if let firstSource { return firstSource.names.kept(from: firstSource.model, to: destinationModel) }
     // What a store of another type becomes has the names that the rules make.
@@ -60,10 +65,7 @@ extension MigrationJob {
 
   /// What the first step of several reads, for the last one; nil where it tells nothing.
   var namesOfSource: LayoutStore? {
-    let layout = StoreSchema(model: destinationModel)
-    guard layoutStore == nil, !layout.guesses.isEmpty || !layout.unknownOrders.isEmpty,
-      (try? StoreFiles(path: sourcePath).type) == .sqlite
-    else { return nil }
+    guard layoutStore == nil, hasJoinNames, (try? StoreFiles(path: sourcePath).type) == .sqlite else { return nil }
     return try? LayoutStore(path: sourcePath, model: sourceModel)
   }
 
@@ -72,15 +74,15 @@ extension MigrationJob {
     guard destinationType == .sqlite, !appends || !FileManager.default.fileExists(atPath: destinationPath) else {
       return []
     }
+    // Names that a store tells leave fewer guesses, not more.
+    guard !StoreSchema(model: destinationModel).guesses.isEmpty else { return [] }
     let remedy = "a store of version '\(destinationModel.name)' that Core Data wrote settles it (layout-from)"
     return try destinationSchema().guesses.map { MigrationNote(.guessedName, "\($0); \(remedy)") }
   }
 
   /// What of the layout decides content, for the digest of the job.
   var layoutText: String {
-    guard let layoutStore else { return "" }
-    let layout = StoreSchema(model: destinationModel)
-    guard !layout.guesses.isEmpty || !layout.unknownOrders.isEmpty else { return "" }
+    guard let layoutStore, hasJoinNames else { return "" }
     return "\nlayout " + layoutStore.names.text
   }
 }

@@ -190,7 +190,7 @@ struct BundleLint {
     }
     for guess in schema.guesses {
       add(
-        .layoutAmbiguous, severity: guess.rulesAgree ? .note : .warning, guess.subject, at: place(guess.subject),
+        .layoutAmbiguous, severity: guess.isLikely ? .note : .warning, guess.subject, at: place(guess.subject),
         guess.description, try: remedy)
     }
     for order in schema.unknownOrders {

@@ -1,7 +1,7 @@
 package import GodwitModel
 
-/// Names in a layout that no model tells: which end names the join table of a pair in one entity, and the suffixes of
-/// join columns that would have the same name. A store that Core Data wrote has them.
+/// The names of join tables as a store has them: which end names the table, and the suffixes of join columns that would
+/// have the same name. They win over the rules.
 package struct JoinNames: Sendable, Hashable {
   /// One side of a many-to-many.
   package struct End: Sendable, Hashable, CustomStringConvertible {
@@ -29,6 +29,12 @@ package struct JoinNames: Sendable, Hashable {
 
   package init() {}
 
+  /// The suffixes of columns that would have the same name; nil unless all are known and no two are the same.
+  func suffixes(of ends: [End]) -> [End: String]? {
+    let found = Dictionary(ends.compactMap { end in suffixes[end].map { (end, $0) } }) { first, _ in first }
+    return found.count == ends.count && Set(found.values).count == ends.count ? found : nil
+  }
+
   /// A text that differs where the names do.
   package var text: String {
     let owners = owners.sorted(by: End.precedes).map(\.description)
@@ -42,10 +48,9 @@ package struct JoinNames: Sendable, Hashable {
     for join in schema.joinTables {
       guard let (owner, inverse) = join.ends else { continue }
       owners.insert(owner)
-      guard !join.isReflexive else { continue }
-      for (end, column, entity) in [
-        (owner, join.destinationColumn, join.destinationEntityName), (inverse, join.ownerColumn, join.ownerEntityName),
-      ] {
+      var columns = [(owner, join.destinationColumn, join.destinationEntityName)]
+      columns.append((inverse, join.ownerColumn, join.ownerEntityName))
+      for (end, column, entity) in join.isReflexive ? columns.suffix(1) : columns[...] {
         let base = schema.number(of: entity).map { "Z_\($0)" + end.relationship.uppercased() }
         guard let base, column.hasPrefix(base) else { continue }
         suffixes[end] = String(column.dropFirst(base.count))
@@ -61,29 +66,31 @@ package struct JoinNames: Sendable, Hashable {
   ///   - later: The model of the store that is to be made.
   package func kept(from earlier: ManagedObjectModel, to later: ManagedObjectModel) -> JoinNames {
     var kept = JoinNames()
-    let schema = StoreSchema(model: later)
-    kept.orders = orders.intersection(schema.unnamedOrders)
+    let (before, after) = (StoreSchema(model: earlier), StoreSchema(model: later))
+    kept.orders = orders.intersection(after.unnamedOrders)
+    let visits = (before: earlier.visits, after: later.visits)
     var same: [String: Bool] = [:]
     func isSame(_ entity: String) -> Bool {
       if let known = same[entity] { return known }
-      let lines = later.propertyLines(of: entity)
-      let isSame = earlier.entity(entity) != nil && !lines.isEmpty && earlier.propertyLines(of: entity) == lines
+      let isSame = earlier.propertyLines(of: entity) == later.propertyLines(of: entity)
       same[entity] = isSame
       return isSame
     }
-    for join in schema.joinTables {
-      guard let (owner, inverse) = join.ends else { continue }
-      guard isSame(owner.entity), isSame(inverse.entity) else { continue }
-      if let named = [owner, inverse].first(where: owners.contains) { kept.owners.insert(named) }
+    func decideAlike(_ ends: [End]) -> Bool {
+      let entities = Set(ends.map(\.entity))
+      return entities.allSatisfy(isSame)
+        && entities.sorted { visits.before[$0] ?? 0 < visits.before[$1] ?? 0 }
+          == entities.sorted { visits.after[$0] ?? 0 < visits.after[$1] ?? 0 }
     }
-    let before = StoreSchema(model: earlier).suffixGroups
-    for group in schema.suffixGroups where group.count > 1 {
-      guard before.contains(where: { Set($0) == Set(group) }), group.allSatisfy({ suffixes[$0] != nil }) else {
-        continue
-      }
-      let others = schema.joinTables.compactMap(\.ends).filter { group.contains($0.0) || group.contains($0.1) }
-      guard others.allSatisfy({ isSame($0.0.entity) && isSame($0.1.entity) }) else { continue }
-      for end in group { kept.suffixes[end] = suffixes[end] }
+    let pairs = Set(before.joinTables.map(\.endSet))
+    for join in after.joinTables where pairs.contains(join.endSet) && decideAlike(Array(join.endSet)) {
+      if let named = join.endSet.first(where: owners.contains) { kept.owners.insert(named) }
+    }
+    let groups = Set(before.suffixGroups.map(Set.init))
+    for group in after.suffixGroups where groups.contains(Set(group)) {
+      let tables = after.joinTables.filter { !$0.endSet.isDisjoint(with: group) }
+      guard tables.allSatisfy({ pairs.contains($0.endSet) }), decideAlike(tables.flatMap(\.endSet)) else { continue }
+      kept.suffixes.merge(suffixes(of: group) ?? [:]) { _, new in new }
     }
     return kept
   }
@@ -107,11 +114,11 @@ extension StoreSchema {
     package var subject: String
     /// What Core Data may expect in its place.
     package var alternative: String
-    /// Whether the rules that are known agree on the name.
-    package var rulesAgree: Bool
+    /// Whether the rule has named all such tables of known stores as Core Data did.
+    package var isLikely: Bool
 
     package var description: String {
-      "\(subject): \(name) is a guess\(rulesAgree ? ", though all known rules agree" : ""); Core Data may expect \(alternative)"
+      "\(subject): \(name) is a \(isLikely ? "likely " : "")guess; Core Data may expect \(alternative)"
     }
   }
 }
@@ -138,4 +145,7 @@ extension StoreSchema.JoinTable {
       )
     }
   }
+
+  /// Both ends; empty without an inverse.
+  var endSet: Set<JoinNames.End> { ends.map { [$0.0, $0.1] } ?? [] }
 }

@@ -1,107 +1,82 @@
-import GodwitModel
-
-/// The order in which Core Data meets names in a hash table, read from the first slot up.
+/// The hash table that Core Data keeps the properties of an entity in, as far as names and orders show it.
 ///
-/// Measured on the archived models of stores (`Decisions.md`): the hash is that of CFString, the numbers of slots are
-/// those of CFBasicHash, and a name whose slot is taken goes into the next free one.
-enum PropertyHashTable {
-  /// Numbers of slots with the most names that each takes.
-  private static let sizes: [(names: Int, slots: Int)] = [
-    (3, 3), (6, 7), (11, 13), (19, 23), (32, 41), (52, 71), (85, 127), (118, 191), (155, 251), (237, 383), (390, 631),
-    (672, 1087), (1065, 1723), (1732, 2803), (2795, 4523),
-  ]
+/// Names of join tables follow the table of the 32-bit system that Core Data first appeared in; the order of join
+/// tables in a file follows that of 64-bit systems (`Decisions.md`). A key whose slot is taken goes into the next free
+/// one.
+struct PropertyHashTable<Width: FixedWidthInteger & UnsignedInteger> {
+  typealias Size = (keys: Int, slots: Int)
 
-  /// Names longer than this are hashed in three blocks of 32 units: no such name was there to check it with.
-  private static let longest = 96
+  /// Numbers of slots with the most keys that each takes.
+  private static var sizes: [Size] {
+    Width.bitWidth == 32
+      ? [
+        (4, 5), (8, 11), (17, 23), (29, 41), (47, 67), (76, 113), (123, 199), (199, 317), (322, 521), (521, 839),
+        (843, 1361), (1364, 2207), (2207, 3571), (3571, 5779),
+      ]
+      : [
+        (3, 3), (6, 7), (11, 13), (19, 23), (32, 41), (52, 71), (85, 127), (118, 191), (155, 251), (237, 383),
+        (390, 631), (672, 1087), (1065, 1723), (1732, 2803), (2795, 4523),
+      ]
+  }
 
-  static func hash(_ text: String) -> UInt64 {
-    let units = text.utf16.map(UInt64.init)
+  /// More keys than any table that was seen: an odd number of slots with room to spare.
+  private static func size(for count: Int) -> Size {
+    sizes.first { count <= $0.keys } ?? (count * 2, count * 4 | 1)
+  }
+
+  private var size: Size
+  private var count = 0
+  private var slots: [(key: Int, hash: Width)?]
+
+  /// - Parameter capacity: The number of keys that it has slots for from the start; it grows when there are more.
+  init(capacity: Int = 0) {
+    size = Self.size(for: capacity)
+    slots = Array(repeating: nil, count: size.slots)
+  }
+
+  /// - Parameters:
+  ///   - key: A number by which the caller knows the key.
+  ///   - hash: Nil for a key that counts, but whose slot is not known: it takes none.
+  mutating func insert(_ key: Int, hash: Width?) {
+    count += 1
+    if count > size.keys {
+      let old = slots
+      size = Self.size(for: count)
+      slots = Array(repeating: nil, count: size.slots)
+      for entry in old { if let entry { place(entry.key, entry.hash) } }
+    }
+    if let hash { place(key, hash) }
+  }
+
+  private mutating func place(_ key: Int, _ hash: Width) {
+    var slot = Int(hash % Width(slots.count))
+    while slots[slot] != nil { slot = slot + 1 == slots.count ? 0 : slot + 1 }
+    slots[slot] = (key, hash)
+  }
+
+  /// The keys from the first slot up.
+  var keys: [Int] { slots.compactMap { $0?.key } }
+
+  /// The hash of a CFString, whose long texts are hashed in parts.
+  static func hash(_ text: String) -> Width {
+    let units = text.utf16.map { Width($0) }
     let count = units.count
-    var result = UInt64(count)
-    if count <= longest {
-      mix(units[...], into: &result)
-    } else {
-      for start in [0, count / 2 - 16, count - 32] { mix(units[start..<start + 32], into: &result) }
+    var starts = [0]
+    var length = count
+    if Width.bitWidth == 32, count >= 24 {
+      (starts, length) = ([0, 4, count - 16, count - 12, count - 8, count - 4], 4)
+    } else if Width.bitWidth == 64, count > 96 {
+      (starts, length) = ([0, count / 2 - 16, count - 32], 32)
     }
-    return result &+ (result &<< UInt64(count & 31))
-  }
-
-  private static func mix(_ units: ArraySlice<UInt64>, into result: inout UInt64) {
-    var rest = units
-    while rest.count >= 4 {
-      let four = rest.prefix(4).reduce(0) { $0 &* 257 &+ $1 }
-      result = result &* 67_503_105 &+ four
-      rest = rest.dropFirst(4)
-    }
-    for unit in rest { result = result &* 257 &+ unit }
-  }
-
-  /// The names as the table has them, from its first slot up.
-  ///
-  /// - Parameter names: Distinct, in the order in which they go in.
-  static func order(of names: [String]) -> [String] {
-    // More properties than any table that was seen: an odd number about half as large again.
-    let slots = sizes.first { names.count <= $0.names }?.slots ?? names.count * 8 / 5 | 1
-    var table = [String?](repeating: nil, count: slots)
-    for name in names {
-      var slot = Int(hash(name) % UInt64(slots))
-      while table[slot] != nil { slot = (slot + 1) % slots }
-      table[slot] = name
-    }
-    return table.compactMap(\.self)
-  }
-}
-
-extension ManagedObjectModel {
-  /// What decides the order of an entity's properties: their names and kinds in the order in which they go into the
-  /// table, inherited ones too.
-  struct PropertyLine: Hashable {
-    enum Kind: Int {
-      case attribute, transientAttribute, toOne, transientToOne, toMany, transientToMany, orderedToMany,
-        transientOrderedToMany, fetched
-    }
-    var kind: Kind
-    /// Of the entity that declares it; 0 for the root.
-    var depth: Int
-    var name: String
-
-    static func precedes(_ a: PropertyLine, _ b: PropertyLine) -> Bool {
-      (a.kind.rawValue, a.depth, Text(a.name)) < (b.kind.rawValue, b.depth, Text(b.name))
-    }
-  }
-
-  func propertyLines(of entity: String) -> [PropertyLine] {
-    var lines: [PropertyLine] = []
-    var seen: Set<String> = []
-    for (depth, ancestor) in lineage(of: entity).reversed().enumerated() {
-      for attribute in ancestor.attributes where seen.insert(attribute.name).inserted {
-        let kind = attribute.isTransient ? PropertyLine.Kind.transientAttribute : .attribute
-        lines.append(PropertyLine(kind: kind, depth: depth, name: attribute.name))
+    var result = Width(count)
+    for start in starts {
+      var rest = units[start..<start + length]
+      while rest.count >= 4 {
+        result = result &* 67_503_105 &+ rest.prefix(4).reduce(0) { $0 &* 257 &+ $1 }
+        rest = rest.dropFirst(4)
       }
-      for relationship in ancestor.relationships where seen.insert(relationship.name).inserted {
-        let kinds: (PropertyLine.Kind, PropertyLine.Kind) =
-          !relationship.isToMany
-          ? (.toOne, .transientToOne)
-          : relationship.isOrdered ? (.orderedToMany, .transientOrderedToMany) : (.toMany, .transientToMany)
-        lines.append(
-          PropertyLine(
-            kind: relationship.isTransient ? kinds.1 : kinds.0, depth: depth, name: relationship.name))
-      }
-      for fetched in ancestor.fetchedProperties where seen.insert(fetched.name).inserted {
-        lines.append(PropertyLine(kind: .fetched, depth: depth, name: fetched.name))
-      }
+      for unit in rest { result = result &* 257 &+ unit }
     }
-    return lines.sorted(by: PropertyLine.precedes)
-  }
-
-  /// The places of an entity's properties in the table of its SQL entity, which has three names more.
-  func propertyPlaces(of entity: String) -> [String: Int] {
-    let names = ["Z_PK", "Z_ENT", "Z_OPT"] + propertyLines(of: entity).map(\.name)
-    return Dictionary(PropertyHashTable.order(of: names).enumerated().map { ($1, $0) }) { first, _ in first }
-  }
-
-  /// The properties of an entity that a store holds, inherited ones too.
-  func persistentPropertyCount(of entity: String) -> Int {
-    propertyLines(of: entity).count { [.attribute, .toOne, .toMany, .orderedToMany].contains($0.kind) }
+    return result &+ (result &<< Width(count & 31))
   }
 }

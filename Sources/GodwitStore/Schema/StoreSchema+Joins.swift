@@ -19,7 +19,6 @@ extension StoreSchema {
   /// Join tables being named.
   struct JoinNaming {
     var tables: [JoinTable] = []
-    var guesses: [NameGuess] = []
     /// Ends whose columns would have the same name, in the order of their suffixes.
     var suffixGroups: [[JoinNames.End]] = []
   }
@@ -47,69 +46,62 @@ extension StoreSchema {
     return pairs
   }
 
-  /// Places of properties by entity, worked out once.
-  private final class Places {
+  /// The orders that decide names, worked out once.
+  private final class Orders {
     let model: ManagedObjectModel
-    private var known: [String: [String: Int]] = [:]
-    init(_ model: ManagedObjectModel) { self.model = model }
+    private let visits: [String: Int]
+    private var known: [String: (name: [String: Int], file: [String: Int])] = [:]
 
-    subscript(_ end: JoinNames.End) -> Int {
-      let places = known[end.entity] ?? model.propertyPlaces(of: end.entity)
-      known[end.entity] = places
-      return places[end.relationship] ?? .max
+    init(_ model: ManagedObjectModel) { (self.model, visits) = (model, model.visits) }
+
+    func visit(_ end: JoinNames.End) -> Int { visits[end.entity] ?? .max }
+    func name(_ end: JoinNames.End) -> Int { places(end.entity).name[end.relationship] ?? .max }
+    func file(_ end: JoinNames.End) -> Int { places(end.entity).file[end.relationship] ?? .max }
+
+    private func places(_ entity: String) -> (name: [String: Int], file: [String: Int]) {
+      if let places = known[entity] { return places }
+      let places = (model.namePlaces(of: entity), model.filePlaces(of: entity))
+      known[entity] = places
+      return places
     }
   }
 
   /// - Parameter known: Names that are known from a store; they win over the rules.
   func makeJoinTables(_ known: JoinNames) -> JoinNaming {
-    let places = Places(model)
-    let early = earlyRoots()
+    let orders = Orders(model)
     var naming = JoinNaming()
-    var owned: [(owner: Side, other: Side, isReflexive: Bool)] = []
-    for pair in pairs() {
-      let (owner, guess) = owner(of: pair, known: known, places: places, early: early)
-      owned.append((owner, pair.other(owner), pair.isReflexive))
-      if let guess { naming.guesses.append(guess) }
+    var owned = pairs().map { pair in
+      let owner = owner(of: pair, known: known, orders)
+      return (owner: owner, other: pair.other(owner), isReflexive: pair.isReflexive)
     }
     let order = Dictionary(
       model.rootEntities.flatMap { model.family(of: $0.name) }.enumerated().map { ($1.name, $0) }
     ) { first, _ in first }
     owned.sort { a, b in
       let (x, y) = (a.owner.end, b.owner.end)
-      return (order[x.entity] ?? 0, places[x], Text(x.relationship))
-        < (order[y.entity] ?? 0, places[y], Text(y.relationship))
+      return (order[x.entity] ?? 0, orders.file(x), Text(x.relationship))
+        < (order[y.entity] ?? 0, orders.file(y), Text(y.relationship))
     }
     // Ends by the name of the column with the keys of what they lead to.
-    var columns: [String: [(end: JoinNames.End, owner: JoinNames.End, into: JoinNames.End)]] = [:]
+    var columns: [String: [(end: JoinNames.End, owner: JoinNames.End)]] = [:]
     for (owner, other, isReflexive) in owned {
-      columns[base(of: owner, into: other), default: []].append((owner.end, owner.end, other.end))
-      if !isReflexive { columns[base(of: other, into: owner), default: []].append((other.end, owner.end, owner.end)) }
+      columns[base(of: owner, into: other), default: []].append((owner.end, owner.end))
+      if !isReflexive { columns[base(of: other, into: owner), default: []].append((other.end, owner.end)) }
     }
     var suffixes: [JoinNames.End: String] = [:]
-    for (base, group) in columns.sorted(by: { Text($0.key) < Text($1.key) }) where group.count > 1 {
-      let ends = group.map(\.end)
-      let stored = ends.compactMap { known.suffixes[$0] }
-      if stored.count == ends.count, Set(stored).count == ends.count {
-        for end in ends { suffixes[end] = known.suffixes[end] }
-        naming.suffixGroups.append(ends.sorted { (Int(suffixes[$0] ?? "") ?? 0) < (Int(suffixes[$1] ?? "") ?? 0) })
-        continue
-      }
-      let byOwner = group.sorted { a, b in
-        let (x, y) = (rank(a.owner, early), rank(b.owner, early))
-        return (x.isSub, x.number, x.step, places[a.owner], Text(a.end.entity), Text(a.end.relationship))
-          < (y.isSub, y.number, y.step, places[b.owner], Text(b.end.entity), Text(b.end.relationship))
+    for group in columns.values where group.count > 1 {
+      var ends = group.sorted { a, b in
+        let (x, y) = (a.owner, b.owner)
+        return (orders.visit(x), orders.name(x), Text(a.end.entity), Text(a.end.relationship))
+          < (orders.visit(y), orders.name(y), Text(b.end.entity), Text(b.end.relationship))
       }.map(\.end)
-      let byInverse = group.sorted { (places[$0.into], Text($0.end.entity)) < (places[$1.into], Text($1.end.entity)) }
-        .map(\.end)
-      for (place, end) in byOwner.enumerated() { suffixes[end] = place == 0 ? "" : String(place) }
-      naming.suffixGroups.append(byOwner)
-      naming.guesses.append(
-        NameGuess(
-          name: byOwner.map { base + (suffixes[$0] ?? "") }.joined(separator: ", ") + " in this order",
-          subject: "join columns of " + byOwner.map(\.description).joined(separator: ", "),
-          alternative: byOwner == byInverse
-            ? "another order" : "the order " + byInverse.map(\.description).joined(separator: ", "),
-          rulesAgree: byOwner == byInverse))
+      if let stored = known.suffixes(of: ends) {
+        ends.sort { (Int(stored[$0] ?? "") ?? 0) < (Int(stored[$1] ?? "") ?? 0) }
+        suffixes.merge(stored) { _, stored in stored }
+      } else {
+        for (place, end) in ends.enumerated() { suffixes[end] = place == 0 ? "" : String(place) }
+      }
+      naming.suffixGroups.append(ends)
     }
     for (owner, other, isReflexive) in owned {
       naming.tables.append(table(owner: owner, other: other, isReflexive: isReflexive, suffixes: suffixes))
@@ -124,7 +116,6 @@ extension StoreSchema {
   private func table(
     owner: Side, other: Side, isReflexive: Bool, suffixes: [JoinNames.End: String]
   ) -> JoinTable {
-    // Known from public reports, not from a file: a relationship that is its own inverse.
     let second =
       isReflexive ? Self.reflexiveColumn : base(of: owner, into: other) + (suffixes[owner.end] ?? "")
     let first = base(of: other, into: owner) + (suffixes[other.end] ?? "")
@@ -142,59 +133,52 @@ extension StoreSchema {
     "Z_\(entityNumbers[end.entity] ?? 0)" + end.relationship.uppercased()
   }
 
-  // MARK: Which end names the table
-
-  private func owner(
-    of pair: Pair, known: JoinNames, places: Places, early: [String: Int]
-  ) -> (Side, NameGuess?) {
-    guard !pair.isReflexive else { return (pair.a, nil) }
-    if let stored = pair.sides.first(where: { known.owners.contains($0.end) }) { return (stored, nil) }
-    func guess(_ chosen: Side, rulesAgree: Bool) -> NameGuess {
-      NameGuess(
-        name: tableName(of: chosen.end), subject: "join table of \(chosen.end) and \(pair.other(chosen).end)",
-        alternative: tableName(of: pair.other(chosen).end), rulesAgree: rulesAgree)
-    }
-    let (a, b) = (pair.a, pair.b)
-    if a.end.entity == b.end.entity {
-      let last = JoinNames.End.precedes(a.end, b.end) ? b : a
-      let hashed = places[a.end] < places[b.end] ? a : b
-      // Fitted, not explained: between these numbers the names of all known stores follow their own order.
-      let count = model.persistentPropertyCount(of: a.end.entity)
-      let chosen = (26...32).contains(count) ? last : hashed
-      return (chosen, guess(chosen, rulesAgree: last.end == hashed.end))
-    }
-    let byName = Text(a.end.entity) < Text(b.end.entity) ? a : b
-    let (x, y) = (rank(byName.end, early), rank(pair.other(byName).end, early))
-    // Seen once, in the table of an entity that a one-to-one had brought forward.
-    if y.step > 0, x.isSub == 0, (y.number, y.step) < (x.number, x.step) {
-      return (pair.other(byName), guess(pair.other(byName), rulesAgree: false))
-    }
-    let isOneHierarchy = model.root(of: a.end.entity)?.name == model.root(of: b.end.entity)?.name
-    return (byName, isOneHierarchy ? guess(byName, rulesAgree: true) : nil)
+  private func owner(of pair: Pair, known: JoinNames, _ orders: Orders) -> Side {
+    if let stored = pair.sides.first(where: { known.owners.contains($0.end) }) { return stored }
+    let (a, b) = (pair.a.end, pair.b.end)
+    return (orders.visit(a), orders.name(a)) <= (orders.visit(b), orders.name(b)) ? pair.a : pair.b
   }
 
-  /// When Core Data works on an entity: roots first, by number, then subentities by number; an entity that a one-to-one
-  /// to one of its subentities brings forward comes right after the one that has the one-to-one.
-  private func rank(_ end: JoinNames.End, _ early: [String: Int]) -> (isSub: Int, number: Int, step: Int) {
-    if let number = early[end.entity] { return (0, number, 1) }
-    return (model.entity(end.entity)?.superentityName == nil ? 0 : 1, entityNumbers[end.entity] ?? 0, 0)
-  }
+  // MARK: Which names are certain
 
-  /// Root entities that a one-to-one to one of their subentities brings forward, and the number of the entity that has
-  /// it.
-  private func earlyRoots() -> [String: Int] {
-    var early: [String: Int] = [:]
-    for entity in model.rootEntities {
-      guard let number = entityNumbers[entity.name] else { continue }
-      for relationship in entity.relationships where !relationship.isToMany && !relationship.isTransient {
-        guard let inverse = model.inverse(of: relationship), !inverse.isToMany,
-          let root = model.root(of: relationship.destinationEntityName)?.name,
-          root != relationship.destinationEntityName, root != entity.name,
-          let own = entityNumbers[root], number < min(own, early[root] ?? .max)
-        else { continue }
-        early[root] = number
+  /// The names that Core Data may choose otherwise (`Decisions.md` has the rules and how far each was seen to hold).
+  ///
+  /// - Parameter known: Names that are known from a store.
+  func nameGuesses(_ known: JoinNames) -> [NameGuess] {
+    var guesses: [NameGuess] = []
+    var selfReferential: [String: [JoinTable]] = [:]
+    func add(_ join: JoinTable, isLikely: Bool) {
+      guard let (owner, inverse) = join.ends else { return }
+      guesses.append(
+        NameGuess(
+          name: join.name, subject: "join table of \(owner) and \(inverse)", alternative: tableName(of: inverse),
+          isLikely: isLikely))
+    }
+    for join in joinTables {
+      guard !join.isReflexive, let (owner, inverse) = join.ends, !known.owners.contains(owner) else { continue }
+      if owner.entity == inverse.entity {
+        selfReferential[owner.entity, default: []].append(join)
+      } else if model.root(of: owner.entity)?.name == model.root(of: inverse.entity)?.name {
+        add(join, isLikely: false)
       }
     }
-    return early
+    for (entity, joins) in selfReferential.sorted(by: { Text($0.key) < Text($1.key) }) {
+      let pairs = joins.map { (first: $0.ownerRelationshipName, second: $0.inverseRelationshipName ?? "") }
+      for (join, share) in zip(joins, model.shares(of: pairs, in: entity)) where share < 0.995 {
+        add(join, isLikely: share >= 0.9)
+      }
+    }
+    let tables = Dictionary(joinTables.flatMap { join in join.endSet.map { ($0, join) } }) { first, _ in first }
+    for ends in suffixGroups where known.suffixes(of: ends) == nil {
+      let joins = ends.compactMap { tables[$0] }
+      guard Set(joins.map(\.ownerEntityName)).count < joins.count else { continue }
+      let columns = zip(ends, joins).map { $0 == $1.ends?.0 ? $1.destinationColumn : $1.ownerColumn }
+      guesses.append(
+        NameGuess(
+          name: columns.joined(separator: ", ") + " in this order",
+          subject: "join columns of " + ends.map(\.description).joined(separator: ", "), alternative: "another order",
+          isLikely: false))
+    }
+    return guesses
   }
 }

@@ -38,8 +38,6 @@ extension StoreSchema {
     let probe = try StoreProbe(listing, connection, schema: schema)
     let numbers = try probe.numbers(of: model)
     self.init(model: model, numbers: numbers)
-    joinGuesses = Derived([])
-    orderDoubts = Derived([])
     tables = try tables.map { try probe.actual($0, names: probe.formerNames(of: $0.rootEntityName, numbers), model) }
     rebuildLookUps()
     joinTables = try probe.actual(joinTables, numbers: numbers)
@@ -279,7 +277,7 @@ struct StoreProbe {
       guard let inverse = join.inverseRelationshipName, let owner = numbers[join.ownerEntityName],
         let destination = numbers[join.destinationEntityName]
       else { return join }
-      if join.isReflexive { return try reflexive(join) }
+      if join.isReflexive { return try reflexive(join, number: owner) }
       let other = "Z_\(destination)" + inverse.uppercased()
       let name = tables[join.name] != nil ? join.name : other
       guard let present = tables[name]?.map(\.name) else {
@@ -350,15 +348,18 @@ struct StoreProbe {
     return columns
   }
 
-  private func reflexive(_ join: StoreSchema.JoinTable) throws -> StoreSchema.JoinTable {
+  private func reflexive(_ join: StoreSchema.JoinTable, number: Int) throws -> StoreSchema.JoinTable {
     guard let present = tables[join.name]?.map(\.name) else {
       throw Self.wrong(
         "join table '\(join.name)' of relationship '\(join.ownerEntityName).\(join.ownerRelationshipName)' is missing")
     }
-    for column in [join.ownerColumn, join.destinationColumn] where !present.contains(column) {
-      throw Self.wrong("column '\(column)' of join table '\(join.name)' is missing")
-    }
-    return join
+    let pattern = Pattern(
+      head: "Z_", hasNumber: true, number: number, name: join.ownerRelationshipName.uppercased())
+    let exact = Pattern(head: join.destinationColumn, hasNumber: false, name: "")
+    var actual = join
+    (actual.ownerColumn, actual.destinationColumn) = try Self.choose(
+      present, owner: (join.ownerColumn, pattern), destination: (join.destinationColumn, exact), in: join.name)
+    return actual
   }
 
   private static func orderColumn(

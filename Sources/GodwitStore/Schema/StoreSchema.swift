@@ -135,8 +135,7 @@ public struct StoreSchema: Sendable, Hashable {
     case none
   }
 
-  /// The second column of the table of a many-to-many that is its own inverse; known from public reports, not from a
-  /// file.
+  /// The second column of the table of a many-to-many that is its own inverse.
   static let reflexiveColumn = "REFLEXIVE"
 
   /// The version that the schema is for.
@@ -191,7 +190,11 @@ public struct StoreSchema: Sendable, Hashable {
   /// - Parameter names: Names that a store has told; where it says nothing, the rules decide.
   package init(model: ManagedObjectModel, names: JoinNames) {
     self = SchemaCache.schema(model, .new(names)) {
-      Self(model: model, numbers: Self.standardNumbers(of: model), names: names)
+      var schema = Self(model: model, numbers: Self.standardNumbers(of: model), names: names)
+      schema.joinGuesses = Derived(schema.nameGuesses(names))
+      schema.orderDoubts = Derived(
+        schema.unnamedOrders.filter { !names.orders.contains($0) }.map(\.description).sorted { Text($0) < Text($1) })
+      return schema
     }
   }
 
@@ -206,10 +209,7 @@ public struct StoreSchema: Sendable, Hashable {
     rebuildLookUps()
     let joins = makeJoinTables(names)
     joinTables = joins.tables
-    joinGuesses = Derived(joins.guesses)
     joinSuffixGroups = Derived(joins.suffixGroups)
-    orderDoubts = Derived(
-      unnamedOrders.filter { !names.orders.contains($0) }.map(\.description).sorted { Text($0) < Text($1) })
     rebuildIndexes()
   }
 
