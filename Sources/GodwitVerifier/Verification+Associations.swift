@@ -190,30 +190,50 @@ extension Verification {
       let byPolicy = group.members.filter { mappings[$0].policyName != nil }
       group.members.removeAll(where: byPolicy.contains)
       if position == 0 { reserved = byPolicy }
-      let sample = try sample(group)
-      guard !sample.isEmpty else { continue }
+      let members = try group.members.map { (member: $0, sample: try winners($0)) }.filter { !$0.sample.isEmpty }
+      guard !members.isEmpty else { continue }
       if position == 0 {
-        for member in group.members { try settle(member, root: root, shift: 0) }
+        for (member, _) in members { try settle(member, root: root, shift: 0) }
         continue
       }
-      let free = try unclaimed(root: root, besides: reserved)
-      let best = try bestShift(sample, free: free, root: root)
-      let starts = try best.hits == sample.count ? [] : group.members.map { try bestStart($0, free: free, root: root) }
-      if !starts.isEmpty, starts.reduce(0, { $0 + $1.hits }) > best.hits {
-        // One begins where another ends, so each is looked for beside those that are found.
-        for member in group.members {
-          let free = try unclaimed(root: root, besides: reserved)
-          let start = try bestStart(member, free: free, root: root)
-          if start.hits > 0 {
-            try settle(member, root: root, start: start.number)
-          } else {
-            try reportMissing(member)
-          }
+      try assignKeys(members, root: root, besides: reserved)
+    }
+  }
+
+  /// Finds the shift of a group, or the first number of each mapping of it.
+  private func assignKeys(
+    _ members: [(member: Int, sample: [Sampled])], root: String, besides reserved: [Int]
+  ) throws {
+    let all = members.flatMap(\.sample)
+    let lowest = all.sorted { $0.source < $1.source }.prefix(Self.sampleSize)
+    let shift = try bestShift(Array(lowest), free: unclaimed(root: root, besides: reserved), root: root)
+    let shifted = shift.hits > 0 ? try hits(all, shift: shift.number, root: root) : 0
+    var starts: [Int64?] = []
+    var numbered = 0
+    if shifted < all.count {
+      // One begins where another ends, so each is looked for beside those that are found.
+      let before = settled[root]
+      for (member, sample) in members {
+        let free = try unclaimed(root: root, besides: reserved).filter {
+          !$0.addingReportingOverflow(counterparts[member].taken.count).overflow
         }
-      } else if best.hits > 0 {
-        for member in group.members { try settle(member, root: root, shift: best.number) }
+        let start = try bestStart(sample, free: free, root: root)
+        starts.append(start.hits > 0 ? start.number : nil)
+        numbered += start.hits
+        guard start.hits > 0 else { continue }
+        counterparts[member].place = .start(start.number)
+        settled[root, default: []].append(member)
+      }
+      for (member, _) in members { counterparts[member].place = .none }
+      settled[root] = before
+    }
+    for (place, (member, _)) in members.enumerated() {
+      if numbered > shifted, let start = starts[place] {
+        try settle(member, root: root, start: start)
+      } else if numbered <= shifted, shifted > 0 {
+        try settle(member, root: root, shift: shift.number)
       } else {
-        for member in group.members { try reportMissing(member) }
+        try reportMissing(member)
       }
     }
   }
@@ -224,24 +244,26 @@ extension Verification {
   }
 
   private struct Sampled {
-    var mapping: Int
     var source: Int64
+    var mapping: Int
+    /// How many of the mapping's objects come before it.
+    var rank: Int64
   }
 
   private static let sampleSize = 64
   private static let candidates = 8
 
-  private func sample(_ group: KeyGroup) throws -> [Sampled] {
-    var sample: [Sampled] = []
-    for member in group.members { sample += try winners(member) }
-    return Array(sample.sorted { $0.source < $1.source }.prefix(Self.sampleSize))
-  }
-
+  /// The first objects of a mapping, and the last one. A dense numbering and a shift may agree on all that go before a
+  /// gap; where they agree on the last, there is none.
   private func winners(_ mapping: Int) throws -> [Sampled] {
-    var walk = try counterparts[mapping].winners.walk()
+    let winners = counterparts[mapping].winners
+    var walk = try winners.walk()
     var sample: [Sampled] = []
     while sample.count < Self.sampleSize, let key = try walk.next() {
-      sample.append(Sampled(mapping: mapping, source: key))
+      sample.append(Sampled(source: key, mapping: mapping, rank: Int64(sample.count)))
+    }
+    if winners.count > Self.sampleSize {
+      sample.append(Sampled(source: winners.last, mapping: mapping, rank: winners.count - 1))
     }
     return sample
   }
@@ -283,19 +305,20 @@ extension Verification {
         if !overflow, !shifts.contains(shift) { shifts.append(shift) }
       }
     }
-    return try best(shifts) { shift in
-      try sample.count { sampled in
-        let (key, overflow) = sampled.source.addingReportingOverflow(shift)
-        return try !overflow && isHit(sampled, at: key, root: root)
-      }
+    return try best(shifts) { try hits(sample, shift: $0, root: root) }
+  }
+
+  private func hits(_ sample: [Sampled], shift: Int64, root: String) throws -> Int {
+    try sample.count { sampled in
+      let (key, overflow) = sampled.source.addingReportingOverflow(shift)
+      return try !overflow && isHit(sampled, at: key, root: root)
     }
   }
 
-  private func bestStart(_ mapping: Int, free: [Int64], root: String) throws -> (number: Int64, hits: Int) {
-    let sample = try winners(mapping)
-    return try best(free) { start in
-      try sample.enumerated().count { place, sampled in
-        let (key, overflow) = start.addingReportingOverflow(Int64(place))
+  private func bestStart(_ sample: [Sampled], free: [Int64], root: String) throws -> (number: Int64, hits: Int) {
+    try best(free) { start in
+      try sample.count { sampled in
+        let (key, overflow) = start.addingReportingOverflow(sampled.rank)
         return try !overflow && isHit(sampled, at: key, root: root)
       }
     }

@@ -4,6 +4,7 @@ import Testing
 @testable import Godwit
 @testable import GodwitJob
 @testable import GodwitStore
+@testable import GodwitVerifier
 
 private func animals() -> [EntityDescription] {
   [
@@ -106,6 +107,44 @@ private func fixture(cats: [Int64], dogs: [Int64]) throws -> MigrationFixture {
       ]
       try fixture.run()
     }
+  }
+
+  /// Dogs of which the first are neighbours, and that are numbered densely for the sake of the last ones.
+  private func dense(_ dogs: [Int64]) throws -> MigrationFixture {
+    let fixture = try fixture(cats: [1, 2], dogs: dogs)
+    fixture.mappings = [
+      fixture.mappings[0],
+      try .make("Dog", "PetDog", filter: "name < 'dog 92'", attributes: ["name": "$source.name"]),
+      try .make("Dog", "PetDog", name: "Far", filter: "NOT name < 'dog 92'", attributes: ["name": "$source.name"]),
+    ]
+    return fixture
+  }
+
+  @Test(arguments: [7, 8, 12, 63, 64, 65, 80])
+  func `verify tells dense keys from moved ones that agree in all objects of a first mapping`(count: Int64) throws {
+    let fixture = try dense([Int64](10..<(10 + count)) + [.max - 2, .max - 1])
+    try fixture.run()
+    let last = 2 + count + 2
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZNAME FROM source.ZPET WHERE Z_PK > \(last - 3) ORDER BY 1") == [
+        "\(last - 2)|dog \(9 + count)", "\(last - 1)|dog \(Int64.max - 2)", "\(last)|dog \(Int64.max - 1)",
+      ])
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    try connection.execute("DELETE FROM ZPET WHERE Z_PK = \(last)")
+    try connection.execute("UPDATE ZPET SET ZNAME = 'x' WHERE Z_PK = 5")
+    try connection.close()
+    let report = try Verifier(job: fixture.job).runBothWays()
+    #expect(report.findings.map(\.kind) == [.value, .missingObject], "\(report)")
+    #expect(report.findings.map(\.key) == [5, last], "\(report)")
+  }
+
+  @Test func `verify tells dense keys from moved ones that agree in the first objects of one mapping`() throws {
+    let fixture = try fixture(cats: [1, 2], dogs: [Int64](10..<80) + [.max - 1])
+    try fixture.run()
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    try connection.execute("DELETE FROM ZPET WHERE Z_PK = 40")
+    try connection.close()
+    #expect(try Verifier(job: fixture.job).runBothWays().findings.map(\.key) == [40])
   }
 
   @Test func `keys below those in use are assigned when none are left above`() throws {
