@@ -33,9 +33,12 @@ import Testing
     return "\(a.count) lines against \(b.count)"
   }
 
-  @Test(arguments: testSeeds(2))
-  func `the destination is that of a source without the rejected objects, whatever the chunks`(seed: UInt64) throws {
+  @Test(arguments: testSeeds(2), [false, true])
+  func `the destination is that of a source without the rejected objects, whatever the chunks`(
+    seed: UInt64, fillsAddresses: Bool
+  ) throws {
     let world = try QuarantineWorld(seed: seed, people: 40, broken: 15)
+    world.fillsAddresses = fillsAddresses
     try world.write(to: world.sourcePath)
     let before = try Data(contentsOf: URL(filePath: world.sourcePath))
     let left = world.rejected()

@@ -33,6 +33,8 @@ final class QuarantineWorld {
   /// Streets by key; nil is invalid in the destination.
   var addresses: [Int64: String?] = [:]
   var groups: Int64 = 0
+  /// Whether addresses with an even key take the employees that live there for their people, and so lose the others.
+  var fillsAddresses = false
   let uuid = UUID()
   var sourcePath: String { folder.file("source.sqlite") }
 
@@ -89,7 +91,8 @@ final class QuarantineWorld {
     person.attributes.append(photo)
     var employee = EntityDescription.make("Employee", parent: "Person", ["badge": .string])
     var address = EntityDescription.make(
-      "Address", ["street": .string], [.toMany("people", "Person", inverse: "address", ordered: true)])
+      "Address", ["street": .string], [.toMany("people", "Person", inverse: "address", ordered: true)]
+    )
     let group = EntityDescription.make(
       "Group", ["title": .string], [.toMany("members", "Person", inverse: "groups", ordered: true)])
     if isDestination {
@@ -129,6 +132,7 @@ final class QuarantineWorld {
         return true
       }
       if person.isEmployee, let badge = person.badge, badge.hasPrefix("a") { return true }
+      if fillsAddresses, !person.isEmployee, let address = person.address, address % 2 == 0 { return true }
       return person.address.map { streets.contains($0) } ?? true
     }
     return (Set(broken.map(\.key)), streets)
@@ -194,15 +198,26 @@ final class QuarantineWorld {
   func job(
     from source: String, to destination: String, chunkRows: Int?, quarantine: Quarantine?
   ) throws -> MigrationJob {
+    var addresses = [try EntityMapping.make("Address", "Address", kind: .copy)]
+    if fillsAddresses {
+      addresses[0].filter = try ParsedPredicate("street == nil OR NOT street MATCHES '.*[02468]'")
+      var full = try EntityMapping.make(
+        "Address", "Address", name: "Full", filter: "street MATCHES '.*[02468]'",
+        attributes: ["street": "$source.street"])
+      full.relationshipMappings = [
+        RelationshipMapping(name: "people", value: .mapping("EmployeeToEmployee", keyPath: ["people"]))
+      ]
+      addresses.append(full)
+    }
     var job = MigrationJob(
       name: "people", sourcePath: source, destinationPath: destination, sourceModel: try Self.source,
       destinationModel: try Self.destination,
       mappingModels: [
-        MappingModel(entityMappings: [
-          try .make("Person", "Person", kind: .copy, attributes: ["age": "$source.age + 1"]),
-          try .make("Employee", "Employee", kind: .copy, attributes: ["age": "$source.age + 1"]),
-          try .make("Address", "Address", kind: .copy), try .make("Group", "Group", kind: .copy),
-        ])
+        MappingModel(
+          entityMappings: [
+            try .make("Person", "Person", kind: .copy, attributes: ["age": "$source.age + 1"]),
+            try .make("Employee", "Employee", kind: .copy, attributes: ["age": "$source.age + 1"]),
+          ] + addresses + [try .make("Group", "Group", kind: .copy)])
       ], chunkRows: chunkRows)
     job.quarantine = quarantine
     return job

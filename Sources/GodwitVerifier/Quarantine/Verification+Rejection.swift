@@ -67,17 +67,29 @@ extension Verification {
       guard low > 0 || high < .max else { continue }
       let assignment = mapping.assignments.first { $0.relationship.name == relationship.name }
       let others = othersSetting(relationship, of: mapping)
-      let count = try assignment.map { try self.count(of: $0, from: object) } ?? 0
-      let isBroken = (count > 0 || !relationship.isOptional || low == 0) && (count < low || count > high)
-      let isEmptyAllowed = count == 0 && relationship.isOptional
-      if isBroken, !isEmptyAllowed {
+      let targets = try assignment.map { try self.targets(of: $0, from: object) } ?? []
+      func isBroken(_ count: Int) -> Bool {
+        (count > 0 || !relationship.isOptional) && (count < low || count > high)
+      }
+      func number(_ targets: Int) -> Int { relationship.isToMany ? targets : min(targets, 1) }
+      if isBroken(number(targets.count)) {
         if others.allSatisfy({ isMirror($0, of: assignment) }) { return .proved }
         isUnknown = true
       } else if !others.allSatisfy({ isMirror($0, of: assignment) }) {
         isUnknown = true
-      } else if let inverse = job.destinationModel.inverse(of: relationship), !inverse.isToMany {
+      } else if let inverse = job.destinationModel.inverse(of: relationship) {
         // Another object may have taken its place.
-        isUnknown = true
+        guard inverse.isToMany else {
+          isUnknown = true
+          continue
+        }
+        let (lost, isDoubtful) = takenAway(targets, filling: inverse, of: mapping)
+        // Of several, a to-one takes the first.
+        if isDoubtful || !relationship.isToMany && lost > 0 && lost < targets.count {
+          isUnknown = true
+        } else if isBroken(number(targets.count - lost)) {
+          return .proved
+        }
       }
     }
     return isUnknown ? .unknown : .none
@@ -101,8 +113,28 @@ extension Verification {
     }
   }
 
-  /// How many objects of the destination an assignment leads to.
-  private func count(of assignment: VerifiedMapping.Assignment, from object: StoredObject) throws -> Int {
+  /// How many links the objects that an object leads to take away when they are set after it: by an assignment of their own that does
+  /// not lead to objects of its mapping. And whether that is not known of some.
+  ///
+  /// - Parameter targets: The mapping of each of them.
+  private func takenAway(
+    _ targets: [Int], filling inverse: RelationshipDescription, of mapping: VerifiedMapping
+  ) -> (lost: Int, isDoubtful: Bool) {
+    var lost = 0
+    var isDoubtful = false
+    for target in targets {
+      let other = mappings[target]
+      let isFilled = other.assignments.contains {
+        $0.relationship.name == inverse.name && !$0.lookups.contains(mapping.index)
+      }
+      if other.unread > 0 || other.policyName != nil || isFilled && other.index == mapping.index { isDoubtful = true }
+      if isFilled, other.index > mapping.index { lost += 1 }
+    }
+    return (lost, isDoubtful)
+  }
+
+  /// The mapping of each object of the destination that an assignment leads to.
+  private func targets(of assignment: VerifiedMapping.Assignment, from object: StoredObject) throws -> [Int] {
     var reached: [any EvaluatedObject] = [object]
     for segment in assignment.path {
       var next: [any EvaluatedObject] = []
@@ -117,10 +149,8 @@ extension Verification {
         if !known.contains(where: { $0.isSame(as: one) }) { known.append(one) }
       }
     }
-    var count = 0
-    for one in reached {
-      for lookup in assignment.lookups where try takes(mappings[lookup], one) { count += 1 }
+    return try reached.flatMap { one in
+      try assignment.lookups.filter { try takes(mappings[$0], one) }
     }
-    return assignment.relationship.isToMany ? count : min(count, 1)
   }
 }
