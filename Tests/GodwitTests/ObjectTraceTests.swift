@@ -93,6 +93,38 @@ struct ObjectTraceTests {
     #expect(dropped.associations.isEmpty && dropped.gaps.map(\.reason) == [.filter])
   }
 
+  @Test func `numbers of another type lead to the unique-by object that they are stored as`() throws {
+    let columns: [String: AttributeType] = ["whole": .double, "flag": .boolean, "number": .integer32]
+    let fixture = try MigrationFixture(
+      [.make("Item", columns)], to: [.make("Kind", ["size": .integer16, "truth": .boolean, "price": .decimal])])
+    try fixture.build { store in
+      for key in Int64(1)...6 {
+        try store.insert(
+          "Item", key: key,
+          attributes: ["whole": .double(Double(key % 2)), "flag": .boolean(key < 3), "number": .integer(key / 4)])
+      }
+    }
+    // Values of other types than the columns: a floating point number, a whole number and a boolean.
+    fixture.mappings = [
+      try .make(
+        "Item", "Kind", uniqueBy: ["size", "truth", "price"],
+        attributes: ["size": "$source.whole", "truth": "$source.number", "price": "$source.flag"])
+    ]
+    try fixture.run()
+    let manager = MigrationManager(try fixture.job)
+    let kinds = try fixture.rows("SELECT Z_PK, ZSIZE, ZTRUTH, ZPRICE FROM source.ZKIND ORDER BY 1")
+    #expect(kinds == ["1|1|0|1", "2|0|0|1", "3|1|0|0", "4|0|1|0", "5|1|1|0"])
+    #expect(try manager.trace("Kind/p4").associations.map(\.merged) == [["\(prefix(fixture))/Item/p6"]])
+    #expect(try manager.trace("Item/p6", in: .source).associations.map(\.destination?.key) == [4])
+    for key in Int64(1)...5 {
+      #expect(try manager.trace("Item/p\(key)", in: .source).associations.map(\.destination?.key) == [key])
+    }
+  }
+
+  private func prefix(_ fixture: MigrationFixture) throws -> String {
+    "x-coredata://\(try StoreMetadata(readingStoreAt: fixture.sourcePath).uuid)"
+  }
+
   @Test func `an object that the application made or deleted is named as such`() throws {
     let fixture = try pets([1, 2], [5])
     try fixture.run()

@@ -1,5 +1,6 @@
 import Foundation
 package import GodwitJob
+import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
@@ -167,16 +168,16 @@ package final class ObjectTracer {
   /// The values of `unique-by`, as the destination stores them.
   private func identity(_ mapping: ResolvedEntityMapping, _ key: Int64) throws -> [SQLValue] {
     if let known = identities[mapping.index] { return try known(key) }
-    let evaluator = ExpressionEvaluator(
-      now: now, role: .value, mapping: MappingBindings(mapping.mapping, property: nil), host: host, bindsSource: true)
     let parts = mapping.attributes.filter { mapping.mapping.uniqueBy.contains($0.attribute.name) }.map { entry in
+      let evaluator = ExpressionEvaluator(
+        now: now, role: .value, mapping: MappingBindings(mapping.mapping, property: entry.attribute.name), host: host,
+        bindsSource: true)
       let value = Self.value(of: entry.source, evaluator)
       return { (object: StoredObject) throws -> SQLValue in
         let found = try value?(object) ?? entry.attribute.defaultValue
         var usesDefault = false
         if case .defaultForNil = entry.source { usesDefault = true }
-        return try SQLValue(
-          encoding: usesDefault && found.isNull ? entry.attribute.defaultValue : found, as: entry.attribute)
+        return try Self.stored(usesDefault && found.isNull ? entry.attribute.defaultValue : found, as: entry.attribute)
       }
     }
     let known: (Int64) throws -> [SQLValue] = { [self] key in
@@ -185,6 +186,14 @@ package final class ObjectTracer {
     }
     identities[mapping.index] = known
     return try known(key)
+  }
+
+  /// A value as a run stores it: a number in a column of another type of numbers is turned into one of that type.
+  private static func stored(_ value: AttributeValue, as attribute: AttributeDescription) throws -> SQLValue {
+    do { return try SQLValue(encoding: value, as: attribute) } catch {
+      guard let fitted = attribute.type.fitted(SQLValue(value)) else { throw error }
+      return fitted
+    }
   }
 
   /// What computes an attribute; nil where it has the model's default.

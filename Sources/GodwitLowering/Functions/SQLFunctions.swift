@@ -197,33 +197,16 @@ package final class SQLFunctions {
       func misfit() -> SQLFunctionResult {
         functions.fail(Int(arguments.int64(2)), key: arguments.int64(3), found: kind.name)
       }
+      if kind == .integer || kind == .real {
+        let number: SQLValue = kind == .integer ? .integer(arguments.int64(0)) : .real(arguments.double(0))
+        return type.fitted(number).map { .value($0) } ?? misfit()
+      }
       switch type {
-      case .integer16, .integer32, .integer64:
-        let value: Int64?
-        switch kind {
-        case .integer: value = arguments.int64(0)
-        case .real: value = RowCheck.Field.whole(arguments.double(0))
-        default: value = nil
-        }
-        guard let value, type.integerRange?.contains(value) == true else { return misfit() }
-        return .value(.integer(value))
-      case .boolean:
-        switch kind {
-        case .integer: return .value(.integer(arguments.int64(0) == 0 ? 0 : 1))
-        case .real: return .value(.integer(arguments.double(0) == 0 ? 0 : 1))
-        default: return misfit()
-        }
-      case .double, .float:
-        switch kind {
-        case .integer: return .value(.real(Double(arguments.int64(0))))
-        case .real: return .argument(0)
-        default: return misfit()
-        }
-      case .decimal, .date: return kind == .integer || kind == .real ? .argument(0) : misfit()
       case .string, .uri: return kind == .text ? .argument(0) : misfit()
       case .binary, .transformable: return kind == .blob ? .argument(0) : misfit()
       case .uuid: return kind == .blob && arguments.withBytes(0, { $0.count }) == 16 ? .argument(0) : misfit()
       case .undefined, .objectID, .composite: return .argument(0)
+      case .integer16, .integer32, .integer64, .boolean, .double, .float, .decimal, .date: return misfit()
       }
     }
   }
@@ -276,5 +259,23 @@ extension GodwitError {
       }
     self.init(code, error.message, cause: "'\(error.path)'", remedy: error.remedy)
     if error.isDiskFull { topic = .diskFull }
+  }
+}
+
+extension AttributeType {
+  /// A computed number as the type stores it; nil where it does not fit. Any other value stays as it is.
+  package func fitted(_ value: SQLValue) -> SQLValue? {
+    switch (self, value) {
+    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
+      integerRange?.contains(number) == true ? value : nil
+    case (.integer16, .real(let number)), (.integer32, .real(let number)), (.integer64, .real(let number)):
+      RowCheck.Field.whole(number).flatMap { fitted(.integer($0)) }
+    case (.boolean, .integer(let number)): .integer(number == 0 ? 0 : 1)
+    case (.boolean, .real(let number)): .integer(number == 0 ? 0 : 1)
+    case (.double, .integer(let number)), (.float, .integer(let number)): .real(Double(number))
+    case (.string, .integer), (.uri, .integer), (.binary, .integer), (.transformable, .integer), (.uuid, .integer): nil
+    case (.string, .real), (.uri, .real), (.binary, .real), (.transformable, .real), (.uuid, .real): nil
+    default: value
+    }
   }
 }

@@ -126,7 +126,7 @@ package struct HandedObject: EvaluatedObject {
 
 extension SQLValue {
   /// A computed value as SQLite holds it; `godwit_fit` turns it into what its column stores.
-  init(_ value: AttributeValue) {
+  package init(_ value: AttributeValue) {
     switch value {
     case .null: self = .null
     case .boolean(let flag): self = .integer(flag ? 1 : 0)
