@@ -186,12 +186,15 @@ extension MigrationManager {
   }
 
   /// The metadata of the destination before the job, with the job's name and record added.
-  func appendedMetadata(_ connection: StoreConnection, digest: String, record: AppendRecord) throws -> StoreMetadata {
+  func appendedMetadata(
+    _ connection: StoreConnection, digest: String, now: Double, record: AppendRecord
+  ) throws -> StoreMetadata {
     var metadata = try StoreMetadata(reading: connection, schema: "main", path: job.destinationPath)
     let jobs = metadata.values[Self.jobsKey]?.array ?? []
     metadata.values[Self.jobsKey] = .array(jobs + [.string(digest)])
     let records = metadata.values[AppendRecord.key]?.array ?? []
     metadata.values[AppendRecord.key] = .array(records + [record.propertyList])
+    if job.callsNow { metadata.setMoment(now, of: digest) }
     return metadata
   }
 }

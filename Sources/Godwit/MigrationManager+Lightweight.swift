@@ -251,7 +251,7 @@ extension MigrationManager {
       try connection.execute(
         "UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(Z_MAX, ?2) WHERE Z_ENT = ?1", [.int(number), .integer(highest)])
     }
-    try metadata(after: program.metadata, digest: digest, leftOut: program.leftOut).write(to: connection)
+    try metadata(after: program.metadata, digest: digest, now: nil, leftOut: program.leftOut).write(to: connection)
     for sql in program.leftOut.statements + program.triggers { try connection.execute(sql) }
   }
 

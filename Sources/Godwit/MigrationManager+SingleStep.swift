@@ -128,7 +128,7 @@ extension MigrationManager {
     // The last step answers for the whole job, whose digest the caller knows.
     let digest = job.position.isLast ? job.position.jobDigest ?? identity.digest : identity.digest
     let before = try StoreMetadata(reading: connection, path: job.sourcePath)
-    var metadata = self.metadata(after: before, digest: digest, leftOut: opened.leftOut)
+    var metadata = self.metadata(after: before, digest: digest, now: plan.facts.now, leftOut: opened.leftOut)
     // What it says of keys holds for the source alone.
     metadata.values[AppendRecord.key] = nil
     // In place it says of the store what it said before.
@@ -156,7 +156,7 @@ extension MigrationManager {
         if isNew {
           metadata.values[AppendRecord.key] = .array([record.propertyList])
         } else {
-          metadata = try appendedMetadata(connection, digest: digest, record: record)
+          metadata = try appendedMetadata(connection, digest: digest, now: plan.facts.now, record: record)
         }
       }
       try metadata.write(to: connection)
@@ -181,7 +181,10 @@ extension MigrationManager {
   /// - Parameters:
   ///   - source: What the source says.
   ///   - digest: That of the job, or of the step when others follow.
-  func metadata(after source: StoreMetadata, digest: String, leftOut: UnmodelledTables) -> StoreMetadata {
+  ///   - now: What `now()` was, in seconds since 2001; nil where rows may have kept what it was in an earlier run.
+  func metadata(
+    after source: StoreMetadata, digest: String, now: Double?, leftOut: UnmodelledTables
+  ) -> StoreMetadata {
     let model = job.destinationModel
     var metadata = source
     metadata.values[Self.stepKey] = nil
@@ -192,6 +195,7 @@ extension MigrationManager {
       checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
       extra: leftOut.metadata(source).merging([madeByKey: .array(jobs + [.string(digest)])]) { _, new in new })
     for key in leftOut.metadataKeys { metadata.values[key] = nil }
+    if let now, job.position.isLast, job.callsNow { metadata.setMoment(now, of: digest) }
     return metadata
   }
 }

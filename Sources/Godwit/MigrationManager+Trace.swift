@@ -3,6 +3,7 @@ import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 
 extension MigrationManager {
   /// Finds out what became of an object of the source, or what an object of the destination was made of. Writes to
@@ -25,6 +26,10 @@ extension MigrationManager {
     var trace = try chain.trace(reference, from: side)
     if let complaint = chain.source.complaint {
       trace.remarks.append("the destination was made with repairs that cannot be read as they were: \(complaint)")
+    }
+    if !chain.moment.isKnown, job.callsNow {
+      trace.remarks.append(
+        "the destination does not say what now() was: what depends on it is that of the time of its last change")
     }
     let old = MigrationJob.InPlace.oldPath(of: job.destinationPath)
     let isOld = URL(filePath: old).standardizedFileURL == URL(filePath: job.sourcePath).standardizedFileURL
@@ -102,8 +107,8 @@ private final class TraceChain {
   private var scratch: ScratchFolder?
   /// What the run has read.
   let source: SourceOfRun
-  /// What `now()` is in filters: when the destination was finished.
-  private let now: Double
+  /// What `now()` was in every step.
+  let moment: JobMoment
 
   init(_ manager: MigrationManager) throws {
     // Where nobody registered a policy, its name is enough to say that it decides.
@@ -112,8 +117,10 @@ private final class TraceChain {
     self.job = job
     let source = try SourceOfRun(job, leavesOutHeld: true)
     self.source = source
-    let stamp = try StoreFiles(path: job.destinationPath).stamp()
-    now = Double(stamp.store.seconds) - Date.timeIntervalBetween1970AndReferenceDate
+    moment = try JobMoment(of: job) {
+      let resolved = manager.job.resolvingLinks().fusingSteps()
+      return try source.digest ?? JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
+    }
     if job.isStepped {
       for step in job.steps where step.willMigrate != nil || step.didMigrate != nil {
         throw GodwitError(
@@ -124,8 +131,9 @@ private final class TraceChain {
       self.scratch = scratch
       let between = (1..<job.steps.count).map { "\(scratch.path)/step-\($0).sqlite" }
       paths = [source.path] + between + [job.destinationPath]
-      steps = job.steps.indices.map { [paths] in
+      steps = job.steps.indices.map { [paths, moment] in
         var step = job.step($0, source: $0 == 0 ? source.keptPath : paths[$0])
+        step.now = Date(timeIntervalSinceReferenceDate: moment.now)
         step.destinationType = .sqlite
         step.destinationPath = paths[$0 + 1]
         return step
@@ -154,7 +162,7 @@ private final class TraceChain {
   private func tracer(_ step: Int) throws -> ObjectTracer {
     if let known = tracers[step] { return known }
     try make(step)
-    let tracer = try ObjectTracer(steps[step], now: now, filesOf: step == 0 ? source.path : nil)
+    let tracer = try ObjectTracer(steps[step], now: moment.now, filesOf: step == 0 ? source.path : nil)
     tracers[step] = tracer
     return tracer
   }

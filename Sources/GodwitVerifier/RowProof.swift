@@ -9,8 +9,7 @@ import GodwitStore
 final class RowProof {
   /// What a column should hold.
   private enum Expected {
-    /// A true boolean is 1, whatever number the source holds for it.
-    case copied(place: Int, isTruth: Bool)
+    case copied(place: Int)
     case constant(SQLValue)
     case computed(CompiledExpression)
     /// Not to be known.
@@ -81,15 +80,13 @@ final class RowProof {
     case .standard?: expected = .constant(Verification.stored(attribute.defaultValue))
     case .stored(let from)?:
       let column = verification.sourceSchema.column(of: from.name, in: mapping.sourceEntity)
-      expected =
-        column.flatMap { source.layout.places[$0] }
-        .map { .copied(place: $0, isTruth: from.type == .boolean) } ?? .constant(.null)
+      expected = column.flatMap { source.layout.places[$0] }.map { .copied(place: $0) } ?? .constant(.null)
     case .expression(let expression)?:
       expected = .computed(verification.compiled(expression, for: attribute.name, in: mapping))
     }
     if verification.isExternal(attribute, in: mapping) {
       switch (given, expected) {
-      case (.stored(let from)?, .copied(let from_, _))
+      case (.stored(let from)?, .copied(let from_))
       where from.allowsExternalBinaryDataStorage && from.type == .binary
         && attribute.allowsExternalBinaryDataStorage && attribute.type == .binary:
         expected = .external(place: from_)
@@ -120,11 +117,11 @@ final class RowProof {
   private func holds(_ value: Value, _ row: SQLRow, _ from: SQLRow) throws -> Bool {
     switch value.expected {
     case .unknown: break
-    case .copied(let place, let isTruth):
+    case .copied(let place):
       if let standard = value.standard, from.isNull(place) {
         guard Self.isSame(standard, row, value.place) else { return false }
       } else {
-        guard Self.isCopy(row, value.place, of: from, place, value.type, isTruth: isTruth) else { return false }
+        guard Self.isCopy(row, value.place, of: from, place, value.type) else { return false }
       }
     case .constant(var expected):
       if let standard = value.standard, expected == .null { expected = standard }
@@ -171,23 +168,23 @@ final class RowProof {
     }
   }
 
-  /// As `Verification.agree`, of what `Verification.copied` makes of a value of the source.
+  /// As `Verification.agree`, of what `Verification.fitted` makes of a value of the source.
   private static func isCopy(
-    _ row: SQLRow, _ place: Int, of from: SQLRow, _ origin: Int, _ type: AttributeType, isTruth: Bool
+    _ row: SQLRow, _ place: Int, of from: SQLRow, _ origin: Int, _ type: AttributeType
   ) -> Bool {
     switch from.storage(origin) {
     case .null: return row.isNull(place)
     case .text: return row.storage(place) == .text && row.hasSameBytes(place, as: from, origin)
     case .blob: return row.storage(place) == .blob && row.hasSameBytes(place, as: from, origin)
     case .integer:
-      let number = isTruth && from.int64(origin) != 0 ? 1 : from.int64(origin)
+      let number = from.int64(origin)
       switch type {
       case .boolean: return isSame(.integer(number == 0 ? 0 : 1), row, place)
       case .double, .float: return isSame(.real(Double(number)), row, place)
       default: return isSame(.integer(number), row, place)
       }
     case .real:
-      let number = isTruth && from.double(origin) != 0 ? 1 : from.double(origin)
+      let number = from.double(origin)
       return isSame(type == .boolean ? .integer(number == 0 ? 0 : 1) : .real(number), row, place)
     }
   }

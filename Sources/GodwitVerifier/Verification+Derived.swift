@@ -56,8 +56,8 @@ extension Verification {
     }
   }
 
-  /// What the derivation gives, and how far another order of adding up may be from it; nil for the time of the run,
-  /// which only the run knew.
+  /// What the derivation gives, and how far another order of adding up may be from it; nil for the time of the run
+  /// where only the run knew it, and in a store that was migrated in place: its rows may have that of an earlier change.
   private func value(_ derivation: Derivation, of object: StoredObject) throws -> (SQLValue, leeway: Double)? {
     var current = object
     for relationship in derivation.path.prefix(while: { !$0.isToMany }) {
@@ -73,7 +73,7 @@ extension Verification {
       try destinationSchema.column(of: attribute.name, in: object.entityName).map { try object.stored($0) } ?? .null
     }
     switch derivation.kind {
-    case .now: return nil
+    case .now: return moment.isKnown && original == nil ? (.real(now), 0) : nil
     case .value(let attribute, let function):
       let value = try stored(attribute, current)
       guard let function, case .text(let bytes) = value else { return (value, 0) }

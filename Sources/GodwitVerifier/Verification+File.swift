@@ -132,6 +132,12 @@ extension Verification {
 
   // MARK: Metadata
 
+  /// What a run writes about itself.
+  private static let ownKeys: Set<String> = [
+    StoreMetadata.Key.jobs, StoreMetadata.Key.step, StoreMetadata.Key.quarantined, StoreMetadata.Key.moments,
+    AppendRecord.key, RepairsMark.key,
+  ]
+
   private func checkMetadata() throws {
     let made: StoreMetadata
     do { made = try StoreMetadata(reading: destination, path: job.destinationPath) } catch let error as GodwitError {
@@ -173,17 +179,11 @@ extension Verification {
     compare("Z_UUID", made.uuid, before.uuid)
     let jobs = StoreMetadata.Key.jobs
     for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key })
-    where key != jobs && key != StoreMetadata.Key.step && key != AppendRecord.key
-      && key != StoreMetadata.Key.quarantined && key != RepairsMark.key
-      && !(job.dropsMirroring && StoreMetadata.isMirroringKey(key))
-    {
+    where !Self.ownKeys.contains(key) && !(job.dropsMirroring && StoreMetadata.isMirroringKey(key)) {
       compare(key, made.values[key], value)
     }
     for key in made.applicationValues.keys.sorted()
-    where key != jobs && key != StoreMetadata.Key.step && key != AppendRecord.key
-      && key != StoreMetadata.Key.quarantined && key != RepairsMark.key
-      && before.applicationValues[key] == nil
-    {
+    where !Self.ownKeys.contains(key) && before.applicationValues[key] == nil {
       find(.metadata, property: key, "the source has no such key")
     }
     let key = job.position.isLast ? jobs : StoreMetadata.Key.step

@@ -112,7 +112,7 @@ extension Verification {
     case .standard: return Self.stored(attribute.defaultValue)
     case .stored(let from):
       guard let column = sourceSchema.column(of: from.name, in: object.entityName) else { return .null }
-      return Self.copied(try object.stored(column), from: from.type, to: attribute.type)
+      return Self.fitted(try object.stored(column), attribute.type)
     case .expression(let expression):
       let compiled = compiled(expression, for: attribute.name, in: mapping)
       guard case .value(let value) = try compiled.evaluate(with: object) else {
@@ -152,11 +152,6 @@ extension Verification {
     case .data(let bytes): .blob(bytes)
     case .uuid(let uuid): .blob(withUnsafeBytes(of: uuid.uuid) { Array($0) })
     }
-  }
-
-  /// What a copy of a stored value is. A true boolean is 1, whatever number the source holds for it.
-  static func copied(_ value: SQLValue, from: AttributeType, to type: AttributeType) -> SQLValue {
-    fitted(from == .boolean ? fitted(value, .boolean) : value, type)
   }
 
   static func fitted(_ value: SQLValue, _ type: AttributeType) -> SQLValue {

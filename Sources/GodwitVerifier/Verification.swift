@@ -55,7 +55,9 @@ final class Verification {
   let usesShortcuts: Bool
   /// Which objects are looked at; nil for all.
   let sample: KeySample?
-  var now = 0.0
+  /// What `now()` is.
+  let moment: JobMoment
+  var now: Double { moment.now }
   var report = VerificationReport()
   /// Whether the verification is to end early; asked on a second thread too.
   var isStopped: @Sendable () -> Bool = { false }
@@ -85,21 +87,21 @@ final class Verification {
   }
 
   /// - Parameters:
+  ///   - moment: What `now()` was in the job.
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: For a store that was migrated in place: the one that it was made of.
   ///   - usesShortcuts: false to compare every object as a whole and replay every relationship.
   ///   - sample: Which objects are looked at; nil for all.
   ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   init(
-    _ job: MigrationJob, part: AppendedPart? = nil, original: PreMigrationStore? = nil, usesShortcuts: Bool = true,
-    sample: KeySample? = nil, readingSourceAt path: String? = nil
+    _ job: MigrationJob, moment: JobMoment, part: AppendedPart? = nil, original: PreMigrationStore? = nil,
+    usesShortcuts: Bool = true, sample: KeySample? = nil, readingSourceAt path: String? = nil
   ) throws {
-    self.sample = sample
-    self.job = job
+    (self.job, self.moment, self.sample) = (job, moment, sample)
     self.usesShortcuts = usesShortcuts
     self.original = original
     appended = part
-    mappings = try VerifiedMapping.all(of: job, earlier: appended?.earlierMappings(job) ?? [])
+    mappings = try VerifiedMapping.all(of: job, at: moment, earlier: appended?.earlierMappings(job) ?? [])
     let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))
     source = try .openStore(readingAt: path ?? job.sourcePath, cache: cache, model: job.sourceModel)
     destination = try .openStore(
@@ -122,8 +124,7 @@ final class Verification {
   }
 
   /// - Parameter progress: Called with the share that is done, 0 to 1.
-  func run(now: Double, progress: (Double) -> Void) throws {
-    self.now = now
+  func run(progress: (Double) -> Void) throws {
     try withoutActuallyEscaping(progress) { progress in
       advance = progress
       defer { advance = { _ in } }

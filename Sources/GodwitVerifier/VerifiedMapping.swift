@@ -43,13 +43,13 @@ struct VerifiedMapping {
 
   /// The mappings that make objects, in mapping order; before them those of earlier jobs.
   static func all(
-    of job: MigrationJob, earlier: [(mapping: EntityMapping, offset: Int64)] = []
+    of job: MigrationJob, at moment: JobMoment, earlier: [(mapping: EntityMapping, offset: Int64)] = []
   ) throws -> [VerifiedMapping] {
     let own = job.mappingModels.flatMap(\.entityMappings)
     let makers = earlier.map(\.mapping) + own.filter { $0.kind != .add && $0.kind != .remove }
     return try makers.indices.map { index in
       var mapping = try VerifiedMapping(
-        at: index, among: makers, earlier: earlier.count, names: Set(own.map(\.name)), job: job)
+        at: index, among: makers, earlier: earlier.count, names: Set(own.map(\.name)), job: job, moment: moment)
       if index < earlier.count { mapping.earlierOffset = earlier[index].offset }
       return mapping
     }
@@ -59,7 +59,8 @@ struct VerifiedMapping {
   ///   - earlier: How many of the makers are those of earlier jobs.
   ///   - names: The names of the job's own mappings, which hide those of earlier ones.
   private init(
-    at index: Int, among makers: [EntityMapping], earlier: Int, names: Set<String>, job: MigrationJob
+    at index: Int, among makers: [EntityMapping], earlier: Int, names: Set<String>, job: MigrationJob,
+    moment: JobMoment
   ) throws {
     let mapping = makers[index]
     let (from, to) = (job.sourceModel, job.destinationModel)
@@ -82,7 +83,7 @@ struct VerifiedMapping {
     nilIsDefault = Set(mapping.attributeMappings.filter(\.usesDefaultForNil).map(\.name))
     for attribute in to.attributes(of: destination) where !attribute.isTransient {
       values[attribute.name] =
-        policyName == nil ? Self.value(of: attribute, in: mapping, source: source, model: from) : .unknown
+        policyName == nil ? Self.value(of: attribute, in: mapping, source: source, model: from, moment) : .unknown
     }
     assignments = []
     unread = 0
@@ -129,23 +130,29 @@ struct VerifiedMapping {
   }
 
   private static func value(
-    of attribute: AttributeDescription, in mapping: EntityMapping, source: String, model: ManagedObjectModel
+    of attribute: AttributeDescription, in mapping: EntityMapping, source: String, model: ManagedObjectModel,
+    _ moment: JobMoment
   ) -> Value {
     if attribute.isDerived { return .unknown }
+    func stored(_ attribute: AttributeDescription) -> Value {
+      moment.unknown.contains(attribute.name, of: source) ? .unknown : .stored(attribute)
+    }
     if let entry = mapping.attributeMappings.first(where: { $0.name == attribute.name }) {
       let expression = entry.value.expression
       if case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,
         segments.count == 1, let same = model.attribute(segments[0], of: source), !same.isTransient,
         isStored(same, as: attribute)
       {
-        return .stored(same)
+        return stored(same)
       }
-      return expression.callsNow ? .unknown : .expression(expression)
+      let isUnknown =
+        expression.callsPolicy || !moment.isKnown && expression.callsNow || moment.unknown.areRead(by: expression)
+      return isUnknown ? .unknown : .expression(expression)
     }
     if mapping.kind == .copy, let same = model.attribute(attribute.name, of: source), !same.isTransient {
-      return isStored(same, as: attribute)
-        ? .stored(same)
-        : .expression(ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [same.name])))
+      if isStored(same, as: attribute) { return stored(same) }
+      let read = ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [same.name]))
+      return moment.unknown.areRead(by: read) ? .unknown : .expression(read)
     }
     return .standard
   }

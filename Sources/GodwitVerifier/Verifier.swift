@@ -24,8 +24,9 @@ import Synchronization
 /// in another order, and a counter of edits (`Z_OPT`) or a key that leads nowhere may be that of the old row.
 ///
 /// What is not proved:
-/// - values of expressions that call `now()`: the time of the run is not kept. Filters that call it are
-///   evaluated with the destination's time of modification;
+/// - what `now()` gave in a destination that does not say what it was, which earlier versions made. What such values
+///   decided in a step before the last one is not proved either. Filters that call it are evaluated with the
+///   destination's time of modification;
 /// - what a registered policy made, and the links of its objects;
 /// - relationships set by an expression other than the manager's two lookups;
 /// - the order of an object's related objects when several assignments gave them, or a path of several
@@ -109,17 +110,18 @@ public struct Verifier: Sendable {
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
+    let moment = try JobMoment(of: job, digest: jobDigest)
     let held = try HeldObjects(of: job, digest: jobDigest)
     var kept = try stopped(hasQuarantine: held != nil)
     let reached = HighestShare(kept?.share ?? 0)
     let report: VerificationReport
     do {
       if let held {
-        report = try run(held, part, original, stop, &kept) { tell(reached.raised(to: $0)) }
+        report = try run(held, part, original, moment, stop, &kept) { tell(reached.raised(to: $0)) }
       } else if job.isStepped {
-        report = try runSteps(part, original, stop, &kept) { tell(reached.raised(to: $0)) }
+        report = try runSteps(part, original, moment, stop, &kept) { tell(reached.raised(to: $0)) }
       } else {
-        report = try compare(job, part, original, stop, &kept) { tell(reached.raised(to: $0)) }
+        report = try compare(job, part, original, moment, stop, &kept) { tell(reached.raised(to: $0)) }
       }
     } catch var error as GodwitError where error.code == .stopped && stop.isDue {
       kept?.share = reached.share
@@ -151,29 +153,29 @@ public struct Verifier: Sendable {
   /// Proves a destination and the quarantine beside it. It reads a copy of the source, which is made again each time,
   /// and so is the proof of the quarantine. What was compared of the destination is kept.
   private func run(
-    _ held: HeldObjects, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
-    _ kept: inout StoppedVerification?, progress: (Double) -> Void
+    _ held: HeldObjects, _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment,
+    _ stop: VerificationStop, _ kept: inout StoppedVerification?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     // What the quarantine has is an object of the source that the whole job read.
     var whole = job.resolvingLinks().fusingSteps()
     whole.quarantine = nil
-    let now = Self.time(of: try StoreFiles(path: job.destinationPath).stamp())
     // What an earlier verification found in the destination.
     let known = kept?.checkpoint?.report ?? VerificationReport()
     var proof: QuarantineProof?
     do {
-      let made = try QuarantineProof(whole, held) { stop.isDue }
+      let made = try QuarantineProof(whole, held, at: moment) { stop.isDue }
       proof = made
-      try made.run(now: now)
+      try made.run()
     } catch let error as GodwitError where error.code == .stopped && stop.isDue {
       throw stop.error(job.destinationPath, found: (proof?.report ?? VerificationReport()).adding(known))
     }
     guard let proof else { return known }
     let found =
       whole.isStepped
-      ? try runSteps(part, original, stop, &kept, after: proof.report, progress: progress)
+      ? try runSteps(part, original, moment, stop, &kept, after: proof.report, progress: progress)
       : try compare(
-        whole, part, original, stop, &kept, after: proof.report, readingSourceAt: proof.rest.path, progress: progress)
+        whole, part, original, moment, stop, &kept, after: proof.report, readingSourceAt: proof.rest.path,
+        progress: progress)
     return proof.report.adding(found)
   }
 
@@ -209,18 +211,20 @@ public struct Verifier: Sendable {
   /// - Parameters:
   ///   - part: What of the destination the job made; nil for all of it.
   ///   - original: What it was made of, when that was in place.
+  ///   - moment: What `now()` was in the step.
   ///   - before: What was found before, for the message of a stop.
   ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   private func compare(
-    _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
-    _ kept: inout StoppedVerification?, after before: VerificationReport = VerificationReport(),
-    readingSourceAt path: String? = nil, progress: (Double) -> Void
+    _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment,
+    _ stop: VerificationStop, _ kept: inout StoppedVerification?,
+    after before: VerificationReport = VerificationReport(), readingSourceAt path: String? = nil,
+    progress: (Double) -> Void
   ) throws -> VerificationReport {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
     let verification = try Verification(
-      job, part: part, original: original, usesShortcuts: usesShortcuts,
+      job, moment: moment, part: part, original: original, usesShortcuts: usesShortcuts,
       sample: samplePercent.map { KeySample(percent: $0) }, readingSourceAt: path)
     // The stores between steps are made again, and the file says nothing of them.
     let isKept = kept != nil && !self.job.isStepped
@@ -230,7 +234,7 @@ public struct Verifier: Sendable {
     for connection in [verification.source, verification.destination, verification.scratch] {
       connection.whileRunning { stop.isDue }
     }
-    do { try verification.run(now: Self.time(of: stamps.1), progress: progress) } catch let error as GodwitError
+    do { try verification.run(progress: progress) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     {
       // One that stops before it goes on has not found yet what the one before did.
@@ -256,9 +260,10 @@ public struct Verifier: Sendable {
   /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the
   /// first that a hook may have changed.
   ///
-  /// A value that `now()` gave in a step before the last one is found to differ: the time of the run is not kept.
+  /// `now()` is what it was in the job. Where nobody knows that, the stores between are as good as those of the run, but
+  /// for what such values decided.
   private func runSteps(
-    _ part: AppendedPart?, _ original: PreMigrationStore?, _ stop: VerificationStop,
+    _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment, _ stop: VerificationStop,
     _ kept: inout StoppedVerification?, after before: VerificationReport = VerificationReport(),
     progress: (Double) -> Void
   ) throws -> VerificationReport {
@@ -268,6 +273,7 @@ public struct Verifier: Sendable {
     var report = kept?.report ?? VerificationReport()
     let done = kept?.steps ?? 0
     var source: String?
+    var unknown = UnknownTimes()
     let count = Double(job.steps.count)
     for index in job.steps.indices {
       var step = job.step(index, source: source)
@@ -280,17 +286,25 @@ public struct Verifier: Sendable {
         break
       }
       if stop.isDue { throw stop.error(job.destinationPath, found: before.adding(report)) }
-      if !step.position.isLast {
+      let isLast = step.position.isLast
+      if isLast, unknown.after(step, knowsNow: true).decidesObjects {
+        report.count("not proved: \(step.position.context), as earlier ones depend on a now() that was not kept", 1)
+        break
+      }
+      var here = isLast ? moment : JobMoment(now: moment.now)
+      here.unknown = isLast ? unknown : UnknownTimes()
+      if !moment.isKnown { unknown = unknown.after(step) }
+      if !isLast {
+        step.now = Date(timeIntervalSinceReferenceDate: moment.now)
         step.destinationType = .sqlite
         step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
         // A step of a job that has a destination ran before: what stops it now is worth its own error.
         try makeStore(step)
       }
       if stop.isDue { throw stop.error(job.destinationPath, found: before.adding(report)) }
-      let isLast = step.position.isLast
       if index >= done {
         let found = try compare(
-          step, isLast ? part : nil, isLast ? original : nil, stop, &kept, after: before.adding(report)
+          step, isLast ? part : nil, isLast ? original : nil, here, stop, &kept, after: before.adding(report)
         ) {
           progress((Double(index) + $0) / count)
         }
@@ -303,11 +317,6 @@ public struct Verifier: Sendable {
     }
     progress(1)
     return report
-  }
-
-  /// Seconds since 2001.
-  private static func time(of stamp: StoreFiles.Stamp) -> Double {
-    Double(stamp.store.seconds) - Date.timeIntervalBetween1970AndReferenceDate
   }
 }
 

@@ -98,8 +98,9 @@ final class FinishedMigration {
     #expect(new.values[StoreMetadata.Key.storeType] == .string("SQLite"))
     #expect(new.frameworkVersion == old.frameworkVersion)
     var kept = old.applicationValues
-    kept["GodwitJobs"] = nil
+    (kept["GodwitJobs"], kept["GodwitMoments"]) = (nil, nil)
     var found = new.applicationValues
+    #expect((found.removeValue(forKey: "GodwitMoments") != nil) == job.callsNow)
     let jobs = found.removeValue(forKey: "GodwitJobs")?.array
     #expect(found == kept)
     let jobsBefore: Int = old.values["GodwitJobs"]?.array?.count ?? 0

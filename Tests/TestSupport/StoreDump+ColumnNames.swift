@@ -41,7 +41,8 @@ extension StoreDump {
     }
     let metadata = try StoreMetadata(reading: connection, path: path)
     lines.append("uuid \(metadata.uuid)")
-    for (key, value) in metadata.values.sorted(by: { $0.key < $1.key }) where key != "GodwitJobs" {
+    for (key, value) in metadata.values.sorted(by: { $0.key < $1.key })
+    where !["GodwitJobs", "GodwitMoments"].contains(key) {
       lines.append("metadata \(key) = \(Self.text(value))")
     }
     self.lines = lines

@@ -19,6 +19,8 @@ final class SourceOfRun {
   /// Why the repairs that the destination was made with are not in `path`; nil where they are, or there are none.
   let complaint: String?
   private let repaired: RepairedSourceCopy?
+  /// The digest under which the destination names the job that made it with repairs; nil without any.
+  var digest: String? { repaired?.digest }
   private let held: HeldObjects?
   private let kept: SourceWithoutHeld?
   private let repairs: StoreConnection?

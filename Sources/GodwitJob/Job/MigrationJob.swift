@@ -335,6 +335,7 @@ public struct MigrationJob: Sendable {
     // The stores between steps are new; the last step appends.
     job.appends = appends && index == steps.count - 1
     job.position = StepPosition(index: index, count: steps.count, isInPlace: inPlace != nil)
+    job.position.callsNow = callsNow
     job.firstSource = index > 0 && job.position.isLast ? namesOfSource : nil
     return job
   }

@@ -7,6 +7,8 @@ package struct StepPosition: Sendable, Hashable {
   package var jobDigest: String?
   /// Whether the whole job migrates in place, of a step that is a job of its own.
   package var isInPlace = false
+  /// Whether a step of the whole job calls `now()`.
+  package var callsNow = false
 
   package init(index: Int = 0, count: Int = 1, jobDigest: String? = nil, isInPlace: Bool = false) {
     self.index = index

@@ -132,6 +132,6 @@ package struct ReceiptedStore {
     return digests
   }
 
-  /// `GodwitJobs` and `GodwitAssociations`.
-  package static let jobKeys: Set<String> = ["GodwitJobs", "GodwitAssociations"]
+  /// `GodwitJobs`, `GodwitAssociations` and `GodwitMoments`.
+  package static let jobKeys: Set<String> = ["GodwitJobs", "GodwitAssociations", "GodwitMoments"]
 }

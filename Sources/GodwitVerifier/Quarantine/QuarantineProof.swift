@@ -15,11 +15,14 @@ final class QuarantineProof {
   let rest: SourceWithoutHeld
   private let source: StoreConnection
   private let sourceSchema: StoreSchema
+  private let moment: JobMoment
   private let isStopped: () -> Bool
 
-  /// - Parameter isStopped: Whether the verification is to end early.
-  init(_ job: MigrationJob, _ held: HeldObjects, isStopped: @escaping () -> Bool) throws {
-    (self.job, self.held, self.isStopped) = (job, held, isStopped)
+  /// - Parameters:
+  ///   - moment: What `now()` was in the job.
+  ///   - isStopped: Whether the verification is to end early.
+  init(_ job: MigrationJob, _ held: HeldObjects, at moment: JobMoment, isStopped: @escaping () -> Bool) throws {
+    (self.job, self.held, self.moment, self.isStopped) = (job, held, moment, isStopped)
     source = try .openStore(
       readingAt: job.sourcePath, cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)), model: job.sourceModel)
     source.whileRunning { isStopped() }
@@ -27,8 +30,7 @@ final class QuarantineProof {
     rest = try SourceWithoutHeld(job, source)
   }
 
-  /// - Parameter now: What `now()` means in filters.
-  func run(now: Double) throws {
+  func run() throws {
     for line in try held.connection.complaints(about: StoreConnection.sourceSchema, isFull: true, limit: 10) {
       report.add(.init(.file, message: "the quarantine is damaged: \(line)"))
     }
@@ -43,7 +45,7 @@ final class QuarantineProof {
     try compareJoins()
     for round in held.rounds {
       let objects = held.objects(ofRound: round)
-      try checkRejection(of: objects, now: now)
+      try checkRejection(of: objects)
       try rest.remove(objects)
     }
     report.count("objects in quarantine", Int64(held.objects.count))
@@ -209,9 +211,8 @@ final class QuarantineProof {
   // MARK: Rejection
 
   /// Checks that each object would have been rejected when only those of earlier rounds were missing.
-  private func checkRejection(of objects: [HeldObjects.Held], now: Double) throws {
-    let verification = try Verification(job, readingSourceAt: rest.path)
-    verification.now = now
+  private func checkRejection(of objects: [HeldObjects.Held]) throws {
+    let verification = try Verification(job, moment: moment, readingSourceAt: rest.path)
     verification.objects.leavesLargeValues = false
     for object in objects {
       try proceed()

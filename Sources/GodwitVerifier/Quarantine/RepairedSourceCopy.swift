@@ -11,7 +11,7 @@ package final class RepairedSourceCopy {
   /// The job with the copy as its source.
   package let job: MigrationJob
   /// The digest under which the destination names the job.
-  let digest: String
+  package let digest: String
   /// Whether the copy is whole. Without its repairs a destination cannot be compared.
   package private(set) var isComplete = false
   /// What is wrong with the repairs.

@@ -1,0 +1,80 @@
+import Foundation
+package import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// What `now()` was in a job.
+package struct JobMoment {
+  /// In seconds since 2001. Where the destination does not say, it is the time of its last change, which is a guess.
+  package private(set) var now: Double
+  package private(set) var isKnown: Bool
+  /// Of a step after others, where it is not known: what its source would have to have.
+  var unknown = UnknownTimes()
+
+  init(now: Double) { (self.now, isKnown) = (now, true) }
+
+  /// - Parameter digest: The name that the job has in the destination.
+  package init(of job: MigrationJob, digest: () throws -> String) throws {
+    // What is wrong with the metadata is a finding, in its place.
+    let known = try job.callsNow ? (try? StoreMetadata(readingStoreAt: job.destinationPath))?.moment(of: digest) : nil
+    let changed = try StoreFiles(path: job.destinationPath).stamp().store.seconds
+    now = known ?? Double(changed) - Date.timeIntervalBetween1970AndReferenceDate
+    isKnown = known != nil
+  }
+}
+
+/// What in a store between two steps hangs on a moment that nobody knows any more, and so cannot be made again.
+struct UnknownTimes {
+  /// `Entity.attribute`, of the objects of exactly the entity.
+  private(set) var attributes: Set<String> = []
+  /// Their names.
+  private var names: Set<String> = []
+  /// Whether such a value decides which objects there are, or what they lead to.
+  private(set) var decidesObjects = false
+
+  func contains(_ attribute: String, of entity: String) -> Bool { attributes.contains("\(entity).\(attribute)") }
+
+  /// Whether an expression of the next step reads such a value.
+  func areRead(by expression: ValueExpression) -> Bool {
+    !names.isEmpty
+      && expression.contains { part in
+        switch part.node {
+        case .keyPath(_, let segments): segments.contains(where: names.contains)
+        case .fetch: true
+        default: false
+        }
+      }
+  }
+
+  /// Goes on to the store that a step makes.
+  ///
+  /// - Parameter knowsNow: Whether what `now()` is in this step does not count.
+  func after(_ step: MigrationJob, knowsNow: Bool = false) -> UnknownTimes {
+    var next = UnknownTimes()
+    next.decidesObjects = decidesObjects
+    func isUnknown(_ expression: ValueExpression) -> Bool {
+      !knowsNow && expression.callsNow || areRead(by: expression)
+    }
+    for mapping in step.mappingModels.flatMap(\.entityMappings) {
+      guard let source = mapping.sourceEntityName, let destination = mapping.destinationEntityName else { continue }
+      for attribute in step.destinationModel.attributes(of: destination) {
+        let given = mapping.attributeMappings.first { $0.name == attribute.name }?.value.expression
+        let isCopy = given == nil && mapping.kind == .copy
+        guard
+          attribute.isDerived
+            ? !knowsNow && attribute.isNow(in: destination, of: step.destinationModel) || !names.isEmpty
+            : given.map(isUnknown) ?? (isCopy && contains(attribute.name, of: source))
+        else { continue }
+        next.attributes.insert("\(destination).\(attribute.name)")
+        next.names.insert(attribute.name)
+        if mapping.uniqueBy.contains(attribute.name) { next.decidesObjects = true }
+      }
+      if mapping.filter?.predicate.operands.contains(where: isUnknown) == true
+        || !knowsNow && mapping.relationshipMappings.contains(where: \.callsNow)
+      {
+        next.decidesObjects = true
+      }
+    }
+    return next
+  }
+}
