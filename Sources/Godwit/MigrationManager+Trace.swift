@@ -19,9 +19,21 @@ extension MigrationManager {
   ///   place or writes XML; `.missingInput` (66) when the job has no finished destination, or the store has no such
   ///   object; `.dataWrong` (65) for a value that cannot be read.
   public func trace(_ uri: String, in side: ObjectTrace.Side? = nil) throws -> ObjectTrace {
+    try trace(uri, in: side, leavingLarge: false) { trace, _ in trace }
+  }
+
+  /// As the other.
+  ///
+  /// - Parameters:
+  ///   - isLeft: Whether large values are left in their stores.
+  ///   - body: Gets the trace, and what tells the bytes of large values meanwhile.
+  package func trace<T>(
+    _ uri: String, in side: ObjectTrace.Side?, leavingLarge isLeft: Bool,
+    _ body: (ObjectTrace, (ObjectTrace.LargeValue) throws -> StoredBytes) throws -> T
+  ) throws -> T {
     try refuseWithoutStore()
     try refuseUntraceable()
-    let chain = try TraceChain(self)
+    let chain = try TraceChain(self, leavesLargeValues: isLeft)
     let (side, reference) = try chain.find(ObjectAddress(parsing: uri), in: side)
     var trace = try chain.trace(reference, from: side)
     if let complaint = chain.source.complaint {
@@ -38,7 +50,7 @@ extension MigrationManager {
         "the destination does not name this job: another job made it, or the source, a model or a mapping changed since"
       )
     }
-    return trace
+    return try body(trace, chain.bytes)
   }
 
   private func refuseUntraceable() throws {
@@ -110,7 +122,10 @@ private final class TraceChain {
   /// What `now()` was in every step.
   let moment: JobMoment
 
-  init(_ manager: MigrationManager) throws {
+  private let leavesLargeValues: Bool
+
+  init(_ manager: MigrationManager, leavesLargeValues: Bool) throws {
+    self.leavesLargeValues = leavesLargeValues
     // Where nobody registered a policy, its name is enough to say that it decides.
     var job = manager.job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
@@ -155,8 +170,13 @@ private final class TraceChain {
     if let known = readers[place] { return known }
     try make(place)
     let reader = try ObjectReader(path: paths[place], model: model(place))
+    reader.leavesLargeValues = leavesLargeValues
     readers[place] = reader
     return reader
+  }
+
+  func bytes(of value: ObjectTrace.LargeValue) throws -> StoredBytes {
+    try reader(value.place).bytes(of: value.content)
   }
 
   private func tracer(_ step: Int) throws -> ObjectTracer {
@@ -215,6 +235,7 @@ private final class TraceChain {
     for (name, value) in found.properties {
       switch value {
       case .attribute(let value, _): object.attributes[name] = value
+      case .large(let value, _): object.largeValues[name] = .init(place: place, content: value)
       case .missingFile: continue
       case .toOne(let reference): object.relationships[name] = reference.map { [uri($0)] } ?? []
       case .toMany(let references): object.relationships[name] = references.map(uri)

@@ -1,4 +1,5 @@
 public import GodwitModel
+package import GodwitStore
 
 /// What became of an object of the source, or what an object of the destination was made of.
 public struct ObjectTrace: Sendable, Hashable {
@@ -21,11 +22,20 @@ public struct ObjectTrace: Sendable, Hashable {
     /// The values of its attributes, by name. An attribute whose external file is missing is left out, and in an object
     /// in quarantine one whose value cannot be read.
     public var attributes: [String: AttributeValue]
+    /// Large values of attributes that were left in the store, by name; empty unless that was asked for.
+    package var largeValues: [String: LargeValue] = [:]
     /// The URIs of the objects that its relationships lead to, by name.
     public var relationships: [String: [String]]
     /// Whether a run has taken a repair of it from a quarantine: then its values are those of the repair. Always false
     /// outside the source.
     public var isRepaired = false
+  }
+
+  /// A text or bytes that were left in a store.
+  package struct LargeValue: Sendable, Hashable {
+    /// The step whose source it is in; the number of steps for the destination.
+    var place: Int
+    package var content: ObjectReader.Large
   }
 
   /// An object that a mapping made of another.

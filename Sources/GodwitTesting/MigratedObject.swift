@@ -49,7 +49,7 @@ public struct MigratedObject: ReadableObject, Sendable {
       switch stored[relationship] {
       case .toOne(let reference)?: reference.map { [$0] } ?? []
       case .toMany(let references)?: references
-      case .attribute?, .missingFile?, nil: []
+      case .attribute?, .large?, .missingFile?, nil: []
       }
     return references.map { MigratedObject(entityName: $0.entity, key: $0.key, content: content) }
   }

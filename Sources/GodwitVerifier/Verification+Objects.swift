@@ -241,7 +241,7 @@ extension Verification {
     }
     for (attribute, place) in layout.attributes where !attribute.isDerived {
       try noteExternalFile(row.values[place], attribute, layout.entity)
-      if let message = try broken(attribute, row.content(place)) {
+      if let message = try broken(attribute, row.content(place), on: destination) {
         find(.invalid, layout.entity, key: key, property: attribute.name, message)
       }
     }
@@ -255,7 +255,9 @@ extension Verification {
     find(.entity, entity, key: key, "Z_OPT is neither 1 nor what it was")
   }
 
-  private func broken(_ attribute: AttributeDescription, _ content: StoredContent) throws -> String? {
+  func broken(
+    _ attribute: AttributeDescription, _ content: StoredContent, on connection: StoreConnection
+  ) throws -> String? {
     switch content {
     case .value(let value): return try broken(attribute, value)
     case .large(let large):
@@ -263,7 +265,7 @@ extension Verification {
       let hasRules =
         attribute.type == .string && large.isText
         && (attribute.minimumLength != nil || attribute.maximumLength != nil || attribute.regularExpression != nil)
-      return try broken(attribute, hasRules ? destination.whole(large) : large.isText ? .text([]) : .blob([]))
+      return try broken(attribute, hasRules ? connection.whole(large) : large.isText ? .text([]) : .blob([]))
     }
   }
 

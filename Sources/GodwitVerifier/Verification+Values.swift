@@ -63,7 +63,7 @@ extension Verification {
   }
 
   /// As `expectedValue`, but what is copied from a large value stays where it is.
-  private func expectedContent(
+  func expectedContent(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
   ) throws -> StoredContent? {
     if !object.large.isEmpty, case .stored(let from)? = mapping.values[attribute.name],

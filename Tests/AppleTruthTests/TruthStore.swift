@@ -137,6 +137,7 @@
         switch value {
         case .attribute(let value, let attribute):
           attributes[name] = attribute.type == .transformable && !value.isNull ? Self.opaque : Self.text(value)
+        case .large: attributes[name] = "left in the store"
         case .missingFile(let file): attributes[name] = "missing \(file)"
         case .toOne(let other): links[name] = other.map { [reader.uri(of: $0)] } ?? []
         case .toMany(let others):

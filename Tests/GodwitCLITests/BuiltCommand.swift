@@ -48,4 +48,33 @@ enum BuiltCommand {
       status: process.terminationStatus, output: try String(contentsOf: out, encoding: .utf8),
       diagnostics: try String(contentsOf: err, encoding: .utf8))
   }
+
+  /// Whether the kernel tells what a process had resident.
+  static let canMeasure = FileManager.default.fileExists(atPath: "/proc/self/status")
+
+  /// The most that a process of the command had resident, in bytes, as the kernel counts it.
+  ///
+  /// - Parameters:
+  ///   - output: The file that standard output goes to.
+  ///   - statuses: What the command may end with.
+  static func peakBytes(_ arguments: [String], output: String? = nil, statuses: [Int32] = [0]) throws -> Int64 {
+    let process = Process()
+    process.executableURL = URL(filePath: try #require(path, "the executable is not beside the tests"))
+    process.arguments = arguments
+    process.standardOutput = FileHandle.nullDevice
+    if let output {
+      _ = FileManager.default.createFile(atPath: output, contents: nil)
+      process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output))
+    }
+    try process.run()
+    var most: Int64 = 0
+    while process.isRunning {
+      let status = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)) ?? ""
+      let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+      most = max(most, (line.flatMap { Int64($0.filter(\.isNumber)) } ?? 0) * 1024)
+      usleep(1000)
+    }
+    #expect(statuses.contains(process.terminationStatus), "\(arguments): \(process.terminationStatus)")
+    return most
+  }
 }

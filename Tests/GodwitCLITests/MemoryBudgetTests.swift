@@ -93,30 +93,12 @@ import Testing
     }
   }
 
-  /// The most that a process of the command had resident, in bytes, as the kernel counts it.
-  private func peak(of arguments: String...) throws -> Int64 {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path, "the executable is not beside the tests"))
-    process.arguments = arguments
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
-    var most: Int64 = 0
-    while process.isRunning {
-      let status = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)) ?? ""
-      let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-      most = max(most, (line.flatMap { Int64($0.filter(\.isNumber)) } ?? 0) * 1024)
-      usleep(1000)
-    }
-    #expect(process.terminationStatus == 0)
-    return most
-  }
-
-  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/status")))
+  @Test(.enabled(if: BuiltCommand.canMeasure))
   func `a store of many objects is made in bounded memory`() throws {
     let folder = try folder(people: 1)
     let model = folder.file("Staff.xcdatamodeld/Staff 2.xcdatamodel")
-    let base = try peak(of: "make-store", model, folder.file("few.sqlite"), "--rows", "100")
-    let most = try peak(of: "make-store", model, folder.file("many.sqlite"), "--rows", "50000")
+    let base = try BuiltCommand.peakBytes(["make-store", model, folder.file("few.sqlite"), "--rows", "100"])
+    let most = try BuiltCommand.peakBytes(["make-store", model, folder.file("many.sqlite"), "--rows", "50000"])
     #expect(base > 1 << 20 && most < base + 64 << 20, "\(most) bytes, \(base) for a few objects")
   }
 }

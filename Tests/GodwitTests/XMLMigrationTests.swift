@@ -104,7 +104,7 @@ private func content(_ path: String, _ model: ManagedObjectModel) throws -> [Str
     found[marks[object.reference] ?? ""] = object.properties.map { name, value in
       switch value {
       case .attribute(let value, _): "\(name) \(value)"
-      case .missingFile: "\(name) missing"
+      case .missingFile, .large: "\(name) missing"
       case .toOne(let other): "\(name) \(other.flatMap { marks[$0] } ?? "nil")"
       case .toMany(let others):
         "\(name) "

@@ -29,16 +29,15 @@ enum ExportContent {
   }
 
   /// Gathers records into pieces of 64 KiB. Ends when `send` returns false. If a record cannot be read, those before it
-  /// are sent first.
+  /// are sent first. A record with a large value is sent as it is read.
   func write(as format: ExportFormat, send: (String) throws -> Bool) throws {
     var piece = ""
     var goesOn = true
-    func add(_ record: String) throws -> Bool {
-      piece += record
-      guard piece.utf8.count >= 1 << 16 else { return true }
-      goesOn = try send(piece)
+    func add(_ text: String) throws {
+      piece += text
+      guard piece.utf8.count >= 1 << 16 else { return }
+      if goesOn { goesOn = try send(piece) }
       piece = ""
-      return goesOn
     }
     func sendRest() throws {
       if goesOn, !piece.isEmpty { _ = try send(piece) }
@@ -47,16 +46,23 @@ enum ExportContent {
     func addAll() throws {
       switch self {
       case .objects(let selection, let reader):
+        reader.leavesLargeValues = true
         let writer = ObjectWriter(format: format, entities: selection.entities, reader: reader)
         piece = writer.head
         for group in selection.groups where goesOn {
-          try reader.forEachObject(of: group, where: selection.condition) { try add(writer.record($0)) }
+          try reader.forEachObject(of: group, where: selection.condition) {
+            try writer.write($0, to: add)
+            return goesOn
+          }
         }
       case .rows(let tables, let source):
         let writer = RawWriter(format: format, tables: tables)
         piece = writer.head
         for table in tables where goesOn {
-          try source.forEachRow(of: table) { try add(writer.record($0, of: table)) }
+          try source.forEachRow(of: table) {
+            try writer.write($0, of: table, from: source, to: add)
+            return goesOn
+          }
         }
       }
     }

@@ -36,27 +36,41 @@ struct ObjectWriter {
     format == .csv ? (["@entity", "@uri"] + columns).map(Self.field).joined(separator: ",") + "\r\n" : ""
   }
 
-  func record(_ object: ObjectReader.Object) -> String {
+  /// Hands the record of an object to `add`, in one piece but for large values.
+  func write(_ object: ObjectReader.Object, to add: (String) throws -> Void) throws {
     let uri = reader.uri(of: object.reference)
+    var text: String
+    func addLarge(_ value: ObjectReader.Value) throws -> Bool {
+      guard case .large(let large, _) = value else { return false }
+      try add(text)
+      text = ""
+      let isJSON = format == .jsonl
+      try LargeText(bytes: reader.bytes(of: large), isText: large.isText).write(
+        as: format, data: isJSON ? ("\"", "\"") : ("", ""),
+        invalid: isJSON ? ("{\"@base64\":\"", "\"}") : ("base64:", ""), to: add)
+      return true
+    }
     switch format {
     case .jsonl:
-      var text = "{\"@entity\":\(Self.quoted(object.reference.entity)),\"@uri\":\(Self.quoted(uri))"
-      for (name, value) in object.properties { text += ",\(Self.quoted(name)):\(json(value))" }
-      return text + "}\n"
+      text = "{\"@entity\":\(Self.quoted(object.reference.entity)),\"@uri\":\(Self.quoted(uri))"
+      for (name, value) in object.properties {
+        text += ",\(Self.quoted(name)):"
+        if try !addLarge(value) { text += json(value) }
+      }
+      text += "}\n"
     case .csv, .sqlite:
-      var fields = [object.reference.entity, uri].map(Self.field)
+      text = [object.reference.entity, uri].map(Self.field).joined(separator: ",")
       var rest = object.properties[...]
       // Both lists are sorted by name.
       for column in columns {
-        if let next = rest.first, next.name == column {
-          fields.append(field(next.value))
-          rest = rest.dropFirst()
-        } else {
-          fields.append("")
-        }
+        text += ","
+        guard let next = rest.first, next.name == column else { continue }
+        if try !addLarge(next.value) { text += field(next.value) }
+        rest = rest.dropFirst()
       }
-      return fields.joined(separator: ",") + "\r\n"
+      text += "\r\n"
     }
+    try add(text)
   }
 
   /// A CSV field; quotes tell an empty value from nil.
@@ -70,6 +84,8 @@ struct ObjectWriter {
 
   private func json(_ value: ObjectReader.Value) -> String {
     switch value {
+    // These are written a piece at a time.
+    case .large: return "null"
     case .missingFile(let name): return "{\"@missing-file\":\(Self.quoted(name))}"
     case .toOne(let reference): return reference.map { Self.quoted(reader.uri(of: $0)) } ?? "null"
     case .toMany(let references):
@@ -90,9 +106,12 @@ struct ObjectWriter {
   }
 
   /// A JSON string: only what must be escaped is.
-  static func quoted(_ text: String) -> String {
-    var bytes: [UInt8] = [UInt8(ascii: "\"")]
-    bytes.reserveCapacity(text.utf8.count + 2)
+  static func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
+
+  /// What stands between the quotes of a JSON string.
+  static func escaped(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.utf8.count)
     for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
@@ -103,7 +122,6 @@ struct ObjectWriter {
       default: bytes.append(byte)
       }
     }
-    bytes.append(UInt8(ascii: "\""))
     return String(decoding: bytes, as: UTF8.self)
   }
 
@@ -111,6 +129,7 @@ struct ObjectWriter {
 
   private func plain(_ value: ObjectReader.Value) -> String {
     switch value {
+    case .large: ""
     case .missingFile(let name): "missing-file:" + name
     case .toOne(let reference): reference.map(reader.uri) ?? ""
     case .toMany(let references): references.map(reader.uri).joined(separator: " ")
@@ -135,13 +154,16 @@ struct ObjectWriter {
 
   /// Quoted when it holds a comma, a quote, a line break, or a space at an end.
   static func field(_ text: String) -> String {
-    let needsQuotes = text.utf8.contains {
-      $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
-    }
-    guard needsQuotes || text.utf8.first == UInt8(ascii: " ") || text.utf8.last == UInt8(ascii: " ") else {
+    guard needsQuotes(text) || text.utf8.first == UInt8(ascii: " ") || text.utf8.last == UInt8(ascii: " ") else {
       return text
     }
     return "\"" + text.replacing(scalar: "\"", with: "\"\"") + "\""
+  }
+
+  static func needsQuotes(_ text: String) -> Bool {
+    text.utf8.contains {
+      $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
+    }
   }
 
   // MARK: Dates

@@ -21,7 +21,13 @@ enum RawSQLiteExport {
         // The file has no name yet: nothing has to be rolled back.
         try connection.undefended { try connection.execute("PRAGMA journal_mode = OFF") }
         try connection.execute("PRAGMA synchronous = OFF")
-        try connection.transaction { for table in tables { try copy(table, from: source, to: connection) } }
+        try connection.transaction {
+          let columns = try tables.map { try make($0, in: connection) }
+          let inserter = RowInserter(connection, tables: Set(tables.map(\.name)))
+          for (table, columns) in zip(tables, columns) {
+            try copy(table, from: source, to: connection, columns: columns, by: inserter)
+          }
+        }
         try connection.close()
       } catch var error as GodwitError {
         try? connection.close()
@@ -35,11 +41,16 @@ enum RawSQLiteExport {
     }
   }
 
-  private static func copy(_ table: RawStore.Table, from source: RawStore, to connection: StoreConnection) throws {
+  /// - Returns: the names of the columns.
+  private static func make(_ table: RawStore.Table, in connection: StoreConnection) throws -> [String] {
     var names = SQLiteNames()
     // The column of the name gives way to one that the store has.
-    var definitions = table.columns.map { "\(quoted(names.add($0.name))) \(typeName($0.type))" }
-    if table.entityColumn != nil { definitions.append("\(quoted(names.add("entity"))) TEXT") }
+    var columns = table.columns.map { names.add($0.name) }
+    var definitions = zip(columns, table.columns).map { "\(quoted($0)) \(typeName($1.type))" }
+    if table.entityColumn != nil {
+      columns.append(names.add("entity"))
+      definitions.append("\(quoted(columns[columns.count - 1])) TEXT")
+    }
     guard definitions.count <= columnsMaximum else {
       throw GodwitError(
         .usage,
@@ -47,13 +58,24 @@ enum RawSQLiteExport {
         remedy: "export it with --format jsonl or csv")
     }
     try connection.execute("CREATE TABLE \(quoted(table.name)) (\(definitions.joined(separator: ", ")))")
-    let parameters = definitions.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    return columns
+  }
+
+  private static func copy(
+    _ table: RawStore.Table, from source: RawStore, to connection: StoreConnection, columns: [String],
+    by inserter: RowInserter
+  ) throws {
+    let parameters = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     let insert = try connection.prepare("INSERT INTO \(quoted(table.name)) VALUES (\(parameters))")
     defer { insert.finalize() }
     try source.forEachRow(of: table) { row in
-      var values = row.values.map(readable)
+      var values = row.content.values.map(readable)
       if table.entityColumn != nil { values.append(row.entity.map { .text($0) } ?? .null) }
-      try insert.run(values)
+      let large = try row.content.large.mapValues { value in
+        let isReadable = try !value.isText || source.bytes(of: value).forEachText { _ in }
+        return try source.open(value, asBlob: !isReadable)
+      }
+      try inserter.insert(values, large: large, by: insert, into: table.name, columns: columns)
       return true
     }
   }

@@ -12,12 +12,13 @@ struct RawStore {
     var columns: [Column]
     /// Where `Z_ENT` is among the columns; nil for a table without it.
     var entityColumn: Int?
-    fileprivate var hasRowID: Bool
+    /// By which rows are read one by one; nil for a table that has none.
+    fileprivate var rowID: String?
   }
 
-  /// A row with the values of all columns.
+  /// A row with the values of all columns, of which large ones stay where they lie.
   struct Row {
-    var values: [SQLValue]
+    var content: StoredRow
     /// What `Z_PRIMARYKEY` calls the number in `Z_ENT`; nil for a number that it lacks.
     var entity: String?
   }
@@ -66,13 +67,17 @@ struct RawStore {
       columns.append(Table.Column(name: row.string(1) ?? "", type: row.string(2) ?? ""))
       return true
     }
-    let hasRowID: Bool
+    // A column of the name hides the key. The rows of a virtual table lie elsewhere.
+    let names = Set(columns.map { $0.name.lowercased() })
+    var rowID = ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
+    let isVirtual = try connection.integer(
+      "SELECT COUNT(*) FROM \(prefix)sqlite_master WHERE name = ?1 AND sql LIKE 'CREATE VIRTUAL%'", [.text(name)])
     do {
-      try connection.prepare("SELECT rowid FROM \(prefix)\(quoted(name))").finalize()
-      hasRowID = true
-    } catch is GodwitError { hasRowID = false }
+      if isVirtual != 0 { rowID = nil }
+      if let rowID { try connection.prepare("SELECT \(rowID) FROM \(prefix)\(quoted(name))").finalize() }
+    } catch is GodwitError { rowID = nil }
     return Table(
-      name: name, columns: columns, entityColumn: columns.firstIndex { $0.name == numberColumn }, hasRowID: hasRowID)
+      name: name, columns: columns, entityColumn: columns.firstIndex { $0.name == numberColumn }, rowID: rowID)
   }
 
   /// Empty for a database that is not a store.
@@ -103,14 +108,37 @@ struct RawStore {
   /// Reads a table in the order of its keys, until `body` returns false.
   func forEachRow(of table: Table, _ body: (Row) throws -> Bool) throws {
     guard !table.columns.isEmpty else { return }
-    let list = table.columns.map { quoted($0.name) }.joined(separator: ", ")
-    let order = table.hasRowID ? " ORDER BY rowid" : ""
+    func hand(_ content: StoredRow) throws -> Bool {
+      var entity: String?
+      if let place = table.entityColumn, case .integer(let number) = content.values[place] {
+        entity = entityNames[number]
+      }
+      return try body(Row(content: content, entity: entity))
+    }
     try Self.naming(path) {
-      try connection.query("SELECT \(list) FROM \(Self.prefix)\(quoted(table.name))\(order)") { row in
-        var entity: String?
-        if let place = table.entityColumn, case .integer(let number) = row.value(place) { entity = entityNames[number] }
-        return try body(Row(values: table.columns.indices.map { row.value($0) }, entity: entity))
+      guard let rowID = table.rowID else {
+        let list = table.columns.map { quoted($0.name) }.joined(separator: ", ")
+        return try connection.query("SELECT \(list) FROM \(Self.prefix)\(quoted(table.name))") { row in
+          try hand(StoredRow(values: row.values(0..<table.columns.count)))
+        }
+      }
+      let reader = try RowReader(
+        connection, database: StoreConnection.sourceSchema, table: table.name,
+        columns: [.init(name: rowID, sql: rowID)] + table.columns.map { .init(name: $0.name) }, keyName: rowID)
+      while let row = try reader.next() {
+        let large = Dictionary(uniqueKeysWithValues: row.large.map { ($0.key - 1, $0.value) })
+        guard try hand(StoredRow(values: Array(row.values.dropFirst()), large: large)) else { return }
       }
     }
+  }
+
+  /// Where the bytes of a large value are.
+  func bytes(of large: LargeValue) -> StoredBytes { .row(large, connection) }
+
+  /// A large value to be stored elsewhere.
+  ///
+  /// - Parameter isBlob: Whether a text becomes a blob.
+  func open(_ large: LargeValue, asBlob isBlob: Bool) throws -> any LargeBytes {
+    ShiftedBytes(try OpenValue(large, connection), asBlob: isBlob)
   }
 }

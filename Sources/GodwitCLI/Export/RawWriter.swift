@@ -30,20 +30,41 @@ struct RawWriter {
   /// Only keys of ours begin with an `@`; a column that does gets a second one.
   private static func key(_ column: String) -> String { column.hasPrefix("@") ? "@" + column : column }
 
-  func record(_ row: RawStore.Row, of table: RawStore.Table) -> String {
+  /// Hands the record of a row to `add`, in one piece but for large values.
+  func write(
+    _ row: RawStore.Row, of table: RawStore.Table, from source: RawStore, to add: (String) throws -> Void
+  ) throws {
+    var text: String
+    func addLarge(_ place: Int) throws -> Bool {
+      guard let large = row.content.large[place] else { return false }
+      try add(text)
+      text = ""
+      let isJSON = format == .jsonl
+      try LargeText(bytes: source.bytes(of: large), isText: large.isText).write(
+        as: format, data: isJSON ? ("{\"@base64\":\"", "\"}") : ("base64:", ""),
+        invalid: isJSON ? ("{\"@text-base64\":\"", "\"}") : ("text-base64:", ""), to: add)
+      return true
+    }
     switch format {
     case .jsonl:
-      var text = "{\"@table\":\(ObjectWriter.quoted(table.name))"
+      text = "{\"@table\":\(ObjectWriter.quoted(table.name))"
       if table.entityColumn != nil { text += ",\"@entity\":\(row.entity.map(ObjectWriter.quoted) ?? "null")" }
-      for (column, value) in zip(table.columns, row.values) {
-        text += ",\(ObjectWriter.quoted(Self.key(column.name))):\(Self.json(value))"
+      for (place, column) in table.columns.enumerated() {
+        text += ",\(ObjectWriter.quoted(Self.key(column.name))):"
+        if try !addLarge(place) { text += Self.json(row.content.values[place]) }
       }
-      return text + "}\n"
+      text += "}\n"
     case .csv, .sqlite:
-      let values = Dictionary(zip(table.columns.map(\.name), row.values)) { first, _ in first }
-      let fields = [table.name, row.entity ?? ""].map(ObjectWriter.field) + columns.map { Self.field(values[$0]) }
-      return fields.joined(separator: ",") + "\r\n"
+      let places = Dictionary(zip(table.columns.map(\.name), table.columns.indices)) { first, _ in first }
+      text = [table.name, row.entity ?? ""].map(ObjectWriter.field).joined(separator: ",")
+      for column in columns {
+        text += ","
+        guard let place = places[column] else { continue }
+        if try !addLarge(place) { text += Self.field(row.content.values[place]) }
+      }
+      text += "\r\n"
     }
+    try add(text)
   }
 
   private static func json(_ value: SQLValue) -> String {
@@ -60,18 +81,18 @@ struct RawWriter {
     }
   }
 
-  private static func field(_ value: SQLValue?) -> String {
+  private static func field(_ value: SQLValue) -> String {
     switch value {
-    case nil, .null?: return ""
-    case .integer(let number)?: return String(number)
-    case .real(let number)?: return number.description
-    case .text(let bytes)?:
+    case .null: return ""
+    case .integer(let number): return String(number)
+    case .real(let number): return number.description
+    case .text(let bytes):
       guard let text = String(validating: bytes, as: UTF8.self) else {
         return "text-base64:" + Data(bytes).base64EncodedString()
       }
       // Quotes tell an empty text from NULL.
       return text.isEmpty ? "\"\"" : ObjectWriter.field(text)
-    case .blob(let bytes)?: return "base64:" + Data(bytes).base64EncodedString()
+    case .blob(let bytes): return "base64:" + Data(bytes).base64EncodedString()
     }
   }
 }

@@ -27,6 +27,7 @@ final class SQLiteExport {
   private var links: [RelationshipName: LinkTable] = [:]
   private var linkOrder: [RelationshipName] = []
   private var indexes: [(table: String, column: String)] = []
+  private lazy var inserter = RowInserter(connection, tables: Set(tableNames.values))
 
   /// The most columns that SQLite gives a table.
   private static let columnsMaximum = 2000
@@ -42,6 +43,7 @@ final class SQLiteExport {
     var insert: SQLStatement
     /// In the order of the parameters after the key.
     var properties: [(name: String, hasEntity: Bool)] = []
+    var columns: [String] = []
     /// The to-many relationships that have a table.
     var linked: [(property: String, table: RelationshipName)] = []
   }
@@ -87,6 +89,7 @@ final class SQLiteExport {
   }
 
   private func write() throws {
+    reader.leavesLargeValues = true
     try makeTables()
     for group in selection.groups {
       try reader.forEachObject(of: group, where: selection.condition) { object in
@@ -165,6 +168,7 @@ final class SQLiteExport {
     rows[entity] = ObjectRows(
       insert: try connection.prepare("INSERT INTO \(quoted(table)) VALUES (\(parameters))"),
       properties: properties.map { ($0.name, $0.entityColumn != nil) },
+      columns: [key] + properties.flatMap { [$0.column] + ($0.entityColumn.map { [$0] } ?? []) },
       linked: toManyNames(of: entity).compactMap { name in
         let link = declared(name, of: entity)
         return links[link] == nil ? nil : (name, link)
@@ -253,7 +257,9 @@ final class SQLiteExport {
   // MARK: Rows
 
   private func insert(_ object: ObjectReader.Object) throws {
-    guard let rows = rows[object.reference.entity] else { return }
+    let entity = object.reference.entity
+    guard let rows = rows[entity], let table = tableNames[entity] else { return }
+    var large: [Int: any LargeBytes] = [:]
     let values = Dictionary(object.properties.map { ($0.name, $0.value) }) { first, _ in first }
     var arguments: [SQLValue] = [.integer(object.reference.key)]
     for (name, hasEntity) in rows.properties {
@@ -262,11 +268,15 @@ final class SQLiteExport {
         arguments.append(reference.map { .integer($0.key) } ?? .null)
         if hasEntity { arguments.append(reference.map { .text($0.entity) } ?? .null) }
       case .attribute(let value, _): arguments.append(Self.value(value))
+      case .large(let value, _):
+        let isReadable = try !value.isText || reader.bytes(of: value).forEachText { _ in }
+        large[arguments.count] = try reader.open(value, asBlob: !isReadable)
+        arguments.append(.null)
       case .missingFile(let file): arguments.append(.text("missing-file:" + file))
       case .toMany, nil: arguments.append(.null)
       }
     }
-    try rows.insert.run(arguments)
+    try inserter.insert(arguments, large: large, by: rows.insert, into: table, columns: rows.columns)
     for (property, link) in rows.linked {
       guard case .toMany(let references)? = values[property], let table = links[link] else { continue }
       for (position, reference) in references.enumerated() {

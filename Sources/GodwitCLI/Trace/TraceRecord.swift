@@ -1,6 +1,21 @@
 import Foundation
 import Godwit
 import GodwitModel
+import GodwitStore
+
+/// What stands in a document in the place of large values.
+final class LargeMarks {
+  private let name = UUID().uuidString
+  private(set) var values: [ObjectTrace.LargeValue] = []
+
+  /// What a mark begins with; the value's number and a quote follow.
+  var beginning: String { "\"\(name) " }
+
+  func mark(_ value: ObjectTrace.LargeValue) -> AttributeValue {
+    values.append(value)
+    return AttributeValue("\(name) \(values.count - 1)")
+  }
+}
 
 /// A trace as JSON.
 struct TraceRecord: Encodable {
@@ -11,10 +26,11 @@ struct TraceRecord: Encodable {
     /// Left out for an object that has no repair.
     let repaired: Bool?
 
-    init(_ object: ObjectTrace.Object) {
+    init(_ object: ObjectTrace.Object, _ marks: LargeMarks) {
       repaired = object.isRepaired ? true : nil
       (uri, entity, relationships) = (object.uri, object.entityName, object.relationships)
-      attributes = object.attributes.mapValues(TracedValue.init)
+      attributes = object.attributes.merging(object.largeValues.mapValues(marks.mark)) { known, _ in known }
+        .mapValues(TracedValue.init)
     }
   }
 
@@ -30,15 +46,15 @@ struct TraceRecord: Encodable {
     let destination: Object?
     let origins: [String: String]
 
-    init(_ found: ObjectTrace.Association) {
+    init(_ found: ObjectTrace.Association, _ marks: LargeMarks) {
       (step, mapping) = (found.step, found.mapping)
       (sourceModel, destinationModel) = (found.sourceModel, found.destinationModel)
       let isKnown = found.chunk > 0
       (pass, chunk, chunks) = isKnown ? (found.pass, found.chunk, found.chunks) : (nil, nil, nil)
       range = isKnown ? found.range : nil
-      source = Object(found.source)
+      source = Object(found.source, marks)
       (merged, destinationURI, origins) = (found.merged, found.destinationURI, found.origins)
-      destination = found.destination.map(Object.init)
+      destination = found.destination.map { Object($0, marks) }
     }
   }
 
@@ -55,10 +71,10 @@ struct TraceRecord: Encodable {
   let gaps: [Gap]
   let remarks: [String]
 
-  init(_ trace: ObjectTrace) {
+  init(_ trace: ObjectTrace, _ marks: LargeMarks) {
     side = trace.side
-    object = Object(trace.object)
-    associations = trace.associations.map(Association.init)
+    object = Object(trace.object, marks)
+    associations = trace.associations.map { Association($0, marks) }
     gaps = trace.gaps.map {
       Gap(step: $0.step, uri: $0.uri, message: $0.message, reason: $0.reason, mapping: $0.mapping)
     }
@@ -98,20 +114,32 @@ struct TracedValue: Encodable {
   }
 
   /// On one line, cut after 60 characters.
-  var text: String {
-    let text =
-      switch value {
-      case .null: "nil"
-      case .boolean(let truth): truth ? "true" : "false"
-      case .integer(let number): String(number)
-      case .double(let number): number.description
-      case .string(let text), .uri(let text):
-        String(validating: text.utf8, as: UTF8.self).map(ObjectWriter.quoted) ?? "\(text.utf8.count) bytes, not UTF-8"
-      case .decimal(let number): number.description
-      case .date(let seconds): ObjectWriter.date(seconds)
-      case .data(let bytes): "\(bytes.count) bytes"
-      case .uuid(let uuid): uuid.uuidString
-      }
-    return text.onOneLine.count > 60 ? text.onOneLine.prefix(59) + "…" : text.onOneLine
+  var text: String { Self.cut(whole) }
+
+  /// The same of a value that was left in its store.
+  static func text(of large: ObjectTrace.LargeValue, _ bytes: StoredBytes) throws -> String {
+    guard large.content.isText else { return "\(large.content.byteCount) bytes" }
+    var beginning = ""
+    let isText = try bytes.forEachText { if beginning.isEmpty { beginning = String($0.prefix(100)) } }
+    return isText ? cut(ObjectWriter.quoted(beginning)) : "\(large.content.byteCount) bytes, not UTF-8"
+  }
+
+  private static func cut(_ text: String) -> String {
+    text.onOneLine.count > 60 ? text.onOneLine.prefix(59) + "…" : text.onOneLine
+  }
+
+  private var whole: String {
+    switch value {
+    case .null: "nil"
+    case .boolean(let truth): truth ? "true" : "false"
+    case .integer(let number): String(number)
+    case .double(let number): number.description
+    case .string(let text), .uri(let text):
+      String(validating: text.utf8, as: UTF8.self).map(ObjectWriter.quoted) ?? "\(text.utf8.count) bytes, not UTF-8"
+    case .decimal(let number): number.description
+    case .date(let seconds): ObjectWriter.date(seconds)
+    case .data(let bytes): "\(bytes.count) bytes"
+    case .uuid(let uuid): uuid.uuidString
+    }
   }
 }

@@ -4,8 +4,12 @@ import GodwitModel
 /// A trace for people.
 struct TraceText {
   private let trace: ObjectTrace
+  private let largeTexts: [ObjectTrace.LargeValue: String]
 
-  init(_ trace: ObjectTrace) { self.trace = trace }
+  /// - Parameter largeTexts: What is shown of values that were left in their stores.
+  init(_ trace: ObjectTrace, largeTexts: [ObjectTrace.LargeValue: String] = [:]) {
+    (self.trace, self.largeTexts) = (trace, largeTexts)
+  }
 
   var text: String {
     var lines = trace.remarks.map { "note: \($0)" }
@@ -37,6 +41,7 @@ struct TraceText {
   /// A line for each property: name, value, and where it comes from.
   private func properties(of object: ObjectTrace.Object, origins: [String: String] = [:]) -> [String] {
     var values = object.attributes.mapValues { TracedValue(value: $0).text }
+    for (name, value) in object.largeValues { values[name] = largeTexts[value] }
     for (name, uris) in object.relationships { values[name] = Self.list(uris) }
     let names = values.keys.sorted { Text($0) < Text($1) }
     let nameWidth = names.map(\.count).max() ?? 0

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Godwit
 import GodwitManifest
+import GodwitStore
 
 struct TraceVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -32,11 +33,38 @@ struct TraceVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let manager = MigrationManager(try job.loader(in: session, overrides: overrides.values()).job())
-    let trace = try manager.trace(uri, in: side.flatMap { ObjectTrace.Side(rawValue: $0.rawValue) })
-    switch format.format {
-    case .json: try session.print(json: TraceRecord(trace), as: .trace)
-    case .text: session.output.write(TraceText(trace).text)
+    let side = side.flatMap { ObjectTrace.Side(rawValue: $0.rawValue) }
+    try manager.trace(uri, in: side, leavingLarge: true) { trace, bytes in
+      switch format.format {
+      case .json: try print(trace, bytes, in: session)
+      case .text:
+        var texts: [ObjectTrace.LargeValue: String] = [:]
+        let objects = [trace.object] + trace.associations.flatMap { [$0.source] + ($0.destination.map { [$0] } ?? []) }
+        for value in objects.flatMap(\.largeValues.values) where texts[value] == nil {
+          texts[value] = try TracedValue.text(of: value, bytes(value))
+        }
+        session.output.write(TraceText(trace, largeTexts: texts).text)
+      }
     }
     return 0
+  }
+
+  /// Prints JSON with marks in the place of large values, which then come in pieces.
+  private func print(
+    _ trace: ObjectTrace, _ bytes: (ObjectTrace.LargeValue) throws -> StoredBytes, in session: CommandSession
+  ) throws {
+    let marks = LargeMarks()
+    var rest = try JSONText.document(OutputDocument(.trace, TraceRecord(trace, marks)))[...]
+    while let next = rest.firstRange(of: marks.beginning) {
+      session.output.write(String(rest[..<next.lowerBound]))
+      rest = rest[next.upperBound...]
+      guard let end = rest.firstIndex(of: "\""), let number = Int(rest[..<end]) else { continue }
+      rest = rest[rest.index(after: end)...]
+      let value = marks.values[number]
+      try LargeText(bytes: bytes(value), isText: value.content.isText).write(
+        as: .jsonl, data: ("\"", "\""), invalid: ("{ \"@base64\" : \"", "\" }")
+      ) { session.output.write($0) }
+    }
+    session.output.write(rest + "\n")
   }
 }

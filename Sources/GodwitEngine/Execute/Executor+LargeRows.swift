@@ -10,6 +10,8 @@ import GodwitStore
 /// 3. The rows between large ones are made as usual. Each large one is made without the values that it only copies, and
 ///    then completed with them (`LargeRowWriter`).
 ///
+/// A file that becomes a value waits until its row is made, and completes it likewise.
+///
 /// A value that is large because an expression made it is not refused a second time. A link that is resolved later
 /// finds the row as it is, and changes it while its large values lie aside.
 extension Executor {
@@ -51,25 +53,40 @@ extension Executor {
         let values = try connection.openValues(
           above: .init(bytes: limits.valueBytes), database: StoreConnection.sourceSchema, table: source, key: key,
           columns: columns)
-        let apart = copies.filter { copy in
-          values[copy.sourceColumn].map { $0.byteCount > copy.referenceBytes } ?? false
+        var large: [String: any LargeBytes] = [:]
+        var names: Set<String> = []
+        for copy in copies {
+          guard let value = values[copy.sourceColumn], let bytes = try copy.bytes(of: value) else { continue }
+          large[copy.column] = bytes
+          names.insert(copy.attribute)
         }
-        let names = Set(apart.map(\.attribute))
         let statement =
           try lean[names]
           ?? currentProgram.creation.statement(index, predicate: predicate, leavingOut: names, isPart: true)
         lean[names] = statement
+        let waiting = functions.mover?.pendingCount ?? 0
         let count = try execute(statement, chunk, from: key, through: key)
         made += count
-        guard count > 0, !apart.isEmpty else { continue }
-        var large: [String: OpenValue] = [:]
-        for copy in apart { large[copy.column] = values[copy.sourceColumn] }
+        if let files = try functions.mover?.takePending(after: waiting) { large.merge(files) { $1 } }
+        guard count > 0, !large.isEmpty else { continue }
         let way = try writer.complete(
           connection.lastInsertedKey, in: destination, with: large, holding: .init(bytes: limits.recordBytes))
         limits.onRow?(way)
       }
     }
     return made
+  }
+
+  /// Gives rows the large files that become their values, and makes files durable that came along.
+  func finishFiles(of entity: String) throws {
+    let table = try program.destinationTable(of: entity).name
+    try functions.mover?.finishChunk { key, files in
+      guard !connection.isOwnSource, let writer = try largeRowWriter(), try writer.supports(table) else {
+        return try connection.store(files, in: table, key: key)
+      }
+      let way = try writer.complete(key, in: table, with: files, holding: .init(bytes: limits.recordBytes))
+      limits.onRow?(way)
+    }
   }
 
   var limits: LargeRowLimits { EngineTuning.current.largeRows ?? LargeRowLimits(memory: job.memory) }

@@ -91,7 +91,7 @@ extension Executor {
   private func finish(_ run: PolicyRun) throws -> Ledger.Outcome {
     let made = try run.writer.takeInserted()
     for entity in made.keys.sorted() {
-      try functions.mover?.finishChunk(table: try program.destinationTable(of: entity).name, on: connection)
+      try finishFiles(of: entity)
       try raiseCounter(of: entity)
     }
     try run.finishChunk()

@@ -45,7 +45,7 @@ extension Executor {
           throw GodwitError(.internalBug, "cannot tell apart the rows of mappings that share a table scan")
         }
         let entity = program.mappings[first].destination.name
-        try functions.mover?.finishChunk(table: try program.destinationTable(of: entity).name, on: connection)
+        try finishFiles(of: entity)
         try raiseCounter(of: entity)
         for (member, (chunk, mapping)) in zip(chunks, mappings).enumerated() {
           try ledger.finish(

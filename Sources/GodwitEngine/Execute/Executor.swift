@@ -313,8 +313,7 @@ package final class Executor {
       rows: try makeObjects(statement, chunk, index, predicate: predicate),
       ambiguousToOne: try countAmbiguousToOne(chunk, index, predicate: predicate),
       nils: try countNils(chunk, index, of: statement, predicate: predicate))
-    try functions.mover?.finishChunk(
-      table: try program.destinationTable(of: mapping.destination.name).name, on: connection)
+    try finishFiles(of: mapping.destination.name)
     try raiseCounter(of: mapping.destination.name)
     return outcome
   }

@@ -34,18 +34,28 @@ package struct CreationStatements: StageStatements {
     return ChunkStatement(sql: sql, builder: builder, reasons: rows.reasons)
   }
 
-  /// An attribute whose texts or bytes the destination stores as the source has them.
+  /// An attribute whose texts or bytes the destination stores as the source has them, but for the byte before data that
+  /// may lie in a file.
   struct PlainCopy {
     var attribute: String
     var column: String
     var sourceColumn: String
-    /// A value up to this many bytes may be the name of an external file, which is carried over.
-    var referenceBytes = 0
+    /// Whether external storage is allowed.
+    var sourceAllows, destinationAllows: Bool
+
+    /// What the destination stores of a value of the source; nil where the statement has to look at it.
+    func bytes(of value: OpenValue) throws -> (any LargeBytes)? {
+      // It may be the name of a file.
+      if sourceAllows, value.byteCount <= ExternalDataSQL.referenceBytes { return nil }
+      guard sourceAllows != destinationAllows else { return value }
+      if destinationAllows { return ShiftedBytes(value, adding: [1]) }
+      var first: UInt8 = 0
+      try withUnsafeMutableBytes(of: &first) { try value.read($0, at: 0) }
+      return first == 1 ? ShiftedBytes(value, leavingOut: 1) : nil
+    }
   }
 
   /// The attributes of a mapping whose values may be large, and lack nothing but to be copied.
-  ///
-  /// None where a file may become a value: its row waits for the file.
   func plainCopies(_ index: Int) -> [PlainCopy] {
     let mapping = mappings[index]
     var copies: [PlainCopy] = []
@@ -53,16 +63,15 @@ package struct CreationStatements: StageStatements {
       guard case .copy(let name) = source.withoutDefault,
         let from = resolved.sourceModel.attribute(name, of: mapping.source.name)
       else { continue }
-      if from.allowsExternalBinaryDataStorage, !attribute.allowsExternalBinaryDataStorage { return [] }
       guard [.string, .uri, .binary, .transformable].contains(attribute.type),
-        from.allowsExternalBinaryDataStorage == attribute.allowsExternalBinaryDataStorage,
         let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name),
         let sourceColumn = sourceSchema.column(of: name, in: mapping.source.name)
       else { continue }
       copies.append(
         PlainCopy(
           attribute: attribute.name, column: column, sourceColumn: sourceColumn,
-          referenceBytes: from.allowsExternalBinaryDataStorage ? ExternalDataSQL.referenceBytes : 0))
+          sourceAllows: from.allowsExternalBinaryDataStorage,
+          destinationAllows: attribute.allowsExternalBinaryDataStorage))
     }
     return copies
   }

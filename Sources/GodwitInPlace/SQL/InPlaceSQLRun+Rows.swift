@@ -72,7 +72,7 @@ extension InPlaceSQLRun {
       try functions.running(statement, context: "step 1 of 1, comparing \(table.new.name), \(mapping.name)") {
         try connection.execute(statement.sql, statement.builder.arguments())
       }
-      try functions.mover?.finishChunk(table: table.new.name, on: connection)
+      try functions.mover?.finishChunk { try connection.store($1, in: table.new.name, key: $0) }
     }
   }
 

@@ -16,7 +16,7 @@ package final class ExternalDataMover {
   private var isSynced = true
   private var pending: [Pending] = []
 
-  /// A large file whose bytes a row waits for.
+  /// A large file whose bytes a row waits for; NULL is in their place.
   private struct Pending {
     var column: String
     var key: Int64
@@ -40,6 +40,18 @@ package final class ExternalDataMover {
 
   /// The rows that came to wait after so many were not kept.
   package func forgetPending(after count: Int) { pending.removeSubrange(min(count, pending.count)...) }
+
+  /// The files, by column, of the one row that came to wait after so many, which is completed by the caller.
+  package func takePending(after count: Int) throws -> [String: any LargeBytes] {
+    defer { forgetPending(after: count) }
+    return try files(pending.dropFirst(count))
+  }
+
+  private func files(_ waiting: some Sequence<Pending>) throws -> [String: any LargeBytes] {
+    var files: [String: any LargeBytes] = [:]
+    for one in waiting { files[one.column] = try OpenFile(one.name, in: source) }
+    return files
+  }
 
   /// Carries the file of a value that stays external.
   ///
@@ -70,7 +82,7 @@ package final class ExternalDataMover {
     return cuts.map { String(digits[$0]) }.joined(separator: "-")
   }
 
-  /// The plain value of an external one, or so many zero bytes for `finishChunk` to fill; nil when the file is missing.
+  /// The plain value of an external one, or NULL for one that is large and comes later; nil when the file is missing.
   ///
   /// - Parameter servesPolicy: Whether the value is handed to a policy: then the file is read as a whole.
   func inline(_ name: String, column: String, key: Int64, servesPolicy: Bool) throws -> SQLFunctionResult? {
@@ -87,14 +99,15 @@ package final class ExternalDataMover {
       ).about(.externalFile)
     }
     pending.append(Pending(column: column, key: key, name: name))
-    return .zeros(size)
+    return .value(.null)
   }
 
-  /// Fills the rows that wait and makes files durable. Call inside the chunk's transaction.
-  package func finishChunk(table: String, on connection: StoreConnection) throws {
-    for waiting in pending {
-      try connection.fillBlob(
-        table: table, column: waiting.column, key: waiting.key, with: waiting.name, in: source)
+  /// Completes the rows that wait and makes files durable. Call inside the chunk's transaction.
+  ///
+  /// - Parameter complete: Gives a row its large values, by column.
+  package func finishChunk(complete: (Int64, [String: any LargeBytes]) throws -> Void) throws {
+    for (key, waiting) in Dictionary(grouping: pending, by: \.key).sorted(by: { $0.key < $1.key }) {
+      try complete(key, try files(waiting))
     }
     pending = []
     guard !isSynced else { return }

@@ -34,6 +34,40 @@ package enum StoredBytes {
     }
   }
 
+  /// Hands the bytes to `body` a piece at a time. But for the last one, a piece has a multiple of three bytes, which
+  /// base64 needs.
+  package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    let reader = try reader()
+    try withUnsafeTemporaryAllocation(byteCount: Self.pieceBytes / 4 * 3, alignment: 16) { buffer in
+      while true {
+        let count = try reader.fill(buffer)
+        if count > 0 { try body(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+        if count < buffer.count { return }
+      }
+    }
+  }
+
+  /// Hands a text to `body` in pieces, none of which ends within a character's bytes.
+  ///
+  /// - Returns: false where bytes are met that are not UTF-8; the pieces before them were handed on.
+  package func forEachText(_ body: (String) throws -> Void) throws -> Bool {
+    struct NoText: Error {}
+    var rest: [UInt8] = []
+    do {
+      try forEachPiece { piece in
+        rest += piece
+        // The last character may go on in the next piece.
+        let start = rest.lastIndex { $0 & 0xC0 != 0x80 } ?? 0
+        let needed = rest[start] >= 0xF0 ? 4 : rest[start] >= 0xE0 ? 3 : rest[start] >= 0xC0 ? 2 : 1
+        let end = rest.count - start < needed ? start : rest.count
+        guard let text = String(validating: rest[..<end], as: UTF8.self) else { throw NoText() }
+        try body(text)
+        rest.removeSubrange(..<end)
+      }
+    } catch is NoText { return false }
+    return rest.isEmpty
+  }
+
   private func reader() throws -> any PieceReader {
     switch self {
     case .memory(let bytes): MemoryPieces(bytes)

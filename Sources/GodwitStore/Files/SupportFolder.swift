@@ -305,4 +305,48 @@ struct ExternalFile: ~Copyable {
     }
     return count
   }
+
+  /// Fills a buffer with the bytes from an offset; returns how many there were.
+  func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
+    var count = 0
+    while count < buffer.count {
+      let got = pread(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count, off_t(offset + count))
+      if got < 0, errno == EINTR { continue }
+      guard got >= 0 else { throw StoreFiles.failure(errno, reading: path) }
+      if got == 0 { break }
+      count += got
+    }
+    return count
+  }
+}
+
+/// The bytes of an external file, which becomes a value in a row.
+package final class OpenFile: LargeBytes {
+  package let byteCount: Int
+  package let isText = false
+  private let name: String
+  private let folder: SupportFolder
+  private let file: ExternalFile
+
+  /// - Throws: `.stopped` (75) when there is no such file any more; `.permission` or `.inputOutput` when it cannot be
+  ///   read.
+  package init(_ name: String, in folder: SupportFolder) throws {
+    guard let size = try folder.size(of: name) else { throw Self.changed(name, folder) }
+    (self.name, self.folder, byteCount) = (name, folder, Int(size))
+    file = try ExternalFile(folder.path(of: name))
+  }
+
+  /// - Throws: `.stopped` (75) when the file changed its size.
+  package func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
+    let end = offset + buffer.count
+    guard try file.fill(buffer, at: offset) == buffer.count, try end < byteCount || folder.size(of: name) == Int64(end)
+    else { throw Self.changed(name, folder) }
+  }
+
+  private static func changed(_ name: String, _ folder: SupportFolder) -> GodwitError {
+    GodwitError(
+      .stopped, "stopped: the external file '\(folder.path(of: name))' changed during the run",
+      remedy: "make sure nothing writes to the source, `godwit discard` the job and run again",
+      stopReason: .sourceChanged)
+  }
 }

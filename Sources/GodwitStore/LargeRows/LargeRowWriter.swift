@@ -46,8 +46,8 @@ package final class LargeRowWriter {
     guard attached != nil else { return nil }
   }
 
-  /// Whether rows of a table can be written: it has the key `Z_PK`, no index, no trigger, and no column that must hold a
-  /// value or is computed.
+  /// Whether rows of a table can be written: it has an integer for a primary key or none, no index, no trigger, and no
+  /// column that must hold a value or is computed.
   package func supports(_ table: String) throws -> Bool {
     guard file.hasTable(table) else { return false }
     let others = try connection.integer(
@@ -55,10 +55,18 @@ package final class LargeRowWriter {
       [.text(table)])
     let odd = try connection.integer(
       """
-      SELECT COUNT(*) FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 0 OR (name = 'Z_PK') <> (pk = 1) \
+      SELECT COUNT(*) FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 0 OR pk = 1 AND type <> 'INTEGER' COLLATE NOCASE \
       OR pk > 1 OR pk = 0 AND "notnull" <> 0
       """, [.text(table)])
-    return others == 0 && odd == 0
+    return try others == 0 && odd == 0 && keyName(of: table) != nil
+  }
+
+  /// The name of the key in SQL: that of its column, or one of SQLite's own that no column hides.
+  private func keyName(of table: String) throws -> String? {
+    let key = try connection.value("SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE pk = 1", [.text(table)])
+    if case .text(let bytes)? = key { return StoreSchema.identifier(String(decoding: bytes, as: UTF8.self)) }
+    let names = Set(try columns(of: table).map { $0.lowercased() })
+    return ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
   }
 
   /// What SQLite runs to copy the record that the file shows.
@@ -70,18 +78,19 @@ package final class LargeRowWriter {
   /// Gives a row its large values. Call inside the transaction that made it.
   ///
   /// - Parameters:
-  ///   - values: By column. Values of another connection are taken too.
+  ///   - values: By column. Values of another connection and files are taken too.
   ///   - limit: Records up to it are held as a whole where they could be filled piece by piece, since that writes
   ///     twice.
   /// - Throws: `.internalBug` for a row that is not there; SQLite's errors as they map.
   @discardableResult package func complete(
-    _ key: Int64, in table: String, with values: [String: OpenValue], holding limit: ByteCount
+    _ key: Int64, in table: String, with values: [String: any LargeBytes], holding limit: ByteCount
   ) throws -> Way {
     let name = StoreSchema.identifier(table)
     let values = Dictionary(values.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
     let columns = try columns(of: table)
     var fields: [(column: String, field: RowRecord.Field)] = []
-    try connection.query("SELECT * FROM main.\(name) WHERE Z_PK = ?1", [.integer(key)]) { row in
+    let keyName = try keyName(of: table) ?? "rowid"
+    try connection.query("SELECT * FROM main.\(name) WHERE \(keyName) = ?1", [.integer(key)]) { row in
       for (place, column) in columns.enumerated() {
         let large = values[column.lowercased()]
         fields.append((column, large.map(RowRecord.Field.large) ?? .value(row.value(place))))
@@ -91,13 +100,13 @@ package final class LargeRowWriter {
     guard fields.count == columns.count else {
       throw GodwitError(.internalBug, "cannot complete row \(key) of '\(table)': it is not there")
     }
-    try connection.execute("DELETE FROM main.\(name) WHERE Z_PK = ?1", [.integer(key)])
+    try connection.execute("DELETE FROM main.\(name) WHERE \(keyName) = ?1", [.integer(key)])
     let bytes = values.values.reduce(0) { $0 + Int64($1.byteCount) }
     if bytes > limit.bytes, Self.endsInBlobs(fields.map(\.field)) {
-      try fill(key, in: table, fields)
+      try fill(in: table, fields)
       return .filled
     }
-    try copy(key, in: table, fields)
+    try copy(key, in: table, fields.map { StoreSchema.identifier($0.column) == keyName ? .value(.null) : $0.field })
     return .copied
   }
 
@@ -114,7 +123,7 @@ package final class LargeRowWriter {
   package func change(
     _ key: Int64, in table: String, lengthLimit limit: ByteCount, holding record: ByteCount, _ body: () throws -> Void
   ) throws -> Way? {
-    guard try supports(table) else { return nil }
+    guard try supports(table), try keyName(of: table) == StoreSchema.identifier("Z_PK") else { return nil }
     let columns = try columns(of: table)
     var large = try connection.openValues(above: limit, database: "main", table: table, key: key, columns: columns)
     guard !large.isEmpty else { return nil }
@@ -152,13 +161,13 @@ package final class LargeRowWriter {
     let tail = fields.drop { if case .large = $0 { false } else { true } }
     return tail.allSatisfy { field in
       switch field {
-      case .large(let value): !value.large.isText
+      case .large(let value): !value.isText
       case .value(let value): [.null, .integer(0), .integer(1)].contains(value)
       }
     }
   }
 
-  private func fill(_ key: Int64, in table: String, _ fields: [(column: String, field: RowRecord.Field)]) throws {
+  private func fill(in table: String, _ fields: [(column: String, field: RowRecord.Field)]) throws {
     let places = (1...max(1, fields.count)).map { "?\($0)" }.joined(separator: ", ")
     let statement = try connection.prepare("INSERT INTO main.\(StoreSchema.identifier(table)) VALUES (\(places))")
     defer { statement.finalize() }
@@ -167,14 +176,15 @@ package final class LargeRowWriter {
       if case .large(let value) = field.field { try statement.bind(zeros: value.byteCount, at: place + 1) }
     }
     try statement.runBound()
+    let key = connection.lastInsertedKey
     for case (let column, .large(let value)) in fields {
       try connection.fillBlob(table: table, column: column, key: key, with: value)
     }
   }
 
-  private func copy(_ key: Int64, in table: String, _ fields: [(column: String, field: RowRecord.Field)]) throws {
-    // The key is no part of the record.
-    let record = RowRecord(fields.map { $0.column == "Z_PK" ? .value(.null) : $0.field })
+  /// - Parameter fields: NULL for the key, which is no part of the record.
+  private func copy(_ key: Int64, in table: String, _ fields: [RowRecord.Field]) throws {
+    let record = RowRecord(fields)
     file.show(record, key: key, in: table)
     defer { file.hide() }
     // Else SQLite would still see the row before this one.

@@ -15,10 +15,58 @@ package struct LargeValue: Sendable, Hashable {
   package static let limit = ByteCount.mebibytes(1)
 }
 
+/// The bytes of a text or blob, wherever they lie, to be read from any place.
+package protocol LargeBytes: AnyObject {
+  var byteCount: Int { get }
+  /// false for a blob.
+  var isText: Bool { get }
+
+  /// Fills a buffer with the bytes from an offset; all of them must be there.
+  func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws
+}
+
+extension LargeBytes {
+  /// All of it, for what cannot be written in pieces.
+  package var whole: SQLValue {
+    get throws {
+      let bytes = try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+        try read(UnsafeMutableRawBufferPointer(buffer), at: 0)
+        count = byteCount
+      }
+      return isText ? .text(bytes) : .blob(bytes)
+    }
+  }
+}
+
+/// The bytes of a value as another attribute stores them: some in front are left out, or others put before them.
+package final class ShiftedBytes: LargeBytes {
+  private let bytes: any LargeBytes
+  private let added: [UInt8]
+  private let leftOut: Int
+  package let isText: Bool
+
+  /// - Parameter isBlob: Whether a text becomes a blob.
+  package init(
+    _ bytes: any LargeBytes, leavingOut leftOut: Int = 0, adding added: [UInt8] = [], asBlob isBlob: Bool = false
+  ) {
+    (self.bytes, self.leftOut, self.added) = (bytes, min(leftOut, bytes.byteCount), added)
+    isText = bytes.isText && !isBlob
+  }
+
+  package var byteCount: Int { added.count + bytes.byteCount - leftOut }
+
+  package func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
+    let front = added.dropFirst(offset).prefix(buffer.count)
+    buffer.copyBytes(from: front)
+    let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[front.count...])
+    if !rest.isEmpty { try bytes.read(rest, at: offset + front.count - added.count + leftOut) }
+  }
+}
+
 /// A large value that is open to be read from any place.
 ///
 /// Valid while nothing writes to the row, which is a read of its database all the while.
-package final class OpenValue {
+package final class OpenValue: LargeBytes {
   package let large: LargeValue
   package let byteCount: Int
   private let blob: OpaquePointer
@@ -43,7 +91,8 @@ package final class OpenValue {
 
   deinit { sqlite3_blob_close(blob) }
 
-  /// Fills a buffer with the bytes from an offset; all of them must be there.
+  package var isText: Bool { large.isText }
+
   package func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
     let code = sqlite3_blob_read(blob, buffer.baseAddress, Int32(buffer.count), Int32(offset))
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: nil) }

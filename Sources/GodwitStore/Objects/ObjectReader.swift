@@ -3,7 +3,7 @@ package import GodwitModel
 
 /// Reads the objects of an entity one by one, decoded with the model, for export.
 ///
-/// Memory holds one object at a time. What a to-many leads to is looked up per object through an index; where
+/// Memory holds one object at a time, of which large values may stay where they lie (`leavesLargeValues`). What a to-many leads to is looked up per object through an index; where
 /// an old store has none, one is made in a temporary file first.
 package final class ObjectReader {
   /// An object of the store by name and key.
@@ -20,10 +20,25 @@ package final class ObjectReader {
   /// What a property of an object holds.
   package enum Value: Sendable, Hashable {
     case attribute(AttributeValue, AttributeDescription)
+    /// A text or bytes that were left where they are.
+    case large(Large, AttributeDescription)
     /// The name of an external file that is missing.
     case missingFile(String)
     case toOne(Reference?)
     case toMany([Reference])
+  }
+
+  /// A text or bytes above `LargeValue.limit`, to be read a piece at a time through `bytes(of:)`.
+  package struct Large: Sendable, Hashable {
+    fileprivate enum Place: Hashable {
+      case row(LargeValue, from: Int)
+      case file(String)
+    }
+
+    fileprivate let place: Place
+    package let byteCount: Int
+    /// false for bytes.
+    package let isText: Bool
   }
 
   package struct Object: Sendable {
@@ -37,6 +52,8 @@ package final class ObjectReader {
   package let storeUUID: String
   /// Whether a value that does not fit its attribute is left out, and is no error.
   package var leavesOutUnreadable = false
+  /// Whether objects come without their large values, each with its place in place of it.
+  package var leavesLargeValues = false
   private let path: String
   /// What `now()` is, in seconds since 2001.
   private let now: Double
@@ -125,20 +142,21 @@ package final class ObjectReader {
       plans[Int64(number)] = try plan(for: entity, in: table)
     }
     let columns = table.columns.map { column in
-      column.role == .entity ? schema.entityNumber(inTableOf: first) : StoreSchema.identifier(column.name)
-    }.joined(separator: ", ")
-    let condition = schema.isObject(of: entities)
-    let clause = key.map { " WHERE Z_PK = \($0)\(condition.further)" } ?? condition.clause
-    try connection.query(
-      "SELECT \(columns) FROM \(prefix)\(StoreSchema.identifier(table.name))\(clause) ORDER BY Z_PK"
-    ) { row in
-      guard let keyPlace = table.columns.firstIndex(where: { $0.role == .primaryKey }),
-        let entityPlace = table.columns.firstIndex(where: { $0.role == .entity }),
-        let plan = plans[row.int64(entityPlace)]
-      else { return true }
-      let key = row.int64(keyPlace)
-      if let test, try !test(Reference(entity: plan.entity, key: key)) { return true }
-      return try body(try object(plan, key: key, row))
+      RowReader.Column(
+        name: column.name, sql: column.role == .entity ? schema.entityNumber(inTableOf: first) : nil)
+    }
+    guard let entityPlace = table.columns.firstIndex(where: { $0.role == .entity }) else { return }
+    let reader = try RowReader(
+      connection, database: StoreConnection.sourceSchema, table: table.name, columns: columns,
+      where: schema.isObject(of: entities))
+    while let row = try key.map(reader.row) ?? reader.next() {
+      if case .integer(let number) = row.values[entityPlace], let plan = plans[number],
+        case .integer(let key) = row.values[0]
+      {
+        let isTaken = try test.map { try $0(Reference(entity: plan.entity, key: key)) } ?? true
+        if isTaken, try !body(try object(plan, key: key, row)) { return }
+      }
+      if key != nil { return }
     }
   }
 
@@ -212,13 +230,22 @@ package final class ObjectReader {
     return plan
   }
 
-  private func object(_ plan: Plan, key: Int64, _ row: SQLRow) throws -> Object {
+  private func object(_ plan: Plan, key: Int64, _ row: StoredRow) throws -> Object {
+    // By SQLite's conversion, but that a text is no number.
+    func number(_ place: Int) -> Int64? {
+      switch row.values[place] {
+      case .null: nil
+      case .integer(let number): number
+      case .real(let number): Int64(exactly: number.rounded(.towardZero)) ?? 0
+      case .text, .blob: 0
+      }
+    }
     var properties: [(name: String, value: Value)] = []
     properties.reserveCapacity(plan.sources.count)
     for (name, source) in plan.sources {
       switch source {
       case .attribute(let attribute, let column):
-        do { properties.append((name, try attributeValue(row.value(column), attribute))) } catch var error
+        do { properties.append((name, try attributeValue(row.content(column), attribute))) } catch var error
           as GodwitError
         {
           if leavesOutUnreadable, error.code == .dataWrong { continue }
@@ -226,12 +253,11 @@ package final class ObjectReader {
           throw error
         }
       case .toOne(let destination, let column, let entityColumn, let hasSubentities):
-        guard !row.isNull(column) else {
+        guard let object = number(column) else {
           properties.append((name, .toOne(nil)))
           continue
         }
-        let object = row.int64(column)
-        var entity = entityColumn.flatMap { row.isNull($0) ? nil : entityNames[row.int64($0)] }
+        var entity = entityColumn.flatMap(number).flatMap { entityNames[$0] }
         // A number of another hierarchy tells nothing of the object.
         if let named = entity, !schema.model.isKind(named, of: destination) { entity = nil }
         if entity == nil, hasSubentities { entity = try self.entity(of: object, in: destination) }
@@ -249,11 +275,41 @@ package final class ObjectReader {
     return Object(reference: Reference(entity: plan.entity, key: key), properties: properties)
   }
 
-  private func attributeValue(_ value: SQLValue, _ attribute: AttributeDescription) throws -> Value {
+  /// Where the bytes of a large value are.
+  ///
+  /// - Throws: SQLite's errors as they map.
+  package func bytes(of large: Large) -> StoredBytes {
+    switch large.place {
+    case .row(let value, let start): .row(value, from: start, connection)
+    case .file(let name): .file(name, support)
+    }
+  }
+
+  /// A large value to be stored elsewhere.
+  ///
+  /// - Parameter isBlob: Whether a text becomes a blob.
+  package func open(_ large: Large, asBlob isBlob: Bool = false) throws -> any LargeBytes {
+    switch large.place {
+    case .row(let value, let start):
+      ShiftedBytes(try OpenValue(value, connection), leavingOut: start, asBlob: isBlob)
+    case .file(let name): try OpenFile(name, in: support)
+    }
+  }
+
+  private func attributeValue(_ content: StoredContent, _ attribute: AttributeDescription) throws -> Value {
+    let value: SQLValue
+    switch content {
+    case .value(let known): value = known
+    case .large(let large) where leavesLargeValues: return try largeValue(large, attribute)
+    case .large(let large): value = try connection.whole(large)
+    }
     if attribute.type == .binary, attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value,
       case .external(let name)? = StoredBinary(bytes)
     {
       guard let size = try support.size(of: name) else { return .missingFile(name) }
+      if leavesLargeValues, (LargeValue.limit.bytes + 1...Self.externalLimit.bytes).contains(size) {
+        return .large(Large(place: .file(name), byteCount: Int(size), isText: false), attribute)
+      }
       guard size <= Self.externalLimit.bytes, let data = try support.bytes(of: name, limit: Self.externalLimit) else {
         throw GodwitError(
           .dataWrong,
@@ -263,6 +319,18 @@ package final class ObjectReader {
       return .attribute(.data(data), attribute)
     }
     return .attribute(try AttributeValue(decoding: value, as: attribute), attribute)
+  }
+
+  private func largeValue(_ large: LargeValue, _ attribute: AttributeDescription) throws -> Value {
+    let isPrefixed = attribute.type == .binary && attribute.allowsExternalBinaryDataStorage
+    let stored = StoredBytes.row(large, connection)
+    let first = try isPrefixed && !large.isText ? stored.prefix(1) : []
+    // The kind decides whether the value is one of the attribute's, and with external storage the first byte.
+    _ = try AttributeValue(decoding: large.isText ? .text([]) : .blob(first), as: attribute)
+    let start = isPrefixed ? 1 : 0
+    let byteCount = try OpenValue(large, connection).byteCount - start
+    return .large(
+      Large(place: .row(large, from: start), byteCount: byteCount, isText: large.isText), attribute)
   }
 
   private func entity(of key: Int64, in destination: String) throws -> String? {

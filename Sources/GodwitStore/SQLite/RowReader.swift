@@ -19,26 +19,40 @@ package final class RowReader {
   private let database: String
   private let table: String
   private let columns: [Column]
+  private let keyName: String
+  private let condition: StoreSchema.RowCondition
+  private let selection: String
   private let byKey: SQLStatement
-  private let inOrder: SQLStatement
+  /// The whole table, and from a large row on what is behind it.
+  private var walk: SQLStatement
+  private var isAtEnd = false
+  private var lastKey: Int64?
   /// By what they select.
   private var single: [String: SQLStatement] = [:]
-  /// The key from which the walk continues; nil after the highest possible key.
-  private var nextKey: Int64? = .min
-  private var isBound = false
+
+  private var rows: String { "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(table))" }
+  /// The key of a row is above the first parameter.
+  private var isBehind: String { "\(keyName) > ?1" }
 
   /// - Parameters:
   ///   - database: The name under which the connection has the database.
   ///   - columns: The first is the primary key.
-  package init(_ connection: StoreConnection, database: String, table: String, columns: [Column]) throws {
+  ///   - keyName: The key, as SQL.
+  ///   - condition: Leaves out the other rows.
+  package init(
+    _ connection: StoreConnection, database: String, table: String, columns: [Column], keyName: String = "Z_PK",
+    where condition: StoreSchema.RowCondition = .init(sql: nil)
+  ) throws {
     self.connection = connection
     self.database = database
     self.table = table
     self.columns = columns
-    let list = columns.map(\.sql).joined(separator: ", ")
+    self.keyName = keyName
+    self.condition = condition
     let rows = "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(table))"
-    byKey = try connection.prepare("SELECT \(list) FROM \(rows) WHERE Z_PK = ?1")
-    inOrder = try connection.prepare("SELECT \(list) FROM \(rows) WHERE Z_PK >= ?1 ORDER BY Z_PK")
+    selection = "SELECT \(columns.map(\.sql).joined(separator: ", ")) FROM \(rows)"
+    byKey = try connection.prepare("\(selection) WHERE \(keyName) = ?1\(condition.further)")
+    walk = try connection.prepare("\(selection)\(condition.clause) ORDER BY \(keyName)")
   }
 
   /// The row of a key; nil when there is none.
@@ -54,39 +68,41 @@ package final class RowReader {
 
   /// The next row in the order of keys; nil after the last.
   package func next() throws -> StoredRow? {
-    guard let first = nextKey else { return nil }
-    if !isBound { try inOrder.bind(.integer(first)) }
-    isBound = true
-    switch try inOrder.step(lengthLimit: LargeValue.limit) {
+    guard !isAtEnd else { return nil }
+    switch try walk.step(lengthLimit: LargeValue.limit) {
     case .row:
-      setNext(after: inOrder.row.int64(0))
-      return StoredRow(values: inOrder.row.values(0..<columns.count))
+      lastKey = walk.row.int64(0)
+      return StoredRow(values: walk.row.values(0..<columns.count))
     case .done:
-      inOrder.reset()
-      nextKey = nil
+      walk.reset()
+      isAtEnd = true
       return nil
     case .tooLarge:
-      isBound = false
-      guard case .value(.integer(let key)) = try part("Z_PK", "Z_PK >= ?1 ORDER BY Z_PK LIMIT 1", first) else {
+      let place = lastKey == nil ? condition.clause : " WHERE \(isBehind)\(condition.further)"
+      guard case .value(.integer(let key)) = try part(keyName, "\(place) ORDER BY \(keyName) LIMIT 1", lastKey ?? 0)
+      else {
+        isAtEnd = true
         return nil
       }
-      setNext(after: key)
+      lastKey = key
+      walk = try connection.prepare(
+        "\(selection) WHERE \(isBehind)\(condition.further) ORDER BY \(keyName)")
+      try walk.bind([.integer(key)])
       return try sparedRow(key)
     }
   }
-
-  private func setNext(after key: Int64) { nextKey = key == .max ? nil : key + 1 }
 
   /// A row read column by column.
   private func sparedRow(_ key: Int64) throws -> StoredRow? {
     var row = StoredRow(values: [])
     for (place, column) in columns.enumerated() {
-      switch try part(column.sql, "Z_PK = ?1", key) {
+      switch try part(column.sql, " WHERE \(keyName) = ?1", key) {
       case .missing: return nil
       case .value(let value): row.values.append(value)
       case .tooLarge:
         // The kind of a value costs no look at it.
-        guard case .value(let kind) = try part("typeof(\(column.sql))", "Z_PK = ?1", key) else { return nil }
+        guard case .value(let kind) = try part("typeof(\(column.sql))", " WHERE \(keyName) = ?1", key)
+        else { return nil }
         row.values.append(.null)
         row.large[place] = LargeValue(
           database: database, table: table, column: column.name, key: key, isText: kind == .text("text"))
@@ -102,11 +118,10 @@ package final class RowReader {
 
   /// One column of one row.
   private func part(_ sql: String, _ condition: String, _ key: Int64) throws -> Part {
-    let text =
-      "SELECT \(sql) FROM \(StoreSchema.identifier(database)).\(StoreSchema.identifier(table)) WHERE \(condition)"
+    let text = "SELECT \(sql) FROM \(rows)\(condition)"
     let statement = try single[text] ?? connection.prepare(text)
     single[text] = statement
-    try statement.bind(.integer(key))
+    try statement.bind([.integer(key)])
     defer { statement.reset() }
     switch try statement.step(lengthLimit: LargeValue.limit) {
     case .row: return .value(statement.row.value(0))

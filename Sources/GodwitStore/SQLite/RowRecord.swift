@@ -8,12 +8,12 @@ import Foundation
 struct RowRecord {
   enum Field {
     case value(SQLValue)
-    case large(OpenValue)
+    case large(any LargeBytes)
   }
 
   private enum Content {
     case bytes([UInt8])
-    case large(OpenValue)
+    case large(any LargeBytes)
 
     var count: Int {
       switch self {
@@ -32,7 +32,7 @@ struct RowRecord {
     for field in fields {
       switch field {
       case .large(let value):
-        Self.append(UInt64(value.byteCount) * 2 + (value.large.isText ? 13 : 12), to: &types)
+        Self.append(UInt64(value.byteCount) * 2 + (value.isText ? 13 : 12), to: &types)
         contents.append(.large(value))
       case .value(let value):
         var bytes: [UInt8] = []

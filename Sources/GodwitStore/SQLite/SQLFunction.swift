@@ -62,8 +62,6 @@ package enum SQLFunctionResult: Sendable {
   case value(SQLValue)
   /// One of the arguments as it came, without a copy.
   case argument(Int)
-  /// So many zero bytes, which take no memory until they are written over.
-  case zeros(Int64)
   /// Makes the statement fail; the caller of the statement finds the reason elsewhere.
   case failure(String)
 }
@@ -114,10 +112,6 @@ extension StoreConnection {
   ) {
     switch result {
     case .value(let value): finish(value, context: context)
-    case .zeros(let count):
-      guard let size = UInt64(exactly: count), sqlite3_result_zeroblob64(context, size) == SQLITE_OK else {
-        return sqlite3_result_error_toobig(context)
-      }
     case .argument(let index): sqlite3_result_value(context, arguments.pointer(index))
     case .failure(let message): sqlite3_result_error(context, message, -1)
     }

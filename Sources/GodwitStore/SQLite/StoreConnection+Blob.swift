@@ -2,35 +2,11 @@ import CSQLite
 import GodwitModel
 
 extension StoreConnection {
-  /// Fills a blob of the main database that has the file's size with the bytes of an external file, a piece at a time.
+  /// Fills a blob with the bytes of a value of its size, a piece at a time.
   ///
   /// Call inside the transaction that made the row, before the column is indexed.
-  ///
-  /// - Throws: `.stopped` (75) when the file changed its size meanwhile; SQLite's errors as they map.
-  package func fillBlob(table: String, column: String, key: Int64, with name: String, in folder: SupportFolder) throws {
-    let blob = try openBlob(table: table, column: column, key: key)
-    defer { sqlite3_blob_close(blob) }
-    let size = Int(sqlite3_blob_bytes(blob))
-    var offset = 0
-    func check(_ isSame: Bool) throws {
-      guard !isSame else { return }
-      throw GodwitError(
-        .stopped, "stopped: the external file '\(folder.path(of: name))' changed during the run",
-        remedy: "make sure nothing writes to the source, `godwit discard` the job and run again",
-        stopReason: .sourceChanged)
-    }
-    try folder.forEachPiece(of: name) { piece in
-      try check(offset + piece.count <= size)
-      let code = sqlite3_blob_write(blob, piece.baseAddress, Int32(piece.count), Int32(offset))
-      guard code == SQLITE_OK else { throw lastError(code, sql: nil) }
-      offset += piece.count
-    }
-    try check(offset == size)
-  }
-
-  /// Fills a blob with the bytes of a value of its size, a piece at a time.
   func fillBlob(
-    database: String = "main", table: String, column: String, key: Int64, with value: OpenValue
+    database: String = "main", table: String, column: String, key: Int64, with value: any LargeBytes
   ) throws {
     let blob = try openBlob(database: database, table: table, column: column, key: key)
     defer { sqlite3_blob_close(blob) }
@@ -41,6 +17,20 @@ extension StoreConnection {
         let code = sqlite3_blob_write(blob, piece.baseAddress, Int32(piece.count), Int32(offset))
         guard code == SQLITE_OK else { throw lastError(code, sql: nil) }
       }
+    }
+  }
+
+  /// Gives a row of the main database the bytes of values in an ordinary statement, for tables that `LargeRowWriter`
+  /// does not serve: SQLite holds a value where others follow it in the row.
+  package func store(_ values: [String: any LargeBytes], in table: String, key: Int64) throws {
+    for (column, value) in values.sorted(by: { $0.key < $1.key }) {
+      let statement = try prepare(
+        "UPDATE main.\(StoreSchema.identifier(table)) SET \(StoreSchema.identifier(column)) = ?1 WHERE Z_PK = ?2")
+      defer { statement.finalize() }
+      try statement.bind(zeros: value.byteCount, at: 1)
+      statement.bind(key, at: 2)
+      try statement.runBound()
+      try fillBlob(table: table, column: column, key: key, with: value)
     }
   }
 

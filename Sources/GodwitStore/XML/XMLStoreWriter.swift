@@ -95,6 +95,7 @@ package struct XMLStoreWriter {
     for (name, value) in object.properties {
       switch value {
       case .attribute(let value, let attribute): try write(value, attribute, of: object.reference, to: file)
+      case .large: throw GodwitError(.internalBug, "cannot write '\(self.name)': a large value was not read")
       case .missingFile(let external):
         throw GodwitError(
           .dataWrong, "cannot write '\(self.name)': the external file '\(external)' is missing",

@@ -68,7 +68,7 @@ final class QuarantineProof {
   private struct Column {
     var property: String
     /// As SQL, in a row of the quarantine and in one of the source.
-    var held, source: String
+    var held, source: RowReader.Column
     /// For a key: the entity that it leads to.
     var destination: String?
     /// For the place of a link in an order: the column of the key.
@@ -85,7 +85,7 @@ final class QuarantineProof {
       else { continue }
       columns.append(
         Column(
-          property: attribute.name, held: quoted(own), source: quoted(other),
+          property: attribute.name, held: .init(name: own), source: .init(name: other),
           isExternal: attribute.allowsExternalBinaryDataStorage))
     }
     for relationship in job.sourceModel.relationships(of: entity) {
@@ -94,12 +94,13 @@ final class QuarantineProof {
       else { continue }
       columns.append(
         Column(
-          property: relationship.name, held: quoted(own), source: quoted(other),
+          property: relationship.name, held: .init(name: own), source: .init(name: other),
           destination: relationship.destinationEntityName))
       if let ownOrder, let otherOrder {
         columns.append(
           Column(
-            property: relationship.name, held: quoted(ownOrder), source: quoted(otherOrder), key: columns.count - 1))
+            property: relationship.name, held: .init(name: ownOrder), source: .init(name: otherOrder),
+            key: columns.count - 1))
       }
     }
     return columns
@@ -108,32 +109,26 @@ final class QuarantineProof {
   private func compare(_ objects: [HeldObjects.Held], of entity: String) throws {
     guard let own = held.schema.table(of: entity), let other = sourceSchema.table(of: entity) else { return }
     let columns = columns(of: entity)
-    let kind = sourceSchema.isObject(of: [entity]).further
-    func select(_ names: [String], _ table: String, _ kind: String) -> String {
-      "SELECT \((["Z_PK"] + names).joined(separator: ", ")) FROM source.\(quoted(table)) WHERE Z_PK = ?1\(kind)"
-    }
-    let here = try held.connection.prepare(select(columns.map(\.held), own.name, ""))
-    let there = try source.prepare(select(columns.map(\.source), other.name, kind))
-    defer {
-      here.finalize()
-      there.finalize()
-    }
+    let key = RowReader.Column(name: "Z_PK")
+    let here = try RowReader(
+      held.connection, database: StoreConnection.sourceSchema, table: own.name, columns: [key] + columns.map(\.held))
+    let there = try RowReader(
+      source, database: StoreConnection.sourceSchema, table: other.name, columns: [key] + columns.map(\.source),
+      where: sourceSchema.isObject(of: [entity]))
     for object in objects {
       try proceed()
       if object.round == nil { find(.extraObject, object, nil, "the store gives no reason") }
-      try here.bind([.integer(object.key)])
-      try there.bind([.integer(object.key)])
-      guard try here.step(), try there.step() else {
+      guard let found = try here.row(object.key), let wanted = try there.row(object.key) else {
         find(.extraObject, object, nil, "the source has no such object")
         continue
       }
       for (place, column) in columns.enumerated() {
-        var expected = there.row.value(place + 1)
+        var expected = wanted.content(place + 1)
         // The place of a link goes with its key.
         let (end, destination) = column.key.map { ($0, columns[$0].destination) } ?? (place, column.destination)
-        if let destination, try !isHeld(there.row.value(end + 1), destination) { expected = .null }
-        guard here.row.value(place + 1) != expected else {
-          if column.isExternal { try compareFile(expected, object, column.property) }
+        if let destination, try !isHeld(wanted.values[end + 1], destination) { expected = .value(.null) }
+        guard try !isSame(found.content(place + 1), expected) else {
+          if column.isExternal { try compareFile(wanted.values[place + 1], object, column.property) }
           continue
         }
         find(
@@ -141,6 +136,12 @@ final class QuarantineProof {
       }
     }
     report.count("values in quarantine", Int64(objects.count * columns.count))
+  }
+
+  /// Whether the quarantine holds what the source holds.
+  private func isSame(_ found: StoredContent, _ expected: StoredContent) throws -> Bool {
+    guard case (.large(let a), .large(let b)) = (found, expected) else { return found == expected }
+    return try a.isText == b.isText && StoredBytes.row(a, held.connection).isSame(as: .row(b, source))
   }
 
   /// Compares the file that a value refers to with that of the source.
@@ -213,7 +214,6 @@ final class QuarantineProof {
   /// Checks that each object would have been rejected when only those of earlier rounds were missing.
   private func checkRejection(of objects: [HeldObjects.Held]) throws {
     let verification = try Verification(job, moment: moment, readingSourceAt: rest.path)
-    verification.objects.leavesLargeValues = false
     for object in objects {
       try proceed()
       switch try verification.rejection(of: object.entity, key: object.key) {

@@ -50,8 +50,8 @@ extension Verification {
   private func breaksRuleOfValue(_ object: StoredObject, in mapping: VerifiedMapping) throws -> Bool {
     for attribute in job.destinationModel.attributes(of: mapping.destinationEntity)
     where !attribute.isTransient && !attribute.isDerived {
-      guard let value = try expectedValue(of: attribute, in: mapping, from: object) else { continue }
-      if try broken(attribute, value) != nil { return true }
+      guard let value = try expectedContent(of: attribute, in: mapping, from: object) else { continue }
+      if try broken(attribute, value, on: source) != nil { return true }
     }
     return false
   }
