@@ -64,6 +64,7 @@ package final class ObjectTracer {
     connection = source.connection
     objects = ObjectContext(
       connection: source.connection, schema: source.sourceSchema, database: StoreConnection.sourceSchema)
+    objects.leavesLargeValues = true
     objects.support = SupportFolder(ofStoreAt: files ?? job.sourcePath)
     self.now = now
     host = SourceHost(context: objects, now: now, fetches: FetchedObjects())
