@@ -114,7 +114,7 @@ struct LargeRowWriterTests {
     #expect(try writer.complete(100, in: "T", with: ["C": small], holding: .init(bytes: 2)) == .copied)
   }
 
-  @Test func `tables with an index, a trigger or NOT NULL are written by ordinary statements, and changed with another key`()
+  @Test func `tables with an index, a trigger or NOT NULL are not served, and another key is not changed`()
     throws
   {
     let connection = try connection()
@@ -128,7 +128,8 @@ struct LargeRowWriterTests {
     try connection.execute("CREATE INDEX X ON I (A)")
     try connection.execute("CREATE TRIGGER R AFTER INSERT ON G BEGIN SELECT 1; END")
     let writer = try #require(try LargeRowWriter(connection, tables: ["T", "I", "G", "N", "K", "C", "W", "Nobody"]))
-    #expect(try ["T", "I", "G", "N", "K", "C", "W", "Nobody", "S"].filter { try writer.supports($0) } == ["T", "K", "W"])
+    let names = ["T", "I", "G", "N", "K", "C", "W", "Nobody", "S"]
+    #expect(try names.filter { try writer.supports($0) } == ["T", "K", "W"])
     try connection.execute("INSERT INTO W VALUES (1, zeroblob(1000))")
     let limit = ByteCount(bytes: 100)
     #expect(try writer.change(1, in: "W", lengthLimit: limit, holding: limit) {} == nil)
