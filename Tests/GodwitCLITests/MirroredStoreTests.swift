@@ -4,6 +4,17 @@ import Testing
 @testable import GodwitCLI
 
 struct `Mirrored stores` {
+  @Test func `a job of several steps runs with 'cloudkit: drop'`() throws {
+    let folder = try TemporaryFolder()
+    let session = CommandSession(output: .memory(), diagnostics: .memory())
+    let status = GodwitCommand.run(
+      arguments: [
+        "run", PeoplizerStores.file("v1-to-v5.yaml"), "--set", "cloudkit=drop", "--destination",
+        folder.file("people.sqlite"), "--quiet",
+      ], in: session)
+    #expect(status == 0, "\(session.diagnostics.text)")
+  }
+
   @Test func `the plan of a mirrored store lists what 'cloudkit: drop' loses`() throws {
     let job = try BreakableJob()
     try job.sql("CREATE TABLE ANSCKMETADATAENTRY (Z_PK INTEGER PRIMARY KEY)")

@@ -59,7 +59,7 @@ package struct AttachedSource {
     self.existing = existing
     try connection.checkCoreDataTables(path: job.sourcePath)
     if files != nil { try SupportFolder(ofStoreAt: job.sourcePath).refuseLinks() }
-    leftOut = try UnmodelledTables(connection, job: job)
+    leftOut = try UnmodelledTables(connection, job: job, isStandIn: files == nil)
     var earlier: [EarlierMapping] = []
     if let existing, !existing.records.isEmpty {
       let uuid =

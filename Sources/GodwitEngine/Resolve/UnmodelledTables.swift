@@ -17,9 +17,10 @@ package struct UnmodelledTables {
   package let notes: [MigrationNote]
   private let hasHistory: Bool
 
+  /// - Parameter isStandIn: Whether the source is the stand-in of a later step, which has tables and no metadata.
   /// - Throws: `.dataWrong` (65) when CloudKit mirrors the store and the job does not drop the mirror, or a table of
   ///   history is not as Core Data makes it.
-  init(_ connection: StoreConnection, job: MigrationJob) throws {
+  init(_ connection: StoreConnection, job: MigrationJob, isStandIn: Bool) throws {
     var tables: [String] = []
     try connection.query("SELECT name FROM source.sqlite_master WHERE type = 'table' ORDER BY rowid") { row in
       if let name = row.string(0) { tables.append(name) }
@@ -40,7 +41,7 @@ package struct UnmodelledTables {
       notes.append(
         MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: \(try rows(table)) rows of \(table)"))
     }
-    let metadata = job.dropsMirroring ? try StoreMetadata(reading: connection, path: job.sourcePath) : nil
+    let metadata = job.dropsMirroring && !isStandIn ? try StoreMetadata(reading: connection, path: job.sourcePath) : nil
     metadataKeys = (metadata?.values.keys.sorted() ?? []).filter(StoreMetadata.isMirroringKey)
     for key in metadataKeys {
       notes.append(MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: metadata key \(key)"))
