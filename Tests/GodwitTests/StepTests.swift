@@ -149,6 +149,18 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
     #expect(error?.message == "cannot resume 'chain': the mapping changed since the run began")
   }
 
+  @Test func `a changed hook makes it another job, and the message names it`() throws {
+    let folder = try TemporaryFolder()
+    var job = try chain(to: folder.file("out/people.sqlite"))
+    job.steps[3].willMigrate = .init("one") { _ in }
+    #expect(try stop(MigrationManager(job), afterChunks: 2).outcome == .stopped)
+    job.steps[3].willMigrate = .init("two") { _ in }
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error?.code == .cannotCreate)
+    #expect(
+      error?.message == "cannot resume 'chain': the hook before 'Peoplizer 5', 'two', changed since the run began")
+  }
+
   @Test func `the plan shows every step, and checks later ones before the first begins`() throws {
     let folder = try TemporaryFolder()
     var job = try chain(to: folder.file("out/people.sqlite"))

@@ -11,6 +11,8 @@ package struct JobFingerprint: Codable, Equatable {
   package var mappings: String
   /// The manifest keys that decide content.
   package var manifest: String
+  /// The hooks, which count in `mappings`: a message can name the one that changed. Nil in earlier work.
+  package var hooks: [String]?
 
   /// All digests but the source's, which costs a reading of the whole store.
   package init(_ job: MigrationJob) {
@@ -23,6 +25,15 @@ package struct JobFingerprint: Codable, Equatable {
     manifest = Digest.hex(
       "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"
         + (job.dropsMirroring ? "\ncloudkit drop" : "") + job.layoutText + job.policyText)
+    hooks = job.hookTexts
+  }
+
+  /// What the part `mappings` is called where it differs from that of the same job before: the first hook that changed,
+  /// was added or left out, or else the mapping.
+  package func nameOfMappings(since known: JobFingerprint) -> String {
+    guard let before = known.hooks, let now = hooks, before != now else { return "the mapping" }
+    let changed = zip(before, now).first { $0 != $1 }?.1 ?? (now.count > before.count ? now.last : before.last)
+    return changed.map { "the hook \($0)" } ?? "the mapping"
   }
 
   /// What the digest `manifest` is made of, key by key, so that a message can name the key: short values as they are,

@@ -52,11 +52,16 @@ public struct MigrationStep: Sendable {
   /// The versions from the first to the last.
   package var versions: [String] { [sourceModel.name] + passedVersions + [destinationModel.name] }
 
+  private var namedHooks: [(place: String, hook: MigrationStage.Hook)] {
+    [("before", willMigrate), ("after", didMigrate)].compactMap { place, hook in hook.map { (place, $0) } }
+  }
+
+  /// The hooks as messages name them.
+  fileprivate var hookTexts: [String] { namedHooks.map { "\($0) '\(destinationModel.name)', '\($1.identity)'," } }
+
   /// A canonical text of the mappings, for the digest that notices a change.
   var mappingText: String {
-    let hooks = [("before", willMigrate), ("after", didMigrate)].compactMap { place, hook in
-      hook.map { "hook \(place) \($0.identity)" }
-    }
+    let hooks = namedHooks.map { "hook \($0) \($1.identity)" }
     let text = madeText.value.value { MigrationJob.canonicalText(of: mappingModels) }
     return ([text] + hooks).joined(separator: "\n")
   }
@@ -275,6 +280,9 @@ public struct MigrationJob: Sendable {
 
   /// The mappings of all steps.
   public var mappingModels: [MappingModel] { steps.flatMap(\.mappingModels) }
+
+  /// The hooks of all steps, as messages name them.
+  var hookTexts: [String] { (requestedSteps ?? steps).flatMap(\.hookTexts) }
 
   /// A canonical text of all mappings, for the digest that notices a change.
   var mappingText: String {
