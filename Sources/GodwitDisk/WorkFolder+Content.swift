@@ -84,7 +84,7 @@ extension WorkFolder {
         remedy: "move it away, or name another destination", safe: "nothing in it was changed")
     }
     var info = stat()
-    guard lstat(path, &info) == 0 else { throw GodwitError.disk("cannot read '\(path)'", errno: errno) }
+    guard lstat(path, &info) == 0 else { throw errno == ENOENT ? justFinished(path) : GodwitError.disk("cannot read '\(path)'", errno: errno) }
     switch info.st_mode & S_IFMT {
     case S_IFDIR: break
     case S_IFLNK: throw foreign("it is a symbolic link")
@@ -92,10 +92,11 @@ extension WorkFolder {
     }
     guard info.st_uid == geteuid() else { throw foreign("it belongs to another user") }
     guard info.st_mode & 0o022 == 0 else { throw foreign("other users can write in it") }
-    let names = try entries(path)
+    // Another run may be making or removing what is in the folder: the lock tells, which is taken next.
+    let names = try entries(path).filter { lstat(path + "/" + $0, &info) == 0 || errno != ENOENT }
     // A folder that was being made or removed when the run died.
     if names.isEmpty || names == [lockName] { return try check(names, in: path, isStep: false, foreign) }
-    guard names.contains(markerName) else {
+    guard names.contains(markerName) || lstat(path + "/" + markerName, &info) == 0 else {
       throw foreign("Godwit did not make it, or an earlier version did: it has no file '\(markerName)'")
     }
     try check(names, in: path, isStep: false, foreign)
@@ -110,7 +111,10 @@ extension WorkFolder {
         throw foreign("'\(item)' in it is not Godwit's")
       }
       var info = stat()
-      guard lstat(item, &info) == 0 else { throw GodwitError.disk("cannot read '\(item)'", errno: errno) }
+      guard lstat(item, &info) == 0 else {
+        if errno == ENOENT { continue }
+        throw GodwitError.disk("cannot read '\(item)'", errno: errno)
+      }
       guard info.st_mode & S_IFMT == (kind == .file ? S_IFREG : S_IFDIR) else {
         throw foreign("'\(item)' in it is no ordinary \(kind == .file ? "file" : "folder")")
       }

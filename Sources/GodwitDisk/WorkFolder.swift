@@ -69,18 +69,23 @@ package struct WorkFolder: ~Copyable {
     let lock = path + "/" + lockName
     do { return try FileLock(path: lock, mode: 0o600) } catch {
       switch error {
+      case .unopened(ENOENT) where making == EEXIST: throw justFinished(path)
       case .unopened(let code), .failed(let code): throw Self.cannotCreate(lock, errno: code)
       case .held(let holder):
         throw GodwitError(
           .stopped, "cannot run: another process is working on '\(path)'",
           cause: holder.map { "the lock is held by \($0.description)" },
           remedy: "wait for it to end and run the same command", stopReason: .locked)
-      case .replaced:
-        throw GodwitError(
-          .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command",
-          stopReason: .locked)
+      case .replaced: throw justFinished(path)
       }
     }
+  }
+
+  /// The folder, or its lock, went while it was looked at.
+  static func justFinished(_ path: String) -> GodwitError {
+    GodwitError(
+      .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command",
+      stopReason: .locked)
   }
 
   // The lock is held until the value ends, and not until its last use.
