@@ -183,7 +183,8 @@ struct CompiledModelReader: ArchiveReader {
     entity.userInfo = try userInfo(of: object, at: "entity '\(name)'")
     entity.uniquenessConstraints = try nameLists("NSUniqueTuples", of: object)
     entity.compoundIndexes = try nameLists("NSCompoundIndexes", of: object)
-    entity.fetchIndexes = try objects("NSFetchIndexDescriptions", of: object).map { try fetchIndex($0, of: name) }
+    entity.fetchIndexes = try objects("NSFetchIndexDescriptions", of: object)
+      .compactMap { try fetchIndex($0, of: name) }
     try readProperties(of: object, into: &entity)
     return entity
   }
@@ -274,7 +275,7 @@ struct CompiledModelReader: ArchiveReader {
 
   // MARK: Fetch indexes and requests
 
-  private mutating func fetchIndex(_ object: KeyedArchive.Object, of entity: String) throws -> FetchIndexDescription {
+  private mutating func fetchIndex(_ object: KeyedArchive.Object, of entity: String) throws -> FetchIndexDescription? {
     let name = try required("NSIndexName", of: object)
     let place = "index '\(name)' of entity '\(entity)'"
     try check(
@@ -292,9 +293,14 @@ struct CompiledModelReader: ArchiveReader {
         propertyName: try required("NSPropertyName", of: element), expressionText: nil, isRTree: type == 1,
         isAscending: try flag("NSAscending", of: element))
     }
-    return FetchIndexDescription(
-      name: name, elements: elements,
-      partialPredicateText: try self.object("NSPartialIndexPredicate", of: object).map { "\(try predicate($0))" })
+    var text: String?
+    if let predicate = try self.object("NSPartialIndexPredicate", of: object) {
+      do { text = "\(try self.predicate(predicate))" } catch let error as UnknownExpression {
+        try omit("\(error.text) in the predicate of \(place)")
+        return nil
+      }
+    }
+    return FetchIndexDescription(name: name, elements: elements, partialPredicateText: text)
   }
 
   private static let fetchRequestKeys: Set<String> = [
