@@ -42,7 +42,7 @@ extension FileInspection: CustomStringConvertible {
     }
     if let database { lines += Self.lines(database) }
     if let details { lines += details.lines }
-    return lines.joined(separator: "\n")
+    return lines.map(\.onOneLine).joined(separator: "\n")
   }
 
   private static func lines(_ database: DatabaseTables) -> [String] {

@@ -53,7 +53,7 @@ struct InspectionTable {
 
   var text: String {
     let header = ["PATH", "KIND", "SIZE", "ENTITIES", "OBJECTS", "MODEL"]
-    let lines = [header] + rows.map(Self.cells)
+    let lines = [header] + rows.map { Self.cells($0).map(\.onOneLine) }
     let widths = header.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
     return lines.map { line in
       var text = ""

@@ -20,8 +20,9 @@ struct ModelHashVerb: Verb {
         json: Record(entities: versionHashes, checksum: model.versionChecksum, digest: model.versionHashesDigest),
         as: .modelHash)
     case .text:
-      let width = versionHashes.keys.map(\.count).max() ?? 0
-      for (name, hash) in versionHashes.sorted(by: { ManagedObjectModel.precedes($0.key, $1.key) }) {
+      let width = versionHashes.keys.map(\.onOneLine.count).max() ?? 0
+      for (key, hash) in versionHashes.sorted(by: { ManagedObjectModel.precedes($0.key, $1.key) }) {
+        let name = key.onOneLine
         session.output.write(name + String(repeating: " ", count: width - name.count + 2) + hash + "\n")
       }
       session.output.write("\nchecksum  \(model.versionChecksum)\ndigest    \(model.versionHashesDigest)\n")

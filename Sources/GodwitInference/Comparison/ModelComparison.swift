@@ -123,7 +123,7 @@ extension ModelComparison: CustomStringConvertible {
     lines.append(
       hashesDiffer
         ? "version hashes differ: a store has to be migrated" : "version hashes are equal: no migration is needed")
-    return lines.joined(separator: "\n")
+    return lines.map(\.onOneLine).joined(separator: "\n")
   }
 
   private static func headline(_ kind: Kind, _ oldName: String?, _ changes: [String]) -> String {
