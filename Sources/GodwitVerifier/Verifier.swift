@@ -247,7 +247,7 @@ public struct Verifier: Sendable {
     {
       throw GodwitError(
         .dataWrong, "cannot verify '\(job.destinationPath)': SQLite finds the source '\(job.sourcePath)' damaged",
-        cause: error.message, remedy: "restore the source from a backup and run the job again")
+        cause: error.message, remedy: GodwitError.damageRemedy + "; then run the job again")
     }
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {
       throw GodwitError(

@@ -205,7 +205,7 @@ struct `Corpus schemas` {
       try StoreSchema(model: model, probing: connection)
     } throws: { error in
       (error as? GodwitError)?.message
-        == "cannot read the store with this model: column 'ZUNHEARDOF' of table '\(table)' is missing"
+        == "cannot read '\(store.path)' with this model: column 'ZUNHEARDOF' of table '\(table)' is missing, which holds '\(entities[0].name).unheardOf'"
     }
   }
 

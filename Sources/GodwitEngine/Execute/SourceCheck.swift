@@ -64,7 +64,7 @@ package final class SourceCheck {
     GodwitError(
       .dataWrong, "cannot migrate '\(path)': SQLite finds the store damaged", cause: complaint,
       remedy:
-        "restore the store from a backup, or try SQLite's .recover on a copy; then `godwit discard` the job and run again",
+        GodwitError.damageRemedy + "; then `godwit discard` the job and run again",
       safe: "the source is untouched")
   }
 }

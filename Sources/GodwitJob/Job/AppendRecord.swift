@@ -66,7 +66,7 @@ package struct AppendRecord: Hashable, Sendable {
     guard let records, !records.contains(nil) else {
       throw GodwitError(
         .dataWrong, "cannot read the metadata of '\(path)': key '\(key)' does not hold what Godwit writes",
-        remedy: "restore the store from a backup")
+        remedy: GodwitError.damageRemedy)
     }
     return records.compactMap { $0 }
   }

@@ -3,6 +3,10 @@ package import GodwitModel
 import GodwitPlatform
 
 extension GodwitError {
+  /// What to do with a store that is damaged.
+  package static let damageRemedy =
+    "restore the store from a backup; or read what is left of it with `godwit export STORE --raw --all`, or with SQLite's .recover on a copy"
+
   /// A change of the disk that failed.
   ///
   /// | errno | code |

@@ -82,7 +82,7 @@ package struct StoreFiles: Sendable, Hashable {
       guard file.size >= expected else {
         var error = wrong(
           "expected \(expected) bytes, found \(file.size): the file is truncated",
-          remedy: "copy the store again, or restore it from a backup")
+          remedy: "copy the store again, or " + GodwitError.damageRemedy)
         error.topic = .cutOff
         throw error
       }

@@ -143,7 +143,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
       throw GodwitError(
         .dataWrong,
         "cannot read the store: expected at most \(limit) entities in 'Z_PRIMARYKEY' with names below 1 MiB, found more",
-        remedy: "restore the store from a backup")
+        remedy: GodwitError.damageRemedy)
     }
     let families = Dictionary(grouping: entities.keys) { Self.root(of: $0, entities, &roots) }
     // In number order, so that rows with a number of another table's entity are reported alike every time.

@@ -174,7 +174,7 @@ extension StoreConnection {
     for column in ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"] where !columns.contains(column) {
       throw GodwitError(
         .dataWrong, "cannot read store '\(path)': column '\(column)' of table 'Z_PRIMARYKEY' is missing",
-        remedy: "restore the store from a backup")
+        remedy: GodwitError.damageRemedy)
     }
   }
 

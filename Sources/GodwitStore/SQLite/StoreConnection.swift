@@ -281,7 +281,7 @@ public final class StoreConnection: @unchecked Sendable {
       error = Self.unopened(error, path: path, systemErrno: sqlite3_system_errno(handle))
     }
     // SQLite does not say which of the attached files is damaged.
-    if let sourcePath, [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) {
+    if let sourcePath, error.code == .dataWrong, code & 0xFF != SQLITE_CONSTRAINT, code & 0xFF != SQLITE_MISMATCH {
       let isMainEmpty =
         sqlite3_table_column_metadata(handle, "main", "Z_METADATA", nil, nil, nil, nil, nil, nil) != SQLITE_OK
       let files = isMainEmpty ? "'\(sourcePath)'" : "'\(path)' with the source '\(sourcePath)'"
@@ -331,7 +331,7 @@ public final class StoreConnection: @unchecked Sendable {
   ///
   /// | SQLite | code |
   /// |---|---|
-  /// | CORRUPT, NOTADB, MISMATCH, CONSTRAINT | `.dataWrong` (65) |
+  /// | CORRUPT, NOTADB, MISMATCH, CONSTRAINT, an unknown format | `.dataWrong` (65) |
   /// | CANTOPEN | `.missingInput` (66) |
   /// | FULL, IOERR, NOMEM, PROTOCOL | `.inputOutput` (74) |
   /// | BUSY, LOCKED, INTERRUPT | `.stopped` (75) |
@@ -341,7 +341,9 @@ public final class StoreConnection: @unchecked Sendable {
     let (kind, remedy): (GodwitError.Code, String?) =
       switch code & 0xFF {
       case SQLITE_CORRUPT, SQLITE_NOTADB:
-        (.dataWrong, "restore the file from a backup, or try SQLite's .recover on a copy")
+        (.dataWrong, GodwitError.damageRemedy)
+      // A later version of SQLite made the file, or nobody did. There is no code of its own for it.
+      case SQLITE_ERROR where message == "unsupported file format": (.dataWrong, GodwitError.damageRemedy)
       case SQLITE_CONSTRAINT, SQLITE_MISMATCH: (.dataWrong, nil)
       case SQLITE_CANTOPEN: (.missingInput, "check that the file exists and can be read")
       case SQLITE_FULL: (.inputOutput, "free disk space and run the same command")
@@ -355,7 +357,10 @@ public final class StoreConnection: @unchecked Sendable {
     if kind == .internalBug, let sql { cause = "SQL: \(sql)" }
     let isInterrupted = code & 0xFF == SQLITE_INTERRUPT
     let error = GodwitError(
-      kind, "cannot use '\(path)': SQLite says '\(message)' (\(code))", cause: cause, remedy: remedy,
+      kind,
+      isInterrupted
+        ? "stopped on request, before the work was done"
+        : "cannot use '\(path)': SQLite says '\(message)' (\(code))", cause: cause, remedy: remedy,
       stopReason: kind == .stopped ? (isInterrupted ? .requested : .inUse) : nil)
     return error.about(code & 0xFF == SQLITE_FULL ? .diskFull : .database)
   }

@@ -65,7 +65,7 @@ public struct StoreMetadata: Sendable, Hashable {
     func wrong(_ problem: String) -> GodwitError {
       GodwitError(
         .dataWrong, "cannot read the metadata of '\(path)': \(problem)",
-        remedy: "restore the store, with the -wal that belongs to it, from a backup")
+        remedy: "look whether the store came without its -wal; else " + GodwitError.damageRemedy)
     }
     let prefix = StoreSchema.identifier(schema)
     var columns: Set<String> = []

@@ -26,10 +26,12 @@ extension StoreSchema {
   package init(
     model: ManagedObjectModel, probing connection: StoreConnection, schema: String = StoreConnection.sourceSchema
   ) throws {
-    let listing = try StoreListing(connection, schema: schema)
-    self = try SchemaCache.schema(model, .existing(listing.text)) {
-      try Self(model: model, listing, connection, schema: schema)
-    }
+    do {
+      let listing = try StoreListing(connection, schema: schema)
+      self = try SchemaCache.schema(model, .existing(listing.text)) {
+        try Self(model: model, listing, connection, schema: schema)
+      }
+    } catch let lack as StoreProbe.Lack { throw lack.error(model, connection, schema: schema) }
   }
 
   private init(
@@ -136,11 +138,25 @@ struct StoreProbe {
   /// The names of a table's columns, in order.
   func columns(of table: String) -> [String] { tables[table]?.map(\.name) ?? [] }
 
-  static func wrong(_ problem: String) -> GodwitError {
-    GodwitError(
-      .dataWrong, "cannot read the store with this model: \(problem)",
-      remedy: "check that the model is the version the store was written with (godwit inspect names it)")
+  /// What a store lacks of a model.
+  struct Lack: Error {
+    let problem: String
+
+    /// A store that says that it has this version is damaged. Any other is one of another version, maybe.
+    func error(_ model: ManagedObjectModel, _ connection: StoreConnection, schema: String) -> GodwitError {
+      let path = schema == StoreConnection.sourceSchema ? connection.sourcePath ?? connection.path : connection.path
+      let metadata = try? StoreMetadata(reading: connection, schema: schema, path: path)
+      if let metadata, model.isCompatible(with: metadata.entityVersionHashes) {
+        return GodwitError(
+          .dataWrong, "cannot read '\(path)': the store is damaged: \(problem)", remedy: GodwitError.damageRemedy)
+      }
+      return GodwitError(
+        .dataWrong, "cannot read '\(path)' with this model: \(problem)",
+        remedy: "check that the model is the version the store was written with (godwit inspect names it)")
+    }
   }
+
+  static func wrong(_ problem: String) -> Lack { Lack(problem: problem) }
 
   func numbers(of model: ManagedObjectModel) throws -> [String: Int] {
     var numbers: [String: Int] = [:]
@@ -200,7 +216,9 @@ struct StoreProbe {
           absent.insert(column.role)
           continue
         }
-        throw Self.wrong("column '\(column.name)' of table '\(name)' is missing")
+        throw Self.wrong(
+          "column '\(column.name)' of table '\(name)' is missing, \(column.role.content(root: predicted.rootEntityName))"
+        )
       }
       found[index] = choice
       free.remove(choice)
@@ -382,5 +400,17 @@ extension StoreSchema.JoinTable {
       ownerColumn: destinationColumn, destinationColumn: ownerColumn, destinationEntityName: ownerEntityName,
       inverseRelationshipName: ownerRelationshipName, ownerOrderColumn: destinationOrderColumn,
       destinationOrderColumn: ownerOrderColumn)
+  }
+}
+
+extension StoreSchema.ColumnRole {
+  /// What of the model the column is for, as a message says it.
+  fileprivate func content(root: String) -> String {
+    switch self {
+    case .primaryKey, .entity, .optimisticLock: "which every object of '\(root)' has"
+    case .attribute(let entity, let name, _), .foreignKey(let entity, let name), .foreignEntity(let entity, let name),
+      .orderKey(let entity, let name):
+      "which holds '\(entity).\(name)'"
+    }
   }
 }
