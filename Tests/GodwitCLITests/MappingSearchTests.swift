@@ -58,13 +58,20 @@ private let convert = mapping.replacingOccurrences(
     #expect(project.godwit("run", "-q", try project.path("job.yaml")).status == 0)
   }
 
+  @Test func `without a project what is below the models' folder is found`() throws {
+    let project = try project(nil)
+    try project.write("repo/App/Models/Maps/notes.mapping.yaml", convert)
+    let plan = project.godwit("plan", "--details", try project.path("job.yaml"))
+    #expect(plan.status == 0 && plan.output.contains("Maps/notes.mapping.yaml"), "\(plan)")
+  }
+
   @Test func `without a project only the models' folder is searched, and the message says so`() throws {
     let project = try project(nil)
     try project.write("repo/Migration/notes.mapping.yaml", convert)
     let plan = project.godwit("plan", "--details", try project.path("job.yaml"))
     #expect(plan.status == 69)
     #expect(plan.diagnostics.contains("searched for mapping models in '"), "\(plan.diagnostics)")
-    #expect(plan.diagnostics.contains("App/Models': none found"), "\(plan.diagnostics)")
+    #expect(plan.diagnostics.contains("App/Models' and below: none found"), "\(plan.diagnostics)")
     #expect(!plan.diagnostics.contains("the project in"))
     // What lies elsewhere is named, and the key that finds it.
     #expect(plan.diagnostics.contains("not searched: 'repo/Migration/notes.mapping.yaml', 'Notes' to 'Notes 2'"))

@@ -22,6 +22,8 @@ struct AutomaticPath: Encodable {
   private(set) var missingPolicies: [PolicyUse] = []
   /// What would be lost.
   private(set) var losses: [LossReport.Loss] = []
+  /// How the mapping models were found, where somebody should look at that.
+  private(set) var notes: [MigrationNote] = []
   /// A better way than this one.
   private(set) var hints: [String] = []
   /// What would stop the job.
@@ -30,7 +32,7 @@ struct AutomaticPath: Encodable {
   private(set) var models: (source: ManagedObjectModel, destination: ManagedObjectModel)?
 
   private enum CodingKeys: String, CodingKey {
-    case steps, sourceModelOrigin, missingPolicies, losses, hints, problem, problemCode, problemStatus
+    case steps, sourceModelOrigin, missingPolicies, losses, notes, noteCodes, hints, problem, problemCode, problemStatus
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -39,6 +41,10 @@ struct AutomaticPath: Encodable {
     try container.encodeIfPresent(sourceModelOrigin, forKey: .sourceModelOrigin)
     try container.encode(missingPolicies, forKey: .missingPolicies)
     try container.encode(losses, forKey: .losses)
+    if !notes.isEmpty {
+      try container.encode(notes.map(\.text), forKey: .notes)
+      try container.encode(notes.map(\.code), forKey: .noteCodes)
+    }
     try container.encode(hints, forKey: .hints)
     try container.encodeIfPresent(problem?.line, forKey: .problem)
     try container.encodeIfPresent(problem?.code.name, forKey: .problemCode)
@@ -84,6 +90,8 @@ struct AutomaticPath: Encodable {
     }
     missingPolicies = job.policyUses.filter { !$0.isRegistered }
     hints = job.hints
+    // Where the source's model is from has its own line.
+    notes = job.inputNotes.filter { $0.code != .modelFromStore }
   }
 
   private mutating func stop(_ error: any Error) {
@@ -108,6 +116,7 @@ struct AutomaticPath: Encodable {
     if let sourceModelOrigin { lines.append("source    the model is \(sourceModelOrigin)") }
     lines += missingPolicies.map { "policy    not registered: \($0)" }
     lines += losses.map { "\($0.label.padding(toLength: 10, withPad: " ", startingAt: 0))\($0)" }
+    lines += notes.map { "note      \($0)" }
     lines += hints.map { "hint      \($0)" }
     return lines
   }

@@ -141,6 +141,7 @@ struct MigrationTestRunner: Sendable {
     result.path = job.steps.map(\.destinationModel.name)
     let notes = job.inputNotes
     if !notes.isEmpty { (result.notes, result.noteCodes) = (notes.map(\.text), notes.map(\.code)) }
+    if let error = job.unsearchedMappingError { throw error }
     let summary = try MigrationManager(job).run { _ in }
     result.objects = summary.objects
     let lost = summary.losses.refusable

@@ -12,6 +12,7 @@ extension MigrationJob {
     notes += mappingSearch.emptyFolders.map { folder in
       MigrationNote(.mappingSearchEmpty, "no mapping model was found in '\(folder)', which 'mapping-search' names")
     }
+    notes += mappingSearch.unsearched.map { MigrationNote(.mappingUnsearched, $0) }
     return notes
   }
 }

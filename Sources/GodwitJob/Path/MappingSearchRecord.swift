@@ -10,6 +10,8 @@ package struct MappingSearchRecord: Sendable {
 
   /// The folders under `mapping-search` that have no mapping model in them.
   package var emptyFolders: [String] = []
+  /// What lies near, was not searched, and would serve a step that is inferred.
+  package var unsearched: [String] = []
 
   package init() {}
 

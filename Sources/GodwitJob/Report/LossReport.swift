@@ -170,13 +170,27 @@ extension LossReport.Loss {
 }
 
 extension MigrationJob {
-  /// What `on-loss: fail` says of losses; nil when nothing is lost, or the job may lose it.
+  /// What `on-loss: fail` says of losses, and of a step that may lose what nobody counts, because a mapping model near
+  /// the models was not used for it; nil when nothing is lost, or the job may lose it.
   package func error(for losses: LossReport) -> GodwitError? {
-    guard failsOnLoss, !losses.refusable.isEmpty else { return nil }
+    guard failsOnLoss else { return nil }
+    if let error = unsearchedMappingError { return error }
+    guard !losses.refusable.isEmpty else { return nil }
     return GodwitError(
       .dataWrong, "job '\(name)' would lose data of the source",
       cause: losses.refusable.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
       remedy: "map what is lost, or run the job without 'on-loss: fail' and --fail-on-loss",
+      safe: "the source is untouched, and no destination was put in place"
+    ).about(.loss)
+  }
+  /// What a test and `on-loss: fail` say when a step is inferred although a mapping model for it lies near; nil when
+  /// none does.
+  package var unsearchedMappingError: GodwitError? {
+    guard !mappingSearch.unsearched.isEmpty else { return nil }
+    return GodwitError(
+      .dataWrong, "job '\(name)' would infer a step for which there is a mapping model",
+      cause: mappingSearch.unsearched.joined(separator: "\n"),
+      remedy: "name the folder of the mapping model under `mapping-search`, or write `mappings: inferred`",
       safe: "the source is untouched, and no destination was put in place"
     ).about(.loss)
   }

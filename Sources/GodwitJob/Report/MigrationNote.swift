@@ -50,6 +50,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case modelFromStore = "model-from-store"
     /// A folder under `mapping-search` has no mapping model in it.
     case mappingSearchEmpty = "mapping-search-empty"
+    /// A step is inferred although a mapping model for it lies near, where nobody looked for it.
+    case mappingUnsearched = "mapping-unsearched"
     /// Nothing was proved: the store had the version before, and there is no old store to compare it with.
     case notProved = "not-proved"
     /// The source is in WAL mode without its write-ahead log, and looks as if the log had been left behind.

@@ -83,7 +83,8 @@ public struct PlanSummary: Sendable, Codable, Hashable {
       found.append("the run stops with 78: no policy is registered as \(names)")
     }
     found += plan.misfits.map { "the run stops with 65: \($0)" }
-    if plan.refusesLosses, !plan.losses.refusable.isEmpty {
+    let isUnsearched = plan.codedNotes.contains { $0.code == .mappingUnsearched }
+    if plan.refusesLosses, isUnsearched || !plan.losses.refusable.isEmpty {
       found.append("the run stops with 65: the job must lose nothing (on-loss: fail)")
     }
     if let shortage = plan.shortage { found.append("the run stops with 74: \(shortage)") }

@@ -220,7 +220,41 @@ package struct DraftRequest: Sendable {
       if let through = try? loader(staged).job() { (job, draft) = (through, staged) }
     }
     tell(job, served: served, in: &draft)
+    try name(mappingsOf: job, served: served, in: &draft)
     return draft
+  }
+
+  /// Names the folders of the mapping models that the job uses, so that the manifest takes the same ones everywhere,
+  /// whatever lies above the models there.
+  private func name(
+    mappingsOf job: MigrationJob, served: [JobLoader.ServedVersions], in draft: inout ManifestDraft
+  ) throws {
+    guard draft.mappingSearch.isEmpty, let model = draft.models.first else { return }
+    let used = job.steps.flatMap { ($0.origin ?? "").components(separatedBy: ", ") }
+    var named = draft
+    for mapping in served where used.contains(mapping.origin) {
+      let folder = Self.spelled(URL(filePath: mapping.path).deletingLastPathComponent().path, from: model, in: file)
+      if !named.mappingSearch.contains(folder) { named.mappingSearch.append(folder) }
+    }
+    // A key that would find another path is not written.
+    guard let other = try? loader(named).job(), other.mappingModels == job.mappingModels else { return }
+    draft = named
+  }
+
+  /// A folder as the manifest writes it: from where the models are, in the way in which these are written.
+  static func spelled(_ folder: String, from model: String, in file: String?) -> String {
+    guard !model.hasPrefix("/") else { return folder }
+    let base = file.map { URL(filePath: $0).deletingLastPathComponent().path } ?? FileManager.default.currentDirectoryPath
+    let models = MappingSearch.folder(ofModel: base + "/" + model)
+    var up = models.split(separator: "/")[...]
+    var down = folder.split(separator: "/")[...]
+    while let a = up.first, let b = down.first, a == b { (up, down) = (up.dropFirst(), down.dropFirst()) }
+    var parts = model.split(separator: "/").dropLast().map(String.init).filter { $0 != "." }
+    for _ in up {
+      if let last = parts.last, last != ".." { parts.removeLast() } else { parts.append("..") }
+    }
+    parts += down.map(String.init)
+    return parts.isEmpty ? "." : parts.joined(separator: "/")
   }
 
   /// The newest version that a path does lead to, where none leads to the one that is wanted; nil without one.

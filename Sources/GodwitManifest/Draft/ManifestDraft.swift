@@ -45,7 +45,7 @@ package struct ManifestDraft: Sendable {
   package var steps: [Step] = []
   /// Why a step has a stage of its own: what would be lost without.
   package var stages: [(step: String, reason: String)] = []
-  /// Where mapping models are, as `mapping-search` lists it; empty where the search finds them by itself.
+  /// Where mapping models are, as `mapping-search` lists it; empty where no step has one.
   package var mappingSearch: [String] = []
   /// Mapping models that were found and serve no step, each with the reason.
   package var unusedMappings: [String] = []
@@ -147,7 +147,7 @@ package struct ManifestDraft: Sendable {
     }
     lines = Self.comments(lines) + ["mappings: auto"]
     if !mappingSearch.isEmpty {
-      lines += Self.comments(["Where the mapping models are. The search would not find them by itself."])
+      lines += Self.comments(["Where the mapping models of these steps are."])
       lines.append("mapping-search:")
       lines += mappingSearch.map { "  - \(YAMLText.scalar($0))" }
     }

@@ -13,10 +13,7 @@ extension JobLoader {
     _ error: GodwitError, serving: ([String]) -> (others: [ServedVersions], known: [String])
   ) -> GodwitError {
     var error = error
-    var seen = Set(searchedMappings.map(Self.whole))
-    let paths = foldersAround.flatMap { mappingSearch(inFolder: $0).files.map(\.path) }
-      .filter { seen.insert(Self.whole($0)).inserted }
-    let (found, known) = serving(Array(paths.prefix(Self.readElsewhere)))
+    let (found, known) = serving(pathsElsewhere)
     guard !found.isEmpty else {
       error.remedy =
         (error.remedy.map { $0 + "; " } ?? "")
@@ -30,17 +27,48 @@ extension JobLoader {
     let more =
       found.count > Self.namedElsewhere ? ["and \(found.count - Self.namedElsewhere) more mapping models"] : []
     error.cause = ([error.cause].compactMap(\.self) + lines + more).joined(separator: "\n")
-    // The key takes the place of the whole search, so that it has to name what is found without it, too.
+    error.remedy =
+      "write `\(searchKey(found, known))`: mapping models for these versions are there"
+      + (error.remedy.map { "; or \($0)" } ?? "")
+    return error
+  }
+
+  /// What the owner of a job should know whose steps are inferred although mapping models near the models, which the
+  /// search has not found, would serve them: a line for each.
+  ///
+  /// - Parameter serving: As in `tellingElsewhere`.
+  func linesElsewhere(
+    serving: ([String]) -> (others: [ServedVersions], known: [String])
+  ) -> [String] {
+    let paths = pathsElsewhere
+    guard !paths.isEmpty else { return [] }
+    let (found, known) = serving(paths)
+    let key = searchKey(found, known)
+    return found.map { mapping in
+      let pair = mapping.pairs.first.map { "from '\($0.source)' to '\($0.destination)' " } ?? ""
+      return
+        "inference takes the place of the mapping model '\(mapping.origin)' \(pair)that was not searched: `\(key)` uses it"
+    }
+  }
+
+  /// The key of a manifest that finds some mapping models.
+  ///
+  /// It takes the place of the whole search, so that it has to name what is found without it, too.
+  private func searchKey(_ found: [ServedVersions], _ known: [String]) -> String {
     var places = manifest.mappingSearch.map(\.raw)
     for path in (places.isEmpty ? known : []) + found.map(\.path) {
       let folder = belowManifest(URL(filePath: path).deletingLastPathComponent().path)
       if !places.contains(folder) { places.append(folder) }
     }
-    let listed = places.map(MigrationPathFinder.yaml).joined(separator: ", ")
-    error.remedy =
-      "write `mapping-search: [\(listed)]`: mapping models for these versions are there"
-      + (error.remedy.map { "; or \($0)" } ?? "")
-    return error
+    return "mapping-search: [\(places.map(MigrationPathFinder.yaml).joined(separator: ", "))]"
+  }
+
+  /// The mapping models around the models that the search does not find.
+  private var pathsElsewhere: [String] {
+    var seen = Set(searchedMappings.map(Self.whole))
+    let paths = foldersAround.flatMap { mappingSearch(inFolder: $0).files.map(\.path) }
+      .filter { seen.insert(Self.whole($0)).inserted }
+    return Array(paths.prefix(Self.readElsewhere))
   }
 
   /// How many of them a message names, and how many files are read for it.

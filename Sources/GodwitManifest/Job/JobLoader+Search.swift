@@ -22,6 +22,20 @@ extension JobLoader {
         unsearched(paths, from: source, to: destination, among: models, of: names)
       }
     }
+    let inferred = found.steps.filter(\.isInferred)
+      .map { Self.namesBetween($0.sourceModel.name, $0.destinationModel.name, in: names) }
+    if !inferred.isEmpty {
+      found.search.unsearched = linesElsewhere { paths in
+        let models = versions.readable(named: names)
+        var (others, known) = unsearched(paths, from: source, to: destination, among: models, of: names)
+        others.removeAll { mapping in
+          !mapping.pairs.contains { pair in
+            inferred.contains { $0.contains(pair.source) && $0.contains(pair.destination) }
+          }
+        }
+        return (others, known)
+      }
+    }
     for hint in hints(found.steps, among: versions, order: names) {
       logger.debug("\(hint)")
       found.search.addHint(hint)

@@ -4,9 +4,10 @@ import GodwitXcode
 /// Finds the files of mapping models that `mappings: auto` considers, where nobody says with `mapping-search` where
 /// they are.
 ///
-/// Beside the models first. Then the whole project around them: the folder that holds the bundle and its parents, up to
-/// the nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an `.xcodeproj` or an
-/// `.xcworkspace`, and everything below. Without such a folder nothing but the bundle's own folder is looked at.
+/// Beside the models first, and below their folder. Then the whole project around them: the folder that holds the
+/// bundle and its parents, up to the nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an
+/// `.xcodeproj` or an `.xcworkspace`, and everything below. Without such a folder nothing above the bundle's own folder
+/// is looked at.
 /// Nothing is read but names, links are not followed, and what others bring along is left out.
 package struct MappingSearch {
   package struct File: Hashable {
@@ -21,6 +22,7 @@ package struct MappingSearch {
   /// Whether the search ended before it was complete.
   private(set) var isCutShort = false
   private var seen: Set<String> = []
+  private var walked: Set<String> = []
   private var entries = 0
 
   /// Folders with generated or foreign files. Hidden folders are skipped too.
@@ -43,13 +45,14 @@ package struct MappingSearch {
       if !folders.contains(folder) { folders.append(folder) }
     }
     for folder in folders {
-      places.append("'\(folder)'")
+      places.append("'\(folder)' and below")
       add(Self.mappingFiles(inFolder: folder), isBeside: true)
     }
-    var walked: [String] = []
+    for folder in folders { walk(folder, depth: 0) }
+    var roots: [String] = []
     for folder in folders {
-      guard let root = Self.root(above: folder), !walked.contains(root) else { continue }
-      walked.append(root)
+      guard let root = Self.root(above: folder), !roots.contains(root) else { continue }
+      roots.append(root)
       places.append("the project in '\(root)'")
       walk(root, depth: 0)
     }
@@ -101,6 +104,7 @@ package struct MappingSearch {
       isCutShort = true
       return
     }
+    guard walked.insert(folder).inserted else { return }
     add(Self.mappingFiles(inFolder: folder), isBeside: false)
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted(by: ModelBundle.precedes)
     for name in names {
