@@ -98,7 +98,8 @@ extension MigrationManager {
     let parts = [
       ("the source store", known.source, source), ("the source model", known.sourceModel, quick.sourceModel),
       ("the destination model", known.destinationModel, quick.destinationModel),
-      (quick.nameOfMappings(since: known), known.mappings, quick.mappings), ("the manifest", known.manifest, quick.manifest),
+      (quick.nameOfMappings(since: known), known.mappings, quick.mappings),
+      ("the manifest", known.manifest, quick.manifest),
     ]
     guard let changed = parts.first(where: { $1 != $2 }) else { return }
     // Before the digest of a large source is known, any change of the file's time counts, and cannot be undone.

@@ -84,7 +84,9 @@ extension WorkFolder {
         remedy: "move it away, or name another destination", safe: "nothing in it was changed")
     }
     var info = stat()
-    guard lstat(path, &info) == 0 else { throw errno == ENOENT ? justFinished(path) : GodwitError.disk("cannot read '\(path)'", errno: errno) }
+    guard lstat(path, &info) == 0 else {
+      throw errno == ENOENT ? justFinished(path) : GodwitError.disk("cannot read '\(path)'", errno: errno)
+    }
     switch info.st_mode & S_IFMT {
     case S_IFDIR: break
     case S_IFLNK: throw foreign("it is a symbolic link")

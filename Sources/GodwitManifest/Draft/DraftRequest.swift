@@ -244,7 +244,8 @@ package struct DraftRequest: Sendable {
   /// A folder as the manifest writes it: from where the models are, in the way in which these are written.
   static func spelled(_ folder: String, from model: String, in file: String?) -> String {
     guard !model.hasPrefix("/") else { return folder }
-    let base = file.map { URL(filePath: $0).deletingLastPathComponent().path } ?? FileManager.default.currentDirectoryPath
+    let base =
+      file.map { URL(filePath: $0).deletingLastPathComponent().path } ?? FileManager.default.currentDirectoryPath
     let models = MappingSearch.folder(ofModel: base + "/" + model)
     var up = models.split(separator: "/")[...]
     var down = folder.split(separator: "/")[...]
