@@ -40,7 +40,7 @@ extension MigrationManager {
 
   func runAppending(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     let files = try OpenSource(job, attach: false)
-    if let digest = try appendedDigest(files) { return try finishedBefore(digest: digest, removeDelivered()) }
+    if let digest = try appendedDigest(files) { return try finishedBefore(digest: digest, removeDelivered(digest)) }
     // What is wrong with the destination is said before anything is made.
     _ = try existingDestination()
     let folder = try WorkFolder(forDestination: job.destinationPath)
@@ -56,11 +56,9 @@ extension MigrationManager {
     do {
       // Asked again under the locks: another run may have finished meanwhile.
       if let digest = try appendedDigest(files) {
-        var notes: [MigrationNote] = []
-        if try !folder.hasStores() {
-          notes = try placeReceipt(of: folder)
-          try folder.remove()
-        }
+        guard try isDelivered(digest, in: folder) else { return try finishedBefore(digest: digest) }
+        let notes = try placeReceipt(of: folder)
+        try folder.remove()
         return try finishedBefore(digest: digest, notes)
       }
       source = try OpenSource(job, attach: false, existing: try existingDestination())
@@ -85,7 +83,7 @@ extension MigrationManager {
   /// Removes the work folder of a run that died after it had put the store in place; that of another job stays.
   ///
   /// - Returns: What the summary is to say of that.
-  private func removeDelivered() throws -> [MigrationNote] {
+  private func removeDelivered(_ digest: String) throws -> [MigrationNote] {
     guard WorkFolder.exists(forDestination: job.destinationPath) else { return [] }
     let folder: WorkFolder
     do { folder = try WorkFolder(forDestination: job.destinationPath) } catch let error as GodwitError
@@ -94,10 +92,23 @@ extension MigrationManager {
       // Another job is at work there.
       return []
     }
-    guard try !folder.hasStores() else { return [] }
+    guard try isDelivered(digest, in: folder) else { return [] }
     let notes = try placeReceipt(of: folder)
     try folder.remove()
     return notes
+  }
+
+  /// Whether nothing in a folder is needed any more by a job whose objects are in the destination: it has no store, or
+  /// one of this very job. A power cut can bring back what had been renamed or removed.
+  private func isDelivered(_ digest: String, in folder: borrowing WorkFolder) throws -> Bool {
+    guard try folder.hasStores() else { return true }
+    if let record = try? StepRecord.read(in: folder.path) { return record.identity.digest == digest }
+    if let ledger = try? Self.openLedger(inFolder: folder.path) {
+      defer { try? ledger.connection.close() }
+      return (try? ledger.identity().digest) == digest
+    }
+    let metadata = try? StoreMetadata(readingStoreAt: lastStepFolder(in: folder.path).storePath)
+    return metadata?.applicationValues[Self.jobsKey]?.array?.last == .string(digest)
   }
 
   private func changedDestination() -> GodwitError {

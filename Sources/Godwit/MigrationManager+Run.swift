@@ -38,7 +38,7 @@ extension MigrationManager {
     let notes = ((try? job.layoutNotes()) ?? []) + missingLogNotes()
     var summary: MigrationSummary
     do { summary = try run(watch) } catch {
-      guard var known = error as? GodwitError else {
+      guard var known = (error as? GodwitError).map(tellingDiscard) else {
         noteEnd(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"), watch)
         throw error
       }

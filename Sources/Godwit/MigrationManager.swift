@@ -76,7 +76,10 @@ public struct MigrationManager: Sendable {
     let missing = job.missingPolicies
     var complete = self
     for use in missing { complete.job.policies.register(use.policy, PlannedPolicy()) }
-    var plan = try complete.planWithPolicies(estimatesTime)
+    var plan: MigrationPlan
+    do { plan = try complete.planWithPolicies(estimatesTime) } catch let error as GodwitError {
+      throw tellingDiscard(error)
+    }
     plan.refusesLosses = job.failsOnLoss
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch.lines
@@ -123,7 +126,7 @@ public struct MigrationManager: Sendable {
       // A run that is just committing lets nobody look at its ledger. That it is at work can be said all the same.
       guard case .held = try WorkFolder.lockState(ofFolder: job.workPath) else { throw error }
       return try withRun(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
-    }
+    } catch let error as GodwitError { throw tellingDiscard(error) }
   }
 
   private func durableStatus(comparesSource: Bool) throws -> MigrationStatus {

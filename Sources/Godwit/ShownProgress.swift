@@ -1,6 +1,7 @@
 import Foundation
 import GodwitDisk
 import GodwitJob
+import GodwitStore
 
 /// What a run shows of its progress, so that no later line says less, not even that of a later run.
 ///
@@ -27,7 +28,7 @@ struct ShownProgress {
 
   /// What an earlier run has shown of a chunk that it did not finish; 0 when none did.
   static func percent(in folder: String) -> Double {
-    let text = try? String(contentsOfFile: path(in: folder), encoding: .utf8)
+    let text = ReadableFile.text(of: path(in: folder))
     guard let value = text.flatMap(Double.init), value.isFinite else { return 0 }
     return min(max(value, 0), 99.9)
   }

@@ -184,6 +184,12 @@ final class SingleStepRun {
       .applicationValues[manager.madeByKey]?.array?.compactMap(\.string),
       jobs.contains(try job.position.jobDigest ?? identity().digest), !manager.lacksOutcome(in: folder)
     {
+      // Somebody may have written to it since.
+      let schema = StoreSchema(model: job.destinationModel)
+      let tables = schema.tables.map(\.createStatement) + ["CREATE TABLE Z_PRIMARYKEY"]
+      if existing == nil {
+        try MigrationManager.checkTables(tables, isOwn: false, of: connection, at: folder.storePath)
+      }
       try connection.close()
       return nil
     }
@@ -303,6 +309,10 @@ final class SingleStepRun {
     try rejections?.check()
     opened.functions.setNow(facts.now)
     let planned = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
+    try MigrationManager.checkTables(
+      opened.destinationSchema.createStatements, isOwn: existing == nil,
+      others: MigrationManager.ledgerTables + planned.1.scratchStatements.map(MigrationManager.tableName),
+      of: opened.connection, at: folder.storePath)
     manager.noteSpace(try need(planned.0))
     return planned
   }

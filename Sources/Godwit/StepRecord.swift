@@ -46,7 +46,9 @@ struct StepRecord: Codable {
   static func read(in folder: String) throws -> StepRecord? {
     let path = path(in: folder)
     guard FileManager.default.fileExists(atPath: path) else { return nil }
-    guard let record = try? JSONDecoder().decode(Self.self, from: Data(contentsOf: URL(filePath: path))) else {
+    guard let data = try? ReadableFile.bytes(of: path, limit: .mebibytes(64)),
+      let record = try? JSONDecoder().decode(Self.self, from: data)
+    else {
       throw GodwitError(
         .dataWrong, "cannot read the ledger '\(path)'", remedy: "`godwit discard` the job and run again")
     }

@@ -1,6 +1,7 @@
 import Foundation
 import GodwitDisk
 import GodwitJob
+import GodwitStore
 
 /// The progress of a job whose destination is an XML store: its chunks first, then the writing of the file.
 ///
@@ -30,7 +31,7 @@ struct XMLMeter {
 
   /// What an earlier run has shown while it wrote the file; 0 when none did.
   private static func reachedPercent(in folder: String) -> Double {
-    let text = try? String(contentsOfFile: mark(in: folder), encoding: .utf8)
+    let text = ReadableFile.text(of: mark(in: folder))
     return text.flatMap(Double.init).map { min(max($0, 0), 99.9) } ?? 0
   }
 

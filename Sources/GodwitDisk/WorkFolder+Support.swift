@@ -23,7 +23,7 @@ extension WorkFolder {
   }
 
   private func isOurs(_ folder: SupportFolder) -> Bool {
-    guard let mark = try? String(contentsOfFile: markPath, encoding: .utf8), let found = Self.identity(folder.path)
+    guard let mark = ReadableFile.text(of: markPath), let found = Self.identity(folder.path)
     else { return false }
     return mark == found
   }

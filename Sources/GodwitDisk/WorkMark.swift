@@ -64,11 +64,11 @@ extension WorkFolder {
   static func mark(of path: String) throws -> WorkMark? {
     guard exists(markPath(path)) else { return nil }
     guard !exists(settledPath(path)) else { return .synced }
-    let data: Data
-    do { data = try Data(contentsOf: URL(filePath: markPath(path))) } catch {
+    let data: Data?
+    do { data = try ReadableFile.bytes(of: markPath(path), limit: .mebibytes(1)) } catch {
       throw GodwitError.disk("cannot read '\(markPath(path))'", error)
     }
-    return WorkMark(text: String(decoding: data, as: UTF8.self))
+    return WorkMark(text: String(decoding: data ?? Data(), as: UTF8.self))
   }
 
   private static func exists(_ path: String) -> Bool {

@@ -2,6 +2,7 @@ import Foundation
 package import GodwitDisk
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 
 /// The folder of a fleet, which all machines share.
 package struct FleetFolder: Sendable {
@@ -31,6 +32,15 @@ package struct FleetFolder: Sendable {
   package static func name(_ shard: Int) -> String {
     let digits = String(max(0, shard))
     return String(repeating: "0", count: max(0, 5 - digits.count)) + digits
+  }
+
+  /// Says that the folder is a fleet's, whatever becomes of its plan.
+  private var markPath: String { path + "/made-by-godwit" }
+  package var isMarked: Bool { StoreFiles.isRegularFile(markPath) }
+  func mark() throws {
+    let descriptor = open(markPath, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(markPath)'", errno: errno) }
+    close(descriptor)
   }
 
   package func plan() throws -> FleetPlan { try FleetPlan(contentsOf: planPath) }

@@ -34,8 +34,14 @@ package final class LineFile {
   /// - Throws: `.missingInput` (66) without the file, `.permission` (77), `.inputOutput` (74).
   package init(path: String, from offset: Int64 = 0) throws {
     (self.path, self.offset, isOwn) = (path, offset, true)
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw Self.failure(path, errno) }
+    var info = stat()
+    guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+      throw GodwitError(
+        .missingInput, "cannot read '\(path)': expected a file, found a folder or a special file",
+        remedy: "name a file, or give the list on standard input")
+    }
     guard offset == 0 || lseek(descriptor, off_t(offset), SEEK_SET) >= 0 else { throw Self.failure(path, errno) }
   }
 

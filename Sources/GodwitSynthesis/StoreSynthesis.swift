@@ -52,7 +52,7 @@ public struct StoreSynthesis: Sendable {
     let temporary = try NewFile.temporaryName(beside: path)
     do {
       try content.write(to: temporary)
-      try NewFile.publish(temporary, as: path, like: nil)
+      try NewFile.publish(temporary, as: path, like: [])
     } catch {
       NewFile.discard(temporary)
       throw error

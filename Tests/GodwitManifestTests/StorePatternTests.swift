@@ -106,6 +106,20 @@ struct StorePatternTests {
     #expect(StorePlaceholders("{nmae}").unknown == ["nmae"] && !StorePlaceholders("{{name}}").hasWords)
   }
 
+  @Test func `no placeholder leads to another folder, whatever the name of the store`() {
+    func path(_ text: String, _ name: String, in folder: String = "") -> String? {
+      let (words, match) = (StorePlaceholders(text), StorePattern.Match(path: "s/" + name, folder: folder, name: name))
+      return words.obstacle(for: match) == nil ? words.path(for: match) : nil
+    }
+    #expect(path("out/{name}/x.sqlite", "...sqlite") == "out/...sqlite/x.sqlite")
+    #expect(path("out/{name}", "..sqlite") == "out/..sqlite" && path("out/{name}{ext}", "...s") == "out/...s")
+    #expect(path("out/{name}.sqlite", "a..s") == "out/a..sqlite" && path("out/{name}", "..a.s") == "out/..a")
+    #expect(path("out/{name}/{ext}", "plain") == nil && path("out/{file}/{ext}{ext}", "a.") == nil)
+    #expect(path("out/.{ext}/{name}", "a.") == nil && path("out/{ext}/{name}", "a.s") == "out/.s/a")
+    #expect(path("out/{folder}/{name}", "a.s", in: "x/../..") == nil)
+    #expect(path("out/{folder}{ext}/{name}", "a") == "out/a" && path("out/{folder}/{name}", "a") == "out/a")
+  }
+
   static func loader(
     _ folder: TemporaryFolder, _ source: String, _ rest: String, overrides: [ManifestOverride] = []
   ) throws -> JobLoader {

@@ -352,4 +352,23 @@ import Testing
     #expect(try world.run(world.job("a.sqlite")).outcome == .alreadyFinished)
     #expect(try world.run(world.job("b.sqlite")).wasResumed)
   }
+
+  @Test func `a run of a finished append removes its work folder, as a power cut may bring it back`() throws {
+    let world = try AppendWorld()
+    for name in ["a.sqlite", "b.sqlite", "c.sqlite"] { try world.build(name) }
+    try world.run(world.job("a.sqlite"))
+    var job = try world.job("b.sqlite")
+    // The folder with the finished store, before the store is renamed over the destination.
+    let (work, kept) = (world.workFolder, world.folder.file("kept"))
+    job.hooks.beforeAppendStep = { step in
+      if step == 1 { try FileManager.default.copyItem(atPath: work, toPath: kept) }
+    }
+    #expect(try MigrationManager(job).run().outcome == .finished)
+    try FileManager.default.moveItem(atPath: kept, toPath: work)
+    let store = try Data(contentsOf: URL(filePath: world.destinationPath))
+    #expect(try MigrationManager(world.job("b.sqlite")).run().outcome == .alreadyFinished)
+    #expect(!FileManager.default.fileExists(atPath: work))
+    #expect(try Data(contentsOf: URL(filePath: world.destinationPath)) == store)
+    #expect(try world.run(world.job("c.sqlite")).outcome == .finished)
+  }
 }

@@ -15,7 +15,8 @@ struct WorkOwner: Codable, Equatable {
 
   /// nil in folders of earlier versions, and where it cannot be read.
   static func read(in folder: String) -> WorkOwner? {
-    (try? Data(contentsOf: URL(filePath: path(in: folder)))).flatMap { try? JSONDecoder().decode(Self.self, from: $0) }
+    (try? ReadableFile.bytes(of: path(in: folder), limit: .mebibytes(64)))
+      .flatMap { try? JSONDecoder().decode(Self.self, from: $0) }
   }
 
   func write(in folder: String, isSynced: Bool) throws {

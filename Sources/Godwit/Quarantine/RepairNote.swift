@@ -56,7 +56,9 @@ struct RepairNote: Codable, Sendable {
   static func read(in folder: String) throws -> RepairNote? {
     guard exists(in: folder) else { return nil }
     let path = path(in: folder)
-    guard let note = try? JSONDecoder().decode(Self.self, from: Data(contentsOf: URL(filePath: path))) else {
+    guard let data = try? ReadableFile.bytes(of: path, limit: .mebibytes(64)),
+      let note = try? JSONDecoder().decode(Self.self, from: data)
+    else {
       throw GodwitError(.dataWrong, "cannot read '\(path)'", remedy: "`godwit discard` the job and run again")
     }
     guard note.version == Self.version else {

@@ -70,6 +70,11 @@ extension MigrationManager {
         .configuration, "cannot write the receipt to '\(path)': it is the job's \(name)",
         remedy: "name another file with `receipt`, or write `receipt: none`", safe: "nothing was written")
     }
+    if let why = OutputFile.reserved(path) {
+      return GodwitError(
+        .configuration, "cannot write the receipt to '\(path)': \(why)", remedy: "name another file with `receipt`",
+        safe: "nothing was written")
+    }
     let folder = URL(filePath: path).deletingLastPathComponent().standardizedFileURL.path
     let destinationFolder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL.path
     var info = stat()
@@ -383,7 +388,8 @@ extension Receipt {
 extension Receipt.Note {
   /// nil when there is none, or a damaged one.
   static func read(_ path: String) -> Receipt.Note? {
-    (try? Data(contentsOf: URL(filePath: path))).flatMap { try? JSONDecoder().decode(Self.self, from: $0) }
+    (try? ReadableFile.bytes(of: path, limit: .mebibytes(64)))
+      .flatMap { try? JSONDecoder().decode(Self.self, from: $0) }
   }
 }
 

@@ -60,7 +60,7 @@ extension MigrationManager {
     guard FileManager.default.fileExists(atPath: folder.receiptPlacePath) else {
       return usualReceiptPath(ofStoreAt: destination)
     }
-    let noted = try? String(contentsOfFile: folder.receiptPlacePath, encoding: .utf8)
+    let noted = ReadableFile.text(of: folder.receiptPlacePath)
     return noted?.isEmpty == false ? noted : nil
   }
 
@@ -78,7 +78,7 @@ extension MigrationManager {
 
   /// The digest of the job that made the store which that of the folder has replaced; nil if it has replaced none.
   private static func replaced(in folder: borrowing WorkFolder) -> String? {
-    let noted = try? String(contentsOfFile: folder.receiptReplacedPath, encoding: .utf8)
+    let noted = ReadableFile.text(of: folder.receiptReplacedPath)
     return noted?.isEmpty == false ? noted : nil
   }
 
@@ -110,7 +110,7 @@ extension MigrationManager {
       do {
         try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: temporary))
         // It tells of the source, and is no more readable.
-        try NewFile.publish(temporary, as: path, like: destination, replaces: replaces)
+        try NewFile.publish(temporary, as: path, like: [destination], replaces: replaces)
       } catch {
         NewFile.discard(temporary)
         throw error

@@ -63,7 +63,7 @@ struct BatchRun {
       stores = try loader.stores(
         jobs: jobs, results: resultsPath, isStopped: { control.reason != nil },
         unreadable: { unreadable.append((path: $0, error: $1)) }, note: { if !isQuiet { session.warn($0) } })
-      results = try resultsPath.map { try ResultsFile(path: $0) }
+      results = try resultsPath.map { try ResultsFile(path: $0, like: stores.map(\.path)) }
     } catch { return try fail(with: GodwitCommand.known(error), signals) }
     progress.setStores(sizes: stores.map { Self.size(of: $0.path) } + unreadable.map { _ in 0 })
     let work = Work(control: control, progress: progress, results: results, problem: FirstError(), end: deadline)

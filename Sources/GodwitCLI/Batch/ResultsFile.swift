@@ -1,5 +1,6 @@
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 import Synchronization
 
 /// The file of `run --results`: a JSON line for each store, appended when the store ends.
@@ -12,24 +13,20 @@ final class ResultsFile: Sendable {
   /// Threads append one after the other: what one takes back must not be another's line.
   private let turn = Mutex(())
 
-  /// - Parameter cuttingTornLine: Whether a part of a line at the end, which a crash left, is removed.
-  /// - Throws: `.usage` (64) when something other than a file is at the path, `.cannotCreate` (73) when it is a file of
-  ///   something else; `.permission` (77) or `.cannotCreate` (73) when it cannot be opened.
-  init(path: String, cuttingTornLine: Bool = false) throws {
+  /// - Parameters:
+  ///   - stores: Those that it tells of: a new file is no more readable than they are.
+  ///   - cuttingTornLine: Whether a part of a line at the end, which a crash left, is removed.
+  /// - Throws: What `OutputFile` throws; `.permission` (77) or `.cannotCreate` (73) when it cannot be opened.
+  init(path: String, like stores: [String] = [], cuttingTornLine: Bool = false) throws {
     self.path = path
-    var info = stat()
-    if stat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
-      throw GodwitError(
-        .usage, "cannot write results to '\(path)': it is not an ordinary file", remedy: "name a file with --results",
-        safe: "nothing was written")
+    // `{` alone may begin any JSON. A fleet's are in a folder of its own.
+    let leastBytes = cuttingTornLine ? 1 : 3
+    let output = OutputFile(path, "results of a run", option: "--results") { head in
+      let line = head.prefix { $0 != 0x0A }.prefix(Self.beginning.count)
+      return head.isEmpty || line.count >= leastBytes && Self.beginning.starts(with: line)
     }
-    // A fleet's are in a folder of its own.
-    guard cuttingTornLine || Self.isResults(path) else {
-      throw GodwitError(
-        .cannotCreate, "cannot write results to '\(path)': what is there was not written by `run --results`",
-        remedy: "name another file, or remove that one", safe: "nothing was written")
-    }
-    descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o666)
+    let isThere = try output.check()
+    descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       let code = errno
       throw GodwitError(
@@ -37,25 +34,12 @@ final class ResultsFile: Sendable {
         cause: String(cString: strerror(code)), remedy: "name a file in a folder that exists and may be written",
         safe: "nothing was written")
     }
+    if !isThere { try FileRights.copyMode(of: stores.filter(StoreFiles.isRegularFile), to: path) }
     if cuttingTornLine { cutTornLine() }
   }
 
   /// How each line begins.
   private static let beginning = Array("{\"type\":\"store\",".utf8)
-
-  /// Whether nothing is at the path, or what an earlier run wrote. A power cut may have left a part of the first line.
-  private static func isResults(_ path: String) -> Bool {
-    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-    // What cannot be read is for the caller to find out.
-    guard descriptor >= 0 else { return true }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: beginning.count)
-    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
-    guard count > 0 else { return count == 0 }
-    let line = bytes.prefix(count).prefix { $0 != 0x0A }
-    // `{` alone may begin any JSON.
-    return line.count >= 3 && beginning.starts(with: line)
-  }
 
   /// Only the one process that writes the file may do this. What cannot be cut off is ended by the next line.
   private func cutTornLine() {

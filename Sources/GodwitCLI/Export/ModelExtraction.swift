@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import GodwitXcode
 
 /// A model that a store carried, written as Xcode's files.
@@ -26,7 +27,7 @@ struct ModelExtraction {
     let folder = try NewFolder(path: path, like: store)
     do {
       func write(_ text: String, to name: String) throws {
-        try ExportFile.write(text, to: "\(folder.temporary)/\(name)", like: store)
+        try ExportFile.write(text, to: OutputFile("\(folder.temporary)/\(name)", "a model", like: [store]))
       }
       if isBundle {
         let inner = "\(version).xcdatamodel"

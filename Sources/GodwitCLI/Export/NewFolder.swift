@@ -26,6 +26,7 @@ struct NewFolder {
       throw GodwitError(.cannotCreate, "cannot create '\(given)': expected the name of a folder")
     }
     try Self.refuseTaken(path)
+    try NewFile.refuseReserved(path)
     let url = URL(filePath: path)
     // Nobody can know the name before, and put a link in its place. The end says what kind of bundle it is.
     let random = String(UInt64.random(in: .min ... .max), radix: 36)

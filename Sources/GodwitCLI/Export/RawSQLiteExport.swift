@@ -34,7 +34,7 @@ enum RawSQLiteExport {
         error.message = error.message.replacing(temporary, with: path)
         throw error
       }
-      try NewFile.publish(temporary, as: path, like: store)
+      try NewFile.publish(temporary, as: path, like: [store])
     } catch {
       NewFile.discard(temporary)
       throw error

@@ -3,6 +3,7 @@ import Foundation
 import GodwitFleet
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 
 struct FleetMergeVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -37,15 +38,21 @@ struct FleetMergeVerb: Verb {
     let fleet = try options.fleet()
     let folder = fleet.place
     let plan = try folder.plan()
-    let replaces = try output.map { try FleetReport.mayReplace($0) } ?? false
+    let page = output.map(FleetReport.output)
+    try page?.check()
     let outputs = MergeOutputs(fleet, page: output, results: results, retryList: retryList)
     try outputs.refuseSameFiles()
-    let all = try results.map { try ExportFile(path: $0, replaces: outputs.replacesResults($0)) }
-    let failed = try retryList.map { try ExportFile(path: $0, replaces: outputs.replacesList($0)) }
+    let all = try results.map { try ExportFile(outputs.results($0)) }
+    let failed = try retryList.map { try ExportFile(outputs.list($0)) }
+    // An older list has stores of the fleet and nothing else.
+    var older = try retryList.map(outputs.lines) ?? []
     var unlisted = 0
+    func wholePath(_ store: String) -> String {
+      FleetPaths.absolute(store.isWholePath ? store : fleet.base + store)
+    }
     func list(_ store: String) throws {
       guard let failed else { return }
-      let path = FleetPaths.absolute(store.isWholePath ? store : fleet.base + store)
+      let path = wholePath(store)
       // A list has no way to say it.
       guard !path.contains(where: \.isNewline) else {
         unlisted += 1
@@ -57,6 +64,7 @@ struct FleetMergeVerb: Verb {
     do {
       totals = try FleetTotals(folder, plan: plan) { result, line in
         try all?.write(String(decoding: line, as: UTF8.self) + "\n")
+        if !older.isEmpty { older.remove(Array(wholePath(result.store).utf8)) }
         if result.outcome == .failed { try list(result.store) }
       }
       if plan.unreadable > 0 {
@@ -64,9 +72,11 @@ struct FleetMergeVerb: Verb {
         while let line = try lines.next() {
           guard let result = FleetResult(line: line.bytes) else { continue }
           try all?.write(String(decoding: line.bytes, as: UTF8.self) + "\n")
+          older.remove(Array(wholePath(result.store).utf8))
           try list(result.store)
         }
       }
+      if let line = older.first, let retryList { throw outputs.foreign(line, in: retryList) }
       try all?.finish()
       try failed?.finish()
     } catch {
@@ -76,9 +86,7 @@ struct FleetMergeVerb: Verb {
     }
     if unlisted > 0 { session.warn("\(unlisted) paths with a line break are not in '\(retryList ?? "")'") }
     let record = FleetMergeRecord(plan, totals, limits: .init(fleet.failures))
-    if let output {
-      try ExportFile.write(FleetReport(plan: plan, totals: totals, made: Date()).html, to: output, replaces: replaces)
-    }
+    if let page { try ExportFile.write(FleetReport(plan: plan, totals: totals, made: Date()).html, to: page) }
     switch format.format {
     case .json: try session.print(json: record, as: .fleetMerge)
     case .text: session.output.write(Self.text(record))

@@ -2,6 +2,7 @@ import Foundation
 import GodwitFleet
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 
 /// The page of a fleet: totals, versions, failures by kind, the slowest stores, the shards over time.
 struct FleetReport {
@@ -189,5 +190,5 @@ struct FleetReport {
   /// Whether an older page is at the path.
   ///
   /// - Throws: 73 when something else is there.
-  static func mayReplace(_ path: String) throws -> Bool { try ReportVerb.mayReplace(path, kind: kind) }
+  static func output(_ path: String) -> OutputFile { ReportVerb.page(path, kind: kind) }
 }

@@ -235,6 +235,7 @@ struct FleetRun {
           guard work.excess == nil else { return nil }
           let index = Int(place)
           let match = try paths.match(store, needsFolder: loader.needsFolder)
+          if let error = loader.obstacle(to: match) { throw error }
           let made = loader.store(for: match, memory: share, work.inputs).store
           work.tally.begin(index, store)
           work.progress.begin(index, bytes: store.bytes)

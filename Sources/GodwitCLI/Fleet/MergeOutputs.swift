@@ -3,6 +3,7 @@ import GodwitFleet
 import GodwitManifest
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 
 /// The files that `fleet merge` writes. What another merge wrote is replaced, and nothing else: a wrong path must not
 /// cost a store, or the list of them.
@@ -28,49 +29,50 @@ struct MergeOutputs {
     }
   }
 
-  /// Whether an earlier file of results is at the path.
-  ///
-  /// - Throws: 73 when something else is there.
-  func replacesResults(_ path: String) throws -> Bool {
-    try replaces(path, "one that `fleet merge --results` wrote") { FleetResult(line: $0) != nil }
-  }
-
-  /// Whether an earlier list of failed stores is at the path.
-  ///
-  /// - Throws: 73 when something else is there.
-  func replacesList(_ path: String) throws -> Bool {
-    try replaces(path, "a list of paths, each of which begins with '/'") { line in
-      line.first == UInt8(ascii: "/") && !line.contains(0) && String(validating: line, as: UTF8.self) != nil
+  /// Where the results of all stores go. An older merge may have had nothing to write.
+  func results(_ path: String) throws -> OutputFile {
+    try refuseOwn(path)
+    return OutputFile(path, "results that `fleet merge` wrote", option: "--results") { head in
+      let lines = head.split(separator: 0x0A)
+      // The last of several may be cut off here.
+      return head.isEmpty || lines.count == 1 && head.starts(with: "{\"type\":\"store\"".utf8)
+        || lines.first.flatMap { FleetResult(line: Array($0)) } != nil
     }
   }
 
-  /// So many lines are looked at.
-  private static let linesLooked = 100
+  /// Where the list of failed stores goes. That an older one has stores of the fleet alone is checked by its lines.
+  func list(_ path: String) throws -> OutputFile {
+    try refuseOwn(path)
+    return OutputFile(path, "a list of paths, each of which begins with '/'", option: "--retry-list") {
+      $0.isEmpty || $0.first == UInt8(ascii: "/") && !$0.contains(0)
+    }
+  }
 
-  private func replaces(_ path: String, _ expected: String, isOne: ([UInt8]) -> Bool) throws -> Bool {
+  /// The lines of a list at a path; none without one.
+  func lines(of path: String) throws -> Set<[UInt8]> {
     var info = stat()
-    guard lstat(path, &info) == 0 else { return false }
-    func refuse(_ found: String) -> GodwitError {
-      GodwitError(
-        .cannotCreate, "cannot write '\(path)': expected no file, or \(expected), found \(found)",
-        remedy: "name another file, or remove that one", safe: "nothing was written")
-    }
-    guard info.st_mode & S_IFMT == S_IFREG else { throw refuse("what is no ordinary file") }
+    guard lstat(path, &info) == 0 else { return [] }
+    let file = try LineFile(path: path)
+    var lines: Set<[UInt8]> = []
+    while let line = try file.next() { lines.insert(line.bytes) }
+    return lines
+  }
+
+  /// The error for a list that has a line which is no store of the fleet.
+  func foreign(_ line: [UInt8], in path: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot write the list of failed stores to '\(path)': what is there is another file",
+      cause: "its line '\(String(decoding: line, as: UTF8.self))' is no store of the fleet",
+      remedy: "name another file, or remove that one", safe: "nothing was written")
+  }
+
+  private func refuseOwn(_ path: String) throws {
     let folder = path.parentPath.isEmpty ? "." : path.parentPath
     let isOwn = ownFiles.contains { Self.isSame($0, path) } || ownFolders.contains { Self.isSame($0, folder) }
-    guard !isOwn else { throw refuse("a file that the fleet needs") }
-    // An older merge may have had nothing to write.
-    guard info.st_size > 0 else { return true }
-    do {
-      let lines = try LineFile(path: path)
-      for _ in 0..<Self.linesLooked {
-        guard let line = try lines.next() else { break }
-        guard isOne(line.bytes) else { throw refuse("another one") }
-      }
-    } catch let error as GodwitError where error.code == .dataWrong {
-      throw refuse("another one")
-    }
-    return true
+    guard isOwn else { return }
+    throw GodwitError(
+      .cannotCreate, "cannot write '\(path)': the fleet needs the file", remedy: "name another file",
+      safe: "nothing was written")
   }
 
   /// What a fleet is read from, and what looks like an output of a merge.

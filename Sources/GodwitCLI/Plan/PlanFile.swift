@@ -1,11 +1,11 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
+import GodwitStore
 
 /// A plan in a file: what `godwit plan -o` writes, and `--diff` and `godwit run --plan` read.
 enum PlanFile {
   /// A plan of ten thousand mappings has a tenth of it.
-  private static let limit = 256 << 20
+  private static let limit = ByteCount.mebibytes(256)
 
   /// The parts of a document that say what it is.
   private struct Head: Decodable {
@@ -42,20 +42,17 @@ enum PlanFile {
   }
 
   private static func bytes(_ path: String) throws -> Data {
-    var info = stat()
-    guard stat(path, &info) == 0 else {
+    do {
+      guard let data = try ReadableFile.bytes(of: path, limit: limit) else {
+        throw notAPlan(path, "it is larger than \(limit)")
+      }
+      return data
+    } catch let error as GodwitError {
+      if error.code == .dataWrong { throw notAPlan(path, "it is not a file") }
+      guard error.code != .configuration else { throw error }
       throw GodwitError(
-        errno == EACCES ? .permission : .missingInput,
-        "cannot read the plan '\(path)': \(String(cString: strerror(errno)))",
+        error.code, "cannot read the plan '\(path)'", cause: error.message,
         remedy: "name a file that `godwit plan -o FILE` or `godwit plan --format json` wrote")
-    }
-    guard info.st_mode & S_IFMT == S_IFREG else { throw notAPlan(path, "it is not a file") }
-    guard info.st_size <= limit else { throw notAPlan(path, "it is larger than \(ByteCount(bytes: Int64(limit)))") }
-    do { return try Data(contentsOf: URL(filePath: path)) } catch {
-      throw GodwitError(
-        access(path, R_OK) == 0 ? .missingInput : .permission,
-        "cannot read the plan '\(path)': \(error.localizedDescription)",
-        remedy: "check the file and its permissions")
     }
   }
 
@@ -80,25 +77,18 @@ enum PlanFile {
     }
   }
 
-  /// Writes a plan, all of it or nothing. A plan at the path is replaced, anything else refused (73).
-  static func write(_ text: String, to path: String) throws {
-    try ExportFile.write(text, to: path, replaces: try mayReplace(path))
+  /// Where a plan is written: an older one is replaced.
+  ///
+  /// - Parameter source: The store that the plan tells of.
+  static func output(_ path: String, like source: [String] = []) -> OutputFile {
+    OutputFile(path, "a plan", like: source) { isPlan($0, at: path) }
   }
 
-  /// Whether a plan is at the path.
-  ///
-  /// - Throws: 73 when something else is there.
-  static func mayReplace(_ path: String) throws -> Bool {
-    var info = stat()
-    guard lstat(path, &info) == 0 else { return false }
-    let isFile = info.st_mode & S_IFMT == S_IFREG && info.st_size <= limit
-    if isFile, let data = try? Data(contentsOf: URL(filePath: path)),
-      let head = try? JSONDecoder().decode(Head.self, from: data), head.isPlan
-    {
-      return true
-    }
-    throw GodwitError(
-      .cannotCreate, "cannot write the plan to '\(path)': what is there is not a plan",
-      remedy: "name another file with -o, or remove that one", safe: "nothing was written")
+  /// A plan is one JSON object: its type is known when all of it is read.
+  private static func isPlan(_ head: [UInt8], at path: String) -> Bool {
+    guard head.first(where: { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }) == UInt8(ascii: "{"),
+      let data = try? ReadableFile.bytes(of: path, limit: limit)
+    else { return false }
+    return (try? JSONDecoder().decode(Head.self, from: data))?.isPlan == true
   }
 }

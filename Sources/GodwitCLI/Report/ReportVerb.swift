@@ -4,7 +4,6 @@ import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 struct ReportVerb: Verb {
@@ -41,9 +40,10 @@ struct ReportVerb: Verb {
     let loader = try job.loader(in: session, overrides: overrides.values())
     let migration = try loader.job()
     let manager = MigrationManager(migration)
-    if output != "-" { try Self.refuseFile(of: manager, at: output) }
-    // What is wrong with the place is said before anything is counted.
-    let replaces = try output == "-" ? false : Self.mayReplace(output)
+    // It tells of the source, and is no more readable. What is wrong with the place is said before anything is counted.
+    let original = FileManager.default.fileExists(atPath: migration.sourcePath) ? [migration.sourcePath] : []
+    let file = Self.page(output, like: original)
+    if output != "-" { try file.check(owner: manager.files.name) }
     let content: ReportContent
     do { content = try ReportContent(manager, manifest: loader.manifest, found: found) } catch {
       throw migration.tellingHints(error)
@@ -54,39 +54,17 @@ struct ReportVerb: Verb {
       session.output.write(data: page)
       return 0
     }
-    // It tells of the source, and is no more readable.
-    let original = FileManager.default.fileExists(atPath: migration.sourcePath) ? migration.sourcePath : nil
-    try ExportFile.write(page, to: output, like: original, replaces: replaces)
+    try ExportFile.write(page, to: file)
     session.output.write("\(output): report of job '\(migration.name)', \(content.state)\n")
     return 0
   }
 
   // MARK: The file
 
-  /// Refuses a path that is one of the job's: a file there would keep it from running.
-  private static func refuseFile(of manager: MigrationManager, at path: String) throws {
-    guard let name = manager.files.name(at: path) else { return }
-    throw GodwitError(
-      .usage, "cannot write the report to '\(path)': it is the job's \(name)",
-      remedy: "name another file with -o", safe: "nothing was written")
-  }
-
-  /// Enough for everything before the style.
-  private static let headBytes = 2048
-
-  /// Whether a report is at the path.
+  /// Where a page is written: an older one is replaced.
   ///
-  /// - Throws: 73 when something else is there.
-  static func mayReplace(_ path: String, kind: StaticString = ReportVerb.kind) throws -> Bool {
-    var info = stat()
-    guard lstat(path, &info) == 0 else { return false }
-    if info.st_mode & S_IFMT == S_IFREG, let file = FileHandle(forReadingAtPath: path) {
-      defer { try? file.close() }
-      let head = (try? file.read(upToCount: headBytes)) ?? Data()
-      if HTMLPage.isPage(String(decoding: head, as: UTF8.self), kind: kind) { return true }
-    }
-    throw GodwitError(
-      .cannotCreate, "cannot write the report to '\(path)': what is there is not a report",
-      remedy: "name another file with -o, or remove that one", safe: "nothing was written")
+  /// - Parameter source: The store that the page tells of.
+  static func page(_ path: String, kind: StaticString = ReportVerb.kind, like source: [String] = []) -> OutputFile {
+    OutputFile(path, "a report", like: source) { HTMLPage.isPage(String(decoding: $0, as: UTF8.self), kind: kind) }
   }
 }

@@ -30,46 +30,27 @@ final class MetricsFile: Sendable {
 
   /// Seconds between two writings.
   private static let intervalSeconds = 5.0
-  /// More of an earlier file is not read.
-  private static let historyBytes = 1 << 20
 
   /// - Parameters:
   ///   - path: Where the file goes.
   ///   - job: The job's name as long as the manifest is not read.
   ///   - warn: Takes the warning that the file could not be written, once.
-  /// - Throws: `.usage` (64) when something other than a file is at the path; what `NewFile` throws when no file can be
-  ///   made there: `.permission` (77), `.cannotCreate` (73), `.inputOutput` (74).
+  /// - Throws: what `OutputFile` throws for the path; what `NewFile` throws when no file can be made there: `.permission` (77), `.cannotCreate` (73), `.inputOutput` (74).
   init(path: String, job: String, start: Date, warn: @escaping @Sendable (String) -> Void) throws {
     self.path = path
     self.warn = warn
     state = Mutex(State(metrics: RunMetrics(job: job, start: start)))
-    var info = stat()
-    // A rename would put a file in the place of a folder, a link or a device.
-    if lstat(path, &info) == 0 {
-      guard info.st_mode & S_IFMT == S_IFREG else {
-        throw GodwitError(
-          .usage, "cannot write metrics to '\(path)': it is not an ordinary file",
-          remedy: "name a file, such as godwit.prom in the folder that the textfile collector reads",
-          safe: "nothing was written")
-      }
-      guard info.st_size == 0 || Self.isMetrics(path) else {
-        throw GodwitError(
-          .cannotCreate, "cannot write metrics to '\(path)': what is there was not written by `run --metrics`",
-          remedy: "name another file, or remove that one", safe: "nothing was written")
-      }
-    }
+    try output.check()
     do { NewFile.discard(try NewFile.temporaryName(beside: path, replaces: true)) } catch var error as GodwitError {
       error.safe = "nothing was written"
       throw error
     }
   }
 
-  /// Whether an earlier run wrote the file.
-  private static func isMetrics(_ path: String) -> Bool {
-    guard let file = FileHandle(forReadingAtPath: path) else { return false }
-    defer { try? file.close() }
-    let beginning = Data(RunMetrics.beginning.utf8)
-    return (try? file.read(upToCount: beginning.count)) == beginning
+  /// An earlier run's file is replaced. Collectors run as other users: the file has counts and no values, and everybody
+  /// may read it.
+  var output: OutputFile {
+    OutputFile(path, "metrics", option: "--metrics") { $0.isEmpty || $0.starts(with: RunMetrics.beginning.utf8) }
   }
 
   /// Sets the job, and takes over what the file says of its earlier runs.
@@ -82,9 +63,7 @@ final class MetricsFile: Sendable {
   }
 
   private var earlier: String {
-    guard let file = FileHandle(forReadingAtPath: path) else { return "" }
-    defer { try? file.close() }
-    return (try? file.read(upToCount: Self.historyBytes)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    ReadableFile.text(of: path) ?? ""
   }
 
   /// Changes what the next writing says.
@@ -140,7 +119,7 @@ final class MetricsFile: Sendable {
 
   private func put(_ metrics: RunMetrics) {
     let text = metrics.text(now: Date(), resident: ProcessMemory.residentBytes, peak: ProcessMemory.peakBytes)
-    do { try ExportFile.write(text, to: path, replaces: true) } catch {
+    do { try ExportFile.write(text, to: output) } catch {
       let isFirst = state.withLock { state in
         defer { state.hasWarned = true }
         return !state.hasWarned

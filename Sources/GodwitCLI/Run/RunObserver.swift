@@ -3,6 +3,7 @@ import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 import GodwitVerifier
 
 /// Tells of a run beside its output: in a metrics file, and to the commands `on-success` and `on-failure`.
@@ -40,11 +41,9 @@ struct RunObserver {
 
   /// - Throws: `.usage` (64) when the metrics would go where the job has its files.
   mutating func jobLoaded(_ job: MigrationJob) throws {
-    if let path = metrics?.path, let name = MigrationManager(job).files.name(at: path) {
+    do { try metrics?.output.check(owner: MigrationManager(job).files.name) } catch {
       metrics?.abandon()
-      throw GodwitError(
-        .usage, "cannot write metrics to '\(path)': it is the job's \(name)",
-        remedy: "name another file with --metrics", safe: "nothing was written")
+      throw error
     }
     self.job = job
     metrics?.change { $0.sourceBytes = Self.size(of: job.sourcePath) }

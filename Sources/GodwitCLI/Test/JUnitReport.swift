@@ -4,8 +4,11 @@ import Foundation
 struct JUnitReport {
   let results: [MigrationTestResult]
 
+  /// How every report begins, so that an older one is recognised.
+  static let beginning = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"godwit\" "
+
   var text: String {
-    var text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"godwit\" \(Self.counts(results))>\n"
+    var text = "\(Self.beginning)\(Self.counts(results))>\n"
     var versions: [String] = []
     for result in results where !versions.contains(result.version) { versions.append(result.version) }
     for version in versions {

@@ -91,6 +91,9 @@ struct TestVerb: Verb {
       session.diagnostics.write("godwit: nothing to test: no version before the current one, and no --stores\n")
       return 0
     }
+    let report = report(of: tests)
+    // What is wrong with the place is said before any work.
+    try report?.check()
     let runner = MigrationTestRunner(
       subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
       policies: session.policies, failsOnLoss: failOnLoss, scratch: scratch.path, keep: absolute(keep))
@@ -105,7 +108,7 @@ struct TestVerb: Verb {
     case .text: session.output.write(TestTable.conclusion(results))
     case .json: try session.print(json: Record(results), as: .test)
     }
-    if let junit { try write(JUnitReport(results: results).text, to: junit) }
+    if let report { try ExportFile.write(JUnitReport(results: results).text, to: report) }
     signals.dieIfStopped()
     return results.contains { $0.outcome == .failed } ? GodwitError.Code.findings.rawValue : 0
   }
@@ -171,11 +174,13 @@ struct TestVerb: Verb {
     path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
   }
 
-  private func write(_ text: String, to path: String) throws {
-    do { try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic) } catch {
-      throw GodwitError(
-        .cannotCreate, "cannot write '\(path)'", cause: error.localizedDescription,
-        remedy: "name a file in a writable folder with --junit")
+  /// Where the JUnit report goes, which tells of the given stores: an older one is replaced.
+  private func report(of tests: [MigrationTest]) -> OutputFile? {
+    let given = tests.compactMap { if case .given(let path) = $0.store { path } else { nil } }
+    return junit.map {
+      OutputFile($0, "a JUnit report of godwit", option: "--junit", like: given) {
+        $0.starts(with: JUnitReport.beginning.utf8)
+      }
     }
   }
 }

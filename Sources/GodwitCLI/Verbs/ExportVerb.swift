@@ -135,7 +135,7 @@ struct ExportVerb: Verb {
   }
 
   private func writeFile(_ path: String, _ content: ExportContent) throws {
-    try ExportFile.write(to: path, like: store) { send in
+    try ExportFile.write(to: OutputFile(path, "an export", like: [store])) { send in
       try content.write(as: format) { text in
         try send(text)
         return true

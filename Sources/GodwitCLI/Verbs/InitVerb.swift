@@ -43,24 +43,35 @@ struct InitVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let file = output == "-" ? nil : output
+    let isEarlier: (([UInt8]) -> Bool)? = force ? { Self.isManifest($0) } : nil
+    let manifest = file.map { OutputFile($0, "a job manifest", isEarlier: isEarlier) }
     if let file, !force { try refuseExisting(file) }
+    try manifest?.check()
     var request = DraftRequest(store: store, models: models)
     (request.destinationModel, request.sourceModel, request.file) = (to, from, file)
     request.policies = session.policies
     let draft = try request.draft()
-    guard let file else {
+    guard let file, let manifest else {
       switch format.format {
       case .json: try session.print(json: Record(draft, file: nil), as: .`init`)
       case .text: session.output.write(data: draft.text)
       }
       return 0
     }
-    try ExportFile.write(draft.text, to: file, replaces: force)
+    try ExportFile.write(draft.text, to: manifest)
     switch format.format {
     case .json: try session.print(json: Record(draft, file: file), as: .`init`)
     case .text: session.output.write(summary(draft, file: file))
     }
     return 0
+  }
+
+  /// Whether a file begins like a job manifest: comments, then keys, `godwit` among them.
+  private static func isManifest(_ head: [UInt8]) -> Bool {
+    head.isEmpty
+      || String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline).contains {
+        $0.hasPrefix("godwit:") && $0.dropFirst(7).drop { $0 == " " }.first?.isNumber == true
+      }
   }
 
   /// What was chosen, and what would be lost.

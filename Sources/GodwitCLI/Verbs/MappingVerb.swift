@@ -1,6 +1,7 @@
 import ArgumentParser
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 
 /// The verbs about mapping models.
 struct MappingVerb: ParsableCommand {
@@ -25,7 +26,7 @@ struct MappingOutput: ParsableArguments {
   /// Prints or writes a mapping model with its remarks.
   func write(_ model: MappingModel, remarks: [MappingRemark], in session: CommandSession) throws {
     let yaml = model.yaml(remarks: remarks)
-    if let output { try ExportFile.write(yaml, to: output) }
+    if let output { try ExportFile.write(yaml, to: OutputFile(output, "a mapping file")) }
     switch format.format {
     case .json:
       try session.print(

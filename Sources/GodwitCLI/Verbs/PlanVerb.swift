@@ -3,6 +3,7 @@ import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 
 struct PlanVerb: Verb {
   static let configuration = CommandConfiguration(
@@ -72,7 +73,7 @@ struct PlanVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     // What is wrong with these files is said before anything is counted.
     let older = try self.older.map { (file: $0, plan: try PlanFile.read($0)) }
-    if let output { _ = try PlanFile.mayReplace(output) }
+    if let output { try PlanFile.output(output).check() }
     let settings = try overrides.values()
     let loader = try job.loader(in: session, overrides: settings)
     if loader.isForManyStores { return try planMany(loader, in: session) }
@@ -80,6 +81,7 @@ struct PlanVerb: Verb {
     let refusesLosses = migration.failsOnLoss
     if failOnLoss { migration.failsOnLoss = true }
     let manager = MigrationManager(migration)
+    if let output { try PlanFile.output(output).check(owner: manager.files.name) }
     let isFinished = try manager.isFinished()
     let plan: MigrationPlan?
     do { plan = isFinished ? nil : try manager.plan(estimatingTime: true) } catch {
@@ -113,7 +115,8 @@ struct PlanVerb: Verb {
     if let output {
       if record.identity?.source == nil { record.identity?.source = try PlanIdentity.Source(of: manager.job) }
       record.manifest = PlanManifest(path: job.manifest, overrides: settings)
-      try PlanFile.write(try JSONText.document(record) + "\n", to: output)
+      try ExportFile.write(
+        try JSONText.document(record) + "\n", to: PlanFile.output(output, like: [migration.sourcePath]))
       session.diagnostics.write("wrote the plan to '\(output)'\n")
     }
     return detailedExitCode && isNeeded ? 2 : 0

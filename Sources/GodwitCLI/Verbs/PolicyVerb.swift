@@ -1,6 +1,7 @@
 import ArgumentParser
 import GodwitJob
 import GodwitManifest
+import GodwitStore
 
 /// The verbs about migration policies.
 struct PolicyVerb: ParsableCommand {
@@ -42,7 +43,7 @@ struct PolicyStubVerb: Verb {
       }
       return 0
     }
-    try ExportFile.write(stub.text, to: output)
+    try ExportFile.write(stub.text, to: OutputFile(output, "policies"))
     switch format.format {
     case .json: try session.print(json: record.without(.swift), as: .policyStub)
     case .text:

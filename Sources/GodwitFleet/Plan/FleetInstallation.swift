@@ -15,6 +15,7 @@ struct FleetInstallation {
   /// - Throws: 73 for a folder that is no fleet's, and for a plan with results; 75 while one of its shards runs.
   func install(isForced: Bool, difference: (FleetPlan) throws -> String?) throws -> Bool {
     let new = scratch + "/plan"
+    try FleetFolder(path: new).mark()
     sync(new)
     var info = stat()
     guard lstat(folder.path, &info) == 0 else {
@@ -22,7 +23,8 @@ struct FleetInstallation {
       return false
     }
     let isEmpty = (try? FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty) ?? false
-    guard isEmpty || FileManager.default.fileExists(atPath: folder.planPath) else {
+    // Many a program has a plan.json.
+    guard isEmpty || (try? folder.plan()) != nil || folder.isMarked else {
       throw GodwitError(
         .cannotCreate, "cannot write the plan to '\(folder.path)': what is there is no fleet's folder",
         remedy: "name another folder with 'folder', or move that one away", safe: "nothing was written")

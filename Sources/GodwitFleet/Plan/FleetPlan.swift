@@ -1,6 +1,7 @@
 import Foundation
 package import GodwitManifest
 import GodwitModel
+import GodwitStore
 
 /// What is to be done in a fleet: `plan.json` of its folder, and what `godwit fleet plan` prints as JSON.
 ///
@@ -98,7 +99,8 @@ package struct FleetPlan: Codable, Sendable, Equatable {
         .missingInput, "cannot read the plan '\(path)': there is none", remedy: "make it with `godwit fleet plan`")
     }
     do {
-      self = try JSONDecoder().decode(FleetPlan.self, from: Data(contentsOf: URL(filePath: path)))
+      let data = try ReadableFile.bytes(of: path, limit: .gibibytes(1))
+      self = try JSONDecoder().decode(FleetPlan.self, from: data ?? Data())
     } catch {
       throw GodwitError(
         .dataWrong, "cannot read the plan '\(path)'", cause: "\(error)",

@@ -227,6 +227,7 @@ package struct FleetPlanner {
             location: fleet.locations["root"] ?? fleet.locations["stores"],
             remedy: "write `root: FOLDER`, a folder that has all stores below it", safe: "nothing was written")
         }
+        if let error = loader.obstacle(to: match) { throw error }
         let made = loader.store(for: match, memory: share, inputs)
         let folder = FleetPaths.absolute(fleet.folder.resolved) + "/"
         for path in [match.path, made.store.destination]

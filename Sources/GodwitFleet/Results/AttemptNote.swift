@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 import Synchronization
 
 /// Which stores of a shard are at work, in a file that outlives the process: so a store that kills it is found.
@@ -43,7 +44,7 @@ package final class AttemptNote: Sendable {
   package init(_ folder: FleetFolder, shard: Int, plan: FleetPlan, isEnded: (Int64) -> Bool) {
     path = folder.attemptsPath(shard)
     var content = Content(identity: plan.identity)
-    let data = (try? Data(contentsOf: URL(filePath: path))) ?? Data()
+    let data = (try? ReadableFile.bytes(of: path, limit: .mebibytes(64))) ?? Data()
     if let known = try? JSONDecoder().decode(Content.self, from: data), known.identity == plan.identity {
       content.deaths = known.deaths
       let left = known.running.filter { known.repeated.contains($0) || !isEnded($0) }

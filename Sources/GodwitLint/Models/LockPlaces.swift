@@ -1,4 +1,5 @@
 import Foundation
+import GodwitStore
 
 /// The lines of a lock file, found by the names that stand in them.
 struct LockPlaces {
@@ -8,8 +9,8 @@ struct LockPlaces {
   /// - Parameter path: The file itself; its lines are not known when it cannot be read.
   init(file: String, path: String) {
     self.file = file
-    let data = (try? Data(contentsOf: URL(filePath: path))) ?? Data()
-    let text = String(decoding: data, as: UTF8.self)
+    let data = try? ReadableFile.bytes(of: path, limit: ModelLock.limit)
+    let text = String(decoding: data ?? Data(), as: UTF8.self)
     // Split once: a lock file of a long history has thousands of lines.
     lines = Self.split(text)
   }

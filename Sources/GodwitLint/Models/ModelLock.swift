@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 
 /// The lock file: the versions that were shipped, as they were, and findings that the team accepts.
 ///
@@ -54,7 +55,7 @@ package struct ModelLock: Sendable, Hashable, Codable {
   /// The name that is taken when none is given.
   package static let standardName = "models.lock.json"
   /// A lock file of a hundred models with a hundred versions has a tenth of this.
-  static let bytesMaximum = 64 << 20
+  static let limit = ByteCount.mebibytes(64)
 
   // MARK: Reading
 
@@ -66,20 +67,15 @@ package struct ModelLock: Sendable, Hashable, Codable {
         .missingInput, "cannot find lock file '\(path)'",
         remedy: "correct the path, or add `--write-lock` to make the file")
     }
-    let data: Data
-    do {
-      let handle = try FileHandle(forReadingFrom: URL(filePath: path))
-      defer { try? handle.close() }
-      data = try handle.read(upToCount: Self.bytesMaximum + 1) ?? Data()
-    } catch {
-      let isDenied = (error as? CocoaError)?.code == .fileReadNoPermission
+    let data: Data?
+    do { data = try ReadableFile.bytes(of: path, limit: Self.limit) } catch let error as GodwitError {
+      let isDenied = error.code == .permission
       throw GodwitError(
-        isDenied ? .permission : .missingInput, "cannot read lock file '\(path)'", cause: error.localizedDescription,
+        isDenied ? .permission : .missingInput, "cannot read lock file '\(path)'", cause: error.message,
         remedy: isDenied ? "let this user read the file" : "restore the file from version control")
     }
-    guard data.count <= Self.bytesMaximum else {
-      throw GodwitError(
-        .configuration, "lock file '\(path)': expected at most \(Self.bytesMaximum >> 20) MiB, found more")
+    guard let data else {
+      throw GodwitError(.configuration, "lock file '\(path)': expected at most \(Self.limit), found more")
     }
     self = try Self(data, path: path)
   }
@@ -151,22 +147,9 @@ package struct ModelLock: Sendable, Hashable, Codable {
 
   /// Replaces the file.
   ///
-  /// - Throws: code `.cannotCreate`, `.permission` or `.inputOutput`.
+  /// - Throws: what `OutputFile` and `NewFile` throw: 64, 73, 74 or 77.
   package func write(to path: String) throws {
-    let target = URL(filePath: path).resolvingSymlinksInPath()
-    do { try Data((text() + "\n").utf8).write(to: target, options: .atomic) } catch {
-      switch (error as? CocoaError)?.code {
-      case .fileWriteNoPermission?:
-        throw GodwitError(
-          .permission, "cannot write lock file '\(path)': permission denied", remedy: "let this user write the folder")
-      case .fileNoSuchFile?, .fileReadNoSuchFile?:
-        throw GodwitError(
-          .cannotCreate, "cannot write lock file '\(path)': its folder does not exist", remedy: "make the folder first")
-      default:
-        throw GodwitError(
-          .inputOutput, "cannot write lock file '\(path)'", cause: error.localizedDescription,
-          remedy: "check the disk and run the same command")
-      }
-    }
+    let file = OutputFile(path, "a lock file", option: "--lock") { _ in (try? ModelLock(contentsOf: path)) != nil }
+    try ExportFile.write(text() + "\n", to: file)
   }
 }

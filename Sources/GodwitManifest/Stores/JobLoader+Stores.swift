@@ -71,7 +71,12 @@ extension JobLoader {
         unreadable(path, error)
       }
     }
-    let matches = try sources(pattern, isStopped, refuse, note)
+    let matches = try sources(pattern, isStopped, refuse, note).filter { match in
+      guard let error = obstacle(to: match) else { return true }
+      guard let refuse else { throw error }
+      refuse(match.path, error)
+      return false
+    }
     guard !matches.isEmpty || !isWhole else {
       throw GodwitError(
         .missingInput, "no file matches the pattern '\(manifest.source.raw)'", location: manifest.source.location,
@@ -124,6 +129,21 @@ extension JobLoader {
       hookOutput(told.joined(separator: "\n"))
     }
     return (ManifestStore(path: match.path, destination: loader.destination(), loader: loader), receipt)
+  }
+
+  /// Why the placeholders of the manifest give a store no path of its own; nil if they do.
+  package func obstacle(to match: StorePattern.Match) -> GodwitError? {
+    var paths: [(key: String, path: ManifestPath)] = []
+    if case .file(let path) = manifest.destination { paths.append(("destination", path)) }
+    if case .file(let path?) = manifest.receipt { paths.append(("receipt", path)) }
+    for (key, path) in paths {
+      guard let why = StorePlaceholders(path.raw).obstacle(for: match) else { continue }
+      return GodwitError(
+        .configuration, "cannot migrate '\(match.path)': its \(key) '\(path.raw)' would have \(why)",
+        location: path.location, remedy: "rename the store, or write another placeholder, such as {file}",
+        safe: "nothing of it was written")
+    }
+    return nil
   }
 
   private static func filled(_ path: ManifestPath, for match: StorePattern.Match) -> ManifestPath {

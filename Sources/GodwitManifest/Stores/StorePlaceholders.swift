@@ -4,7 +4,7 @@
 struct StorePlaceholders: Sendable, Hashable {
   /// What may stand in braces.
   enum Word: String, Sendable, CaseIterable {
-    /// The file's name without its last extension.
+    /// The file's name without its last extension. A name of dots before it is none: `..sqlite` has no extension.
     case name
     /// The last extension with its dot; empty without one.
     case ext
@@ -79,17 +79,33 @@ struct StorePlaceholders: Sendable, Hashable {
 
   /// The path for a store. An empty folder leaves no empty name in it.
   func path(for match: StorePattern.Match) -> String {
-    let dot = match.name.lastIndex(of: ".").flatMap { $0 > match.name.startIndex ? $0 : nil } ?? match.name.endIndex
-    let path = path { word in
-      switch word {
-      case .name: String(match.name[..<dot])
-      case .ext: String(match.name[dot...])
-      case .file: match.name
-      case .folder: match.folder.isEmpty ? "." : match.folder
-      }
-    }
+    let path = path { Self.value(of: $0, match) }
     let names = path.split(separator: "/").filter { $0 != "." }
     return (path.hasPrefix("/") ? "/" : "") + names.joined(separator: "/")
+  }
+
+  /// Why a store has no path: its placeholders would lead to another folder. nil for nearly every store.
+  func obstacle(for match: StorePattern.Match) -> String? {
+    if match.folder.split(separator: "/").contains("..") { return "'..' in {folder}" }
+    // The words of a name, one after the other, with a mark where the text of the path is.
+    let marked = path { $0 == .folder ? "folder" : "\u{0}" + Self.value(of: $0, match) }
+    for name in marked.split(separator: "/") where name.contains("\u{0}") {
+      let name = name.replacing("\u{0}", with: "")
+      if ["", ".", ".."].contains(name) { return "the name '\(name)'" }
+    }
+    return nil
+  }
+
+  private static func value(of word: Word, _ match: StorePattern.Match) -> String {
+    let stem = match.name.lastIndex(of: ".").map { match.name[..<$0] } ?? ""
+    let hasExtension = stem.contains { $0 != "." }
+    let dot = hasExtension ? stem.endIndex : match.name.endIndex
+    return switch word {
+    case .name: String(match.name[..<dot])
+    case .ext: String(match.name[dot...])
+    case .file: match.name
+    case .folder: match.folder.isEmpty ? "." : match.folder
+    }
   }
 
   private func path(_ value: (Word) -> String) -> String {

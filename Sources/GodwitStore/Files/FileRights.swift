@@ -13,25 +13,26 @@ package enum FileRights {
 
   // MARK: New files
 
-  /// The permissions of a new file that is made from no other.
-  static var newFileMode: mode_t { 0o666 & ~mask }
-
-  /// Gives a new file the permissions of the file that it was made from, under the umask.
+  /// Gives a new file the permissions that all files have which it was made from, under the umask; without any, those
+  /// of a new file.
   ///
   /// The owner, who is another one now, can always read and write. The group gets no more than everybody where the
   /// groups differ, or where an access control list of the original says more than its mode does.
   ///
   /// - Throws: `.inputOutput` or `.permission` when it cannot be set.
-  package static func copyMode(of original: String, to path: String) throws {
+  package static func copyMode(of originals: [String], to path: String) throws {
     var (old, new) = (stat(), stat())
-    guard stat(original, &old) == 0, stat(path, &new) == 0 else {
-      throw failure(errno, "read the permissions of", path)
+    guard stat(path, &new) == 0 else { throw failure(errno, "read the permissions of", path) }
+    var common: mode_t = originals.isEmpty ? 0o666 & ~mask : 0o777
+    for original in originals {
+      guard stat(original, &old) == 0 else { throw failure(errno, "read the permissions of", original) }
+      let hasList = try attribute("system.posix_acl_access", of: original) != nil
+      common &= mode(old, isSameGroup: old.st_gid == new.st_gid && !hasList)
     }
-    let hasList = try attribute("system.posix_acl_access", of: original) != nil
-    guard chmod(path, mode(old, isSameGroup: old.st_gid == new.st_gid && !hasList)) == 0 else {
-      throw failure(errno, "set the permissions of", path)
-    }
+    guard chmod(path, common) == 0 else { throw failure(errno, "set the permissions of", path) }
   }
+
+  package static func copyMode(of original: String, to path: String) throws { try copyMode(of: [original], to: path) }
 
   private static func mode(_ info: stat, isSameGroup: Bool) -> mode_t {
     var mode = info.st_mode & 0o777

@@ -6,8 +6,9 @@ import GodwitPlatform
 package enum NewFile {
   /// Makes an empty file of an unpredictable name beside a path, which its owner alone can read.
   ///
-  /// - Throws: `.cannotCreate` when something is at the path, or the folder is missing; `.permission` when it
-  ///   cannot be written; `.inputOutput` when the disk is full.
+  /// - Throws: `.usage` for a name with another meaning: see `OutputFile.reserved`; `.cannotCreate` when something is
+  ///   at the path, or the folder is missing; `.permission` when it cannot be written; `.inputOutput` when the disk is
+  ///   full.
   ///
   /// - Parameter replaces: Whether a file at the path is no obstacle.
   package static func temporaryName(beside path: String, replaces: Bool = false) throws -> String {
@@ -16,6 +17,7 @@ package enum NewFile {
     }
     var info = stat()
     guard replaces || lstat(path, &info) != 0 else { throw isTaken(path) }
+    try refuseReserved(path)
     let url = URL(filePath: path)
     // With the name of the file, for people who find it; a name may have 255 bytes.
     let name = url.lastPathComponent.utf8.count < 200 ? url.lastPathComponent : "godwit"
@@ -62,16 +64,13 @@ package enum NewFile {
 
   /// Gives a complete file its name.
   ///
-  /// - Parameter original: The file whose permissions it gets; nil for those that the umask leaves.
+  /// - Parameter originals: The files whose permissions it gets, as far as all have them; none for those that the umask
+  ///   leaves.
   /// - Parameter replaces: Whether it takes the place of a file at the path; otherwise one there is an error.
   package static func publish(
-    _ temporary: String, as path: String, like original: String?, replaces: Bool = false
+    _ temporary: String, as path: String, like originals: [String], replaces: Bool = false
   ) throws {
-    if let original {
-      try FileRights.copyMode(of: original, to: temporary)
-    } else if chmod(temporary, FileRights.newFileMode) != 0 {
-      throw failure(errno, path)
-    }
+    try FileRights.copyMode(of: originals, to: temporary)
     let descriptor = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(errno, path) }
     let synced = CLibrary.sync(descriptor)
@@ -101,7 +100,14 @@ package enum NewFile {
     for suffix in ["", "-journal", "-wal", "-shm"] { unlink(temporary + suffix) }
   }
 
-  private static func isTaken(_ path: String) -> GodwitError {
+  /// - Throws: `.usage` (64).
+  package static func refuseReserved(_ path: String) throws {
+    guard let why = OutputFile.reserved(path) else { return }
+    throw GodwitError(
+      .usage, "cannot create '\(path)': \(why)", remedy: "name another path", safe: "nothing was written")
+  }
+
+  static func isTaken(_ path: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot create '\(path)': it already exists",
       remedy: "name another path, or remove the file")

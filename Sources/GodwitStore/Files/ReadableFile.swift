@@ -34,6 +34,12 @@ package struct ReadableFile: ~Copyable {
     return Data(try file.bytes(Int(file.size), at: 0))
   }
 
+  /// The text of a small file; nil when there is none, it cannot be read, or it is larger than 1 MiB.
+  package static func text(of path: String) -> String? {
+    let data = try? bytes(of: path, limit: .mebibytes(1))
+    return data.map { String(decoding: $0, as: UTF8.self) }
+  }
+
   deinit { if descriptor >= 0 { close(descriptor) } }
 
   private static func failure(_ code: Int32, _ name: String) -> GodwitError {

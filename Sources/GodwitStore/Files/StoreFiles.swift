@@ -56,6 +56,7 @@ package struct StoreFiles: Sendable, Hashable {
     guard file.size > 0 else { throw wrong("expected a SQLite file, found an empty file") }
     knownSize.value = Int64(file.size)
     let header = try file.prefix(StoreType.headBytes)
+    for log in [walPath, journalPath] { try Self.refuseSpecialFile(log) }
     if try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map({ $0 != 0 }) ?? false {
       try Self.refuseSuperJournal(beside: path, named: givenPath)
     }

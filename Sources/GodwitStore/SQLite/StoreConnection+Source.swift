@@ -73,6 +73,8 @@ extension StoreConnection {
     try execute("PRAGMA busy_timeout = 5000")
     let path = URL(filePath: given).standardizedFileURL.path
     sourcePath = given
+    // SQLite would wait for what a pipe gives.
+    for suffix in ["", "-wal", "-journal"] { try StoreFiles.refuseSpecialFile(path + suffix) }
     try attach(StoreFiles.uri(path: path, query: "mode=ro"))
   }
 

@@ -94,7 +94,7 @@ extension StoreConnection {
         throw error
       }
       try builder.close()
-      try NewFile.publish(partial, as: path, like: conversion.files.path)
+      try NewFile.publish(partial, as: path, like: [conversion.files.path])
     }
     try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
   }

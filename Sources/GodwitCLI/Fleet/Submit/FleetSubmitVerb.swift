@@ -3,6 +3,7 @@ import Foundation
 import GodwitFleet
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 
 /// Prints how a scheduler runs the shards of a fleet.
 struct FleetSubmitVerb: Verb {
@@ -65,7 +66,7 @@ struct FleetSubmitVerb: Verb {
       session.output.write(data: text)
       return 0
     }
-    try ExportFile.write(text, to: output)
+    try ExportFile.write(text, to: OutputFile(output, "the script"))
     let start = engine == .kubernetes ? "kubectl apply -f" : "bash"
     session.output.write("\(output): \(fleet.size). Start it with `\(start) \(output)`\n")
     return 0

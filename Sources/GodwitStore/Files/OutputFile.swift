@@ -1,0 +1,76 @@
+import GodwitModel
+import GodwitPlatform
+
+/// A file that a command writes where its user says: the one place that decides whether it may.
+///
+/// - Its name must not be one that Godwit or SQLite reads on its own: a log of a database, or a name in a work folder or
+///   in a folder of external files.
+/// - It must not be one of the job's own files.
+/// - A link there is never followed, and what is no ordinary file is never replaced.
+/// - A file there is replaced only if an earlier command of the same kind wrote it.
+/// - It is no more readable than the stores that it tells of.
+package struct OutputFile {
+  package let path: String
+  /// What it holds, with an article.
+  let noun: String
+  /// The option that names it.
+  let option: String
+  /// The stores that it tells of.
+  package var originals: [String] = []
+  /// Whether a file that begins with these bytes is an earlier output; nil where nothing may be there.
+  private let isEarlier: (([UInt8]) -> Bool)?
+
+  /// So much of a file at the path is looked at.
+  package static let headBytes = 4096
+
+  package init(
+    _ path: String, _ noun: String, option: String = "-o", like originals: [String] = [],
+    isEarlier: (([UInt8]) -> Bool)? = nil
+  ) {
+    (self.path, self.noun, self.option, self.originals, self.isEarlier) = (path, noun, option, originals, isEarlier)
+  }
+
+  /// Decides whether the file may be written.
+  ///
+  /// - Parameter owner: What of the job is at a path; nil for nothing.
+  /// - Returns: Whether it replaces an earlier one.
+  /// - Throws: `.usage` (64) for a name that is the job's, or has another meaning; `.cannotCreate` (73) when something
+  ///   else is there, a link or a folder included.
+  @discardableResult package func check(owner: (String) -> String? = { _ in nil }) throws -> Bool {
+    if let name = owner(path) { throw refusal(.usage, "it is the job's \(name)") }
+    if let why = Self.reserved(path) { throw refusal(.usage, why) }
+    var info = stat()
+    guard lstat(path, &info) == 0 else { return false }
+    guard let isEarlier else { throw NewFile.isTaken(path) }
+    let isFile = info.st_mode & S_IFMT == S_IFREG
+    if isFile, try isEarlier(ReadableFile(path: path, name: path).prefix(Self.headBytes)) { return true }
+    throw refusal(
+      .cannotCreate, "what is there is not \(noun)", cause: isFile ? nil : "it is a link, a folder or a special file",
+      remedy: ", or remove that one")
+  }
+
+  private func refusal(
+    _ code: GodwitError.Code, _ why: String, cause: String? = nil, remedy: String = ""
+  ) -> GodwitError {
+    GodwitError(
+      code, "cannot write \(noun) to '\(path)': \(why)", cause: cause,
+      remedy: "name another file with \(option)\(remedy)",
+      safe: "nothing was written")
+  }
+
+  /// Why no command writes a file of a name, wherever it comes from; nil for any other name.
+  package static func reserved(_ path: String) -> String? {
+    let name = path.split(separator: "/").last ?? ""
+    if let log = ["-wal", "-shm", "-journal"].first(where: name.hasSuffix), name != log {
+      return "SQLite would take it for a file of the database '\(path.dropLast(log.count))'"
+    }
+    // The folder may be reached by a link.
+    let parent = realpath(path.parentPath.isEmpty ? "." : path.parentPath, nil)
+    defer { free(parent) }
+    let folders = path + "/" + (parent.map { String(cString: $0) } ?? "")
+    let isOwn = folders.split(separator: "/").contains {
+      $0.hasSuffix(".godwit") || $0.hasPrefix(".") && $0.hasSuffix("_SUPPORT")
+    }
+    return isOwn ? "it is in a work folder, or among the external files of a store" : nil
+  }
+}
