@@ -5,9 +5,6 @@ import GodwitStore
 
 /// The store under construction, as a later run finds it: a crash, or another program, may have changed it.
 extension MigrationManager {
-  /// The tables of the ledger.
-  static let ledgerTables = ["godwit_ledger", "godwit_chunk", "godwit_spill", "godwit_nil"]
-
   /// Checks that the store under construction has the tables that its plan needs.
   ///
   /// - Parameters:

@@ -295,7 +295,9 @@ public struct MigrationManager: Sendable {
     guard try connection.integer("SELECT COUNT(*) FROM source.sqlite_master WHERE name = 'godwit_ledger'") == 1 else {
       return nil
     }
-    return Ledger(connection: connection)
+    let ledger = Ledger(connection: connection)
+    try ledger.checkTables(at: path)
+    return ledger
   }
 
   static func now() -> Double { Date().timeIntervalSinceReferenceDate }

@@ -95,7 +95,10 @@ final class SingleStepRun {
     try manager.checkSource(source.files, connection, isNew: made && origin == nil)
     var ledger = Ledger(connection: connection)
     rejections?.identify = { [unowned self, ledger] in try identity(ledger, stamp) }
-    if !made { try ledger.checkVersion() }
+    if !made {
+      try ledger.checkVersion()
+      try ledger.checkTables(at: folder.storePath)
+    }
     let known = try made ? nil : ledger.identity()
     if !made { try manager.checkExisting(existing, facts: try ledger.facts(), ledger: ledger) }
     let opened = try AttachedSource(
@@ -311,7 +314,7 @@ final class SingleStepRun {
     let planned = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
     try MigrationManager.checkTables(
       opened.destinationSchema.createStatements, isOwn: existing == nil,
-      others: MigrationManager.ledgerTables + planned.1.scratchStatements.map(MigrationManager.tableName),
+      others: planned.1.scratchStatements.map(MigrationManager.tableName),
       of: opened.connection, at: folder.storePath)
     manager.noteSpace(try need(planned.0))
     return planned

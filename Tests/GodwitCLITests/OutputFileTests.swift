@@ -14,7 +14,7 @@ struct OutputFileTests {
     ["export", "library.sqlite", "--all", "--model", "Library.xcdatamodeld#Library", "-o", "OUT"],
     ["export", "library.sqlite", "--raw", "--all", "--format", "sqlite", "-o", "OUT"],
     ["make-store", "Library.xcdatamodeld", "OUT", "--rows", "3"],
-    ["mapping", "infer", "Library.xcdatamodeld#Library", "Library.xcdatamodeld", "-o", "OUT"],
+    ["mapping", "new", "Library.xcdatamodeld#Library", "Library.xcdatamodeld", "-o", "OUT"],
     ["test", "Library.xcdatamodeld", "--rows", "3", "--junit", "OUT"],
     ["lint", "Library.xcdatamodeld", "--write-lock", "--lock", "OUT"],
   ]

@@ -187,7 +187,7 @@ struct `The metrics of a run` {
   @Test func `a file that cannot be written is an error before any work, and later a warning`() throws {
     let job = try BreakableJob()
     try job.makeFolder("folder")
-    for (path, status) in [("folder", 64), ("/dev/null", 64), ("nosuch/godwit.prom", 73)] as [(String, Int32)] {
+    for (path, status) in [("folder", 73), ("/dev/null", 73), ("nosuch/godwit.prom", 73)] as [(String, Int32)] {
       let result = try BuiltCommand.run("run", "job.yaml", "--metrics", path, in: job.path)
       #expect(result.status == status, "\(result.diagnostics)")
       #expect(!FileManager.default.fileExists(atPath: job.file("out")))

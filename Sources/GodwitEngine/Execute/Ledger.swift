@@ -91,6 +91,17 @@ package struct Ledger {
     if let pace = content.pace { try ledger.set("pace", ledger.encoded(pace)) }
   }
 
+  /// Refuses a ledger that lacks one of its tables: it was damaged, or another program wrote to it.
+  package func checkTables(at path: String) throws {
+    for table in ["godwit_chunk", "godwit_spill", "godwit_nil"] {
+      do { try connection.prepare("SELECT 1 FROM \(table)").finalize() } catch let error as GodwitError {
+        throw GodwitError(
+          .dataWrong, "cannot read '\(path)': its table '\(table)' is missing", cause: error.message,
+          remedy: "`godwit discard` the job and run again", safe: "the source is untouched")
+      }
+    }
+  }
+
   /// Refuses a ledger whose tables another version of Godwit laid out.
   package func checkVersion() throws {
     let found = try connection.value("SELECT value FROM godwit_ledger WHERE key = 'version'")
