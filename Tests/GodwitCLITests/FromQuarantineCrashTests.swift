@@ -134,8 +134,8 @@ private final class RepairCrashJob {
     var receipt = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
     for key in ["began", "finished", "seconds", "peakBytes", "history"] { receipt[key] = nil }
     var destination = try #require(receipt["destination"] as? [String: Any])
-    // Pages that a killed run has left free are still there.
-    for key in ["stamp", "bytes"] { destination[key] = nil }
+    // Pages that a killed run has left free are still there, and external files have other times.
+    for key in ["stamp", "fileStamp", "bytes"] { destination[key] = nil }
     receipt["destination"] = destination
     receipt["steps"] = (receipt["steps"] as? [[String: Any]])?.map { step in
       var step = step

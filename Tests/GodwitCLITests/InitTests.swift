@@ -122,11 +122,11 @@ struct InitTests {
 
   @Test func `a manifest that exists is kept, unless force is asked for`() throws {
     let folder = try notes()
-    try project.write("job.yaml", "mine\n")
+    try project.write("job.yaml", "godwit: 1\njob: mine\n")
     let refused = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
     #expect(refused.status == 73)
     #expect(refused.diagnostics.contains("--force"), "\(refused.diagnostics)")
-    #expect(try text() == "mine\n")
+    #expect(try text() == "godwit: 1\njob: mine\n")
     #expect(try initialise("notes.sqlite", "Notes.xcdatamodeld", "--force", in: folder).status == 0)
     #expect(try text().contains("source: notes.sqlite\n"))
     #expect(try initialise("notes.sqlite", "Notes.xcdatamodeld", "-o", "no/such/job.yaml", in: folder).status == 73)

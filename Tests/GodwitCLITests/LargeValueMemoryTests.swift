@@ -140,12 +140,12 @@ import Testing
   }
 
   @Test(arguments: Kind.allCases)
-  func `trace shows an object without holding its value`(kind: Kind) throws {
+  func `trace holds a value of the object that it shows once`(kind: Kind) throws {
     let folder = try folder(kind, external: (kind == .file, false))
     #expect(try BuiltCommand.run("run", folder.file("job.yaml"), "--quiet").status == 0)
     for format in ["text", "json"] {
       try check(
-        ["trace", folder.file("job.yaml"), "Doc/p2", "--format", format], copies: 0, output: folder.file(format))
+        ["trace", folder.file("job.yaml"), "Doc/p2", "--format", format], copies: 1, output: folder.file(format))
     }
     #expect(try String(contentsOfFile: folder.file("text"), encoding: .utf8).contains("mapping 'DocToDoc'"))
   }

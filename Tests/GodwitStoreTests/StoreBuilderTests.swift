@@ -38,7 +38,7 @@ import Testing
         [.int(11), .int(2), .null, .null, .int(1), .int(2048)],
       ])
     #expect(
-      try connection.rows("SELECT Z_6FOLLOWERS, Z_6FOLLOWS, Z_FOK_6FOLLOWS FROM source.Z_6FOLLOWERS ORDER BY 3") == [
+      try connection.rows("SELECT Z_6FOLLOWERS, Z_6FOLLOWS, Z_FOK_6FOLLOWS FROM source.Z_6FOLLOWS ORDER BY 3") == [
         [.int(1), .int(2), .int(2048)], [.int(1), .int(1), .int(3072)],
       ])
     #expect(

@@ -281,9 +281,9 @@ import Testing
           job.sourcePath = fixture.folder.file("source.xml")
           try write(sources, of: fixture.source, to: job.sourcePath, &random)
         }
-        // A key below 1 cannot be the number of an object in an XML store.
+        // A key below 1 cannot be the number of an object in an XML store. Where no room is left above, keys go below.
         let isXMLSource = job.sourcePath != fixture.sourcePath
-        if random.chance(30), isXMLSource || sources.values.joined().allSatisfy({ $0.key > 0 }) {
+        if random.chance(30), isXMLSource || sources.values.joined().allSatisfy({ (1...1 << 32).contains($0.key) }) {
           (job.destinationPath, job.destinationType) = (fixture.folder.file("out/destination.xml"), .xml)
         }
         var dated = job

@@ -269,10 +269,12 @@ extension MigrationManager {
   ) throws {
     try checkKept(watch, known: known, safe: safe)
     let folder = URL(filePath: keptPath).deletingLastPathComponent().path
-    if isKeptByUs(keptPath) {
-      // Not what is beside a store that a person has put there since.
-      try keptSupport?.remove()
+    // A run that died here has removed the store, and its receipt still tells whose the files are.
+    let isOurs = Self.isThere(keptPath) ? isKeptByUs(keptPath) : keptSupport.map { isKeptByUs($0.path) } ?? false
+    if isOurs {
+      // The files go last: a store without them would look as if somebody had written to it.
       for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(keptPath + suffix) }
+      try keptSupport?.remove()
       try WorkFolder.sync(folder)
     }
     let note = workFolder + "/kept.json"

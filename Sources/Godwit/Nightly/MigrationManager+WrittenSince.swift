@@ -19,11 +19,15 @@ struct WrittenSince {
   let stamp: StoreFiles.Stamp?
   /// The external files as they were compared.
   private let fileStamp: String?
+  /// Whether an earlier run compared, which has noted the stamp of the store alone.
+  private var isOfEarlierRun = false
 
   private static let lineLimit = 5
 
   /// What an earlier run has found: nothing, in that state of the files.
-  init(nothingAt stamp: StoreFiles.Stamp) { (differences, self.stamp, fileStamp) = ([], stamp, nil) }
+  init(nothingAt stamp: StoreFiles.Stamp) {
+    (differences, self.stamp, fileStamp, isOfEarlierRun) = ([], stamp, nil, true)
+  }
 
   /// - Parameters:
   ///   - path: The store.
@@ -36,7 +40,7 @@ struct WrittenSince {
     let stamp = try files.stamp()
     self.stamp = stamp.wal == nil && stamp.journal == nil ? stamp : nil
     fileStamp = try Receipt.fileStamp(ofStoreAt: path)
-    if let known, known.stamp == stamp, known.fileStamp == fileStamp {
+    if let known, known.stamp == stamp, known.fileStamp == fileStamp || known.isOfEarlierRun {
       differences = known.differences
       return
     }
