@@ -20,6 +20,8 @@ final class SingleStepRun {
   private let rejections: RejectionSearch?
   /// The digest of the source's content, computed beside the run.
   private var digest: BackgroundTask<String>?
+  /// The losses, if they are counted beside the run.
+  private var losses: BackgroundTask<LossCount>?
   /// Whether the folder holds something to resume.
   private(set) var isWorthKeeping = false
 
@@ -39,7 +41,10 @@ final class SingleStepRun {
   }
 
   /// Ends what runs beside.
-  func abandon() { digest?.abandon() }
+  func abandon() {
+    digest?.abandon()
+    losses?.abandon()
+  }
 
   private func identity() throws -> JobFingerprint {
     var identity = quick
@@ -132,13 +137,16 @@ final class SingleStepRun {
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
     (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
-    summary.dropped = plan.steps.flatMap(\.dropped)
-    summary.losses = try executor.losses(summary)
+    summary.dropped = plan.dropped
+    summary.wasResumed = !made
+    var plan = plan
+    let goesOn = stopped == nil || isComplete
+    let isCounted = try addLosses(to: &plan, waiting: goesOn)
+    summary.losses = try executor.losses(summary, plan: plan)
     summary.losses.losses += try quarantineLosses()
     summary.codedNotes = plan.codedNotes + executor.notes
-    summary.wasResumed = !made
-    guard stopped == nil || isComplete else { return (summary, nil) }
-    guard try settleDigest(executor, ledger) else {
+    guard goesOn else { return (summary, nil) }
+    guard try isCounted && settleDigest(executor, ledger) else {
       try connection.commitGathered()
       summary.reason = control.reason
       return (summary, nil)
@@ -205,10 +213,31 @@ final class SingleStepRun {
     return (try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true), true)
   }
 
+  /// Whether losses are counted beside the chunks: not if one of them stops the run, or if that takes no time.
+  private var countsBeside: Bool { !job.failsOnLoss && !job.needsNoThread(reading: source.files) }
+
+  /// Begins to count the losses of a plan that has none.
+  private func countLosses(_ planner: Planner, _ planned: inout (MigrationPlan, StepProgram)) throws {
+    losses = countsBeside ? try LossCount.beside(planner, planned.0) : nil
+    if losses == nil { try planner.addLosses(to: &planned.0) }
+  }
+
+  /// Adds what was counted beside the chunks.
+  ///
+  /// - Returns: false if the run is stopped before it is counted.
+  private func addLosses(to plan: inout MigrationPlan, waiting: Bool) throws -> Bool {
+    guard let losses else { return true }
+    let counted = try waiting ? losses.value(while: { control.reason == nil }) : losses.valueIfReady()
+    counted?.add(to: &plan)
+    return counted != nil
+  }
+
   private func plan(_ opened: AttachedSource) throws -> (MigrationPlan, StepProgram) {
     let planner = opened.planner(job)
     do {
-      let planned = try planner.plan(now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now())
+      var planned = try planner.plan(
+        now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now(), countsLosses: false)
+      try countLosses(planner, &planned)
       try rejections?.setTaken(planned.0.facts)
       try rejections?.check()
       return planned
@@ -311,11 +340,13 @@ final class SingleStepRun {
     try rejections?.setTaken(facts)
     try rejections?.check()
     opened.functions.setNow(facts.now)
-    let planned = try opened.planner(job).plan(facts: facts, chunks: try ledger.chunks())
+    let planner = opened.planner(job)
+    var planned = try planner.plan(facts: facts, chunks: try ledger.chunks(), countsLosses: false)
     try MigrationManager.checkTables(
       opened.destinationSchema.createStatements, isOwn: existing == nil,
       others: planned.1.scratchStatements.map(MigrationManager.tableName),
       of: opened.connection, at: folder.storePath)
+    try countLosses(planner, &planned)
     manager.noteSpace(try need(planned.0))
     return planned
   }

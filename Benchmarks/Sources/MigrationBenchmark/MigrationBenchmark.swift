@@ -13,7 +13,7 @@ import Godwit
   static var workloads: [any Workload.Type] {
     [
       People.self, PeopleByExpression.self, PeopleByPolicy.self, Associations.self, Firms.self, Documents.self,
-      Lightweight.self, Proof.self,
+      Everything.self, Lightweight.self, Proof.self,
     ]
   }
 

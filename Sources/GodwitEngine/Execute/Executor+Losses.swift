@@ -30,7 +30,9 @@ extension Executor {
   }
 
   /// What the plan has counted, and what making the objects has shown.
-  package func losses(_ summary: MigrationSummary) throws -> LossReport {
+  ///
+  /// - Parameter plan: With the losses that were counted.
+  package func losses(_ summary: MigrationSummary, plan: MigrationPlan) throws -> LossReport {
     var found = plan.losses
     let step = job.position.index + 1
     found.losses += try ledger.nils().map { nils in

@@ -36,47 +36,28 @@ extension Planner {
       facts: facts,
       sourceModelOrigin: job.sourceModelOrigin)
     plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
-    let numbers = try numericCounts()
-    plan.losses = try losses(program, dropped: dropped, numbers: numbers)
-    plan.codedNotes = try notes(program, external: external, numbers: numbers)
-    plan.misfits = misfits(numbers) + certainNils(facts)
+    plan.codedNotes = try notes(external: external)
+    plan.misfits = certainNils(facts)
     plan.refusesLosses = job.failsOnLoss
     return plan
   }
 
   /// What the plan says beside steps and stages.
-  private func notes(
-    _ program: StepProgram, external: [ExternalCount], numbers: [NumericCount]
-  ) throws -> [MigrationNote] {
+  private func notes(external: [ExternalCount]) throws -> [MigrationNote] {
     if let existing {
       let job = MigrationNote(.appends, "appends to \(existing.rows) objects in '\(existing.path)'")
       let history =
         existing.hasHistory
         ? [MigrationNote(.historyKept, "the destination's persistent history stays, without the new objects")] : []
-      return [job] + history + numberNotes(program.facts) + external.map(\.note) + sourceSchema.foreignContent.notes
-        + misfitNotes(numbers)
+      return [job] + history + external.map(\.note) + sourceSchema.foreignContent.notes
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return lookUpNotes + numberNotes(program.facts) + triggers.notes + external.map(\.note) + leftOut.notes
-      + sourceSchema.foreignContent.notes + misfitNotes(numbers)
+    return lookUpNotes + triggers.notes + external.map(\.note) + leftOut.notes + sourceSchema.foreignContent.notes
   }
 
   /// Lookups that find nothing in the mapping they name.
   private var lookUpNotes: [MigrationNote] {
     resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }.map { MigrationNote(.emptyLookup, $0) }
-  }
-
-  /// Rows of an entity that has its table to itself are its objects whatever number they bear.
-  private func numberNotes(_ facts: PlanFacts) -> [MigrationNote] {
-    facts.entities.flatMap { entity in
-      let table = sourceSchema.table(of: entity.name)?.name ?? entity.name
-      let bears = [(entity.foreignNumbers ?? 0, "another entity's number"), (entity.missingNumbers ?? 0, "no number")]
-      return bears.filter { $0.0 > 0 }.map { rows, what in
-        let (verb, subject) = rows == 1 ? ("row of \(table) has", "it is") : ("rows of \(table) have", "they are")
-        return MigrationNote(
-          .entityNumbers, "\(rows) \(verb) \(what); \(subject) read as \(entity.name), as Core Data does")
-      }
-    }
   }
 
   private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {

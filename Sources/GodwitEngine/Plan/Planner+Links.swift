@@ -5,8 +5,9 @@ import GodwitStore
 /// Links of the source that lead to nothing: to a row that is gone, or to a row of an entity that the relationship
 /// cannot hold. Stores that have been in use for years have some; they are nil to Core Data, and they become nil.
 extension Planner {
-  func linksToNothing(_ facts: PlanFacts) throws -> [PlanFacts.LinksToNothing] {
-    var found: [PlanFacts.LinksToNothing] = []
+  /// The number of such links by relationship, `Entity.relationship` of the entity that declares it.
+  func linksToNothing(_ facts: PlanFacts) throws -> [(relationship: String, count: Int64)] {
+    var found: [(relationship: String, count: Int64)] = []
     var seen: Set<String> = []
     let ends = try KeyEnds(self, facts: facts)
     for entity in resolved.sourceModel.entities {
@@ -35,7 +36,7 @@ extension Planner {
           count = try reading(join.name) { try ends.strays(join) }
         case .none: continue
         }
-        if count > 0 { found.append(.init(relationship: "\(entity.name).\(name)", count: count)) }
+        if count > 0 { found.append(("\(entity.name).\(name)", count)) }
       }
     }
     return found

@@ -5,9 +5,16 @@ import GodwitModel
 import GodwitStore
 
 extension Planner {
-  /// Everything that counting the source tells.
-  func losses(
-    _ program: StepProgram, dropped: [MigrationPlan.Dropped], numbers: [NumericCount]
+  /// Everything that counting the source tells of losses.
+  func lossCount(_ facts: PlanFacts, dropped: [MigrationPlan.Dropped]) throws -> LossCount {
+    let numbers = try numericCounts()
+    return LossCount(
+      losses: try losses(facts, dropped: dropped, numbers: numbers),
+      notes: try numberNotes(facts) + misfitNotes(numbers), misfits: misfits(numbers))
+  }
+
+  private func losses(
+    _ facts: PlanFacts, dropped: [MigrationPlan.Dropped], numbers: [NumericCount]
   ) throws -> LossReport {
     let step = job.position.index + 1
     var found = dropped.map {
@@ -16,7 +23,7 @@ extension Planner {
         reason: $0.cause == .removeMapping ? "no mapping carries them over" : $0.reason, cause: $0.cause)
     }
     found += uncounted(step)
-    found += try PropertyLosses(self, facts: program.facts, step: step, isCounted: isCounted).find()
+    found += try PropertyLosses(self, facts: facts, step: step, isCounted: isCounted).find()
     if isCounted { found += try sourceSchema.foreignContent.losses(step: step, on: connection) }
     found += resolved.defaulted.map {
       LossReport.Loss(
@@ -33,7 +40,7 @@ extension Planner {
         step: step, kind: .nils, subject: $0.target, count: $0.valueless, reason: "mapping \($0.mapping)",
         cause: .expression)
     }
-    found += (program.facts.linksToNothing ?? []).map {
+    found += try linksToNothing(facts).map {
       LossReport.Loss(
         step: step, kind: .linksToNothing, subject: $0.relationship, count: $0.count,
         reason: "they lead to no object that the relationship can hold", cause: .leadsNowhere)
@@ -42,7 +49,7 @@ extension Planner {
   }
 
   /// Values whose attribute has another numeric type in the destination.
-  struct NumericCount {
+  private struct NumericCount {
     var path: String
     /// The destination's attribute.
     var target: String
@@ -58,7 +65,7 @@ extension Planner {
   }
 
   /// One or two walks over the table for each attribute that changes its type.
-  func numericCounts() throws -> [NumericCount] {
+  private func numericCounts() throws -> [NumericCount] {
     guard isCounted else { return [] }
     var found: [NumericCount] = []
     for mapping in resolved.entityMappings where mapping.filter == nil && mapping.earlier == nil {
@@ -82,8 +89,31 @@ extension Planner {
     return found
   }
 
+  /// Rows of an entity that has its table to itself are its objects whatever number they bear.
+  private func numberNotes(_ facts: PlanFacts) throws -> [MigrationNote] {
+    try facts.entities.flatMap { entity -> [MigrationNote] in
+      guard sourceSchema.fillsTable(entity.name), let number = sourceSchema.number(of: entity.name),
+        let table = sourceSchema.table(of: entity.name)?.name
+      else { return [] }
+      let row = try reading(table) {
+        try connection.rows(
+          """
+          SELECT COUNT(s.Z_ENT), COUNT(*) - COUNT(s.Z_ENT) FROM source.\(quoted(table)) AS s \
+          WHERE s.Z_ENT IS NOT \(number)
+          """
+        ).first
+      }
+      guard let row, case (.integer(let foreign), .integer(let missing)) = (row[0], row[1]) else { return [] }
+      return [(foreign, "another entity's number"), (missing, "no number")].filter { $0.0 > 0 }.map { rows, what in
+        let (verb, subject) = rows == 1 ? ("row of \(table) has", "it is") : ("rows of \(table) have", "they are")
+        return MigrationNote(
+          .entityNumbers, "\(rows) \(verb) \(what); \(subject) read as \(entity.name), as Core Data does")
+      }
+    }
+  }
+
   /// Values that a change of numeric types cannot carry.
-  func misfitNotes(_ numbers: [NumericCount]) -> [MigrationNote] {
+  private func misfitNotes(_ numbers: [NumericCount]) -> [MigrationNote] {
     numbers.filter { $0.misfits > 0 }.map { found in
       found.isInteger
         ? MigrationNote(.valuesDoNotFit, "the run will stop: \(Self.misfit(found))")
@@ -94,7 +124,7 @@ extension Planner {
   }
 
   /// Those that stop the run.
-  func misfits(_ numbers: [NumericCount]) -> [String] {
+  private func misfits(_ numbers: [NumericCount]) -> [String] {
     numbers.filter { $0.misfits > 0 && $0.isInteger }.map(Self.misfit)
   }
 

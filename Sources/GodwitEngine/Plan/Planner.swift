@@ -22,16 +22,19 @@ package struct Planner {
   /// Chunks larger than this gain nothing and make an interrupted run lose more.
   static let maximumChunkRows: Int64 = 500_000
 
-  package func plan(now: Double) throws -> (MigrationPlan, StepProgram) {
+  /// - Parameter countsLosses: Whether losses are counted now, which reads most tables once more. See `LossCount`.
+  package func plan(now: Double, countsLosses: Bool = true) throws -> (MigrationPlan, StepProgram) {
     try checkStorage()
     try refuseEmptyResult()
     let facts = try count(now: now)
     try refuseEmptyResult(facts)
-    return try plan(facts: facts, chunks: nil)
+    return try plan(facts: facts, chunks: nil, countsLosses: countsLosses)
   }
 
   /// The plan of a run that is resumed: facts and chunks come from its ledger.
-  package func plan(facts: PlanFacts, chunks known: [Chunk]?) throws -> (MigrationPlan, StepProgram) {
+  package func plan(
+    facts: PlanFacts, chunks known: [Chunk]?, countsLosses: Bool = true
+  ) throws -> (MigrationPlan, StepProgram) {
     try checkStorage()
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts,
@@ -39,7 +42,9 @@ package struct Planner {
     let passes = Self.passes(of: resolved)
     if let known { try program.check(known) }
     let chunks = try known ?? self.chunks(program, passes: passes)
-    return (try describe(program, passes: passes, chunks: chunks), program)
+    var plan = try describe(program, passes: passes, chunks: chunks)
+    if countsLosses { try addLosses(to: &plan) }
+    return (plan, program)
   }
 
   // MARK: Counting
@@ -84,7 +89,6 @@ package struct Planner {
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
       if total != known { try refuseUnknownEntities(in: table.name, numbers: numbers) }
     }
-    facts.linksToNothing = try linksToNothing(facts)
     try assignKeys(&facts)
     guard !hasFixedChunks else {
       for index in mappings.indices { facts.mappings[index].chunkRows = fixedChunkRows }
@@ -191,21 +195,8 @@ package struct Planner {
       }
     }
     let taken = filtered.count < served.count ? tally.all.rows : tally.flagged
-    var found = PlanFacts.Entity(
-      name: entity.name, rows: tally.all.rows, taken: taken, isMapped: !served.isEmpty)
-    (found.foreignNumbers, found.missingNumbers) = try countOtherNumbers(entity, in: table)
-    facts.entities.append(found)
+    facts.entities.append(.init(name: entity.name, rows: tally.all.rows, taken: taken, isMapped: !served.isEmpty))
     return tally.all.rows
-  }
-
-  /// Rows of a table of one entity that bear another number, and those that bear none.
-  private func countOtherNumbers(_ entity: EntityDescription, in table: String) throws -> (Int64, Int64) {
-    guard sourceSchema.fillsTable(entity.name), let number = sourceSchema.number(of: entity.name) else { return (0, 0) }
-    let row = try connection.rows(
-      "SELECT COUNT(s.Z_ENT), COUNT(*) - COUNT(s.Z_ENT) FROM source.\(quoted(table)) AS s WHERE s.Z_ENT IS NOT \(number)"
-    ).first
-    guard let row, case (.integer(let foreign), .integer(let missing)) = (row[0], row[1]) else { return (0, 0) }
-    return (foreign, missing)
   }
 
   // MARK: Keys

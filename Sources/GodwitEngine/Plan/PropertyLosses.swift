@@ -144,7 +144,10 @@ struct PropertyLosses {
   func takesAll(_ chosen: some Collection<Int>, of entity: String) -> Bool {
     let all = takers[entity] ?? []
     guard !chosen.isEmpty, !all.isEmpty else { return false }
-    return chosen.contains { mappings[$0].filter == nil } || all.allSatisfy { chosen.contains($0) }
+    if chosen.contains(where: { mappings[$0].filter == nil }) || all.allSatisfy({ chosen.contains($0) }) { return true }
+    // Mappings that share no object take all of them if they take as many as there are.
+    return facts.areExclusive(chosen)
+      && chosen.reduce(0) { $0 + facts.mappings[$1].rows } == facts.entities.first { $0.name == entity }?.taken
   }
 
   /// The conditions that a row comes over, but through none of some mappings.

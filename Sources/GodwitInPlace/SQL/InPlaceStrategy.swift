@@ -106,7 +106,7 @@ package struct InPlaceSQLProgram: InPlaceProgram {
 
   package var destination: StoreSchema { step.destinationSchema }
   package var objects: Int64? { step.facts.mappings.reduce(0) { $0 + $1.rows } }
-  package var dropped: [MigrationPlan.Dropped] { plan.steps.flatMap(\.dropped) }
+  package var dropped: [MigrationPlan.Dropped] { plan.dropped }
   package var losses: LossReport { plan.losses }
   package var notes: [MigrationNote] { plan.codedNotes }
   package var passes: Int { plan.steps.first?.passes.count ?? 0 }

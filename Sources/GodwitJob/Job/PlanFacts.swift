@@ -39,33 +39,12 @@ package struct PlanFacts: Codable, Sendable, Equatable {
     package var taken: Int64
     /// Whether a mapping that makes objects names the entity as source.
     package var isMapped: Bool
-    /// Rows that bear the number of another entity, or of none; nil in ledgers of earlier versions.
-    package var foreignNumbers: Int64?
-    /// Rows whose number is NULL.
-    package var missingNumbers: Int64?
 
-    package init(
-      name: String, rows: Int64, taken: Int64, isMapped: Bool, foreignNumbers: Int64? = nil,
-      missingNumbers: Int64? = nil
-    ) {
+    package init(name: String, rows: Int64, taken: Int64, isMapped: Bool) {
       self.name = name
       self.rows = rows
       self.taken = taken
       self.isMapped = isMapped
-      self.foreignNumbers = foreignNumbers
-      self.missingNumbers = missingNumbers
-    }
-  }
-
-  /// Links of a relationship that lead to no object that the relationship can hold.
-  package struct LinksToNothing: Codable, Sendable, Equatable {
-    /// `Entity.relationship`, of the entity that declares it.
-    package var relationship: String
-    package var count: Int64
-
-    package init(relationship: String, count: Int64) {
-      self.relationship = relationship
-      self.count = count
     }
   }
 
@@ -85,13 +64,10 @@ package struct PlanFacts: Codable, Sendable, Equatable {
   package var sourceBytes: Int64
   /// For a job that appends: destination root entity name to the highest key in use before it. nil for a new store.
   package var highestDestinationKeys: [String: Int64]?
-  /// nil in ledgers of earlier versions.
-  package var linksToNothing: [LinksToNothing]?
 
   package init(
     mappings: [Mapping], entities: [Entity], overlaps: Set<[Int]>, highestKeys: [String: Int64], now: Double,
-    freeKeys: [String: Int64]? = nil, sourceBytes: Int64, highestDestinationKeys: [String: Int64]? = nil,
-    linksToNothing: [LinksToNothing]? = nil
+    freeKeys: [String: Int64]? = nil, sourceBytes: Int64, highestDestinationKeys: [String: Int64]? = nil
   ) {
     self.mappings = mappings
     self.entities = entities
@@ -101,7 +77,6 @@ package struct PlanFacts: Codable, Sendable, Equatable {
     self.freeKeys = freeKeys
     self.sourceBytes = sourceBytes
     self.highestDestinationKeys = highestDestinationKeys
-    self.linksToNothing = linksToNothing
   }
 
   package func overlap(_ a: Int, _ b: Int) -> Bool { a != b && overlaps.contains([min(a, b), max(a, b)]) }

@@ -55,7 +55,7 @@ extension Receipt.Step {
     }
     self.init(
       sourceModel: job.sourceModel.name, destinationModel: job.destinationModel.name, plan: digest, mappings: list,
-      dropped: plan.steps.flatMap(\.dropped).map {
+      dropped: plan.dropped.map {
         Receipt.Dropped(entity: $0.entity, objects: $0.rows, reason: $0.cause)
       })
   }

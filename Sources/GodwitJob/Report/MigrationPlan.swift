@@ -262,6 +262,11 @@ extension MigrationPlan {
 
 }
 
+extension MigrationPlan {
+  /// What no mapping carries over, of all steps.
+  package var dropped: [Dropped] { steps.flatMap(\.dropped) }
+}
+
 extension MigrationPlan: Equatable {
   /// Whether both plans do the same to the same stores. Free disk space, the time of the plan and its estimate of a run's
   /// time do not count.

@@ -1,0 +1,61 @@
+package import GodwitJob
+import GodwitLowering
+import GodwitModel
+package import GodwitStore
+
+/// What counting the source tells of losses.
+///
+/// A plan counts at once, and so does a job that a loss stops. Any other run counts on a second thread while its chunks
+/// are carried out, because counting reads most tables of the source once more.
+package struct LossCount: Sendable {
+  var losses: LossReport
+  var notes: [MigrationNote]
+  var misfits: [String]
+
+  package func add(to plan: inout MigrationPlan) {
+    plan.losses = losses
+    plan.codedNotes += notes
+    plan.misfits += misfits
+  }
+
+  /// Counts on a second thread, with a connection of its own.
+  ///
+  /// - Parameter plan: A plan without losses.
+  /// - Returns: nil if the source cannot be opened twice.
+  package static func beside(_ planner: Planner, _ plan: MigrationPlan) throws -> BackgroundTask<LossCount>? {
+    guard let reader = try planner.connection.anotherReader(cache: .init(bytes: planner.job.memory.bytes / 32)) else {
+      return nil
+    }
+    let work = Work(planner: planner, reader: reader)
+    return BackgroundTask { [dropped = plan.dropped, facts = plan.facts] isWanted in
+      defer { try? work.reader.close() }
+      return try withoutActuallyEscaping(isWanted) { isWanted in
+        work.reader.whileRunning { !isWanted() }
+        defer { work.reader.whileRunning(stopIf: nil) }
+        return try work.planner.reading(with: work.reader, now: facts.now).lossCount(facts, dropped: dropped)
+      }
+    }
+  }
+
+  /// Unchecked, since the second thread has the connection to itself, and only reads the rest.
+  private struct Work: @unchecked Sendable {
+    var planner: Planner
+    var reader: StoreConnection
+  }
+}
+
+extension Planner {
+  /// Counts the losses of a plan without them.
+  package func addLosses(to plan: inout MigrationPlan) throws {
+    try lossCount(plan.facts, dropped: plan.dropped).add(to: &plan)
+  }
+
+  /// The same planner with another connection to the source.
+  func reading(with reader: StoreConnection, now: Double) throws -> Planner {
+    let functions = try SQLFunctions(connection: reader, sourceSchema: sourceSchema, now: now)
+    functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
+    return Planner(
+      job: job, resolved: resolved, connection: reader, sourceSchema: sourceSchema, destinationSchema: destinationSchema,
+      functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing)
+  }
+}
