@@ -22,3 +22,26 @@ extension StoreConnection {
     }
   }
 }
+
+/// Adds up what the statements of a connection cost, from its making until it is gone.
+package final class ConnectionCost {
+  private let connection: StoreConnection
+  /// Instructions of SQLite's virtual machine.
+  package private(set) var instructions = 0
+
+  package init(_ connection: StoreConnection) {
+    self.connection = connection
+    connection.withHandle { handle in
+      _ = sqlite3_trace_v2(
+        handle, UInt32(SQLITE_TRACE_PROFILE),
+        { _, context, statement, _ in
+          guard let context, let statement else { return 0 }
+          Unmanaged<ConnectionCost>.fromOpaque(context).takeUnretainedValue().instructions += Int(
+            sqlite3_stmt_status(OpaquePointer(statement), SQLITE_STMTSTATUS_VM_STEP, 1))
+          return 0
+        }, Unmanaged.passUnretained(self).toOpaque())
+    }
+  }
+
+  deinit { connection.withHandle { _ = sqlite3_trace_v2($0, 0, nil, nil) } }
+}
