@@ -133,7 +133,8 @@ enum Everything: Workload {
     // The entity of a note's author: it leads into a hierarchy.
     let kind = "Z\(number("Human"))_AUTHOR"
     try connection.execute(
-      "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT Z_PK, \(number("Tag")), 1, ZNAME FROM source.ZTAG ORDER BY Z_PK")
+      "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT Z_PK, \(number("Tag")), 1, ZNAME FROM source.ZTAG ORDER BY Z_PK"
+    )
     try connection.execute(
       """
       INSERT INTO ZADDRESS (Z_PK, Z_ENT, Z_OPT, ZSTREET, ZCITY) SELECT Z_PK, \(number("Address")), 1, ZSTREET, ZCITY \
@@ -146,7 +147,8 @@ enum Everything: Workload {
       GROUP BY ZEMPLOYER ORDER BY 1
       """)
     try connection.execute(
-      "INSERT INTO ZCOMPANY (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT k, \(number("Company")), 1, name FROM company ORDER BY k")
+      "INSERT INTO ZCOMPANY (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT k, \(number("Company")), 1, name FROM company ORDER BY k"
+    )
     try connection.execute(
       """
       INSERT INTO ZHUMAN (Z_PK, Z_ENT, Z_OPT, ZNAME, ZAGE, ZEMAIL, ZPERCENT, ZADDRESS, ZCOMPANY) SELECT p.Z_PK, \

@@ -55,7 +55,8 @@ extension Planner {
     let functions = try SQLFunctions(connection: reader, sourceSchema: sourceSchema, now: now)
     functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
     return Planner(
-      job: job, resolved: resolved, connection: reader, sourceSchema: sourceSchema, destinationSchema: destinationSchema,
+      job: job, resolved: resolved, connection: reader, sourceSchema: sourceSchema,
+      destinationSchema: destinationSchema,
       functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing)
   }
 }
