@@ -9,7 +9,7 @@ import Testing
 ///
 /// `Benchmarks/memory/large-values.py` measures more verbs, and prints figures.
 @Suite(.enabled(if: BuiltCommand.canMeasure)) struct LargeValueMemoryTests {
-  private static let valueBytes: Int64 = 48 << 20
+  private static let valueBytes: Int64 = 40 << 20
   private static let budgetBytes: Int64 = 16 << 20
   /// For the program itself, in a debug build. A small value takes it to about as much.
   private static let processBytes: Int64 = 48 << 20
@@ -98,9 +98,11 @@ import Testing
     #expect(peak > 1 << 20 && peak < limit, "\(arguments.prefix(2)): \(peak >> 20) MiB, not below \(limit >> 20)")
   }
 
-  @Test(arguments: [
-    (Kind.blob, true, false), (.blob, false, true), (.file, true, false), (.file, true, true), (.blob, false, false),
-  ])
+  @Test(
+    arguments: TestTier.sample(
+      [
+        (Kind.blob, true, false), (.file, true, false), (.blob, false, true), (.file, true, true), (.blob, false, false),
+      ], each: 2))
   func `a run holds a value once, whatever becomes of its external storage, and its proof holds none`(
     kind: Kind, from: Bool, to: Bool
   ) throws {
@@ -113,7 +115,7 @@ import Testing
     #expect(try made.value("PRAGMA source.integrity_check") == .text(Array("ok".utf8)))
   }
 
-  @Test(arguments: [Kind.blob, .text])
+  @Test(arguments: TestTier.sample([Kind.text, .blob], each: 2))
   func `the proof of a quarantine holds none of a value of its objects`(kind: Kind) throws {
     let folder = try folder(
       kind, isNameRequired: true, job: "on-invalid: {quarantine: {max-rows: 5, max-percent: 100}}")
@@ -121,7 +123,7 @@ import Testing
     try check(["verify", folder.file("job.yaml"), "--quiet"], copies: 0)
   }
 
-  @Test(arguments: Kind.allCases)
+  @Test(arguments: TestTier.sample(Kind.allCases, each: 3))
   func `export writes a value as it reads it`(kind: Kind) throws {
     let folder = try folder(kind, external: (kind == .file, false))
     let (store, model) = (folder.file("docs.sqlite"), folder.file("Docs.xcdatamodeld"))
@@ -139,7 +141,7 @@ import Testing
       ["export", store, "--raw", "--table", "ZDOC", "--format", "sqlite", "-o", folder.file("r.sqlite")], copies: 1)
   }
 
-  @Test(arguments: Kind.allCases)
+  @Test(arguments: TestTier.sample(Kind.allCases, each: 3))
   func `trace holds a value of the object that it shows once`(kind: Kind) throws {
     let folder = try folder(kind, external: (kind == .file, false))
     #expect(try BuiltCommand.run("run", folder.file("job.yaml"), "--quiet").status == 0)

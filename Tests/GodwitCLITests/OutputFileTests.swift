@@ -124,14 +124,13 @@ struct OutputFileTests {
     let job = try ManyStoresTests.job(2)
     try job.edit("job.yaml", "out/{name}.sqlite", "out/{name}/{ext}/x.sqlite")
     try job.edit("job.yaml", "stores/*.sqlite", "stores/*")
-    for name in ["...sqlite", "plain"] {
-      try FileManager.default.copyItem(atPath: job.file("stores/u01.sqlite"), toPath: job.file("stores/\(name)"))
-    }
+    // A name that begins with a point is in no pattern. `StorePatternTests` has them.
+    try FileManager.default.copyItem(atPath: job.file("stores/u01.sqlite"), toPath: job.file("stores/plain"))
     let result = try ManyStoresTests.run(job, "--quiet", "--results", "results")
     #expect(result.status == 78, "\(result.diagnostics)")
     #expect(result.diagnostics.contains("cannot migrate 'stores/plain'"), "\(result.diagnostics)")
     #expect(try Set(FileManager.default.contentsOfDirectory(atPath: job.file("out"))) == ["u01", "u02"])
     #expect(!FileManager.default.fileExists(atPath: job.file("x.sqlite")))
-    #expect(try ManyStoresTests.lines(job, "results").count == 4)
+    #expect(try ManyStoresTests.lines(job, "results").count == 3)
   }
 }
