@@ -45,6 +45,11 @@ extension BadInput {
       bytes.replaceSubrange(16..<100, with: Data(repeating: 0x5A, count: 84))
       try $0.write("library.sqlite", bytes)
     },
+    .init("a schema format of the future", 65, ["library.sqlite'", "--raw"]) {
+      var bytes = try Data(contentsOf: URL(filePath: $0.file("library.sqlite")))
+      bytes[47] = 5
+      try $0.write("library.sqlite", bytes)
+    },
     .init("schema page of noise", 65, ["cannot use 'library.sqlite'", "malformed"]) {
       var bytes = try Data(contentsOf: URL(filePath: $0.file("library.sqlite")))
       bytes.replaceSubrange(100..<4096, with: Data(repeating: 0x5A, count: 3996))
@@ -112,7 +117,9 @@ extension BadInput {
     },
     .init("entity table missing", 65, ["'ZBOOK'", "'Book'"]) { try $0.sql("DROP TABLE ZBOOK") },
     .init("entity table missing, planned", ["plan", "job.yaml"], 65, ["'ZBOOK'"]) { try $0.sql("DROP TABLE ZBOOK") },
-    .init("column missing", 65, ["'ZPAGES'", "'ZBOOK'"]) { try $0.sql("ALTER TABLE ZBOOK DROP COLUMN ZPAGES") },
+    .init("column missing", 65, ["'ZPAGES'", "'ZBOOK'", "library.sqlite'", "damaged", "Book.pages", "--raw"]) {
+      try $0.sql("ALTER TABLE ZBOOK DROP COLUMN ZPAGES")
+    },
     .init("column missing by a change in the log", 65, ["'ZPAGES'", "'ZBOOK'"]) {
       try $0.sqlInLog("ALTER TABLE ZBOOK DROP COLUMN ZPAGES")
     },

@@ -101,7 +101,8 @@ import Testing
   @Test(
     arguments: TestTier.sample(
       [
-        (Kind.blob, true, false), (.file, true, false), (.blob, false, true), (.file, true, true), (.blob, false, false),
+        (Kind.blob, true, false), (.file, true, false), (.blob, false, true), (.file, true, true),
+        (.blob, false, false),
       ], each: 2))
   func `a run holds a value once, whatever becomes of its external storage, and its proof holds none`(
     kind: Kind, from: Bool, to: Bool

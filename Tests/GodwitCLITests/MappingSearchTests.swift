@@ -85,6 +85,60 @@ private let convert = mapping.replacingOccurrences(
     #expect(none.diagnostics.contains("name the folder under `mapping-search`"), "\(none.diagnostics)")
   }
 
+  @Test func `a step that is inferred although a mapping model lies near is told, and fails where losses do`() throws {
+    let project = ProjectFixture()
+    let old = try note("Notes", .double)
+    let more = AttributeDescription(name: "mood", type: .string)
+    let new = try ManagedObjectModel(name: "Notes 2", entities: [.made("Note", old.attributes(of: "Note") + [more])])
+    try project.bundle("repo/App/Models/Notes.xcdatamodeld", [old, new])
+    try project.store("notes.sqlite", old) { store in
+      try store.insert("Note", attributes: ["text": .init("a"), "when": .double(1)])
+    }
+    try project.write(
+      "job.yaml",
+      "godwit: 1\nsource: notes.sqlite\ndestination: out.sqlite\nmodels: repo/App/Models/Notes.xcdatamodeld\n")
+    let (job, store) = (try project.path("job.yaml"), try project.path("notes.sqlite"))
+    let models = try project.path("repo/App/Models/Notes.xcdatamodeld")
+    let before = project.godwit("plan", job)
+    #expect(before.status == 0 && !before.output.contains("not searched"), "\(before)")
+    try project.write(
+      "repo/Migration/notes.mapping.yaml",
+      mapping.replacingOccurrences(of: "CAST($source.when, \"NSDate\")", with: "$source.when + 1"))
+    for arguments in [
+      ["plan", job], ["why", store, models], ["init", store, models, "-o", try project.path("new.yaml")],
+    ] {
+      let result = project.godwit(arguments)
+      #expect((result.output + result.diagnostics).contains("notes.mapping.yaml"), "\(arguments): \(result)")
+    }
+    #expect(project.godwit("plan", job, "--fail-on-loss").status == 65)
+    #expect(project.godwit("run", job, "--fail-on-loss").status == 65)
+    let test = project.godwit("test", models, "--rows", "3", "--keep", try project.path("failures"))
+    #expect(test.status == 4 && test.output.contains("notes.mapping.yaml"), "\(test)")
+    let run = project.godwit("run", job, "--progress", "json")
+    #expect(run.status == 0 && run.output.contains("\"mapping-unsearched\""), "\(run)")
+    // The key that the note gives uses it.
+    let set = "mapping-search=[\(try project.path("repo/Migration"))]"
+    let named = project.godwit("plan", job, "--details", "--set", "destination=other.sqlite", "--set", set)
+    #expect(
+      named.status == 0 && named.output.contains("notes.mapping.yaml") && !named.output.contains("not searched"),
+      "\(named)")
+  }
+
+  @Test func `init names the folders of the mapping models that it uses`() throws {
+    let project = try project(".git")
+    try project.write("repo/Migration/notes.mapping.yaml", convert)
+    let made = project.godwit(
+      "init", try project.path("notes.sqlite"), try project.path("repo/App/Models/Notes.xcdatamodeld"), "-o",
+      try project.path("new.yaml"))
+    #expect(made.status == 0, "\(made)")
+    let text = try String(contentsOfFile: project.path("new.yaml"), encoding: .utf8)
+    #expect(text.contains("mapping-search:\n") && text.contains("repo/Migration\n"), "\(text)")
+    // Without the marker the manifest means the same.
+    try FileManager.default.removeItem(atPath: project.path("repo/.git"))
+    let plan = project.godwit("plan", try project.path("new.yaml"))
+    #expect(plan.status == 0 && !plan.output.contains("not searched"), "\(plan)")
+  }
+
   @Test func `a folder under mapping-search is searched with all below it, and an empty one is a note`() throws {
     let project = try project(nil)
     try project.write("maps/Two/Deep/notes.mapping.yaml", convert)
