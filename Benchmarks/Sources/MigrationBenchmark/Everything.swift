@@ -3,7 +3,7 @@ import Godwit
 import GodwitModel
 import GodwitStore
 
-/// What real migrations mix: a filter splits each person into an adult or a child, an address is cut out of every
+/// A mix of what real migrations do: a filter splits each person into an adult or a child, an address is cut out of every
 /// person, employers become companies by `unique-by`, both halves keep a many-to-many with tags, twice as many notes
 /// look up which half their author went to, and three attributes are lost.
 enum Everything: Workload {

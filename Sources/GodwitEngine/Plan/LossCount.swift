@@ -3,9 +3,9 @@ import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
-/// What counting the source tells of losses.
+/// The losses that counting the source finds.
 ///
-/// A plan counts at once, and so does a job that a loss stops. Any other run counts on a second thread while its chunks
+/// A plan counts at once. A job that a loss stops does the same. Any other run counts on a second thread while its chunks
 /// are carried out, because counting reads most tables of the source once more.
 package struct LossCount: Sendable {
   var losses: LossReport

@@ -219,6 +219,7 @@ package struct DraftRequest: Sendable {
       }
       if let through = try? loader(staged).job() { (job, draft) = (through, staged) }
     }
+    if let looking = try? loader(draft, looksElsewhere: true).job() { job.mappingSearch = looking.mappingSearch }
     tell(job, served: served, in: &draft)
     try name(mappingsOf: job, served: served, in: &draft)
     return draft
@@ -272,12 +273,12 @@ package struct DraftRequest: Sendable {
   }
 
   /// The job of the draft as its text says it: what is told of it is told of what is written.
-  private func loader(_ draft: ManifestDraft) throws -> JobLoader {
+  private func loader(_ draft: ManifestDraft, looksElsewhere: Bool = false) throws -> JobLoader {
     let folder = file.flatMap { file in file.lastIndex(of: "/").map { String(file[...$0]) } } ?? ""
     let manifest = try JobManifest(text: draft.text, path: folder + "job.yaml")
     var loader = JobLoader(manifest: manifest, logger: logger, policies: policies)
     // `init` searches all of a project's folder where it is given, and says so.
-    loader.looksElsewhere = false
+    loader.looksElsewhere = looksElsewhere
     return loader
   }
 

@@ -13,7 +13,7 @@ extension JobLoader {
     _ error: GodwitError, serving: ([String]) -> (others: [ServedVersions], known: [String])
   ) -> GodwitError {
     var error = error
-    let (found, known) = serving(pathsElsewhere)
+    let (found, known) = serving(pathsElsewhere(Self.readElsewhere))
     guard !found.isEmpty else {
       error.remedy =
         (error.remedy.map { $0 + "; " } ?? "")
@@ -36,11 +36,13 @@ extension JobLoader {
   /// What the owner of a job should know whose steps are inferred although mapping models near the models, which the
   /// search has not found, would serve them: a line for each.
   ///
-  /// - Parameter serving: As in `tellingElsewhere`.
+  /// - Parameters:
+  ///   - versions: The names of the versions that inference leads to and from.
+  ///   - serving: As in `tellingElsewhere`.
   func linesElsewhere(
-    serving: ([String]) -> (others: [ServedVersions], known: [String])
+    of versions: Set<String>, serving: ([String]) -> (others: [ServedVersions], known: [String])
   ) -> [String] {
-    let paths = pathsElsewhere
+    let paths = pathsElsewhere(Self.readForNote) { Self.mayName(versions, $0) }
     guard !paths.isEmpty else { return [] }
     let (found, known) = serving(paths)
     let key = searchKey(found, known)
@@ -64,16 +66,27 @@ extension JobLoader {
   }
 
   /// The mapping models around the models that the search does not find.
-  private var pathsElsewhere: [String] {
+  private func pathsElsewhere(_ limit: Int, where isWanted: (String) -> Bool = { _ in true }) -> [String] {
     var seen = Set(searchedMappings.map(Self.whole))
     let paths = foldersAround.flatMap { mappingSearch(inFolder: $0).files.map(\.path) }
-      .filter { seen.insert(Self.whole($0)).inserted }
-    return Array(paths.prefix(Self.readElsewhere))
+      .filter { seen.insert(Self.whole($0)).inserted && isWanted($0) }
+    return Array(paths.prefix(limit))
+  }
+
+  /// Whether a mapping model may name two of some versions. Reading one of Xcode's takes as long as reading both models
+  /// that are in it, and its text has their names.
+  private static func mayName(_ versions: Set<String>, _ path: String) -> Bool {
+    guard path.hasSuffix(".xcmappingmodel"), let text = FileManager.default.contents(atPath: path + "/xcmapping.xml"),
+      text.range(of: Data(".xcdatamodel".utf8)) != nil
+    else { return true }
+    return versions.count { text.range(of: Data("\($0).xcdatamodel<".utf8)) != nil } > 1
   }
 
   /// How many of them a message names, and how many files are read for it.
   private static let namedElsewhere = 5
   private static let readElsewhere = 100
+  /// A job that has its path reads few: it would read them each time.
+  private static let readForNote = 20
   /// How many folders above a bundle's own may be the project's.
   private static let levelsAbove = 2
 

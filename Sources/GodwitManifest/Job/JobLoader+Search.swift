@@ -24,8 +24,8 @@ extension JobLoader {
     }
     let inferred = found.steps.filter(\.isInferred)
       .map { Self.namesBetween($0.sourceModel.name, $0.destinationModel.name, in: names) }
-    if !inferred.isEmpty {
-      found.search.unsearched = linesElsewhere { paths in
+    if looksElsewhere, !inferred.isEmpty {
+      found.search.unsearched = linesElsewhere(of: Set(inferred.joined())) { paths in
         let models = versions.readable(named: names)
         var (others, known) = unsearched(paths, from: source, to: destination, among: models, of: names)
         others.removeAll { mapping in
