@@ -63,7 +63,7 @@ struct NamedPipeTests {
     try #require(mkfifo(path, 0o600) == 0)
   }
 
-  @Test(arguments: places)
+  @Test(arguments: TestTier.sample(places, each: 3))
   func `no verb waits for a named pipe`(path: String, verbs: [String]) throws {
     for verb in verbs {
       let job = try BreakableJob()
@@ -84,11 +84,13 @@ struct NamedPipeTests {
     #expect(result.diagnostics.contains(path) && result.diagnostics.contains("file"), "\(result.diagnostics)")
   }
 
-  @Test(arguments: [
+  private static let names = [
     "made-by-godwit", "lock", "job.json", "store.sqlite", "store.sqlite-journal", "store.sqlite-wal", "receipt.json",
     "receipt.place", "shown.percent", "history.json", "last-run.json", "owner.json", "repairs.json", "outcome.json",
     "source-copy.sqlite", "association-0.lz4", "given.names",
-  ])
+  ]
+
+  @Test(arguments: TestTier.sample(names, each: 3))
   func `no verb waits for a named pipe in a work folder`(name: String) throws {
     let job = try BreakableJob()
     try job.sql("UPDATE ZBOOK SET ZTITLE = NULL WHERE Z_PK = 300")
