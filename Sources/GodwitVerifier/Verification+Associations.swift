@@ -206,7 +206,7 @@ extension Verification {
   ) throws {
     let all = members.flatMap(\.sample)
     let lowest = all.sorted { $0.source < $1.source }.prefix(Self.sampleSize)
-    let shift = try bestShift(Array(lowest), free: unclaimed(root: root, besides: reserved), root: root)
+    let shift = try bestShift(Array(lowest), free: unclaimed(root: root, besides: reserved).starts, root: root)
     let shifted = shift.hits > 0 ? try hits(all, shift: shift.number, root: root) : 0
     var starts: [Int64?] = []
     var numbered = 0
@@ -214,7 +214,10 @@ extension Verification {
       // One begins where another ends, so each is looked for beside those that are found.
       let before = settled[root]
       for (member, sample) in members {
-        let free = try unclaimed(root: root, besides: reserved).filter {
+        let unclaimed = try unclaimed(root: root, besides: reserved)
+        // Numbers that were left below others end where those begin.
+        let count = counterparts[member].winners.count
+        let free = (unclaimed.starts + unclaimed.ends.map { $0 &- (count - 1) }).filter {
           !$0.addingReportingOverflow(counterparts[member].taken.count).overflow
         }
         let start = try bestStart(sample, free: free, root: root)
@@ -268,11 +271,11 @@ extension Verification {
     return sample
   }
 
-  /// Destination keys that no mapping so far explains and a numbering may begin with: the lowest, and the first of each
-  /// run of neighbours.
-  private func unclaimed(root: String, besides reserved: [Int]) throws -> [Int64] {
+  /// Destination keys that no mapping so far explains. A numbering may begin with the lowest ones and with the first of
+  /// each run of neighbours, and end with the last of a run.
+  private func unclaimed(root: String, besides reserved: [Int]) throws -> (starts: [Int64], ends: [Int64]) {
     var keys: [Int64] = []
-    var runs: [Int64] = []
+    var (runs, ends): ([Int64], [Int64]) = ([], [])
     let limit = hasPolicies ? Self.candidates * 8 : Self.candidates
     var last: Int64?
     try destination.query("SELECT Z_PK FROM \(table(try destinationTable(root).name)) ORDER BY Z_PK") { row in
@@ -280,11 +283,15 @@ extension Verification {
       if try isMade(key, root: root) { return true }
       for mapping in reserved { if try counterparts[mapping].taken.contains(key) { return true } }
       if keys.count < limit { keys.append(key) }
-      if last.map({ key > $0 + 1 }) ?? true { runs.append(key) }
+      if last.map({ key > $0 + 1 }) ?? true {
+        runs.append(key)
+        if let last { ends.append(last) }
+      }
       last = key
       return runs.count < limit + mappings.count
     }
-    return keys + runs.filter { !keys.contains($0) }
+    if let last { ends.append(last) }
+    return (keys + runs.filter { !keys.contains($0) }, ends)
   }
 
   private func isHit(_ sampled: Sampled, at key: Int64, root: String) throws -> Bool {
