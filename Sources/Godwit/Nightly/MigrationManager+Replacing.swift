@@ -269,10 +269,9 @@ extension MigrationManager {
   ) throws {
     try checkKept(watch, known: known, safe: safe)
     let folder = URL(filePath: keptPath).deletingLastPathComponent().path
-    // A run that died here has removed the store, and its receipt still tells whose the files are.
-    let isOurs = Self.isThere(keptPath) ? isKeptByUs(keptPath) : keptSupport.map { isKeptByUs($0.path) } ?? false
-    if isOurs {
-      // The files go last: a store without them would look as if somebody had written to it.
+    if isKeptByUs(keptPath) {
+      // Not what is beside a store that a person has put there or moved away since. The files go last: a store without
+      // them looks like one that was written to. A run that dies in between leaves files that no row names.
       for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(keptPath + suffix) }
       try keptSupport?.remove()
       try WorkFolder.sync(folder)
