@@ -32,8 +32,8 @@ package struct Ledger {
     held = HeldLedger { [unowned connection] in try Self.write($0, to: connection) }
   }
 
-  /// The format of the ledger's tables.
-  static let version = 5
+  /// The format of the ledger's tables, and what rows of an unfinished store mean.
+  static let version = 6
 
   package static func exists(_ connection: StoreConnection) throws -> Bool {
     try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1
