@@ -23,7 +23,7 @@ extension WorkFolder {
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
     "receipt.json", "receipt.place", "receipt.replaced", "shown.percent", "history.json", "last-run.json",
-    "given.names", "kept.json", "owner.json", "repairs.json", settledName,
+    "given.names", "kept.json", "kept.removed", "owner.json", "repairs.json", settledName,
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",

@@ -269,12 +269,21 @@ extension MigrationManager {
   ) throws {
     try checkKept(watch, known: known, safe: safe)
     let folder = URL(filePath: keptPath).deletingLastPathComponent().path
+    let removed = workFolder + "/kept.removed"
     if isKeptByUs(keptPath) {
-      // Not what is beside a store that a person has put there or moved away since. The files go last: a store without
-      // them looks like one that was written to. A run that dies in between leaves files that no row names.
-      for suffix in ["-wal", "-shm", "-journal", ""] { try WorkFolder.removeFile(keptPath + suffix) }
+      // The store moves away before its files go: a store without them looks like one that was written to.
+      for suffix in ["-wal", "-shm", "-journal"] { try WorkFolder.removeFile(keptPath + suffix) }
+      guard rename(keptPath, removed) == 0 else {
+        throw GodwitError.disk("cannot remove '\(keptPath)'", errno: CLibrary.errno)
+      }
+      try WorkFolder.sync(workFolder)
+      try WorkFolder.sync(folder)
+    }
+    // Without this file a person has moved the store away, and its external files are not ours to remove.
+    if Self.isThere(removed) {
       try keptSupport?.remove()
       try WorkFolder.sync(folder)
+      try WorkFolder.removeFile(removed)
     }
     let note = workFolder + "/kept.json"
     var kept = receipt
