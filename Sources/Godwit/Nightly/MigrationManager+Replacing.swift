@@ -273,6 +273,8 @@ extension MigrationManager {
     if isKeptByUs(keptPath) {
       // The store moves away before its files go: a store without them looks like one that was written to.
       for suffix in ["-wal", "-shm", "-journal"] { try WorkFolder.removeFile(keptPath + suffix) }
+      // After a power cut both names may stand for one file, and `rename` would leave both.
+      try WorkFolder.removeFile(removed)
       guard rename(keptPath, removed) == 0 else {
         throw GodwitError.disk("cannot remove '\(keptPath)'", errno: CLibrary.errno)
       }
