@@ -7,7 +7,9 @@ import Testing
 @testable import GodwitVerifier
 
 @Suite struct AdversarialTests {
-  @Test func `resolved links equal those of assigning them one by one`() throws {
+  /// With and without the sets of keys that tell which mapping takes an object.
+  @Test(arguments: [nil, 0] as [Int64?])
+  func `resolved links equal those of assigning them one by one`(keySetBytes: Int64?) throws {
     for seed in testSeeds(20) {
       var random = SeededGenerator(seed: seed)
       let world = try RandomWorld(&random)
@@ -17,7 +19,9 @@ import Testing
       try world.write(to: fixture)
       let reference = world.reference()
       let summary: MigrationSummary
-      do { summary = try MigrationManager(fixture.job).run() } catch {
+      do {
+        summary = try EngineTuning.with(\.keySetBytes, keySetBytes) { try MigrationManager(fixture.job).run() }
+      } catch {
         Issue.record("seed \(seed): \(error)\n\(world.description)")
         continue
       }

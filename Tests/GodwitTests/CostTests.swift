@@ -65,11 +65,13 @@ import Testing
     for sql in attached.destinationSchema.createStatements { try connection.execute(sql) }
     let statement = try #require(try program.creation.statement(sharing: [1, 2]))
     attached.functions.rows.memberRows = [0, 0]
-    attached.functions.readKeySet = { _ in
-      let keys = KeySet()
-      for key in Int64(1)...1_000 where key % 7 != 0 { keys.append(key) }
-      keys.finish()
-      return keys
+    attached.functions.readKeySets = { mappings in
+      mappings.map { _ in
+        let keys = KeySet()
+        for key in Int64(1)...1_000 where key % 7 != 0 { keys.append(key) }
+        keys.finish()
+        return keys
+      }
     }
     let count = try attached.functions.running(statement, context: "") {
       try connection.instructions(of: statement.sql, statement.builder.arguments())

@@ -68,19 +68,27 @@ extension Executor {
     }
   }
 
-  /// The source keys that a mapping takes.
-  func keySet(_ index: Int) throws -> KeySet {
-    let statement = try program.associationStage.takenKeys(index)
-    let keys = KeySet()
-    try functions.running(
-      statement, context: "\(job.position.context), reading the keys of \(program.mappings[index].name)"
-    ) {
-      try connection.query(statement.sql, statement.builder.arguments()) { row in
-        keys.append(row.int64(0))
-        return true
+  /// The source keys that each mapping takes, read in one walk of each table.
+  func keySets(_ mappings: [Int]) throws -> [KeySet] {
+    let sets = mappings.map { _ in KeySet() }
+    let byTable = Dictionary(grouping: mappings.indices) {
+      program.sourceSchema.table(of: program.mappings[mappings[$0]].source.name)?.name
+    }
+    for places in byTable.values {
+      let statement = try program.associationStage.takenKeys(together: places.map { mappings[$0] })
+      let names = places.map { program.mappings[mappings[$0]].name }.joined(separator: ", ")
+      let known = places.map { program.facts.mappings[mappings[$0]] }
+      let range = statement.builder.arguments(
+        from: known.map(\.minimumKey).min() ?? 0, through: known.map(\.maximumKey).max() ?? 0)
+      try functions.running(statement, context: "\(job.position.context), reading the keys of \(names)") {
+        try connection.query(statement.sql, range) { row in
+          let key = row.int64(0)
+          for (column, place) in places.enumerated() where row.int64(column + 1) != 0 { sets[place].append(key) }
+          return true
+        }
       }
     }
-    keys.finish()
-    return keys
+    for set in sets { set.finish() }
+    return sets
   }
 }

@@ -165,7 +165,7 @@ package final class Executor {
   package func prepare() throws {
     try connection.execute(
       "CREATE TEMP TABLE IF NOT EXISTS godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
-    functions.readKeySet = { [unowned self] in try keySet($0) }
+    functions.readKeySets = { [unowned self] in try keySets($0) }
     policies?.relateAgain = { [unowned self] in try relateAgain($0) }
   }
 

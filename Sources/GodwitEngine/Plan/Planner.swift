@@ -38,7 +38,7 @@ package struct Planner {
     try checkStorage()
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts,
-      keySetBytes: job.memory.bytes / 8)
+      keySetBytes: EngineTuning.current.keySetBytes ?? job.memory.bytes / 8)
     let passes = Self.passes(of: resolved)
     if let known { try program.check(known) }
     let chunks = try known ?? self.chunks(program, passes: passes)

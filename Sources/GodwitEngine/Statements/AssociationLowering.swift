@@ -96,6 +96,18 @@ package struct AssociationLowering {
     return counterpart(index, ofRow: alias)
   }
 
+  /// The same of the row `alias` itself, which goes through `mapping`: the row has what tells. nil where that is not
+  /// known, or the association is not computed.
+  func ownLookup(_ index: Int, alias: String, in mapping: ResolvedEntityMapping) -> String? {
+    let wanted = mappings[index]
+    guard wanted.earlier == nil, !isStored(index), !isPolicy(index), wanted.source.name == mapping.source.name else {
+      return nil
+    }
+    let counterpart = counterpart(index, ofRow: alias)
+    guard wanted.filter != nil, index != mapping.index else { return counterpart }
+    return "(CASE WHEN \(matches(index, alias: alias).sql) THEN \(counterpart) END)"
+  }
+
   /// The same without a look into the source; nil where only that tells, or the association is not computed.
   func quickLookup(_ index: Int, key: String) -> String? {
     let known = facts.mappings[index]

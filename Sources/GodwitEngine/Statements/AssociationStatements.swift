@@ -62,6 +62,19 @@ struct AssociationStatements: StageStatements {
       builder: builder)
   }
 
+  /// Each source key that some of these mappings of one table take, from `?1` through `?2`, and for each mapping whether
+  /// it does.
+  func takenKeys(together indices: [Int]) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let columns = indices.enumerated().map { "(\(association.matches($1, alias: "s").sql)) IS TRUE AS t\($0)" }
+    return ChunkStatement(
+      sql: """
+        SELECT s.Z_PK, \(columns.joined(separator: ", ")) FROM \(try association.table(indices[0])) AS s NOT INDEXED \
+        WHERE s.Z_PK BETWEEN ?1 AND ?2 ORDER BY s.Z_PK
+        """, builder: builder)
+  }
+
   /// The destination key that a mapping without a policy gives source row `?1`.
   func computedDestination(_ index: Int) throws -> ChunkStatement {
     let builder = StatementBuilder()

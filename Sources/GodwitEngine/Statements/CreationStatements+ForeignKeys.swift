@@ -57,6 +57,9 @@ extension CreationStatements {
       guard !source.lookups.isEmpty else { return nil }
       let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
       return try source.lookups.map { index in
+        if source.path.isEmpty, let own = association.ownLookup(index, alias: "s", in: mapping) {
+          return FoundKey(sql: own, entityNumber: number(index))
+        }
         let sql =
           chain.isToMany
           ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")

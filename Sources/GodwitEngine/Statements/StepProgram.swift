@@ -41,7 +41,7 @@ package struct StepProgram {
     policyIndexes = Set(resolved.policies.compactMap(\.index))
     let links = try InversePair.links(of: resolved, schema: destinationSchema, facts: facts)
     self.links = links
-    keySets = Self.keySets(resolved, facts: facts, bytes: keySetBytes)
+    keySets = Self.keySets(resolved, links: links, facts: facts, bytes: keySetBytes)
     var foreignKeyLinks: [String: [Int]] = [:]
     for (index, link) in links.enumerated() {
       if let side = link.foreignKeySide { foreignKeyLinks[side.entityName, default: []].append(index) }
@@ -56,11 +56,15 @@ package struct StepProgram {
     return lineage.flatMap { foreignKeyLinks[$0] ?? [] }.sorted()
   }
 
-  /// As many as fit, the smallest first.
-  private static func keySets(_ resolved: ResolvedMapping, facts: PlanFacts, bytes: Int64) -> Set<Int> {
+  /// As many of those that are looked up as fit, the smallest first.
+  private static func keySets(
+    _ resolved: ResolvedMapping, links: [InversePair], facts: PlanFacts, bytes: Int64
+  ) -> Set<Int> {
     var left = bytes
     var chosen: Set<Int> = []
+    let lookedUp = lookedUp(resolved, links: links)
     let sizes = resolved.entityMappings.compactMap { mapping -> (index: Int, bytes: Int64)? in
+      guard lookedUp.contains(mapping.index) else { return nil }
       let known = facts.mappings[mapping.index]
       guard mapping.earlier == nil, known.rows > 0, !AssociationLowering.isStored(mapping, facts: facts) else {
         return nil
@@ -72,6 +76,22 @@ package struct StepProgram {
       chosen.insert(index)
     }
     return chosen
+  }
+
+  /// Mappings that statements look up by a key of another row.
+  private static func lookedUp(_ resolved: ResolvedMapping, links: [InversePair]) -> Set<Int> {
+    // A policy may look up any.
+    guard !resolved.hasPolicies else { return Set(resolved.entityMappings.indices) }
+    var found: Set<Int> = []
+    for link in links {
+      for assignment in link.assignments {
+        let source = resolved.entityMappings[assignment.mapping].relationships[assignment.part]
+        if !source.path.isEmpty { found.formUnion(source.lookups) }
+        // A walk of the rows that store the relationship finds the owner by its key.
+        if link.strategy != .atCreation { found.insert(assignment.mapping) }
+      }
+    }
+    return found
   }
 
   package var mappings: [ResolvedEntityMapping] { resolved.entityMappings }

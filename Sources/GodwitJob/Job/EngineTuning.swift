@@ -57,6 +57,8 @@ package struct EngineTuning: Sendable {
   package var leastValidatedRows: Int64 = 50_000
   /// Tables of a shorter range of keys are counted by one thread.
   package var leastCountedKeys: Int64 = 50_000
+  /// Memory for the source keys of mappings that are looked up, in place of the budget's share.
+  package var keySetBytes: Int64?
   /// Edges that are gathered in memory for one object.
   package var limitEdges = 100_000
   /// With false, all links are resolved, and all associations that policies make are written down.

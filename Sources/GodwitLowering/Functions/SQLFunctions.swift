@@ -21,7 +21,7 @@ package final class SQLFunctions {
   /// Carries external binary data; nil where nothing is written.
   package var mover: ExternalDataMover?
   /// Reads the source keys of a mapping.
-  package var readKeySet: ((Int) throws -> KeySet)?
+  package var readKeySets: (([Int]) throws -> [KeySet])?
   /// What the statements of a chunk have found beside their rows.
   @exclusivity(unchecked) package var findings = ChunkFindings()
   /// Checks, source keys and counts of what is called for every row.
@@ -107,8 +107,9 @@ package final class SQLFunctions {
     _ body: () throws -> T
   ) throws -> T {
     let builder = chunkStatement.builder
-    for mapping in builder.functions.keySets where rows.keySet(mapping) == nil {
-      rows.setKeySet(try readKeySet?(mapping), for: mapping)
+    let missing = builder.functions.keySets.filter { rows.keySet($0) == nil }.sorted()
+    if !missing.isEmpty, let readKeySets {
+      for (mapping, keys) in zip(missing, try readKeySets(missing)) { rows.setKeySet(keys, for: mapping) }
     }
     // A policy's answer to an expression may run statements of its own.
     let (outer, outerCall) = (statement, evaluation.policyCall)

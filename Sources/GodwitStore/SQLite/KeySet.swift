@@ -1,10 +1,13 @@
-/// A set of primary keys that takes a bit a key where they lie close together, and two bytes where they do not.
+/// A set of primary keys that takes at most a bit for each key between its ends, and less where few are there or few
+/// are missing.
 ///
 /// Keys are added in ascending order. They are kept by their upper 48 bits: the lower 16 of each group are a sorted
-/// list, or from 4096 keys on a bitmap. A class, since a lookup of a value with three arrays would count references.
+/// list of those that are there, or of those that are missing, if either has fewer than 4096, and else a bitmap. A
+/// class, since a lookup of a value with three arrays would count references.
 package final class KeySet {
   private enum Group {
     case list([UInt16])
+    case holes([UInt16])
     case bitmap([UInt64])
   }
 
@@ -27,9 +30,12 @@ package final class KeySet {
     // A gapless run is its ends.
     if span == UInt64(bitPattern: keys - 1) { return 64 }
     let groups = Int64(min(UInt64(bitPattern: keys), span >> 16 + 2))
-    let (lists, overflow) = keys.multipliedReportingOverflow(by: 2)
-    return groups * 72 + min(overflow ? .max : lists, groups * 8192)
+    // What lies beyond the ends is missing in the first group and in the last.
+    let (lists, holes) = (twice(UInt64(bitPattern: keys)), twice(span - UInt64(bitPattern: keys - 1)))
+    return groups * 72 + min(lists, holes.addingReportingOverflow(16384).overflow ? .max : holes + 16384, groups * 8192)
   }
+
+  private static func twice(_ count: UInt64) -> Int64 { count > UInt64(Int64.max / 2) ? .max : Int64(count) * 2 }
 
   /// - Parameter key: Above every key added before.
   package func append(_ key: Int64) {
@@ -57,6 +63,22 @@ package final class KeySet {
     guard !open.isEmpty else { return }
     if open.count < Self.limit {
       groups.append(.list(Array(open)))
+    } else if 65536 - open.count < Self.limit {
+      var holes: [UInt16] = []
+      holes.reserveCapacity(65536 - open.count)
+      var next = 0
+      for key in open {
+        while next < key {
+          holes.append(UInt16(next))
+          next += 1
+        }
+        next += 1
+      }
+      while next < 65536 {
+        holes.append(UInt16(next))
+        next += 1
+      }
+      groups.append(.holes(holes))
     } else {
       var words = [UInt64](repeating: 0, count: 1024)
       for key in open { words[Int(key) >> 6] |= 1 << UInt64(key & 63) }
@@ -69,6 +91,17 @@ package final class KeySet {
   package func finish() {
     close()
     open = []
+  }
+
+  /// What the groups take, each with its upper bits and the header of its array.
+  package var bytes: Int64 {
+    if isRange { return 64 }
+    return groups.reduce(Int64(prefixes.count) * 72) { sum, group in
+      switch group {
+      case .list(let parts), .holes(let parts): sum + Int64(parts.count) * 2
+      case .bitmap(let words): sum + Int64(words.count) * 8
+      }
+    }
   }
 
   package func contains(_ key: Int64) -> Bool {
@@ -89,13 +122,17 @@ package final class KeySet {
     let part = UInt16(truncatingIfNeeded: key)
     switch groups[index] {
     case .bitmap(let words): return words[Int(part) >> 6] & (1 << UInt64(part & 63)) != 0
-    case .list(let list):
-      var (low, high) = (0, list.count)
-      while low < high {
-        let middle = (low + high) / 2
-        if list[middle] < part { low = middle + 1 } else { high = middle }
-      }
-      return low < list.count && list[low] == part
+    case .list(let list): return Self.has(list, part)
+    case .holes(let holes): return !Self.has(holes, part)
     }
+  }
+
+  private static func has(_ list: [UInt16], _ part: UInt16) -> Bool {
+    var (low, high) = (0, list.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if list[middle] < part { low = middle + 1 } else { high = middle }
+    }
+    return low < list.count && list[low] == part
   }
 }
