@@ -29,11 +29,13 @@ extension WorkFolder {
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",
     "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite", "source-repaired.sqlite",
     "repaired-part.sqlite", "repairs.sqlite", "repairs-part.sqlite",
+    "edited.sqlite",
   ]
   private static let storeSuffixes = ["", "-journal", "-wal", "-shm", ".part"]
   private static let spillSuffixes = ["", ".new", ".inverse"].flatMap { [$0, $0 + ".runs-0", $0 + ".runs-1"] }
   private static let supportFolders: Set<String> = [
     ".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT", ".source-repaired_SUPPORT", ".repairs_SUPPORT",
+    ".edited_SUPPORT",
   ]
 
   private enum Kind {
@@ -57,6 +59,14 @@ extension WorkFolder {
       if isNumbered(String(name.dropLast(4 + suffix.count)), after: "association-") { return .file }
     }
     return nil
+  }
+
+  /// Whether the folder holds anything but what writing an edited source leaves in it when it is killed.
+  package func holdsJob() throws -> Bool {
+    try Self.entries(path).contains { name in
+      let isEdits = ["edited.", ".edited_SUPPORT", "source-", "support.id"].contains(where: name.hasPrefix)
+      return !isEdits && !Self.needlessWhenFinished.contains(name)
+    }
   }
 
   private static func isNumbered(_ name: String, after beginning: String) -> Bool {

@@ -14,18 +14,18 @@ package final class EditedQuarantine {
   /// The digest of the job whose objects it has.
   package let jobDigest: String
   let support: SupportFolder
-  private let model: ManagedObjectModel
+  /// The source model of the job.
+  let model: ManagedObjectModel
   private let stamp: StoreFiles.Stamp
 
-  /// - Parameter model: The source model of the job.
+  /// - Parameter given: The source model of the job; nil for the one that the quarantine carries.
   /// - Throws: `.missingInput` (66) without a file; `.dataWrong` (65) for one that is no quarantine.
-  package init(readingAt path: String, source model: ManagedObjectModel) throws {
+  package init(readingAt path: String, source given: ManagedObjectModel? = nil) throws {
     files = try StoreFiles(path: path)
     stamp = try files.stamp()
-    self.model = model
     func notOne(_ cause: String) -> GodwitError {
       GodwitError(
-        .dataWrong, "cannot take repairs from '\(path)': it is no quarantine of Godwit's", cause: cause,
+        .dataWrong, "cannot apply '\(path)': it is no quarantine of Godwit's", cause: cause,
         remedy: "name the store that the run has put beside the destination, or a copy of it",
         safe: "nothing was written")
     }
@@ -38,11 +38,12 @@ package final class EditedQuarantine {
       throw notOne("its metadata name no job under '\(QuarantineModel.jobKey)'")
     }
     jobDigest = digest
+    model = try given ?? QuarantineModel.sourceModel(in: metadata, path: path)
     do {
       schema = try StoreSchema(model: try QuarantineModel.model(for: model), probing: connection)
     } catch let error as GodwitError where error.code == .dataWrong {
       throw GodwitError(
-        .dataWrong, "cannot take repairs from '\(path)': it does not have the tables of the source model",
+        .dataWrong, "cannot apply '\(path)': it does not have the tables of the source model",
         cause: error.message, remedy: "edit it with the source model and the entity of reasons",
         safe: "nothing was written")
     }
@@ -58,7 +59,7 @@ package final class EditedQuarantine {
     let own = metadata.versionHashes
     guard let name = source.versionHashes.filter({ own[$0.key] != $0.value }).keys.min() else { return }
     throw GodwitError(
-      .dataWrong, "cannot take repairs from '\(files.givenPath)': its entity '\(name)' is of another model version",
+      .dataWrong, "cannot apply '\(files.givenPath)': its entity '\(name)' is of another model version",
       cause: "an application has opened it with another model than the source's, and has migrated it",
       remedy: "repair a copy of the quarantine as the run wrote it, opened with the source model",
       safe: "nothing was written")
@@ -79,12 +80,16 @@ package final class EditedQuarantine {
     }
   }
 
-  private var olderForm: GodwitError {
-    GodwitError(
-      .cannotCreate, "cannot take repairs from '\(files.givenPath)': an earlier version of Godwit wrote it",
-      cause: "it does not say what it held when it was written",
-      remedy: "move the destination and its quarantine away, run the job again, and repair the new quarantine",
-      safe: "nothing was written")
+  private var olderForm: GodwitError { QuarantineModel.olderForm(files.givenPath) }
+
+  /// The digest of the content that the source had when the run read it.
+  ///
+  /// - Throws: `.cannotCreate` (73) for a quarantine of a version of Godwit that did not note that.
+  var sourceDigest: String {
+    get throws {
+      guard let digest = metadata.applicationValues[QuarantineModel.sourceKey]?.string else { throw olderForm }
+      return digest
+    }
   }
 
   /// - Throws: `.stopped` (75) when somebody has written to it since it was opened.
@@ -144,7 +149,7 @@ package final class EditedQuarantine {
     guard let known = metadata.applicationValues[QuarantineModel.objectsKey]?.string else { throw olderForm }
     guard objects.finish() == known else {
       throw GodwitError(
-        .dataWrong, "cannot take repairs from '\(files.givenPath)': its reasons are not those that the run wrote",
+        .dataWrong, "cannot apply '\(files.givenPath)': its reasons are not those that the run wrote",
         cause: "the objects of '\(name)' say what was set aside, and some were added, changed or deleted",
         remedy: "repair a copy of the quarantine whose reasons are as the run wrote them", safe: "nothing was written")
     }
@@ -159,7 +164,7 @@ package final class EditedQuarantine {
       return "\(root) p\(key)"
     }
     return GodwitError(
-      .dataWrong, "cannot take repairs from '\(files.givenPath)': the run did not set \(names[0]) aside",
+      .dataWrong, "cannot apply '\(files.givenPath)': the run did not set \(names[0]) aside",
       cause:
         "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are no repairs",
       remedy: "delete them from the quarantine; insert new objects in the destination when the job is done",

@@ -54,6 +54,8 @@ package struct QuarantineWriter {
     let hashes = model.versionHashes.mapValues(\.bytes).merging(before.versionHashes) { _, known in known }
     metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
     metadata.values[QuarantineModel.jobKey] = .string(digest)
+    metadata.values[QuarantineModel.sourceKey] = .string(try record.identity.source)
+    metadata.values.merge(QuarantineModel.values(carrying: job.sourceModel)) { $1 }
     let connection = try EmptyStore.create(at: partPath, schema: schema, metadata: metadata)
     working(connection)
     try connection.attachSource(files, workFolder: folder, model: job.sourceModel)
