@@ -57,7 +57,7 @@ import Testing
       try FileManager.default.moveItem(atPath: path, toPath: world.folder.file("away-\(path.hash)"))
     }
     var job = try world.job()
-    (job.sourcePath, job.quarantine, job.replacesEarlierResult) = (copy, nil, true)
+    (job.sourcePath, job.quarantine, job.existingDestination) = (copy, nil, .replace(keepsOld: false))
     #expect(try MigrationManager(job).run().outcome == .finished)
     try world.expectContent(world.destination, "all")
     let report = try Verifier(job: job).run()
@@ -181,6 +181,52 @@ import Testing
     #expect(try StoreFiles(path: copy).hasWAL())
     try world.expectMigrated(world.apply(copy), "log")
     #expect(try StoreFiles(path: copy).hasWAL())
+  }
+
+  @Test func `the copy of an XML store is a SQLite store that migrates like it`() throws {
+    var pet = EntityDescription.make("Pet", ["name": .string], [.toOne("friend", "Pet", inverse: "friendOf")])
+    pet.relationships.append(.toMany("friendOf", "Pet", inverse: "friend"))
+    let cat = pet
+    pet.attributes[0].isOptional = false
+    let fixture = try MigrationFixture([cat], to: [pet])
+    try fixture.build { store in
+      for key in 1...4 as ClosedRange<Int64> {
+        let name: AttributeValue = key == 3 ? .null : .init("pet \(key)")
+        try store.insert("Pet", key: key, attributes: ["name": name], relationships: ["friend": [key % 4 + 1]])
+      }
+    }
+    fixture.mappings = [try .make("Pet", "Pet", kind: .copy)]
+    func job(_ source: String) throws -> MigrationJob {
+      var job = try fixture.job
+      (job.sourcePath, job.destinationPath) = (source, source + ".migrated.sqlite")
+      return job
+    }
+    func write(_ name: String) throws -> String {
+      let path = fixture.folder.file(name)
+      try XMLStoreWriter(readingStoreAt: fixture.sourcePath, model: fixture.source, name: path).write(to: path)
+      return path
+    }
+    let source = try write("source.xml")
+    let edit = "UPDATE ZPET SET ZNAME = 'Zoë', ZFRIEND = 2 WHERE Z_PK = 3"
+    var first = try job(source)
+    first.quarantine = Quarantine(maximumRows: 1)
+    #expect(try MigrationManager(first).run().quarantinedObjects == 1)
+    for path in [first.quarantinePath, fixture.sourcePath] {
+      let store = try StoreConnection(path: path)
+      try store.execute(edit)
+      #expect(store.changes == 1)
+      try store.close()
+    }
+    let byHand = try job(write("by-hand.xml"))
+    let copy = fixture.folder.file("copy.sqlite")
+    _ = try QuarantineEdits.apply(
+      URL(filePath: first.quarantinePath), to: URL(filePath: source), writing: URL(filePath: copy))
+    #expect(try StoreFiles(path: copy).type == .sqlite)
+    let migrated = try job(copy)
+    for job in [byHand, migrated] { #expect(try MigrationManager(job).run().outcome == .finished) }
+    #expect(
+      try QuarantineWorld.content(migrated.destinationPath) == QuarantineWorld.content(byHand.destinationPath))
+    #expect(try Verifier(job: migrated).run().isClean)
   }
 
   // MARK: What is refused
@@ -323,6 +369,39 @@ import Testing
         let found = try InPlaceContent(copy)
         #expect(found.dump == expected.dump && found.files == expected.files, "\(fault)")
       }
+    }
+  }
+}
+
+/// What earlier versions made with `--from-quarantine`.
+@Suite struct RemovedRepairsTests {
+  private func expectRefusal(_ text: String, _ body: () throws -> Void) {
+    let error = #expect(throws: GodwitError.self) { try body() }
+    #expect(error?.code == .cannotCreate && error?.message.contains(text) == true, "\(String(describing: error))")
+    #expect(error?.remedy?.contains("godwit quarantine apply") == true, "\(String(describing: error))")
+  }
+
+  @Test func `a destination with repairs is named, and so is a work folder with them`() throws {
+    let world = try RepairWorld(seed: 51, people: 12)
+    try world.run()
+    let connection = try StoreConnection(path: world.destination, create: true)
+    var metadata = try StoreMetadata(readingStoreAt: world.destination)
+    metadata.values[RemovedRepairs.key] = .dictionary(["digest": .string("0"), "objects": .integer(1)])
+    try connection.transaction { try metadata.write(to: connection) }
+    try connection.close()
+    expectRefusal("made it with repairs") { _ = try MigrationManager(world.job()).run() }
+    expectRefusal("made it with repairs") { _ = try Verifier(job: world.job()).run() }
+    expectRefusal("made it with repairs") { _ = try MigrationManager(world.job()).trace("Group/p1") }
+
+    for name in ["repairs.json", "source-repaired.sqlite", "repairs.sqlite"] {
+      let other = world.folder.file("other-\(name)")
+      let folder = try WorkFolder(forDestination: other).path
+      try Data("{}".utf8).write(to: URL(filePath: folder + "/" + name))
+      var job = try world.job()
+      job.destinationPath = other
+      expectRefusal("was taking repairs") { _ = try MigrationManager(job).run() }
+      expectRefusal("was taking repairs") { _ = try MigrationManager.discard(destination: other) }
+      #expect(FileManager.default.fileExists(atPath: folder + "/" + name))
     }
   }
 }

@@ -28,10 +28,11 @@ package struct EditedSource {
     guard try files.contentDigest() == quarantine.sourceDigest else {
       throw GodwitError(
         .dataWrong, "cannot apply '\(quarantinePath)': it is not the quarantine of '\(sourcePath)' as it is now",
-        cause: "the run that wrote the quarantine has read other content: the store is another one, or has changed since",
+        cause: "the run that wrote it has read other content: the store is another one, or has changed since",
         remedy: "name the store that the run has read, or run the job again and edit the new quarantine",
         safe: "nothing was written")
     }
+    try quarantine.checkModel(asIn: StoreMetadata(readingStoreAt: sourcePath))
     let folder = try WorkFolder(forDestination: path)
     guard try !folder.holdsJob() else {
       throw GodwitError(

@@ -78,7 +78,7 @@ package struct QuarantineWriter {
     try connection.close()
     // Beside a source with a write-ahead log an attached record stays locked.
     try record.setMissingFiles(missing)
-    try writeDigests(&metadata, check)
+    try writeDigest(&metadata)
     try WorkFolder.sync(partPath)
     try record.checkSource(files)
     guard rename(partPath, storePath) == 0 else { throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno) }
@@ -86,16 +86,14 @@ package struct QuarantineWriter {
     return storePath
   }
 
-  /// Writes down what the store holds, by which `--from-quarantine` knows what was edited.
-  private func writeDigests(_ metadata: inout StoreMetadata, _ check: () throws -> Void) throws {
+  /// Writes down which objects the store has, by which `godwit quarantine apply` knows others.
+  private func writeDigest(_ metadata: inout StoreMetadata) throws {
     var objects = ObjectListDigest()
     try record.connection.query("SELECT entity, key FROM rejected ORDER BY entity, key") { row in
       objects.add(row.string(0) ?? "", row.int64(1))
       return true
     }
     metadata.values[QuarantineModel.objectsKey] = .string(objects.finish())
-    metadata.values[QuarantineModel.contentKey] = .string(
-      try QuarantineModel.contentDigest(ofStoreAt: partPath, becoming: storePath, model: job.sourceModel, check: check))
     let connection = try StoreConnection(path: partPath, create: true)
     try connection.execute("PRAGMA journal_mode = DELETE")
     try connection.transaction { try metadata.write(to: connection) }

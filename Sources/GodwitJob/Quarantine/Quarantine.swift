@@ -65,6 +65,8 @@ package enum QuarantineModel {
   package static let jobKey = "GodwitQuarantine"
   /// Under this key it has the digest of the source's content.
   package static let sourceKey = "GodwitQuarantineSource"
+  /// Under this key it has the digest of its objects' names: `ObjectListDigest`.
+  package static let objectsKey = "GodwitQuarantineObjects"
   /// Under these keys it has the source model as Xcode's XML, and the model's name.
   package static let modelKey = "GodwitQuarantineModel"
   package static let modelNameKey = "GodwitQuarantineModelName"
