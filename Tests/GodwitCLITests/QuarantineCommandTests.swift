@@ -58,6 +58,31 @@ import Testing
     #expect(removed.status == 64 && removed.diagnostics.contains("godwit quarantine apply FILE SOURCE -o COPY"))
   }
 
+  @Test func `a copy is whole whenever it is there, also after the command was killed`() throws {
+    let folder = try Self.folder()
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: folder.path).status == 3)
+    let store = try StoreConnection(path: folder.file("people-migrated.sqlite.quarantine.sqlite"))
+    try store.execute("UPDATE ZPERSON SET ZAGE = 70 WHERE ZAGE = 'old'")
+    try store.close()
+    let apply = "\"$GODWIT\" quarantine apply people-migrated.sqlite.quarantine.sqlite people.sqlite -o"
+    #expect(try ShellCommand.run(apply + " whole.sqlite", in: folder.path).status == 0)
+    let whole = try StoreDump(folder.file("whole.sqlite"))
+    for round in 1...TestTier.choose(12, long: 60) {
+      let copy = "copy-\(round).sqlite"
+      for milliseconds in [round * 3, round * 5] {
+        let seconds = "0.\(String(1000 + milliseconds).dropFirst())"
+        _ = try ShellCommand.run("timeout -s KILL \(seconds) \(apply) \(copy)", in: folder.path)
+        guard FileManager.default.fileExists(atPath: folder.file(copy)) else { continue }
+        #expect(try StoreDump(folder.file(copy)) == whole, "\(round)")
+      }
+      if !FileManager.default.fileExists(atPath: folder.file(copy)) {
+        let result = try ShellCommand.run("\(apply) \(copy)", in: folder.path)
+        #expect(result.status == 0, "\(round): \(result.diagnostics)")
+      }
+      #expect(try StoreDump(folder.file(copy)) == whole, "\(round)")
+    }
+  }
+
   @Test func `the model of the page is that of the reasons`() throws {
     let page = try DocumentationPage("Quarantine")
     let text = try #require(page.blocks("xml").first)
