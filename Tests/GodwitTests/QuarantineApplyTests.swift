@@ -373,7 +373,7 @@ import Testing
   }
 }
 
-/// What earlier versions made with `--from-quarantine`.
+/// Destinations and work folders that earlier versions made with `--from-quarantine`.
 @Suite struct RemovedRepairsTests {
   private func expectRefusal(_ text: String, _ body: () throws -> Void) {
     let error = #expect(throws: GodwitError.self) { try body() }

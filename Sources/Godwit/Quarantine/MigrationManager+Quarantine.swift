@@ -169,8 +169,6 @@ extension MigrationManager {
     defer { control.setInterrupt(nil) }
     return try QuarantineWriter(job, record, in: folder).make(digest: digest, from: files) { connection in
       control.setInterrupt { [connection] in connection.interrupt() }
-    } check: {
-      try control.checkpoint()
     }
   }
 

@@ -5,7 +5,7 @@ import GodwitVerifier
 
 /// The source as the run has read it that made the destination: without the objects that are in quarantine now.
 ///
-/// Who explains a destination must read the very rows of the run: keys are numbered over them. The copy lies in `TMPDIR`
+/// A trace must read the very rows of the run: keys are numbered over them. The copy lies in `TMPDIR`
 /// as long as the value lives. There is none for a job without objects in quarantine.
 final class SourceOfRun {
   /// The source without the objects in quarantine, and without external files of its own; the source itself where there

@@ -47,7 +47,7 @@ final class EditedQuarantine {
     try support.refuseLinks()
   }
 
-  /// Refuses a quarantine that was opened with another model: what a migration has made of it are no edits.
+  /// Refuses a quarantine that was opened with another model: its rows are those of a migration, not edits.
   ///
   /// - Parameter source: The metadata of the source, whose version hashes the run has given to the quarantine.
   /// - Throws: `.dataWrong` (65).
@@ -147,7 +147,7 @@ final class EditedQuarantine {
     return GodwitError(
       .dataWrong, "cannot apply '\(files.givenPath)': the run did not set \(names[0]) aside",
       cause:
-        "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are no edits",
+        "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are not edits",
       remedy: "delete them from the quarantine; insert new objects in the destination when the job is done",
       safe: "nothing was written")
   }

@@ -28,11 +28,10 @@ package struct QuarantineWriter {
   ///   - digest: The digest of the job, which its metadata names.
   ///   - files: The source.
   ///   - working: Gets the connection that is at work.
-  ///   - check: Called now and then; what it throws ends the work.
   /// - Returns: its path.
   /// - Throws: `.stopped` (75) when another process changed the source since the round began.
   package func make(
-    digest: String, from files: StoreFiles, working: (StoreConnection) -> Void, check: () throws -> Void = {}
+    digest: String, from files: StoreFiles, working: (StoreConnection) -> Void
   ) throws -> String {
     guard !FileManager.default.fileExists(atPath: storePath) else { return storePath }
     guard try record.countOfRound == 0 else {
