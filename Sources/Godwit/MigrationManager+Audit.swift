@@ -7,9 +7,6 @@ extension MigrationManager {
   /// Looks for what a run would stop at, or carry along broken: see `AuditReport`. Writes nothing, and works on a
   /// read-only file system.
   ///
-  /// If the destination was made with repairs of a quarantine, the source is looked at with these repairs in it, because
-  /// the next run with `--from-quarantine` reads it so. It is then copied into `TMPDIR`.
-  ///
   /// Of a job of several steps it looks at the first one: the sources of the others are not made yet.
   ///
   /// - Parameters:
@@ -21,18 +18,12 @@ extension MigrationManager {
     try refuseWithoutStore()
     var job = job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
-    var step = job.isStepped ? job.step(0) : job
+    let step = job.isStepped ? job.step(0) : job
     let original = try StoreFiles(path: step.sourcePath)
     let stamp = try original.stamp()
-    let read = job.inPlace == nil && !job.appends ? try SourceOfRun(job, leavesOutHeld: false) : nil
-    if let read, read.repairedObjects != nil { step.sourcePath = read.path }
     let source = try OpenSource(step, existing: step.appends ? try existingDestination() : nil)
     guard let attached = source.attached else { throw GodwitError(.internalBug, "the source is not attached") }
-    var report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
-    report.repaired = read?.repairedObjects
-    if let complaint = read?.complaint {
-      report.notLookedAt.append("repairs that the destination was made with: \(complaint)")
-    }
+    let report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
     guard try original.stamp() == stamp else {
       throw GodwitError(
         .stopped, "cannot audit '\(job.sourcePath)': it changed meanwhile",

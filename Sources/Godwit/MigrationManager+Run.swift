@@ -61,7 +61,6 @@ extension MigrationManager {
       return try syncingCheckpoints.run(watch: watch, progress: progress)
     }
     if let obstacle = job.quarantineObstacle { throw obstacle }
-    if let summary = try afterRepairs() { return summary }
     try checkReceiptPlace()
     try checkQuarantinePlace()
     if let rule = job.inPlace { return try runInPlace(rule, watch: watch, progress: progress) }

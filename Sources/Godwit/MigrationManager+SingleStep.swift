@@ -135,7 +135,6 @@ extension MigrationManager {
     // In place it says of the store what it said before.
     if job.inPlace == nil, !job.position.isInPlace {
       metadata.values[StoreMetadata.Key.quarantined] = quarantined > 0 ? .integer(quarantined) : nil
-      metadata.values[RepairsMark.key] = repair?.note.mark.value
     }
     let kept = opened.resolved.keptCounters(
       destination: opened.destinationSchema, facts: plan.facts)
@@ -189,7 +188,7 @@ extension MigrationManager {
     let model = job.destinationModel
     var metadata = source
     metadata.values[Self.stepKey] = nil
-    metadata.values[RepairsMark.key] = nil
+    metadata.values[RemovedRepairs.key] = nil
     let jobs = job.position.isLast ? metadata.applicationValues[Self.jobsKey]?.array ?? [] : []
     metadata.values = metadata.values(
       versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,

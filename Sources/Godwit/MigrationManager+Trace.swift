@@ -10,7 +10,7 @@ extension MigrationManager {
   /// neither store.
   ///
   /// The stores between the steps of a job are made again in `TMPDIR`, where the job has several that were not fused. If
-  /// the destination was made with repairs of a quarantine, or objects are in quarantine, the source is copied there.
+  /// objects are in quarantine, the source is copied there.
   ///
   /// - Parameters:
   ///   - uri: `x-coredata://STORE/Entity/p1`, or `Entity/p1`.
@@ -36,9 +36,6 @@ extension MigrationManager {
     let chain = try TraceChain(self, leavesLargeValues: isLeft)
     let (side, reference) = try chain.find(ObjectAddress(parsing: uri), in: side)
     var trace = try chain.trace(reference, from: side)
-    if let complaint = chain.source.complaint {
-      trace.remarks.append("the destination was made with repairs that cannot be read as they were: \(complaint)")
-    }
     if !chain.moment.isKnown, job.callsNow {
       trace.remarks.append(
         "the destination does not say what now() was: what depends on it is that of the time of its last change")
@@ -130,11 +127,11 @@ private final class TraceChain {
     var job = manager.job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
     self.job = job
-    let source = try SourceOfRun(job, leavesOutHeld: true)
+    let source = try SourceOfRun(job)
     self.source = source
     moment = try JobMoment(of: job) {
       let resolved = manager.job.resolvingLinks().fusingSteps()
-      return try source.digest ?? JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
+      return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
     }
     if job.isStepped {
       for step in job.steps where step.willMigrate != nil || step.didMigrate != nil {
@@ -145,7 +142,7 @@ private final class TraceChain {
       let scratch = try ScratchFolder()
       self.scratch = scratch
       let between = (1..<job.steps.count).map { "\(scratch.path)/step-\($0).sqlite" }
-      paths = [source.path] + between + [job.destinationPath]
+      paths = [job.sourcePath] + between + [job.destinationPath]
       steps = job.steps.indices.map { [paths, moment] in
         var step = job.step($0, source: $0 == 0 ? source.keptPath : paths[$0])
         step.now = Date(timeIntervalSinceReferenceDate: moment.now)
@@ -154,7 +151,7 @@ private final class TraceChain {
         return step
       }
     } else {
-      paths = [source.path, job.destinationPath]
+      paths = [job.sourcePath, job.destinationPath]
       var step = job
       step.sourcePath = source.keptPath
       steps = [step]
@@ -182,7 +179,7 @@ private final class TraceChain {
   private func tracer(_ step: Int) throws -> ObjectTracer {
     if let known = tracers[step] { return known }
     try make(step)
-    let tracer = try ObjectTracer(steps[step], now: moment.now, filesOf: step == 0 ? source.path : nil)
+    let tracer = try ObjectTracer(steps[step], now: moment.now, filesOf: step == 0 ? job.sourcePath : nil)
     tracers[step] = tracer
     return tracer
   }
@@ -231,7 +228,6 @@ private final class TraceChain {
     var object = ObjectTrace.Object(
       uri: uri(found.reference), entityName: found.reference.entity, key: found.reference.key, attributes: [:],
       relationships: [:])
-    object.isRepaired = try place == 0 && source.isRepaired(found.reference)
     for (name, value) in found.properties {
       switch value {
       case .attribute(let value, _): object.attributes[name] = value

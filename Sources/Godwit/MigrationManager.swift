@@ -21,8 +21,6 @@ public struct MigrationManager: Sendable {
   public private(set) var job: MigrationJob
   /// Whether a verification follows, so that only it makes a run a success which finds nothing to do.
   package var isProvedAfter = false
-  /// For a run on the repaired source: what the run is of.
-  private(set) var repair: RepairRun?
 
   /// A manager of a job.
   ///
@@ -45,19 +43,11 @@ public struct MigrationManager: Sendable {
   static let stepKey = StoreMetadata.Key.step
 
   /// All digests but the source's, which costs a reading of the whole store.
-  var quickIdentity: JobFingerprint { repair?.quick ?? JobFingerprint(job) }
+  var quickIdentity: JobFingerprint { JobFingerprint(job) }
 
   /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
   func identity(_ quick: JobFingerprint, files: StoreFiles) throws -> JobFingerprint {
     try quick.withContent(of: files)
-  }
-
-  /// The manager of the same job on the repaired source of a work folder.
-  func reading(_ note: RepairNote, in folder: String) -> MigrationManager {
-    var manager = self
-    manager.repair = RepairRun(note: note, sourcePath: job.sourcePath)
-    manager.job.sourcePath = RepairedSource.path(in: folder)
-    return manager
   }
 
   // MARK: Plan
@@ -166,9 +156,6 @@ public struct MigrationManager: Sendable {
       return try Self.status(of: job, ledger)
     }
     guard !job.isStepped else { return nil }
-    if hasUnfinishedRepairs {
-      return MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100)
-    }
     // A run that died between the link and the removal of its folder is finished but for that folder.
     guard try isUndelivered(), try !isDelivered(comparesSource: comparesSource) else { return nil }
     return MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100)
@@ -252,8 +239,6 @@ public struct MigrationManager: Sendable {
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
     if !isInPlace { try InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path) }
-    // Repairs that are in the destination are delivered whole.
-    if !isInPlace { try RepairDelivery.finish(inDiscarded: folder, destination: destination) }
     try placeReceipt(inDiscarded: folder, destination: destination)
     if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder) }
     if isInPlace {

@@ -26,9 +26,6 @@ public struct ObjectTrace: Sendable, Hashable {
     package var largeValues: [String: LargeValue] = [:]
     /// The URIs of the objects that its relationships lead to, by name.
     public var relationships: [String: [String]]
-    /// Whether a run has taken a repair of it from a quarantine: then its values are those of the repair. Always false
-    /// outside the source.
-    public var isRepaired = false
   }
 
   /// A text or bytes that were left in a store.

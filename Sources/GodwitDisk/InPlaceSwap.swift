@@ -103,13 +103,6 @@ package struct InPlaceSwap {
     return mark.made == Self.identity(store)
   }
 
-  /// Whether an exchange was begun and not taken back. After `settleReplacement` it has been done, whatever is in the
-  /// store's place now.
-  package static func hasMark(workFolder: String) -> Bool {
-    var info = stat()
-    return lstat(markPath(in: workFolder), &info) == 0
-  }
-
   private func writeMark(of made: String, in workFolder: String) throws {
     let path = Self.markPath(in: workFolder)
     let mark = Mark(

@@ -23,17 +23,16 @@ extension WorkFolder {
   private static let notes: Set<String> = [
     "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
     "receipt.json", "receipt.place", "receipt.replaced", "shown.percent", "history.json", "last-run.json",
-    "given.names", "kept.json", "kept.removed", "owner.json", "repairs.json", settledName,
+    "given.names", "kept.json", "kept.removed", "owner.json", settledName,
   ]
   private static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",
-    "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite", "source-repaired.sqlite",
-    "repaired-part.sqlite", "repairs.sqlite", "repairs-part.sqlite",
+    "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite", "edited.sqlite",
   ]
   private static let storeSuffixes = ["", "-journal", "-wal", "-shm", ".part"]
   private static let spillSuffixes = ["", ".new", ".inverse"].flatMap { [$0, $0 + ".runs-0", $0 + ".runs-1"] }
   private static let supportFolders: Set<String> = [
-    ".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT", ".source-repaired_SUPPORT", ".repairs_SUPPORT",
+    ".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT", ".edited_SUPPORT",
   ]
 
   private enum Kind {
@@ -57,6 +56,14 @@ extension WorkFolder {
       if isNumbered(String(name.dropLast(4 + suffix.count)), after: "association-") { return .file }
     }
     return nil
+  }
+
+  /// Whether the folder holds anything but what writing an edited source leaves in it when it is killed.
+  package func holdsJob() throws -> Bool {
+    try Self.entries(path).contains { name in
+      let isEdits = ["edited.", ".edited_SUPPORT", "source-", "support.id"].contains(where: name.hasPrefix)
+      return !isEdits && !Self.needlessWhenFinished.contains(name)
+    }
   }
 
   private static func isNumbered(_ name: String, after beginning: String) -> Bool {
@@ -100,6 +107,14 @@ extension WorkFolder {
     if names.isEmpty || names == [lockName] { return try check(names, in: path, isStep: false, foreign) }
     guard names.contains(markerName) || lstat(path + "/" + markerName, &info) == 0 else {
       throw foreign("Godwit did not make it, or an earlier version did: it has no file '\(markerName)'")
+    }
+    if let name = names.first(where: { $0.contains("repair") }) {
+      throw GodwitError(
+        .cannotCreate, "cannot use '\(path)': an earlier version of Godwit was taking repairs of a quarantine there",
+        cause: "this version does not resume that: it has '\(name)'",
+        remedy:
+          "end it with that version, or move the folder away and write the edits into a copy of the source with `godwit quarantine apply`",
+        safe: "nothing in it was changed")
     }
     try check(names, in: path, isStep: false, foreign)
   }

@@ -182,12 +182,6 @@ package struct WorkFolder: ~Copyable {
   package func removeStores() throws { try Self.removeStores(in: path) }
 
   static func removeStores(in path: String) throws {
-    // What makes a folder one that is resumed with repairs goes before anything of them.
-    let repairs = path + "/repairs.json"
-    if FileManager.default.fileExists(atPath: repairs) {
-      try removeFile(repairs)
-      try sync(path)
-    }
     try removeFile(recordPath(in: path))
     for store in try stores(in: path) { try removeFile(store) }
   }

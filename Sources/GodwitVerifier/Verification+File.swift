@@ -135,7 +135,7 @@ extension Verification {
   /// What a run writes about itself.
   private static let ownKeys: Set<String> = [
     StoreMetadata.Key.jobs, StoreMetadata.Key.step, StoreMetadata.Key.quarantined, StoreMetadata.Key.moments,
-    AppendRecord.key, RepairsMark.key,
+    AppendRecord.key, RemovedRepairs.key,
   ]
 
   private func checkMetadata() throws {

@@ -59,9 +59,6 @@ public struct Verifier: Sendable {
   /// For tests, which stop more often.
   package var rowsPerCheckpoint: Int64?
 
-  /// The digest under which the destination names the job; nil: that of its source.
-  private var knownDigest: String?
-
   package init(job: MigrationJob, makeStore: @escaping @Sendable (MigrationJob) throws -> Void) {
     self.job = job
     self.makeStore = makeStore
@@ -105,8 +102,8 @@ public struct Verifier: Sendable {
         .missingInput, "cannot verify '\(job.destinationPath)': no such file",
         remedy: "run the job with `godwit run` first")
     }
-    if job.appends == false, let repaired = try RepairedSourceCopy(of: job, digest: knownDigest) {
-      return try run(repaired, stop, progress: tell)
+    if let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) {
+      try RemovedRepairs.refuse(metadata, of: job.destinationPath)
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
@@ -179,31 +176,8 @@ public struct Verifier: Sendable {
     return proof.report.adding(found)
   }
 
-  /// Proves a destination that was made of the source and of repairs. It reads a copy of the source with the repairs in
-  /// it, as it would read any source. Nothing of it is kept.
-  private func run(
-    _ repaired: RepairedSourceCopy, _ stop: VerificationStop, progress: (Double) -> Void
-  ) throws -> VerificationReport {
-    do {
-      try repaired.apply { stop.isDue }
-    } catch let error as GodwitError where error.code == .stopped && stop.isDue {
-      throw stop.error(job.destinationPath, found: repaired.report)
-    }
-    guard repaired.isComplete else { return repaired.report }
-    var inner = Verifier(job: repaired.job, makeStore: makeStore)
-    (inner.usesShortcuts, inner.samplePercent, inner.rowsPerCheckpoint) = (
-      usesShortcuts, samplePercent, rowsPerCheckpoint
-    )
-    inner.knownDigest = repaired.digest
-    var report = repaired.report
-    report.add(try inner.run(stop, progress: progress))
-    try repaired.checkUnchanged()
-    return report
-  }
-
   /// The digest under which a destination names the job.
   private func jobDigest() throws -> String {
-    if let knownDigest { return knownDigest }
     let resolved = job.resolvingLinks().fusingSteps()
     return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
   }

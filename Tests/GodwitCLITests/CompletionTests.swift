@@ -36,7 +36,7 @@ struct CompletionTests {
 
   /// The placeholders of the help that stand for a path.
   private static let files: Set = [
-    "JOB.yaml", "FLEET.yaml", "PATH", "MODEL", "MODELS", "STORE", "OUT", "FILE", "SOURCE", "DESTINATION",
+    "JOB.yaml", "FLEET.yaml", "PATH", "MODEL", "MODELS", "STORE", "OUT", "FILE", "SOURCE", "DESTINATION", "COPY",
     "X.xcdatamodeld",
     "OLD.json",
   ]

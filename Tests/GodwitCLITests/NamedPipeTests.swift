@@ -86,7 +86,7 @@ struct NamedPipeTests {
 
   private static let names = [
     "made-by-godwit", "lock", "job.json", "store.sqlite", "store.sqlite-journal", "store.sqlite-wal", "receipt.json",
-    "receipt.place", "shown.percent", "history.json", "last-run.json", "owner.json", "repairs.json", "outcome.json",
+    "receipt.place", "shown.percent", "history.json", "last-run.json", "owner.json", "outcome.json",
     "source-copy.sqlite", "association-0.lz4", "given.names",
   ]
 

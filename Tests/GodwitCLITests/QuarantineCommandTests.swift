@@ -21,7 +21,7 @@ import Testing
     return folder
   }
 
-  @Test func `the commands of the page migrate what was repaired`() throws {
+  @Test func `the commands of the page migrate what was edited`() throws {
     let folder = try Self.folder()
     let first = try BuiltCommand.run("run", "job.yaml", in: folder.path)
     #expect(first.status == 3, "\(first.diagnostics)")
@@ -47,34 +47,40 @@ import Testing
     let script = try #require(try DocumentationPage("Quarantine").blocks("sh").first)
     let result = try GettingStartedTests.run(script, in: folder)
     #expect(result.status == 0, "\(result.diagnostics)")
-    #expect(result.output.contains("2 objects of the quarantine were edited"), "\(result.output)")
-    #expect(!FileManager.default.fileExists(atPath: folder.file(quarantine)))
-    #expect(FileManager.default.fileExists(atPath: folder.file("people-migrated.sqlite.repairs.sqlite")))
-    let receipt = try String(contentsOfFile: folder.file("people-migrated.sqlite.receipt.json"), encoding: .utf8)
-    #expect(try JSONSchema(named: "receipt.schema.json").findings(JSONValue(parsing: receipt)) == [])
-    #expect(receipt.contains("\"repairs\""))
-
-    let repaired = try BuiltCommand.run(trace, in: folder.path)
-    #expect(repaired.output.contains("Person/p\(key), as it was repaired in a quarantine\n"), "\(repaired)")
-    let traced = try BuiltCommand.run(trace + ["--format", "json"], in: folder.path)
-    #expect(traced.output.contains("\"repaired\""), "\(traced)")
-    #expect(try JSONSchema(named: "trace.schema.json").findings(JSONValue(parsing: traced.output)) == [])
-    let audit = try BuiltCommand.run("audit", "job.yaml", in: folder.path)
-    #expect(audit.output.contains(", 2 of them as repaired in a quarantine by "), "\(audit)")
-    #expect(!audit.output.contains(wrongType))
-    let audited = try BuiltCommand.run("audit", "job.yaml", "--format", "json", in: folder.path)
-    #expect(try JSONSchema(named: "audit.schema.json").findings(JSONValue(parsing: audited.output)) == [])
-
-    let done = try BuiltCommand.run(
-      "run", "job.yaml", "--from-quarantine", quarantine, "--progress", "json", in: folder.path)
-    #expect(done.status == 0, "\(done.diagnostics)")
-    let line = try #require(done.output.split(separator: "\n").last)
-    #expect(try JSONSchema(named: "progress.schema.json").findings(JSONValue(parsing: String(line))) == [])
-    let wrong = try BuiltCommand.run("run", "job.yaml", "--from-quarantine", "people.sqlite", in: folder.path)
+    let told = "people-edited.sqlite: 2 objects edited, 0 not edited, 0 deleted"
+    #expect(result.output.contains(told), "\(result.output)")
+    let taken = ["quarantine", "apply", "old/" + quarantine, "people.sqlite", "-o", "people-edited.sqlite"]
+    #expect(try BuiltCommand.run(taken, in: folder.path).status == 73)
+    let wrong = try BuiltCommand.run(
+      "quarantine", "apply", "people.sqlite", "people.sqlite", "-o", "other.sqlite", in: folder.path)
     #expect(wrong.status == 65 && wrong.diagnostics.contains("no quarantine"), "\(wrong.diagnostics)")
-    let both = try BuiltCommand.run(
-      "run", "job.yaml", "--from-quarantine", quarantine, "--plan", "plan.json", in: folder.path)
-    #expect(both.status == 64, "\(both.diagnostics)")
+    let removed = try BuiltCommand.run("run", "job.yaml", "--from-quarantine", quarantine, in: folder.path)
+    #expect(removed.status == 64 && removed.diagnostics.contains("godwit quarantine apply FILE SOURCE -o COPY"))
+  }
+
+  @Test func `a copy is whole whenever it is there, also after the command was killed`() throws {
+    let folder = try Self.folder()
+    #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: folder.path).status == 3)
+    let store = try StoreConnection(path: folder.file("people-migrated.sqlite.quarantine.sqlite"))
+    try store.execute("UPDATE ZPERSON SET ZAGE = 70 WHERE ZAGE = 'old'")
+    try store.close()
+    let apply = "\"$GODWIT\" quarantine apply people-migrated.sqlite.quarantine.sqlite people.sqlite -o"
+    #expect(try ShellCommand.run(apply + " whole.sqlite", in: folder.path).status == 0)
+    let whole = try StoreDump(folder.file("whole.sqlite"))
+    for round in 1...TestTier.choose(12, long: 60) {
+      let copy = "copy-\(round).sqlite"
+      for milliseconds in [round * 3, round * 5] {
+        let seconds = "0.\(String(1000 + milliseconds).dropFirst())"
+        _ = try ShellCommand.run("timeout -s KILL \(seconds) \(apply) \(copy)", in: folder.path)
+        guard FileManager.default.fileExists(atPath: folder.file(copy)) else { continue }
+        #expect(try StoreDump(folder.file(copy)) == whole, "\(round)")
+      }
+      if !FileManager.default.fileExists(atPath: folder.file(copy)) {
+        let result = try ShellCommand.run("\(apply) \(copy)", in: folder.path)
+        #expect(result.status == 0, "\(round): \(result.diagnostics)")
+      }
+      #expect(try StoreDump(folder.file(copy)) == whole, "\(round)")
+    }
   }
 
   @Test func `the model of the page is that of the reasons`() throws {

@@ -226,7 +226,7 @@ final class QuarantineWorld {
   /// What a store says, without what names the job that made it.
   static func content(_ path: String) throws -> [String] {
     let lines = try StoreDump(path).lines.filter {
-      !$0.contains("GodwitJobs") && !$0.contains("GodwitQuarantined") && !$0.contains("GodwitRepairs")
+      !$0.contains("GodwitJobs") && !$0.contains("GodwitQuarantined")
     }
     let metadata = try #require(lines.firstIndex { $0.hasPrefix("table ") && $0.contains("Z_METADATA") })
     return Array(lines[..<metadata]) + lines[(metadata + 1)...].drop { $0.hasPrefix("  ") }

@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitVerifier
 
 /// A job with a quarantine, the edits of a person in the quarantine, and the same edits made by hand in a copy of the
-/// source: what an ordinary run makes of that copy is what `--from-quarantine` must make.
+/// source: `quarantine apply` must write that copy.
 ///
 /// Each edit is written twice in plain SQL, once as it shows in the quarantine and once as it is in a whole store.
 final class RepairWorld {
@@ -18,7 +18,6 @@ final class RepairWorld {
   var repairedPath: String { folder.file("by-hand/source.sqlite") }
   var destination: String { folder.file("out/people.sqlite") }
   var quarantine: String { destination + Quarantine.suffix }
-  var repairs: String { destination + RepairsFile.suffix }
 
   init(seed: UInt64, people: Int = 40, broken: Int = 35) throws {
     world = try QuarantineWorld(seed: seed, people: people, broken: broken)
@@ -41,11 +40,6 @@ final class RepairWorld {
   @discardableResult
   func run() throws -> MigrationSummary { try MigrationManager(job()).run() }
 
-  @discardableResult
-  func take(_ file: String? = nil) throws -> MigrationSummary {
-    try MigrationManager(job()).run(fromQuarantine: URL(filePath: file ?? quarantine))
-  }
-
   /// What an ordinary run makes of the source that was repaired by hand.
   func expected() throws -> (content: [String], files: [String], quarantined: [QuarantinedObjects]) {
     let job = try job(repairedPath)
@@ -58,27 +52,6 @@ final class RepairWorld {
       try QuarantineWorld.content(job.destinationPath), try InPlaceContent(job.destinationPath).files,
       summary.quarantined
     )
-  }
-
-  func expectEqual(
-    _ summary: MigrationSummary, _ place: String, sourceLocation: SourceLocation = #_sourceLocation
-  ) throws {
-    let expected = try expected()
-    let found = try QuarantineWorld.content(destination)
-    let line = zip(found, expected.content).first { $0 != $1 }
-    #expect(
-      found == expected.content, "\(place): \(line.map { "'\($0)' against '\($1)'" } ?? "the number of lines")",
-      sourceLocation: sourceLocation)
-    #expect(try InPlaceContent(destination).files == expected.files, "\(place)", sourceLocation: sourceLocation)
-    #expect(summary.quarantined == expected.quarantined, "\(place)", sourceLocation: sourceLocation)
-    let isThere = FileManager.default.fileExists(atPath: quarantine)
-    #expect(isThere == !expected.quarantined.isEmpty, "\(place)", sourceLocation: sourceLocation)
-    #expect(
-      !FileManager.default.fileExists(atPath: destination + ".godwit"), "\(place)", sourceLocation: sourceLocation)
-    let report = try Verifier(job: job()).run()
-    #expect(report.isClean, "\(place): \(report)", sourceLocation: sourceLocation)
-    let receipt = URL(filePath: destination + Receipt.suffix)
-    #expect(try ReceiptCheck(receipt: receipt).run().isClean, "\(place)", sourceLocation: sourceLocation)
   }
 
   // MARK: Edits

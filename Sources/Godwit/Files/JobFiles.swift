@@ -23,7 +23,7 @@ package struct JobFiles {
     var files: [(name: String, path: String)] = [
       ("record of verifications", job.destinationPath + Verifier.checkpointSuffix)
     ]
-    if job.inPlace == nil { stores += [("quarantine", job.quarantinePath), ("repairs", job.repairsPath)] }
+    if job.inPlace == nil { stores.append(("quarantine", job.quarantinePath)) }
     if let receipt { files.append(("receipt", receipt)) }
     let kept = InPlaceSwap.oldPath(of: job.destinationPath)
     switch job.existingDestination {

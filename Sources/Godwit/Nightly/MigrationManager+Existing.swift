@@ -57,12 +57,10 @@ extension MigrationManager {
   ) throws -> ExistingStore {
     let (metadata, jobs) = try madeStore()
     let identity = try known ?? identity(quick, files: source.files)
-    // What the job makes of the source with its repairs is its result too.
-    let wanted = RepairsMark(metadata).map(identity.repaired) ?? identity
-    if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(wanted.digest) {
+    if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(identity.digest) {
       // The next run that replaces the store before it would remove this one.
       if mayBeKept, let receipt = Self.receipt(at: knownReceiptPath) { try refuseKept(receipt) }
-      return .finished(digest: wanted.digest)
+      return .finished(digest: identity.digest)
     }
     let receipt = try earlierReceipt(metadata, jobs)
     let (changes, details) = changes(since: receipt, identity)
@@ -93,6 +91,7 @@ extension MigrationManager {
     do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
     let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
     guard !jobs.isEmpty else { throw inTheWay }
+    try RemovedRepairs.refuse(metadata, of: job.destinationPath)
     return (metadata, jobs)
   }
 

@@ -76,9 +76,7 @@ extension MigrationManager {
 
   /// A destination that would be lost with what somebody has written to it.
   func destinationChanged(_ written: WrittenSince, safe: String) -> GodwitError {
-    // A job with a quarantine replaces nothing but with repairs.
-    if job.quarantine != nil { return wouldLose(written, safe: safe) }
-    return GodwitError(
+    GodwitError(
       .cannotCreate, "cannot replace '\(job.destinationPath)': it was written to since the job made it",
       cause: written.differences.joined(separator: "\n"),
       remedy:

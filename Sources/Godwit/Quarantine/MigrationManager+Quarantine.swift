@@ -38,7 +38,7 @@ extension MigrationManager {
       var reached = before
       do {
         var result = try run(
-          in: folder, source: source, quick: quick, origin: repair?.origin, watch: watch, rejections: search,
+          in: folder, source: source, quick: quick, watch: watch, rejections: search,
           isWorthKeeping: &isWorthKeeping
         ) { part in
           var part = part
@@ -78,7 +78,7 @@ extension MigrationManager {
     var digest = known.source
     let stamp = try files.stamp()
     if try record.stamp != stamp {
-      digest = try repair?.origin ?? files.contentDigest()
+      digest = try files.contentDigest()
       if digest == known.source { try record.setStamp(stamp) }
     }
     try compare(known, with: quick, source: digest)
@@ -169,8 +169,6 @@ extension MigrationManager {
     defer { control.setInterrupt(nil) }
     return try QuarantineWriter(job, record, in: folder).make(digest: digest, from: files) { connection in
       control.setInterrupt { [connection] in connection.interrupt() }
-    } check: {
-      try control.checkpoint()
     }
   }
 
@@ -200,7 +198,6 @@ extension MigrationManager {
     let isThere = QuarantineModel.jobDigest(ofStoreAt: path) == digest
     let held = isThere ? try? QuarantineModel.counts(ofStoreAt: path, model: job.sourceModel) : nil
     summary.quarantined = held ?? []
-    if job.inPlace == nil { summary.codedNotes += repairsNotes(metadata) }
     guard let count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer, count > 0,
       try !AppendRecord.all(in: metadata, path: job.destinationPath).contains(where: { $0.job == digest })
     else { return summary }

@@ -47,7 +47,7 @@ extension MigrationManager {
   func isOwed(after error: GodwitError) -> Bool { needsReceipt || error.code == .inputOutput }
 
   /// Whether the store that is delivered takes the place of an earlier one, whose receipt goes with it.
-  var replacesReceipt: Bool { job.replacesEarlierResult || repair != nil }
+  var replacesReceipt: Bool { job.replacesEarlierResult }
 
   // MARK: Before
 
@@ -112,7 +112,7 @@ extension MigrationManager {
 
   /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
   func isOwn(_ receipt: Receipt) -> Bool {
-    receipt.isOf(receiptJob, file: destinationFile) && receipt.source.path == repair?.sourcePath ?? job.sourcePath
+    receipt.isOf(receiptJob, file: destinationFile) && receipt.source.path == job.sourcePath
   }
 
   // MARK: Counting
@@ -252,12 +252,6 @@ extension MigrationManager {
       } else {
         receipt.losses = summary.losses.losses
         receipt.began = Receipt.time(summary.begin)
-      }
-      if let repair {
-        receipt.source.path = repair.sourcePath
-        receipt.source.digest = repair.note.identity.source
-        receipt.source.stamp = Receipt.sourceStamp(repair.note.stamp)
-        receipt.repairs = Receipt.Repairs(repair.note.mark)
       }
       receipt.seconds = summary.seconds
       receipt.peakBytes = ProcessMemory.peakBytes

@@ -3,16 +3,6 @@ import GodwitManifest
 import GodwitModel
 
 extension RunVerb {
-  /// A quarantine is of one store.
-  func refuseQuarantine(_ loader: JobLoader) throws {
-    guard let quarantine else { return }
-    throw GodwitError(
-      .configuration,
-      "cannot take repairs from '\(quarantine)': the source of the manifest is a pattern for many stores",
-      location: loader.manifest.source.location,
-      remedy: "name the store of the quarantine with --source FILE --destination FILE", safe: "nothing was written")
-  }
-
   /// Runs the jobs of a manifest whose source is a pattern.
   func runMany(_ loader: JobLoader, in session: CommandSession) throws -> Int32 {
     guard planFile == nil, metrics == nil else {

@@ -23,11 +23,8 @@ struct TraceRecord: Encodable {
     let uri, entity: String
     let attributes: [String: TracedValue]
     let relationships: [String: [String]]
-    /// Left out for an object that has no repair.
-    let repaired: Bool?
 
     init(_ object: ObjectTrace.Object, _ marks: LargeMarks) {
-      repaired = object.isRepaired ? true : nil
       (uri, entity, relationships) = (object.uri, object.entityName, object.relationships)
       attributes = object.attributes.merging(object.largeValues.mapValues(marks.mark)) { known, _ in known }
         .mapValues(TracedValue.init)

@@ -13,7 +13,7 @@ struct TraceText {
 
   var text: String {
     var lines = trace.remarks.map { "note: \($0)" }
-    lines.append("\(trace.object.uri), in the \(trace.side.rawValue)\(Self.repair(of: trace.object))")
+    lines.append("\(trace.object.uri), in the \(trace.side.rawValue)")
     if trace.associations.isEmpty { lines += properties(of: trace.object).map { "  " + $0 } }
     for association in trace.associations { lines += [""] + self.lines(association) }
     if !trace.gaps.isEmpty { lines.append("") }
@@ -24,7 +24,7 @@ struct TraceText {
   private func lines(_ found: ObjectTrace.Association) -> [String] {
     var title = "step \(found.step), '\(found.sourceModel)' to '\(found.destinationModel)': mapping '\(found.mapping)'"
     if found.chunk > 0 { title += ", pass \(found.pass), chunk \(found.chunk) of \(found.chunks) (\(found.range))" }
-    var lines = [title, "  from \(found.source.uri)\(Self.repair(of: found.source))"]
+    var lines = [title, "  from \(found.source.uri)"]
     lines += properties(of: found.source).map { "    " + $0 }
     for uri in found.merged { lines.append("   and \(uri), which has the same values of unique-by") }
     guard let destination = found.destination else {
@@ -32,10 +32,6 @@ struct TraceText {
     }
     lines.append("  to   \(destination.uri)")
     return lines + properties(of: destination, origins: found.origins).map { "    " + $0 }
-  }
-
-  private static func repair(of object: ObjectTrace.Object) -> String {
-    object.isRepaired ? ", as it was repaired in a quarantine" : ""
   }
 
   /// A line for each property: name, value, and where it comes from.

@@ -61,6 +61,7 @@ public enum GodwitCommand {
     do {
       try refuseUnknownVerb(arguments)
       try refuseUnknownHelp(arguments)
+      try refuseRemovedOption(arguments)
       var command = try RootCommand.parseAsRoot(arguments)
       guard var verb = command as? any Verb else { return try runGroup(&command, in: session) }
       // A thread takes the signals: without one a run could not stop at a checkpoint.
@@ -93,6 +94,18 @@ public enum GodwitCommand {
     throw GodwitError(
       .usage, "unknown verb '\(first)'" + Spelling.suggestion(for: first, among: verbs),
       remedy: "see `godwit --help` for the verbs")
+  }
+
+  /// The option of an earlier version, whose work another verb does.
+  private static func refuseRemovedOption(_ arguments: [String]) throws {
+    let name = "--from-quarantine"
+    guard arguments.first == "run", arguments.contains(where: { $0 == name || $0.hasPrefix(name + "=") }) else {
+      return
+    }
+    throw GodwitError(
+      .usage, "unknown option '\(name)': edited objects are written into a copy of the source",
+      remedy: "write the copy with `godwit quarantine apply FILE SOURCE -o COPY`, and migrate it",
+      safe: "nothing was written")
   }
 
   /// `help nosuch` is wrong usage: ArgumentParser would print the help of the whole command, with status 0.

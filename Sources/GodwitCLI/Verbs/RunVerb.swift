@@ -32,13 +32,6 @@ struct RunVerb: Verb {
       valueName: "FILE"), completion: .file())
   var planFile: String?
 
-  @Option(
-    name: .customLong("from-quarantine"),
-    help: ArgumentHelp(
-      "Take the objects of a quarantine that were repaired into the finished destination.", valueName: "FILE"),
-    completion: .file())
-  var quarantine: String?
-
   @Option(help: ArgumentHelp("How to show progress.", valueName: "auto|bar|plain|json|none"))
   var progress: ProgressMode = .auto
 
@@ -80,8 +73,6 @@ struct RunVerb: Verb {
 
   func validate() throws {
     if manifest == nil, planFile == nil { throw ValidationError("Missing expected argument '<JOB.yaml>'") }
-    // A plan is of a destination that is not there yet.
-    if quarantine != nil, planFile != nil { throw ValidationError("give --from-quarantine or --plan, not both") }
   }
 
   /// The manifest and what is set in it: those of the command line, or those that the plan was made from.
@@ -104,7 +95,6 @@ struct RunVerb: Verb {
     let loader = Result { try self.loader(check.get(), in: session) }
     if case .success(let read) = loader {
       if read.isForManyStores {
-        try refuseQuarantine(read)
         return try runMany(read, in: session)
       }
       try batch.refuseForOneStore()
@@ -195,12 +185,7 @@ struct RunVerb: Verb {
         observer.update(part)
         printer.update(part)
       }
-      if let quarantine {
-        summary = try manager.run(
-          fromQuarantine: URL(filePath: quarantine), control: control, maximumSeconds: secondsLeft(), progress: tell)
-      } else {
-        summary = try manager.run(control: control, maximumSeconds: secondsLeft(), progress: tell)
-      }
+      summary = try manager.run(control: control, maximumSeconds: secondsLeft(), progress: tell)
     } catch { throw migration.tellingHints(error) }
     if quiet { session.warnOfMissingReceipt(summary.codedNotes) }
     guard verify, summary.outcome != .stopped else { return (summary, migration, .report(nil)) }

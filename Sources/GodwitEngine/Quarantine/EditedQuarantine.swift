@@ -1,31 +1,28 @@
 import GodwitJob
-package import GodwitModel
-package import GodwitStore
+import GodwitModel
+import GodwitStore
 
 /// A quarantine that somebody may have edited, opened for reading.
 ///
 /// It is only read, with its write-ahead log if there is one. What it may hold is checked against its reasons, which the
 /// run wrote and nobody edits.
-package final class EditedQuarantine {
-  package let files: StoreFiles
+final class EditedQuarantine {
+  let files: StoreFiles
   let connection: StoreConnection
   let schema: StoreSchema
   let metadata: StoreMetadata
-  /// The digest of the job whose objects it has.
-  package let jobDigest: String
   let support: SupportFolder
-  private let model: ManagedObjectModel
+  /// The source model of the job.
+  let model: ManagedObjectModel
   private let stamp: StoreFiles.Stamp
 
-  /// - Parameter model: The source model of the job.
   /// - Throws: `.missingInput` (66) without a file; `.dataWrong` (65) for one that is no quarantine.
-  package init(readingAt path: String, source model: ManagedObjectModel) throws {
+  init(readingAt path: String) throws {
     files = try StoreFiles(path: path)
     stamp = try files.stamp()
-    self.model = model
     func notOne(_ cause: String) -> GodwitError {
       GodwitError(
-        .dataWrong, "cannot take repairs from '\(path)': it is no quarantine of Godwit's", cause: cause,
+        .dataWrong, "cannot apply '\(path)': it is no quarantine of Godwit's", cause: cause,
         remedy: "name the store that the run has put beside the destination, or a copy of it",
         safe: "nothing was written")
     }
@@ -34,15 +31,15 @@ package final class EditedQuarantine {
       connection = try .openStore(readingAt: path)
       metadata = try StoreMetadata(reading: connection, path: path)
     } catch let error as GodwitError where error.code == .dataWrong { throw notOne(error.message) }
-    guard let digest = metadata.applicationValues[QuarantineModel.jobKey]?.string else {
+    guard metadata.applicationValues[QuarantineModel.jobKey] != nil else {
       throw notOne("its metadata name no job under '\(QuarantineModel.jobKey)'")
     }
-    jobDigest = digest
+    model = try QuarantineModel.sourceModel(in: metadata, path: path)
     do {
       schema = try StoreSchema(model: try QuarantineModel.model(for: model), probing: connection)
     } catch let error as GodwitError where error.code == .dataWrong {
       throw GodwitError(
-        .dataWrong, "cannot take repairs from '\(path)': it does not have the tables of the source model",
+        .dataWrong, "cannot apply '\(path)': it does not have the tables of the source model",
         cause: error.message, remedy: "edit it with the source model and the entity of reasons",
         safe: "nothing was written")
     }
@@ -50,48 +47,37 @@ package final class EditedQuarantine {
     try support.refuseLinks()
   }
 
-  /// Refuses a quarantine that was opened with another model: what a migration has made of it are no repairs.
+  /// Refuses a quarantine that was opened with another model: its rows are those of a migration, not edits.
   ///
   /// - Parameter source: The metadata of the source, whose version hashes the run has given to the quarantine.
   /// - Throws: `.dataWrong` (65).
-  package func checkModel(asIn source: StoreMetadata) throws {
+  func checkModel(asIn source: StoreMetadata) throws {
     let own = metadata.versionHashes
     guard let name = source.versionHashes.filter({ own[$0.key] != $0.value }).keys.min() else { return }
     throw GodwitError(
-      .dataWrong, "cannot take repairs from '\(files.givenPath)': its entity '\(name)' is of another model version",
+      .dataWrong, "cannot apply '\(files.givenPath)': its entity '\(name)' is of another model version",
       cause: "an application has opened it with another model than the source's, and has migrated it",
-      remedy: "repair a copy of the quarantine as the run wrote it, opened with the source model",
+      remedy: "edit a copy of the quarantine as the run wrote it, opened with the source model",
       safe: "nothing was written")
   }
 
-  /// A digest of what it holds now.
-  package func contentDigest(check: () throws -> Void = {}) throws -> String {
-    try QuarantineModel.contentDigest(ofStoreAt: files.givenPath, model: model, check: check)
-  }
+  private var olderForm: GodwitError { QuarantineModel.olderForm(files.givenPath) }
 
-  /// What it held when the run wrote it.
+  /// The digest of the content that the source had when the run read it.
   ///
   /// - Throws: `.cannotCreate` (73) for a quarantine of a version of Godwit that did not note that.
-  package var originalContent: String {
+  var sourceDigest: String {
     get throws {
-      guard let digest = metadata.applicationValues[QuarantineModel.contentKey]?.string else { throw olderForm }
+      guard let digest = metadata.applicationValues[QuarantineModel.sourceKey]?.string else { throw olderForm }
       return digest
     }
   }
 
-  private var olderForm: GodwitError {
-    GodwitError(
-      .cannotCreate, "cannot take repairs from '\(files.givenPath)': an earlier version of Godwit wrote it",
-      cause: "it does not say what it held when it was written",
-      remedy: "move the destination and its quarantine away, run the job again, and repair the new quarantine",
-      safe: "nothing was written")
-  }
-
   /// - Throws: `.stopped` (75) when somebody has written to it since it was opened.
-  package func checkUnchanged() throws {
+  func checkUnchanged() throws {
     guard try files.stamp() != stamp else { return }
     throw GodwitError(
-      .stopped, "stopped: '\(files.givenPath)' changed while its repairs were taken",
+      .stopped, "stopped: '\(files.givenPath)' changed while its edits were applied",
       remedy: "close the application that edits it and run the same command", safe: "nothing was written",
       stopReason: .sourceChanged)
   }
@@ -144,9 +130,9 @@ package final class EditedQuarantine {
     guard let known = metadata.applicationValues[QuarantineModel.objectsKey]?.string else { throw olderForm }
     guard objects.finish() == known else {
       throw GodwitError(
-        .dataWrong, "cannot take repairs from '\(files.givenPath)': its reasons are not those that the run wrote",
+        .dataWrong, "cannot apply '\(files.givenPath)': its reasons are not those that the run wrote",
         cause: "the objects of '\(name)' say what was set aside, and some were added, changed or deleted",
-        remedy: "repair a copy of the quarantine whose reasons are as the run wrote them", safe: "nothing was written")
+        remedy: "edit a copy of the quarantine whose reasons are as the run wrote them", safe: "nothing was written")
     }
   }
 
@@ -159,9 +145,9 @@ package final class EditedQuarantine {
       return "\(root) p\(key)"
     }
     return GodwitError(
-      .dataWrong, "cannot take repairs from '\(files.givenPath)': the run did not set \(names[0]) aside",
+      .dataWrong, "cannot apply '\(files.givenPath)': the run did not set \(names[0]) aside",
       cause:
-        "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are no repairs",
+        "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are not edits",
       remedy: "delete them from the quarantine; insert new objects in the destination when the job is done",
       safe: "nothing was written")
   }

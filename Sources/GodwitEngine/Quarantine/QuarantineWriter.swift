@@ -28,11 +28,10 @@ package struct QuarantineWriter {
   ///   - digest: The digest of the job, which its metadata names.
   ///   - files: The source.
   ///   - working: Gets the connection that is at work.
-  ///   - check: Called now and then; what it throws ends the work.
   /// - Returns: its path.
   /// - Throws: `.stopped` (75) when another process changed the source since the round began.
   package func make(
-    digest: String, from files: StoreFiles, working: (StoreConnection) -> Void, check: () throws -> Void = {}
+    digest: String, from files: StoreFiles, working: (StoreConnection) -> Void
   ) throws -> String {
     guard !FileManager.default.fileExists(atPath: storePath) else { return storePath }
     guard try record.countOfRound == 0 else {
@@ -54,6 +53,8 @@ package struct QuarantineWriter {
     let hashes = model.versionHashes.mapValues(\.bytes).merging(before.versionHashes) { _, known in known }
     metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
     metadata.values[QuarantineModel.jobKey] = .string(digest)
+    metadata.values[QuarantineModel.sourceKey] = .string(try record.identity.source)
+    metadata.values.merge(QuarantineModel.values(carrying: job.sourceModel)) { $1 }
     let connection = try EmptyStore.create(at: partPath, schema: schema, metadata: metadata)
     working(connection)
     try connection.attachSource(files, workFolder: folder, model: job.sourceModel)
@@ -76,7 +77,7 @@ package struct QuarantineWriter {
     try connection.close()
     // Beside a source with a write-ahead log an attached record stays locked.
     try record.setMissingFiles(missing)
-    try writeDigests(&metadata, check)
+    try writeDigest(&metadata)
     try WorkFolder.sync(partPath)
     try record.checkSource(files)
     guard rename(partPath, storePath) == 0 else { throw GodwitError.disk("cannot rename '\(partPath)'", errno: errno) }
@@ -84,16 +85,14 @@ package struct QuarantineWriter {
     return storePath
   }
 
-  /// Writes down what the store holds, by which `--from-quarantine` knows what was edited.
-  private func writeDigests(_ metadata: inout StoreMetadata, _ check: () throws -> Void) throws {
+  /// Writes down which objects the store has, by which `godwit quarantine apply` knows others.
+  private func writeDigest(_ metadata: inout StoreMetadata) throws {
     var objects = ObjectListDigest()
     try record.connection.query("SELECT entity, key FROM rejected ORDER BY entity, key") { row in
       objects.add(row.string(0) ?? "", row.int64(1))
       return true
     }
     metadata.values[QuarantineModel.objectsKey] = .string(objects.finish())
-    metadata.values[QuarantineModel.contentKey] = .string(
-      try QuarantineModel.contentDigest(ofStoreAt: partPath, becoming: storePath, model: job.sourceModel, check: check))
     let connection = try StoreConnection(path: partPath, create: true)
     try connection.execute("PRAGMA journal_mode = DELETE")
     try connection.transaction { try metadata.write(to: connection) }

@@ -1,6 +1,7 @@
 public import Foundation
 package import GodwitModel
-import GodwitStore
+package import GodwitStore
+import GodwitXcode
 
 /// How many objects a run may set aside because validation rejects them.
 ///
@@ -62,6 +63,13 @@ package enum QuarantineModel {
   package static let reasonEntity = "GodwitQuarantineReason"
   /// Under this key its metadata names the digest of the job.
   package static let jobKey = "GodwitQuarantine"
+  /// Under this key it has the digest of the source's content.
+  package static let sourceKey = "GodwitQuarantineSource"
+  /// Under this key it has the digest of its objects' names: `ObjectListDigest`.
+  package static let objectsKey = "GodwitQuarantineObjects"
+  /// Under these keys it has the source model as Xcode's XML, and the model's name.
+  package static let modelKey = "GodwitQuarantineModel"
+  package static let modelNameKey = "GodwitQuarantineModelName"
 
   /// What a reason says, in the order of ``Reason``.
   package enum Attribute: String, CaseIterable, Sendable {
@@ -101,6 +109,29 @@ package enum QuarantineModel {
     return try ManagedObjectModel(
       name: source.name, entities: source.entities + [reason], versionIdentifiers: source.versionIdentifiers,
       composites: source.composites)
+  }
+
+  /// The metadata by which a quarantine carries the source model.
+  package static func values(carrying source: ManagedObjectModel) -> [String: PropertyListValue] {
+    [modelKey: .string(source.xcodeContents), modelNameKey: .string(source.name)]
+  }
+
+  /// The source model that a quarantine carries.
+  ///
+  /// - Throws: `.cannotCreate` (73) for a quarantine of an earlier version, which carries none.
+  package static func sourceModel(in metadata: StoreMetadata, path: String) throws -> ManagedObjectModel {
+    let values = metadata.applicationValues
+    guard let text = values[modelKey]?.string, let name = values[modelNameKey]?.string else { throw olderForm(path) }
+    return try ManagedObjectModel(xcodeContents: text, name: name, file: path)
+  }
+
+  /// What says that a quarantine lacks what this version notes in it.
+  package static func olderForm(_ path: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot apply '\(path)': an earlier version of Godwit wrote it",
+      cause: "its metadata lack the model and the digest of its source",
+      remedy: "move the destination and its quarantine away, run the job again, and edit the new quarantine",
+      safe: "nothing was written")
   }
 
   /// The digest of the job whose objects a store has in quarantine; nil for any other file.

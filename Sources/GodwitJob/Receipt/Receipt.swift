@@ -35,16 +35,6 @@ package struct Receipt: Codable, Sendable {
     package init(path: String, uuid: String?) { (self.path, self.uuid) = (path, uuid) }
   }
 
-  /// The repairs of a quarantine with which the source was read.
-  package struct Repairs: Codable, Sendable, Equatable {
-    /// SHA-256 of the repairs file beside the destination.
-    package var digest: String
-    /// The objects that are not as the source has them.
-    package var objects: Int64
-
-    package init(_ mark: RepairsMark) { (digest, objects) = (mark.digest, mark.objects) }
-  }
-
   package struct Destination: Codable, Sendable {
     /// The file's name, without its folder.
     package var file: String
@@ -118,8 +108,6 @@ package struct Receipt: Codable, Sendable {
   package var godwit = Self.godwitVersion
   package var job: Job
   package var source: Source
-  /// nil for a run that read the source as it is.
-  package var repairs: Repairs?
   package var destination: Destination
   package var steps: [Step]
   package var losses: [LossReport.Loss]

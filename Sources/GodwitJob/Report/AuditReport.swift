@@ -68,9 +68,6 @@ public struct AuditReport: Sendable, Codable {
   public package(set) var objects: Int64 = 0
   /// How many checks were made, each of one rule in one property.
   public package(set) var checks: Int64 = 0
-  /// How many objects of the source were looked at as they were repaired in a quarantine (`--from-quarantine`). nil for
-  /// a destination that was made without repairs, or is not there.
-  public package(set) var repaired: Int64?
   /// What only the run itself can tell.
   public package(set) var notLookedAt: [String] = []
 
@@ -96,8 +93,7 @@ extension AuditReport: CustomStringConvertible {
       }
     }
     lines += notLookedAt.map { "not looked at: \($0)" }
-    let repairs = repaired.map { ", \($0) of them as repaired in a quarantine" } ?? ""
-    lines.append("checked \(objects) objects\(repairs) by \(checks) rules")
+    lines.append("checked \(objects) objects by \(checks) rules")
     lines.append(isClean ? "nothing found" : "\(findings.count) finding\(findings.count == 1 ? "" : "s")")
     return lines.map(\.onOneLine).joined(separator: "\n")
   }

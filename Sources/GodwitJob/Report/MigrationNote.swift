@@ -40,12 +40,6 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case workDropped = "work-dropped"
     /// The job is finished, and the store of the objects that it set aside is not there.
     case quarantineMissing = "quarantine-missing"
-    /// How many objects of a quarantine were repaired.
-    case repaired
-    /// The job is finished, and the repairs that it was made with are not there.
-    case repairsMissing = "repairs-missing"
-    /// The job is finished, and a run that takes repairs into it is not.
-    case repairsUnfinished = "repairs-unfinished"
     /// No listed model fits the source: its model is the one that the store carries.
     case modelFromStore = "model-from-store"
     /// A folder under `mapping-search` has no mapping model in it.

@@ -58,7 +58,6 @@ public struct ReceiptCheck: Sendable {
     if !later.isEmpty { report.count("later jobs that wrote to the store", Int64(later.count)) }
     guard compareMetadata(receipt, metadata, later, &report) else { return report }
     if includesQuarantine { compareQuarantine(receipt, metadata, path, &report) }
-    try compareRepairs(receipt, path, &report)
     do { try compareContent(receipt, path, metadata, later, stop, &report) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     { throw stop.error(path, found: report) }
@@ -175,18 +174,6 @@ public struct ReceiptCheck: Sendable {
     let reasons = try StoreConnection.openStore(readingAt: path)
       .integer("SELECT COUNT(*) FROM (SELECT DISTINCT ZENTITY, ZKEY FROM source.\(table))")
     return (objects, reasons ?? 0)
-  }
-
-  /// The source alone does not give the destination any more: what was repaired must be beside it.
-  private func compareRepairs(_ receipt: Receipt, _ path: String, _ report: inout VerificationReport) throws {
-    guard let repairs = receipt.repairs else { return }
-    report.count("repaired objects, by the receipt", repairs.objects)
-    let place = path + RepairsFile.suffix
-    if let complaint = RepairsFile.complaint(about: place, digest: repairs.digest, objects: repairs.objects) {
-      report.add(.init(.file, message: complaint))
-    } else if let complaint = try RepairsFile.fileComplaint(about: place) {
-      report.add(.init(.file, message: complaint))
-    }
   }
 
   // MARK: Content

@@ -1,15 +1,15 @@
 import GodwitModel
 import GodwitStore
 
-/// Both ends of the one-to-ones that a repaired object leaves or enters.
+/// Both ends of the one-to-ones that an edited object leaves or enters.
 ///
 /// A one-to-one has a key in each of its two rows, and a run takes both. A partner that is in the quarantine has its own
 /// key there. One that is not cannot be edited: here the old one becomes free, and a free one gets its key. Whatever then
 /// still disagrees is refused: which of two keys counts is not Godwit's to decide.
-struct RepairPartners {
+struct QuarantinePartners {
   /// A one-to-one of an entity.
   private struct Pair {
-    var entity, relationship, root: String
+    var entity, relationship: String
     var own, partner: String
     var column: String
     /// The columns of the other end: its key, and the number of the entity if it has one.
@@ -53,7 +53,7 @@ struct RepairPartners {
     guard copy.changes > 0 else { return }
     pairs.append(
       Pair(
-        entity: entity, relationship: relationship.name, root: partner.rootEntityName, own: quoted(own.name),
+        entity: entity, relationship: relationship.name, own: quoted(own.name),
         partner: quoted(partner.name), column: quoted(column), key: quoted(key), number: number.map(quoted),
         order: order.map(quoted), ownNumber: schema.entityNumber(inTableOf: entity, row: "o"), isHeld: isHeld))
   }
@@ -85,12 +85,9 @@ struct RepairPartners {
   /// Changes partners that are not in the quarantine.
   private func change(_ pair: Pair, where condition: String, to values: [String]) throws {
     let list = "m.Z_PK IN (SELECT old FROM temp.godwit_link UNION ALL SELECT new FROM temp.godwit_link)"
-    let rows = "main.\(pair.partner) AS m"
-    let filter = "\(list) AND NOT \(pair.isHeld) AND \(condition)"
     try copy.execute(
-      "INSERT OR IGNORE INTO temp.godwit_touched (root, key) SELECT ?1, m.Z_PK FROM \(rows) WHERE \(filter)",
-      [.text(pair.root)])
-    try copy.execute("UPDATE \(rows) SET \(values.joined(separator: ", ")) WHERE \(filter)")
+      "UPDATE main.\(pair.partner) AS m SET \(values.joined(separator: ", ")) WHERE \(list) AND NOT \(pair.isHeld) AND \(condition)"
+    )
   }
 
   private func check(_ pair: Pair, _ number: Int, _ wrong: (String, String) -> GodwitError) throws {

@@ -6,35 +6,30 @@ import GodwitStore
 ///
 /// - Attributes come from the quarantine.
 /// - A to-one comes from the quarantine where it has one there. Without one, a link of the source to an object that the
-///   quarantine has is cut: somebody has removed it. Any other link of the source stays: a quarantine has none of those.
+///   quarantine has is cut: an edit removed it. Any other link of the source stays: a quarantine has none of those.
 /// - The place in an order goes with its link.
 /// - Pairs of a many-to-many whose ends are both in the quarantine come from there; all others stay.
-/// - The other end of a one-to-one follows where its object is not in the quarantine (`RepairPartners`).
+/// - The other end of a one-to-one follows where its object is not in the quarantine (`QuarantinePartners`).
 ///
-/// The main database is the copy, `source` the quarantine, `earlier` the repairs so far. All is noted in temporary tables:
-/// `godwit_changed` has the objects that were repaired, `godwit_touched` the rows that differ from the source.
-struct RepairMerge {
+/// The main database is the copy, `source` the quarantine. The temporary table `godwit_changed` has the edited objects.
+struct QuarantineMerge {
   private let copy: StoreConnection
   private let schema: StoreSchema
   private let quarantine: EditedQuarantine
   private var model: ManagedObjectModel { schema.model }
-  private var partners: RepairPartners
+  private var partners: QuarantinePartners
 
   init(_ copy: StoreConnection, _ schema: StoreSchema, _ quarantine: EditedQuarantine) {
     (self.copy, self.schema, self.quarantine) = (copy, schema, quarantine)
-    partners = RepairPartners(copy, schema)
+    partners = QuarantinePartners(copy, schema)
   }
 
   private static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
 
-  // MARK: Counting
-
-  func changedObjects() throws -> Int64 { try copy.integer("SELECT COUNT(*) FROM temp.godwit_changed") ?? 0 }
-
-  func heldObjects() throws -> Int64 { try copy.integer("SELECT COUNT(*) FROM temp.godwit_held") ?? 0 }
-
-  func deletedObjects() throws -> Int64 {
-    try (copy.integer("SELECT COUNT(*) FROM temp.godwit_reason") ?? 0) - heldObjects()
+  func count() throws -> QuarantineEdits {
+    func rows(_ table: String) throws -> Int64 { try copy.integer("SELECT COUNT(*) FROM temp.\(table)") ?? 0 }
+    let (edited, held) = (try rows("godwit_changed"), try rows("godwit_held"))
+    return QuarantineEdits(edited: edited, unchanged: held - edited, deleted: try rows("godwit_reason") - held)
   }
 
   // MARK: Beginning
@@ -42,11 +37,9 @@ struct RepairMerge {
   func prepare() throws {
     for sql in [
       "CREATE TEMP TABLE godwit_changed (root TEXT, key INTEGER, entity TEXT, PRIMARY KEY (root, key)) WITHOUT ROWID",
-      "CREATE TEMP TABLE godwit_touched (root TEXT, key INTEGER, PRIMARY KEY (root, key)) WITHOUT ROWID",
       "CREATE TEMP TABLE godwit_gone (name TEXT, a INTEGER, b INTEGER, PRIMARY KEY (name, a, b)) WITHOUT ROWID",
-      "CREATE TEMP TABLE godwit_added (name TEXT, a INTEGER, b INTEGER, PRIMARY KEY (name, a, b)) WITHOUT ROWID",
       "CREATE TEMP TABLE godwit_reference (root TEXT, key INTEGER, entity TEXT, value BLOB, is_new INTEGER)",
-    ] + RepairPartners.createStatements { try copy.execute(sql) }
+    ] + QuarantinePartners.createStatements { try copy.execute(sql) }
     try quarantine.noteObjects(in: copy)
     for entity in model.entities where !entity.isAbstract {
       guard let table = schema.table(of: entity.name) else { continue }
@@ -60,59 +53,13 @@ struct RepairMerge {
 
   private func wrong(_ what: String, _ cause: String? = nil) -> GodwitError {
     GodwitError(
-      .dataWrong, "cannot take repairs from '\(quarantine.files.givenPath)': \(what)", cause: cause,
+      .dataWrong, "cannot apply '\(quarantine.files.givenPath)': \(what)", cause: cause,
       remedy: "correct it in the quarantine and run the same command", safe: "nothing was written")
-  }
-
-  // MARK: Earlier repairs
-
-  /// The names of a table's columns in a database; empty without such a table.
-  private func columns(of table: String, in database: String) throws -> [String] {
-    var names: [String] = []
-    try copy.query("PRAGMA \(database).table_info(\(quoted(table)))") { row in
-      if let name = row.string(1) { names.append(name) }
-      return true
-    }
-    return names
-  }
-
-  /// Applies the repairs that the destination was made with.
-  func applyEarlier() throws {
-    for table in schema.tables {
-      let names = try columns(of: table.name, in: "earlier").filter { $0 != "Z_PK" }
-      guard !names.isEmpty else { continue }
-      let name = quoted(table.name)
-      try copy.execute(
-        "INSERT INTO temp.godwit_touched (root, key) SELECT ?1, Z_PK FROM earlier.\(name)",
-        [.text(table.rootEntityName)])
-      let noted = copy.changes
-      let values = names.map { "\(quoted($0)) = r.\(quoted($0))" }.joined(separator: ", ")
-      try copy.execute("UPDATE main.\(name) AS m SET \(values) FROM earlier.\(name) AS r WHERE r.Z_PK = m.Z_PK")
-      guard copy.changes == noted else {
-        throw GodwitError(
-          .dataWrong,
-          "cannot apply the earlier repairs: they name objects of '\(table.rootEntityName)' that the source lacks",
-          remedy: "restore the repairs file of the destination from a backup", safe: "nothing was written")
-      }
-    }
-    for join in schema.joinTables {
-      let name = quoted(join.name)
-      let (a, b) = (quoted(join.ownerColumn), quoted(join.destinationColumn))
-      try copy.execute(
-        "DELETE FROM main.\(name) WHERE (\(a), \(b)) IN (SELECT a, b FROM earlier.\(RepairsFile.removed) WHERE name = ?1)",
-        [.text(join.name)])
-      let names = try columns(of: join.name, in: "earlier").map(quoted).joined(separator: ", ")
-      guard !names.isEmpty else { continue }
-      try copy.execute("INSERT OR REPLACE INTO main.\(name) (\(names)) SELECT \(names) FROM earlier.\(name)")
-      try copy.execute(
-        "INSERT OR IGNORE INTO temp.godwit_added (name, a, b) SELECT ?1, \(a), \(b) FROM earlier.\(name)",
-        [.text(join.name)])
-    }
   }
 
   // MARK: Rows
 
-  /// A column of the copy, and its value after the repair as SQL over the rows `m` of the copy and `f` of the
+  /// A column of the copy, and its value after the edit as SQL over the rows `m` of the copy and `f` of the
   /// quarantine.
   private struct Field {
     var column: String
@@ -273,7 +220,7 @@ struct RepairMerge {
 
 // MARK: - Pairs
 
-extension RepairMerge {
+extension QuarantineMerge {
   /// Takes the pairs of many-to-many relationships over.
   func mergePairs() throws {
     for join in schema.joinTables {
@@ -337,9 +284,7 @@ extension RepairMerge {
       "DELETE FROM main.\(table) WHERE (\(a), \(b)) IN (SELECT a, b FROM temp.godwit_gone WHERE name = ?1)", [name])
     let names = columns.map { quoted($0.name) }.joined(separator: ", ")
     try copy.execute("INSERT OR REPLACE INTO main.\(table) (\(names)) SELECT \(names) FROM temp.godwit_new")
-    try copy.execute(
-      "INSERT OR IGNORE INTO temp.godwit_added (name, a, b) SELECT ?1, \(a), \(b) FROM temp.godwit_new", [name])
-    // Who gains or loses a link is repaired too.
+    // Who gains or loses a link is edited too.
     let ends = [(join.ownerEntityName, "a"), (join.destinationEntityName, "b")]
     for (entity, end) in ends {
       let root = model.root(of: entity)?.name ?? entity
@@ -351,41 +296,5 @@ extension RepairMerge {
         (SELECT \(end) FROM temp.godwit_gone WHERE name = ?2 UNION ALL SELECT \(own) FROM temp.godwit_new)
         """, [.text(root), name])
     }
-  }
-
-  // MARK: Writing down
-
-  /// Writes the repairs file, which is attached as `repairs`: all that now differs from the source.
-  func writeRows(hasEarlier: Bool) throws {
-    try copy.execute(
-      "INSERT OR IGNORE INTO temp.godwit_touched (root, key) SELECT root, key FROM temp.godwit_changed")
-    for table in schema.tables {
-      let name = quoted(table.name)
-      let root = SQLValue.text(table.rootEntityName)
-      guard try copy.integer("SELECT 1 FROM temp.godwit_touched WHERE root = ?1 LIMIT 1", [root]) != nil else {
-        continue
-      }
-      try copy.execute("CREATE TABLE repairs.\(name) AS SELECT * FROM main.\(name) WHERE 0")
-      try copy.execute(
-        "INSERT INTO repairs.\(name) SELECT m.* FROM temp.godwit_touched AS t CROSS JOIN main.\(name) AS m ON m.Z_PK = t.key WHERE t.root = ?1 ORDER BY t.key",
-        [root])
-    }
-    for join in schema.joinTables {
-      let (table, name) = (quoted(join.name), SQLValue.text(join.name))
-      let (a, b) = (quoted(join.ownerColumn), quoted(join.destinationColumn))
-      guard try copy.integer("SELECT 1 FROM temp.godwit_added WHERE name = ?1 LIMIT 1", [name]) != nil else { continue }
-      try copy.execute("CREATE TABLE repairs.\(table) AS SELECT * FROM main.\(table) WHERE 0")
-      try copy.execute(
-        "INSERT INTO repairs.\(table) SELECT m.* FROM temp.godwit_added AS x CROSS JOIN main.\(table) AS m ON m.\(a) = x.a AND m.\(b) = x.b WHERE x.name = ?1 ORDER BY x.a, x.b",
-        [name])
-    }
-    // A pair that came back is both gone and new: what is gone goes first.
-    let (removed, objects) = (RepairsFile.removed, RepairsFile.objects)
-    if hasEarlier {
-      try copy.execute("INSERT INTO repairs.\(removed) SELECT name, a, b FROM earlier.\(removed)")
-      try copy.execute("INSERT INTO repairs.\(objects) SELECT entity, key FROM earlier.\(objects)")
-    }
-    try copy.execute("INSERT OR IGNORE INTO repairs.\(removed) SELECT name, a, b FROM temp.godwit_gone")
-    try copy.execute("INSERT OR IGNORE INTO repairs.\(objects) SELECT entity, key FROM temp.godwit_changed")
   }
 }

@@ -1,0 +1,199 @@
+import Foundation
+import GodwitDisk
+package import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// A copy of a source with the edited objects of its quarantine: what `godwit quarantine apply` writes.
+///
+/// 1. The work folder of the copy is claimed, and what a killed run left there is removed.
+/// 2. The source is copied into it, with its write-ahead log. An XML store becomes a SQLite store.
+/// 3. What the quarantine says of its objects is written over theirs (`QuarantineMerge`).
+/// 4. Files, store and mode are published as those of any finished store: nothing is there before all is.
+package struct EditedSource {
+  private let quarantinePath, sourcePath, path: String
+
+  package init(quarantine: String, source: String, copy: String) {
+    (quarantinePath, sourcePath, path) = (quarantine, source, copy)
+  }
+
+  /// - Throws: `.dataWrong` (65) for edits that cannot be applied and for a quarantine of another source;
+  ///   `.cannotCreate` (73) when something is in the way; `.stopped` (75) when the source or the quarantine changes
+  ///   meanwhile.
+  package func write() throws -> QuarantineEdits {
+    let quarantine = try EditedQuarantine(readingAt: quarantinePath)
+    let files = try StoreFiles(path: sourcePath)
+    let stamp = try files.stamp()
+    try checkPlace()
+    guard try files.contentDigest() == quarantine.sourceDigest else {
+      throw GodwitError(
+        .dataWrong, "cannot apply '\(quarantinePath)': it is not the quarantine of '\(sourcePath)' as it is now",
+        cause: "the run that wrote it has read other content: the store is another one, or has changed since",
+        remedy: "name the store that the run has read, or run the job again and edit the new quarantine",
+        safe: "nothing was written")
+    }
+    try quarantine.checkModel(asIn: StoreMetadata(readingStoreAt: sourcePath))
+    let folder = try WorkFolder(forDestination: path)
+    guard try !folder.holdsJob() else {
+      throw GodwitError(
+        .cannotCreate, "cannot write '\(path)': the unfinished work of a job is in '\(folder.path)'",
+        remedy: "`godwit discard` that job, or name another copy", safe: "nothing in it was changed")
+    }
+    do {
+      try folder.removeMovedSupport(of: path)
+      try folder.removeContent()
+      try folder.refuseForeignSupport(of: path)
+      let edits = try write(in: folder.path, from: files, quarantine)
+      try quarantine.checkUnchanged()
+      guard try files.stamp() == stamp else {
+        throw GodwitError(
+          .stopped, "stopped: '\(sourcePath)' changed while it was copied",
+          remedy: "close the application that writes to it, and run the same command", safe: "nothing was written",
+          stopReason: .sourceChanged)
+      }
+      try folder.publish(Self.storePath(in: folder.path), to: path, like: files.path)
+      try folder.remove()
+      return edits
+    } catch {
+      if !Self.isThere(path) { try? folder.removeMovedSupport(of: path) }
+      folder.undo()
+      throw error
+    }
+  }
+
+  private static func storePath(in folder: String) -> String { folder + "/edited.sqlite" }
+
+  private static func isThere(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0
+  }
+
+  private func checkPlace() throws {
+    func owner(_ other: String) -> String? {
+      for (name, path) in [("source", sourcePath), ("quarantine", quarantinePath)] {
+        var (a, b) = (stat(), stat())
+        guard stat(path, &a) == 0, stat(other, &b) == 0, (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino) else { continue }
+        return name
+      }
+      return nil
+    }
+    try OutputFile(path, "a copy of the source").check(owner: owner)
+    // SQLite would apply the log of another store to the copy.
+    for suffix in ["-wal", "-shm", "-journal"] where Self.isThere(path + suffix) {
+      throw GodwitError(
+        .cannotCreate, "cannot write '\(path)': the log of another store is beside it, '\(path + suffix)'",
+        remedy: "move it to the store that it belongs to, or name another copy", safe: "nothing was written")
+    }
+  }
+
+  // MARK: Writing
+
+  private func write(in folder: String, from files: StoreFiles, _ quarantine: EditedQuarantine) throws
+    -> QuarantineEdits
+  {
+    let storePath = Self.storePath(in: folder)
+    let reader = try StoreConnection(path: nil)
+    try reader.attachSource(files, cache: .mebibytes(8), workFolder: folder, model: quarantine.model)
+    try reader.checkCoreDataTables(path: sourcePath)
+    try KeptSource.copySource(of: reader, to: storePath)
+    try reader.close()
+    let copy = try StoreConnection(path: storePath, cache: .mebibytes(8), create: true)
+    for pragma in ["journal_mode = DELETE", "synchronous = OFF", "journal_mode = MEMORY", "temp_store = FILE"] {
+      try copy.execute("PRAGMA \(pragma)")
+    }
+    let schema = try StoreSchema(model: quarantine.model, probing: copy, schema: "main")
+    try copy.attachSource(quarantine.files, model: quarantine.model)
+    var merge = QuarantineMerge(copy, schema, quarantine)
+    let source = files.type == .sqlite ? SupportFolder(ofStoreAt: sourcePath) : nil
+    var names: [String] = []
+    try copy.undefended {
+      try copy.transaction {
+        let definitions = try SourceDefinitions(removingFrom: copy)
+        try merge.prepare()
+        try merge.mergeRows()
+        try merge.mergePairs()
+        names = try QuarantineFiles(copy: copy, quarantine: quarantine, source: source).collect()
+        try definitions.restore(on: copy, quarantine: quarantinePath)
+      }
+    }
+    let edits = try merge.count()
+    guard edits.edited > 0 else {
+      throw GodwitError(
+        .dataWrong, "cannot apply '\(quarantinePath)': no object in it was edited",
+        remedy: "edit the objects, save, and run the same command", safe: "nothing was written")
+    }
+    try copy.execute("DETACH source")
+    try copy.close()
+    try carryFiles(names, to: SupportFolder(ofStoreAt: storePath), from: source, quarantine.support)
+    return edits
+  }
+
+  private func carryFiles(
+    _ names: [String], to made: SupportFolder, from source: SupportFolder?, _ edited: SupportFolder
+  ) throws {
+    func carry(_ name: String, from folder: SupportFolder) throws {
+      if !made.exists {
+        for (path, original) in [(made.path, folder.path), (made.dataPath, folder.dataPath)] {
+          try WorkFolder.makeFolder(path, mode: FileRights.folderMode(like: original))
+        }
+      }
+      _ = try made.carry(name, from: folder, as: name)
+    }
+    for name in names { try carry(name, from: edited) }
+    guard let source else { return }
+    try source.refuseLinks()
+    try source.forEachFile { name, _ in if SupportFolder.isFileName(name) { try carry(name, from: source) } }
+  }
+}
+
+/// What of a store's definitions stands in the way of changes: triggers, which call functions that exist inside Core Data
+/// alone, and unique indexes, which two rows that exchange their values break for a moment.
+private struct SourceDefinitions {
+  private var statements: [(table: String, sql: String, columns: [String]?)] = []
+
+  init(removingFrom copy: StoreConnection) throws {
+    let rows = try copy.rows(
+      """
+      SELECT m.type, m.name, m.sql, m.tbl_name FROM main.sqlite_master AS m WHERE m.sql IS NOT NULL AND (m.type = 'trigger' \
+      OR m.type = 'index' AND EXISTS \
+      (SELECT 1 FROM pragma_index_list(m.tbl_name, 'main') AS i WHERE i.name = m.name AND i."unique" = 1)) \
+      ORDER BY m.rowid
+      """)
+    for row in rows {
+      let texts = row.map { if case .text(let text) = $0 { String(decoding: text, as: UTF8.self) } else { "" } }
+      var columns: [String] = []
+      if texts[0] == "index" {
+        try copy.query("SELECT name FROM pragma_index_info(?1, 'main')", [.text(texts[1])]) { row in
+          columns.append(row.string(0) ?? "")
+          return true
+        }
+      }
+      try copy.execute("DROP \(texts[0] == "index" ? "INDEX" : "TRIGGER") main.\(quoted(texts[1]))")
+      statements.append((texts[3], texts[2], texts[0] == "index" ? columns : nil))
+    }
+  }
+
+  /// - Throws: `.dataWrong` (65) for edits that give two objects the values of one uniqueness constraint.
+  func restore(on copy: StoreConnection, quarantine: String) throws {
+    for statement in statements {
+      do { try copy.execute(statement.sql) } catch let error as GodwitError where error.refusal == .duplicate {
+        guard let columns = statement.columns else { throw error }
+        throw try duplicates(of: columns, in: statement.table, copy, quarantine)
+      }
+    }
+  }
+
+  private func duplicates(
+    of columns: [String], in table: String, _ copy: StoreConnection, _ quarantine: String
+  ) throws -> GodwitError {
+    let names = columns.map(quoted).joined(separator: ", ")
+    let row = try copy.rows(
+      "SELECT MIN(Z_PK), MAX(Z_PK) FROM main.\(quoted(table)) GROUP BY \(names) HAVING COUNT(*) > 1 AND \(columns.map { "\(quoted($0)) IS NOT NULL" }.joined(separator: " AND ")) LIMIT 1"
+    ).first
+    let keys = (row ?? []).map { if case .integer(let key) = $0 { "p\(key)" } else { "?" } }.joined(separator: " and ")
+    return GodwitError(
+      .dataWrong, "cannot apply '\(quarantine)': \(keys) of table '\(table)' have the same values after the edits",
+      cause: "a uniqueness constraint of the source forbids that for the columns \(columns.joined(separator: ", "))",
+      remedy: "correct one of them in the quarantine, and run the same command", safe: "nothing was written")
+  }
+}
