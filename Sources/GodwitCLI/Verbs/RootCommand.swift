@@ -5,7 +5,7 @@ struct RootCommand: ParsableCommand {
   static let verbs: [any ParsableCommand.Type] = [
     InitVerb.self, RunVerb.self, PlanVerb.self, AuditVerb.self, StatusVerb.self, VerifyVerb.self, ReportVerb.self,
     DiscardVerb.self, InspectVerb.self, WhyVerb.self, LintVerb.self, TestVerb.self, ModelVerb.self, MappingVerb.self,
-    PolicyVerb.self, MakeStoreVerb.self, ExportVerb.self, TraceVerb.self, TortureVerb.self, FleetVerb.self,
+    PolicyVerb.self, MakeStoreVerb.self, ExportVerb.self, TraceVerb.self, TortureVerb.self,
     SchemaVerb.self,
   ]
 
