@@ -136,7 +136,7 @@ struct ShardTests {
   }
 
   @Test func `two processes do not run one shard, and a killed one is resumed`() throws {
-    let hook = "stages: [{step: Notes 4, before: 'test -e begun || { touch begun; sleep 60; }'}]\n"
+    let hook = "stages: [{step: Notes 4, before: 'test -e begun || { touch begun; sleep 15; }'}]\n"
     let fixture = try ShardFixture(stores: 6, job: hook)
     let process = try fixture.start("run", "job.yaml", "--shard", "1/1")
     fixture.wait(for: "begun", of: process)
