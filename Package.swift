@@ -134,19 +134,13 @@ let package = Package(
         "GodwitModel", "GodwitXML", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitEngine",
         "GodwitInPlace", "GodwitManifest",
       ], swiftSettings: strict),
-    // Fleets: finds many stores and what each needs, cuts them into shards, and counts what became of them.
-    .target(
-      name: "GodwitFleet",
-      dependencies: [
-        "GodwitPlatform", "GodwitModel", "GodwitStore", "GodwitDisk", "GodwitJob", "Godwit", "GodwitManifest",
-      ], swiftSettings: strict),
     // Verbs, progress, signals and exit status.
     .target(
       name: "GodwitCLI",
       dependencies: [
         "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitSpill", "GodwitStore", "GodwitSynthesis",
         "GodwitInference",
-        "GodwitDisk", "GodwitJob", "GodwitVerifier", "Godwit", "GodwitManifest", "GodwitLint", "GodwitFleet",
+        "GodwitDisk", "GodwitJob", "GodwitVerifier", "Godwit", "GodwitManifest", "GodwitLint",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
@@ -210,13 +204,9 @@ let package = Package(
       dependencies: ["GodwitLint", "GodwitModel", "GodwitXcode", "GodwitManifest", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
-      name: "GodwitFleetTests",
-      dependencies: ["GodwitFleet", "GodwitManifest", "GodwitModel", "GodwitStore", "TestSupport"],
-      swiftSettings: strict),
-    .testTarget(
       name: "GodwitCLITests",
       dependencies: [
-        "GodwitCLI", "GodwitFleet", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore",
+        "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore",
         "GodwitSynthesis",
         "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitEngine", "GodwitXML", "TestSupport",
         "godwit-tool", "todo-migration", .product(name: "Yams", package: "Yams"),

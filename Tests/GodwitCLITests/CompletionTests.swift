@@ -36,13 +36,13 @@ struct CompletionTests {
 
   /// The placeholders of the help that stand for a path.
   private static let files: Set = [
-    "JOB.yaml", "FLEET.yaml", "PATH", "MODEL", "MODELS", "STORE", "OUT", "FILE", "SOURCE", "DESTINATION", "COPY",
+    "JOB.yaml", "PATH", "MODEL", "MODELS", "STORE", "OUT", "FILE", "SOURCE", "DESTINATION", "COPY",
     "X.xcdatamodeld",
     "OLD.json",
   ]
   /// Those that no shell can complete.
   private static let words: Set = [
-    "VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "time", "percent", "URI", "IMAGE", "PVC",
+    "VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "time", "percent", "URI", "I/N",
   ]
 
   @Test func `every argument and option that takes a path completes file names`() throws {

@@ -72,7 +72,7 @@ struct DocumentedExampleTests {
   }
 
   @Test(arguments: [
-    "jobs/peoplizer/README.md", "jobs/fleet/README.md", "jobs/todo/README.md", "jobs/travel/README.md",
+    "jobs/peoplizer/README.md", "jobs/many/README.md", "jobs/todo/README.md", "jobs/travel/README.md",
   ])
   func `the commands of the examples do what their README says`(name: String) throws {
     let checkout = try Checkout()
@@ -109,7 +109,6 @@ struct DocumentedExampleTests {
         let header = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: A.xcdatamodeld\n"
         try Self.write(kind == "stages" ? header + block.text : block.text, to: path)
         switch kind {
-        case "godwit" where block.text.contains("\njob: job.yaml\n"): _ = try FleetManifest(contentsOf: path)
         case "godwit", "stages": _ = try JobManifest(contentsOf: path)
         case "godwit-mapping": _ = try MappingModel(contentsOfYAML: path)
         case "expect": _ = try StoreExpectations(contentsOf: path)
@@ -118,7 +117,7 @@ struct DocumentedExampleTests {
         }
       }
     }
-    #expect(pages.isSuperset(of: ["Appending", "Expressions", "InPlace", "Manifest", "Testing"]), "\(pages)")
+    #expect(pages.isSuperset(of: ["Appending", "Expressions", "InPlace", "Manifest", "ManyStores", "Testing"]), "\(pages)")
   }
 
   @Test func `every option --set of a page is accepted`() throws {

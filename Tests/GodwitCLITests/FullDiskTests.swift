@@ -72,17 +72,17 @@ import Testing
       #expect(found.lines == expected.lines.filter { !$0.hasPrefix("file ") })
     }
 
-    @Test func `too little room ends a fleet's run with 74, and counts as no store's failure`() throws {
+    @Test func `too little room ends a shard with 74, and counts as no store's failure`() throws {
       guard let disk = try SmallDisk(mebibytes: 4) else { return }
-      let fixture = try FleetFixture(stores: 6, fleet: "shards: 1\nfailures: {max-stores: 0}\n")
-      try fixture.write("job.yaml", FleetFixture.job.replacing("\"out/", with: "\"\(disk.path)/out/"))
-      try fixture.fleet("plan")
+      let fixture = try ShardFixture(stores: 6, limits: "max-failed: 0")
+      let job = try String(contentsOfFile: fixture.file("job.yaml"), encoding: .utf8)
+      try fixture.write("job.yaml", job.replacing("\"out/", with: "\"\(disk.path)/out/"))
       try fill(disk.file("ballast"), leaving: 100 << 10, on: disk.path)
-      let full = try fixture.fleet("run", status: 74)
+      let full = try fixture.run(status: 74)
       #expect(full.diagnostics.contains("too little room for some stores"), "\(full.diagnostics)")
       #expect(try fixture.results().allSatisfy { $0["outcome"] == .string("finished") })
       try FileManager.default.removeItem(atPath: disk.file("ballast"))
-      try fixture.fleet("run")
+      try fixture.run()
       #expect(try fixture.results().count == 6)
     }
 

@@ -108,10 +108,9 @@ struct NamedPipeTests {
     let job = try ManyStoresTests.job(2)
     try makePipe(job.file("stores/u02.sqlite"))
     try makePipe(job.file("list"))
-    try Data("godwit-fleet: 1\njob: job.yaml\nstores: {list: list}\n".utf8).write(to: URL(filePath: job.file("f.yaml")))
     for (verb, status) in [
       ("status job.yaml", nil), ("plan job.yaml", nil), ("run job.yaml", 65), ("run job.yaml --results list", 73),
-      ("fleet plan f.yaml", nil), ("inspect job.yaml", nil),
+      ("inspect job.yaml", nil),
     ] as [(String, Int32?)] {
       let result = try run(verb, job)
       #expect(result.status != 137 && result.status != 70, "\(verb): \(result.status) \(result.diagnostics)")

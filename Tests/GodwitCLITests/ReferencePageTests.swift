@@ -23,7 +23,7 @@ struct ReferencePageTests {
     let section = try Self.section("Verbs")
     var verbs: Set<String> = []
     for name in try Self.verbs() {
-      let inner = ["model", "mapping", "policy", "quarantine", "fleet"].contains(name) ? try Self.verbs(of: name) : []
+      let inner = ["model", "mapping", "policy", "quarantine"].contains(name) ? try Self.verbs(of: name) : []
       verbs.formUnion(inner.isEmpty ? [name] : inner.map { "\(name) \($0)" })
     }
     #expect(verbs.count >= 21)

@@ -11,15 +11,10 @@ import Yams
     let schema = try JSONSchema(named: "job.schema.json")
     let places: [String: [String]] = [
       "": [], "chunks": ["chunks"], "on-invalid": ["on-invalid"], "quarantine": ["on-invalid", "quarantine"],
-      "stages": ["stages", "[]"],
+      "stages": ["stages", "[]"], "source": ["source"], "stores": ["stores"],
     ]
     #expect(Set(places.keys) == Set(JobManifest.keys.keys))
     for (map, path) in places { #expect(schema.keys(path) == Set(JobManifest.keys(in: map)), "\(map)") }
-  }
-
-  @Test func `the fleet schema knows the keys the reader knows, no more and no less`() throws {
-    let schema = try JSONSchema(named: "fleet.schema.json")
-    for (map, keys) in FleetManifest.keys { #expect(schema.keys(map.isEmpty ? [] : [map]) == Set(keys), "\(map)") }
   }
 
   @Test func `the mapping schema knows the keys the reader knows, no more and no less`() throws {
@@ -33,7 +28,7 @@ import Yams
     for (map, path) in places { #expect(schema.keys(path) == Set(MappingReader.keys[map] ?? []), "\(map)") }
   }
 
-  @Test(arguments: ["job.schema.json", "mapping.schema.json", "fleet.schema.json"])
+  @Test(arguments: ["job.schema.json", "mapping.schema.json"])
   func `every key of the schemas is described`(name: String) throws {
     #expect(try JSONSchema(named: name).undescribed() == [])
   }
@@ -70,10 +65,7 @@ import Yams
     for name in names where name.hasSuffix(".yaml") || name.hasSuffix(".yml") {
       let text = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
       let node = try #require(try compose(yaml: text), "\(name) is empty")
-      if node.mapping?["godwit"] != nil, node.mapping?["job"] != nil, node.mapping?["source"] == nil {
-        #expect(try JSONSchema(named: "fleet.schema.json").findings(node) == [], "\(name)")
-        _ = try FleetManifest(text: text, path: folder.appending(path: name).path)
-      } else if node.mapping?["godwit"] != nil {
+      if node.mapping?["godwit"] != nil {
         #expect(try JSONSchema(named: "job.schema.json").findings(node) == [], "\(name)")
         _ = try manifest(Array(text.utf8), path: folder.appending(path: name).path)
       } else if node.mapping?["godwit-mapping"] != nil {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import GodwitManifest
 
-/// The options of `run` for a manifest whose source is a pattern.
+/// The options of `run` for a manifest of many stores.
 struct BatchOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -15,6 +15,24 @@ struct BatchOptions: ParsableArguments {
     completion: .file())
   var results: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "With many stores: work off those whose path hashes to I of N, and record them in the results folder.",
+      valueName: "I/N"),
+    transform: Self.shard)
+  var shard: StoreShard?
+
+  @Flag(help: "With a results folder: take again the stores that have failed.")
+  var retry = false
+
+  private static func shard(_ text: String) throws -> StoreShard {
+    guard let shard = StoreShard(text) else {
+      throw ValidationError(
+        "--shard takes I/N, such as 3/10, with I from 1 to N and N at most \(StoreShard.countMaximum)")
+    }
+    return shard
+  }
+
   func validate() throws {
     let range = JobLoader.jobsAtOnce
     guard jobs.map(range.contains) ?? true else {
@@ -24,9 +42,9 @@ struct BatchOptions: ParsableArguments {
 
   /// Refuses the options for a manifest of one store.
   func refuseForOneStore() throws {
-    guard jobs != nil || results != nil else { return }
+    guard jobs != nil || results != nil || shard != nil || retry else { return }
     throw ValidationError(
-      "--jobs and --results are for many stores: expected a pattern such as 'stores/*.sqlite' as 'source' of the manifest"
+      "--jobs, --results, --shard and --retry are for many stores: expected a pattern such as 'stores/*.sqlite' as 'source' of the manifest"
     )
   }
 }

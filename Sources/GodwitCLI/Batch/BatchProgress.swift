@@ -46,6 +46,15 @@ final class BatchProgress: Sendable {
     }
   }
 
+  /// So many more stores need no run.
+  func pass(_ count: Int) {
+    state.withLock { state in
+      state.weights += Array(repeating: 0, count: count)
+      state.shares += Array(repeating: 1, count: count)
+      (state.whole, state.ended) = (state.whole + count, state.ended + count)
+    }
+  }
+
   private var printsLines: Bool { !isQuiet && mode != .none && mode != .json }
 
   func begin() throws {

@@ -7,7 +7,7 @@ import GodwitPlatform
 import GodwitStore
 import GodwitVerifier
 
-/// `godwit run` for a manifest whose source is a pattern: each store is a job of its own.
+/// `godwit run` for a manifest of many stores: each is a job of its own.
 ///
 /// It finds the stores, has `StoreDispatch` run their jobs, and tells what became of them.
 struct BatchRun {
@@ -15,6 +15,10 @@ struct BatchRun {
   let loader: JobLoader
   var jobs = 1
   var resultsPath: String?
+  /// The stores to take, with their results in a folder; nil: all of them, and no folder.
+  var shard: StoreShard?
+  /// Whether stores that have failed run again.
+  var retries = false
   var mode = ProgressMode.auto
   var isQuiet = false
   var failsOnLoss = false
@@ -31,8 +35,16 @@ struct BatchRun {
     let problem: FirstError
     let end: Date?
 
+    var shard: ShardRun?
+
     /// Writes down what became of a store, or of a place that cannot be looked at.
-    func tell(_ index: Int, _ result: StoreResult) {
+    func tell(_ index: Int, _ result: StoreResult, _ error: GodwitError? = nil) {
+      if let shard {
+        let told = shard.record(index, result, error)
+        do { try progress.ended(index, told) } catch { problem.set(GodwitCommand.known(error)) }
+        if told.status != 0 { control.keep(index, told) }
+        return
+      }
       do { try results?.append(BatchProgress.line(result)) } catch { problem.set(GodwitCommand.known(error)) }
       do { try progress.ended(index, result) } catch { problem.set(GodwitCommand.known(error)) }
       control.keep(index, result)
@@ -54,29 +66,52 @@ struct BatchRun {
     signals.watch(
       stop: { control.stop(reason: $0) }, interrupt: { control.interrupt() }, report: { progress.printNow() })
     try progress.begin()
-    let stores: [ManifestStore]
+    let stores: JobLoader.Selection
     let results: ResultsFile?
+    var matches: [StorePattern.Match]
+    var shardRun: ShardRun?
     var unreadable: [(path: String, error: GodwitError)] = []
     let jobs = OpenFiles.jobs(upTo: jobs) { if !isQuiet { session.warn($0) } }
     do {
       try refuseLostProofs()
-      stores = try loader.stores(
-        jobs: jobs, results: resultsPath, isStopped: { control.reason != nil },
+      let folder = try shard.map { _ in try ResultsFolder(loader.manifest) }
+      let path = resultsPath ?? shard.flatMap { folder?.resultsPath($0) }
+      if shard != nil { try ShardRun.check(loader, folder) }
+      stores = try loader.selection(
+        shard ?? .whole, jobs: jobs, results: path, isStopped: { control.reason != nil },
         unreadable: { unreadable.append((path: $0, error: $1)) }, note: { if !isQuiet { session.warn($0) } })
-      results = try resultsPath.map { try ResultsFile(path: $0, like: stores.map(\.path)) }
+      matches = stores.matches
+      results = try resultsPath.map { try ResultsFile(path: $0, like: matches.map(\.path)) }
+      if let shard, let folder {
+        let run = try ShardRun(
+          shard, folder, loader, stores, &unreadable, retries: retries, verifies: verifies, control: control)
+        (shardRun, matches) = (run, run.matches)
+        progress.setStores(
+          sizes: matches.map { Self.size(of: $0.path) } + unreadable.map { _ in 0 })
+        progress.pass(run.passed)
+      } else {
+        progress.setStores(sizes: matches.map { Self.size(of: $0.path) } + unreadable.map { _ in 0 })
+      }
     } catch { return try fail(with: GodwitCommand.known(error), signals) }
-    progress.setStores(sizes: stores.map { Self.size(of: $0.path) } + unreadable.map { _ in 0 })
-    let work = Work(control: control, progress: progress, results: results, problem: FirstError(), end: deadline)
+    let work = Work(
+      control: control, progress: progress, results: results, problem: FirstError(), end: deadline, shard: shardRun)
     for (index, place) in unreadable.enumerated() {
       session.write(place.error)
-      work.tell(stores.count + index, StoreResult(unreadable: place.path, place.error))
+      work.tell(matches.count + index, StoreResult(unreadable: place.path, place.error), place.error)
     }
-    dispatch(stores, jobs: jobs, work)
+    dispatch(stores, matches, jobs: jobs, work)
     control.waitForAll()
     signals.finish()
     let ended = control.results
-    let rows = stores.indices.map { ended[$0] ?? .notRun(stores[$0]) } + ended.filter { $0.key >= stores.count }.values
-    return try finish(StoreTable(sorting: rows), work, seconds: Clock.seconds(since: start), signals)
+    let seconds = Clock.seconds(since: start)
+    if let shardRun {
+      shardRun.finish()
+      return try finish(shardRun.table(ended), work, seconds: seconds, signals)
+    }
+    let rows =
+      matches.indices.map { ended[$0] ?? .notRun(stores.store(matches[$0])) }
+      + ended.filter { $0.key >= matches.count }.values
+    return try finish(StoreTable(sorting: rows), work, seconds: seconds, signals)
   }
 
   /// Tells why no job began.
@@ -114,20 +149,43 @@ struct BatchRun {
 
   // MARK: The jobs
 
-  private func dispatch(_ stores: [ManifestStore], jobs: Int, _ work: Work) {
-    var next = stores.enumerated().makeIterator()
+  private func dispatch(
+    _ stores: JobLoader.Selection, _ matches: [StorePattern.Match], jobs: Int, _ work: Work
+  ) {
     let dispatch = StoreDispatch(
       session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, failsOnLoss: failsOnLoss,
       verifies: verifies, end: work.end, isWorker: isWorker, isJSON: mode == .json && !isQuiet,
       update: { work.progress.update($0, percent: $1) },
-      ended: { index, result, _ in work.tell(index, result) })
-    dispatch.run { next.next().map { ($0.offset, $0.element) } }
+      ended: { index, result, error in work.tell(index, result, error) })
+    guard let shard = work.shard else {
+      var next = matches.indices.makeIterator()
+      return dispatch.run { next.next().map { ($0, stores.store(matches[$0])) } }
+    }
+    // A store that may have killed a process comes when all others are through, and alone.
+    for (indices, jobs) in [(shard.others, jobs), (shard.suspects, 1)] where work.control.reason == nil {
+      var dispatch = dispatch
+      dispatch.jobs = jobs
+      var next = indices.makeIterator()
+      dispatch.run {
+        while shard.mayGoOn, let index = next.next() {
+          let store = stores.store(matches[index])
+          // If it cannot be discarded, the run says why.
+          if shard.isOutdated(index) { _ = try? MigrationManager.discard(destination: store.destination) }
+          guard let error = shard.begin(index) else { return (index, store) }
+          session.write(error)
+          dispatch.ended(index, StoreResult(StorePlace(store), failed: error, seconds: 0), error)
+        }
+        return nil
+      }
+      work.control.waitForAll()
+    }
   }
 
   // MARK: The end
 
   private func finish(_ table: StoreTable, _ work: Work, seconds: Double, _ signals: StopSignals) throws -> Int32 {
-    var status = table.status
+    var status = work.shard.map { $0.status(table) } ?? table.status
+    for error in work.shard?.errors ?? [] { session.write(error) }
     if let problem = work.problem.error {
       session.write(problem)
       status = StoreTable.worst(of: [status, problem.code.rawValue])
@@ -151,7 +209,7 @@ struct BatchRun {
       if mode == .json {
         session.output.write(try JSONText.line(ofType: "summary", record()) + "\n")
       } else {
-        session.output.write(table.text)
+        if work.shard == nil || !table.results.isEmpty { session.output.write(table.text) }
         session.output.write("\(work.progress.percent) \(table.counts), \(Clock.text(seconds)) s\n")
       }
     }

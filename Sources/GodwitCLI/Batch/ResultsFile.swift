@@ -3,7 +3,7 @@ import GodwitPlatform
 import GodwitStore
 import Synchronization
 
-/// The file of `run --results`: a JSON line for each store, appended when the store ends.
+/// The file of `run --results`, or of a shard: a JSON line for each store, appended when the store ends.
 ///
 /// A line is written by one call, so that neither a reader nor a killed run sees a part of one. What is in the file
 /// stays. One process at a time should write it.
@@ -19,7 +19,7 @@ final class ResultsFile: Sendable {
   /// - Throws: What `OutputFile` throws; `.permission` (77) or `.cannotCreate` (73) when it cannot be opened.
   init(path: String, like stores: [String] = [], cuttingTornLine: Bool = false) throws {
     self.path = path
-    // `{` alone may begin any JSON. A fleet's are in a folder of its own.
+    // `{` alone may begin any JSON. Those of a shard are in a folder of their own.
     let leastBytes = cuttingTornLine ? 1 : 3
     let output = OutputFile(path, "results of a run", option: "--results") { head in
       let line = head.prefix { $0 != 0x0A }.prefix(Self.beginning.count)

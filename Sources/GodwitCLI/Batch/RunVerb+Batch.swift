@@ -8,10 +8,19 @@ extension RunVerb {
     guard planFile == nil, metrics == nil else {
       throw ValidationError("--plan and --metrics are for one store: name it with --source FILE --destination FILE")
     }
-    return try BatchRun(
-      session: session, loader: loader, jobs: batch.jobs ?? 1, resultsPath: batch.results, mode: progress,
-      isQuiet: quiet, failsOnLoss: failOnLoss, verifies: verify,
-      maximumSeconds: maximumDuration.map { Double($0.seconds) }, isWorker: worker
-    ).run()
+    let hasFolder = loader.manifest.stores != nil || batch.shard != nil
+    guard hasFolder || !batch.retry else {
+      throw ValidationError("--retry goes with --shard, or with 'stores' in the manifest")
+    }
+    guard !hasFolder || batch.results == nil else {
+      throw ValidationError("--results does not go with a results folder: write `stores: {results: FOLDER}`")
+    }
+    var run = BatchRun(
+      session: session, loader: loader, jobs: batch.jobs ?? loader.manifest.stores?.jobs ?? 1,
+      resultsPath: batch.results, mode: progress, isQuiet: quiet, failsOnLoss: failOnLoss, verifies: verify,
+      maximumSeconds: maximumDuration.map { Double($0.seconds) }, isWorker: worker)
+    if hasFolder { run.shard = batch.shard ?? .whole }
+    run.retries = batch.retry
+    return try run.run()
   }
 }

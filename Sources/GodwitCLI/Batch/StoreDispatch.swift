@@ -7,7 +7,7 @@ import GodwitModel
 import GodwitStore
 import GodwitVerifier
 
-/// Runs the jobs of many stores, so many at the same time: what `run` with a pattern and `fleet run` share.
+/// Runs the jobs of many stores, so many at the same time.
 ///
 /// The calling thread loads one job after the other, and gives each to a thread when one of `jobs` places is free. A job
 /// that fails leaves the others alone. A stop of `control` reaches all of them.

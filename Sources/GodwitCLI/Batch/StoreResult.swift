@@ -55,6 +55,8 @@ struct StoreResult: Encodable, Sendable {
   var findings: Int64?
   var sourceModel, destinationModel: String?
   var steps: Int?
+  /// In a file of a results folder: the name that decides the store's shard, that shard, and what the result is of.
+  var key, shard, identity, stamp: String?
   /// Of a failure, as in other documents.
   var code, reason, reasonCode, message, location, site, cause, remedy, safe: String?
 

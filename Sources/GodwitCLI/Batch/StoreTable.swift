@@ -4,6 +4,9 @@ import GodwitModel
 /// What became of many stores: the table at the end, and the exit status.
 struct StoreTable {
   let results: [StoreResult]
+  /// Stores without a row, and the objects of them.
+  var others: [StoreResult.Outcome: Int] = [:]
+  var otherObjects: Int64 = 0
 
   init(results: [StoreResult]) { self.results = results }
 
@@ -26,16 +29,21 @@ struct StoreTable {
 
   var status: Int32 { Self.worst(of: results.map(\.status)) }
 
-  func count(_ outcome: StoreResult.Outcome) -> Int { results.count { $0.outcome == outcome } }
+  func count(_ outcome: StoreResult.Outcome) -> Int {
+    results.count { $0.outcome == outcome } + (others[outcome] ?? 0)
+  }
 
-  var objects: Int64 { results.reduce(0) { $0.addingReportingOverflow($1.objects ?? 0).partialValue } }
+  var stores: Int { results.count + others.values.reduce(0, +) }
+
+  var objects: Int64 { results.reduce(otherObjects) { $0.addingReportingOverflow($1.objects ?? 0).partialValue } }
 
   /// `12 stores: 9 finished, 1 already finished, 2 failed`.
   var counts: String {
     var order: [StoreResult.Outcome] = []
     for result in results where !order.contains(result.outcome) { order.append(result.outcome) }
+    order += others.keys.filter { !order.contains($0) }.sorted { $0.rawValue < $1.rawValue }
     let parts = order.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")
-    return "\(results.count) \(results.count == 1 ? "store" : "stores"): \(parts)"
+    return "\(stores) \(stores == 1 ? "store" : "stores"): \(parts)"
   }
 
   /// One row for each store.
@@ -89,7 +97,7 @@ struct BatchSummaryRecord: Encodable {
     time = Clock.stamp
     self.status = status
     job = manifest.job
-    stores = table.results.count
+    stores = table.stores
     (finished, alreadyFinished) = (table.count(.finished), table.count(.alreadyFinished))
     (failed, stopped, notRun) = (table.count(.failed), table.count(.stopped), table.count(.notRun))
     objects = table.objects

@@ -1,12 +1,9 @@
 /// The kinds of JSON that the command prints. Each has a schema of its name, `godwit schema NAME`.
 enum OutputKind: String, CaseIterable {
-  case audit, discard, error, export, `init`, inspect, lint, log, plan, progress, schemas, status, stores, test, trace,
+  case audit, discard, error, export, `init`, inspect, lint, log, plan, progress, results, schemas, status, stores, test, trace,
     verify,
     why
   case exportRaw = "export-raw"
-  case fleetPlan = "fleet-plan"
-  case fleetStatus = "fleet-status"
-  case fleetMerge = "fleet-merge"
   case makeStore = "make-store"
   case mappingResult = "mapping-result"
   case modelDiff = "model-diff"

@@ -38,6 +38,9 @@ struct ReportVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let found = try findings.map(FindingsFile.init(path:))
     let loader = try job.loader(in: session, overrides: overrides.values())
+    if loader.isForManyStores, let folder = try ResultsFolder.used(by: loader.manifest) {
+      return try report(StoresRecord(loader, folder), in: session)
+    }
     let migration = try loader.job()
     let manager = MigrationManager(migration)
     // It tells of the source, and is no more readable. What is wrong with the place is said before anything is counted.
@@ -56,6 +59,18 @@ struct ReportVerb: Verb {
     }
     try ExportFile.write(page, to: file)
     session.output.write("\(output): report of job '\(migration.name)', \(content.state)\n")
+    return 0
+  }
+
+  /// Writes the page of many stores.
+  private func report(_ record: StoresRecord, in session: CommandSession) throws -> Int32 {
+    let page = record.html(at: Date())
+    guard output != "-" else {
+      session.output.write(data: page)
+      return 0
+    }
+    try ExportFile.write(page, to: Self.page(output))
+    session.output.write("\(output): report of job '\(record.job)', \(record.left) of \(record.stores) stores left\n")
     return 0
   }
 

@@ -27,7 +27,7 @@ struct StatusVerb: Verb {
     transform: TimeBox.parse)
   var maximumAge: TimeBox?
 
-  static var outputs: [OutputKind] { [.status, .stores] }
+  static var outputs: [OutputKind] { [.status, .stores, .results] }
 
   func validate() throws {
     if maximumAge != nil, !check { throw ValidationError("--max-age goes with --check") }
@@ -37,6 +37,14 @@ struct StatusVerb: Verb {
     do {
       let loader = try job.loader(in: session, overrides: overrides.values())
       if loader.isForManyStores {
+        if !check, let folder = try ResultsFolder.used(by: loader.manifest) {
+          let record = try StoresRecord(loader, folder)
+          switch format.format {
+          case .json: try session.print(json: record, as: .results)
+          case .text: session.output.write(record.text)
+          }
+          return 0
+        }
         let survey = StoreSurvey(
           session: session, loader: loader, verb: "status", isJSON: format.format == .json)
         return try check ? survey.check(maximumAge: maximumAge, now: Date()) : survey.status()

@@ -6,7 +6,7 @@ struct RootCommand: ParsableCommand {
     InitVerb.self, RunVerb.self, PlanVerb.self, AuditVerb.self, StatusVerb.self, VerifyVerb.self, ReportVerb.self,
     DiscardVerb.self, InspectVerb.self, WhyVerb.self, LintVerb.self, TestVerb.self, ModelVerb.self, MappingVerb.self,
     PolicyVerb.self, QuarantineVerb.self, MakeStoreVerb.self, ExportVerb.self, TraceVerb.self, TortureVerb.self,
-    FleetVerb.self, SchemaVerb.self,
+    SchemaVerb.self,
   ]
 
   static let configuration = CommandConfiguration(

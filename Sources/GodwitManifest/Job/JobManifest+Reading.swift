@@ -10,8 +10,10 @@ extension JobManifest {
       "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
       "destination-type", "history", "cloudkit", "version-order", "mapping-search", "layout-from",
       "unregistered-policies", "stages", "on-loss", "allow-empty", "check-source", "receipt",
-      "on-success", "on-failure", "on-existing",
+      "on-success", "on-failure", "on-existing", "stores",
     ],
+    "source": ["list"],
+    "stores": ["results", "max-failed", "jobs"],
     "chunks": ["rows", "by"],
     "on-invalid": ["quarantine"],
     "quarantine": ["max-rows", "max-percent"],
@@ -52,6 +54,7 @@ extension JobManifest {
     // A file of the other kind, or without its version, is told so before its keys are judged.
     let found = try reader.entries(root, key: "")
     try reader.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
+    try Self.refuseFleet(found, reader)
     let top = try reader.entries(root, key: "", known: Self.keys(in: ""))
 
     file = reader.file.path
@@ -64,7 +67,8 @@ extension JobManifest {
       }
     }
     locations = top.mapValues(\.location)
-    source = try reader.path(Self.required("source", top, reader).value, key: "source")
+    (source, isList) = try Self.source(Self.required("source", top, reader), reader)
+    if let entry = top["stores"] { stores = try Self.stores(entry, reader) }
     if file == YAMLFile.standardInput, top["job"] == nil {
       job = URL(filePath: source.raw).deletingPathExtension().lastPathComponent
     }

@@ -97,7 +97,10 @@ package struct JobManifest: Sendable {
   /// The job's name; default: the file's name without its extension, for standard input that of the source.
   package var job: String
   package var source: ManifestPath
-  /// Whether the source is a pattern, and the destination has placeholders.
+  /// Whether the source is a file with a path on each line.
+  package internal(set) var isList = false
+  package var stores: Stores?
+  /// Whether the source is a pattern or a list, and the destination has placeholders.
   package internal(set) var isForManyStores = false
   package var destination: Destination
   /// `PATH` or `PATH#Version Name`.

@@ -62,37 +62,89 @@ extension JobLoader {
     guard isForManyStores else {
       return [ManifestStore(path: manifest.source.resolved, destination: destination(), loader: self)]
     }
+    let found = try selection(
+      .whole, jobs: jobs, results: results, isStopped: isStopped, unreadable: unreadable, note: note)
+    return found.matches.map(found.store)
+  }
+
+  /// Stores of a manifest, whose loaders are made one by one.
+  package struct Selection {
+    package let matches: [StorePattern.Match]
+    let loader: JobLoader
+    let share: ByteCount
+    let inputs: SharedInputs
+
+    /// One thread must load the jobs.
+    package func store(_ match: StorePattern.Match) -> ManifestStore {
+      loader.store(for: match, memory: share, inputs).store
+    }
+  }
+
+  /// The stores of a shard. All stores of the manifest are looked at, so that none of two shards has a place of another.
+  ///
+  /// - Parameter checksPlaces: Whether two stores with one destination, and a destination that is a source, are refused.
+  /// - Throws: What `stores` throws.
+  package func selection(
+    _ shard: StoreShard, jobs: Int = 1, results: String? = nil, checksPlaces: Bool = true,
+    isStopped: () -> Bool = { false },
+    unreadable: ((String, GodwitError) -> Void)? = nil, note: (String) -> Void = { _ in }
+  ) throws -> Selection {
     let share = try memoryShare(jobs)
-    let pattern = storePattern
     var isWhole = true
     let refuse = unreadable.map { unreadable in
       { (path: String, error: GodwitError) in
         isWhole = false
-        unreadable(path, error)
+        if shard.contains(storeKey(path)) { unreadable(path, error) }
       }
     }
-    let matches = try sources(pattern, isStopped, refuse, note).filter { match in
+    let matches = try sources(isStopped, refuse, note).filter { match in
       guard let error = obstacle(to: match) else { return true }
       guard let refuse else { throw error }
       refuse(match.path, error)
       return false
     }
-    guard !matches.isEmpty || !isWhole else {
-      throw GodwitError(
-        .missingInput, "no file matches the pattern '\(manifest.source.raw)'", location: manifest.source.location,
-        cause: "looked in '\(URL(filePath: pattern.root.isEmpty ? "." : pattern.root).standardizedFileURL.path)'",
-        remedy: "correct 'source'; as in a shell, * and ? match no name that begins with a dot")
-    }
+    guard !matches.isEmpty || !isWhole else { throw noStore }
     let inputs = SharedInputs()
-    var places = StorePlaces(manifest, pattern, ClaimedPlaces())
-    let stores = try matches.map { match in
-      let made = store(for: match, memory: share, inputs)
-      try places.claim(made.store, receipt: made.receipt)
-      return made.store
+    if checksPlaces {
+      var places = StorePlaces(manifest, manifest.isList ? nil : storePattern, ClaimedPlaces())
+      for match in matches {
+        let made = store(for: match, memory: share, inputs)
+        try places.claim(made.store, receipt: made.receipt)
+      }
+      if !isInPlace { for match in matches { try places.check(match.path) } }
+      if let results { try places.refuse(results: results, sources: matches.lazy.map(\.path)) }
     }
-    if !isInPlace { for store in stores { try places.check(store.path) } }
-    if let results { try places.refuse(results: results, sources: stores.lazy.map(\.path)) }
-    return stores
+    let root = storesRoot
+    let own = shard == .whole ? matches : matches.filter { shard.contains(Self.key($0.path, below: root)) }
+    return Selection(matches: own, loader: self, share: share, inputs: inputs)
+  }
+
+  /// The folder that the keys of stores are below, with a slash at its end; empty for the current one.
+  package var storesRoot: String {
+    guard manifest.isList else { return storePattern.root }
+    let path = manifest.source.resolved
+    return path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(decoding: path.utf8[...$0], as: UTF8.self) } ?? ""
+  }
+
+  /// The name of a store that is the same for all processes: see `StoreShard`.
+  package func storeKey(_ path: String) -> String { Self.key(path, below: storesRoot) }
+
+  private static func key(_ path: String, below root: String) -> String {
+    guard path.utf8.starts(with: root.utf8) else { return path }
+    return String(decoding: path.utf8.dropFirst(root.utf8.count), as: UTF8.self)
+  }
+
+  private var noStore: GodwitError {
+    guard !manifest.isList else {
+      return GodwitError(
+        .missingInput, "the list '\(manifest.source.raw)' names no store", location: manifest.source.location,
+        remedy: "write one path on each line")
+    }
+    let root = storePattern.root
+    return GodwitError(
+      .missingInput, "no file matches the pattern '\(manifest.source.raw)'", location: manifest.source.location,
+      cause: "looked in '\(URL(filePath: root.isEmpty ? "." : root).standardizedFileURL.path)'",
+      remedy: "correct 'source'; as in a shell, * and ? match no name that begins with a dot")
   }
 
   /// The job of one of many stores, and the receipt that its manifest names.
@@ -104,7 +156,7 @@ extension JobLoader {
     for match: StorePattern.Match, memory: ByteCount, _ inputs: SharedInputs
   ) -> (store: ManifestStore, receipt: ManifestPath?) {
     var one = manifest
-    one.isForManyStores = false
+    (one.isForManyStores, one.isList, one.stores) = (false, false, nil)
     one.source = ManifestPath(raw: match.path, resolved: match.path, location: manifest.source.location)
     // The job's name stays: a receipt must not tell whether one store was named or a pattern found it.
     one.memory = memory
@@ -180,10 +232,10 @@ extension JobLoader {
 
   /// What the pattern matches and is a source: nothing that belongs to a store beside it and, in place, no old store.
   private func sources(
-    _ pattern: StorePattern, _ isStopped: () -> Bool, _ unreadable: ((String, GodwitError) -> Void)?,
-    _ note: (String) -> Void
+    _ isStopped: () -> Bool, _ unreadable: ((String, GodwitError) -> Void)?, _ note: (String) -> Void
   ) throws -> [StorePattern.Match] {
-    var stores = try pattern.files(isStopped: isStopped, unreadable: unreadable).filter { !$0.isBesideStore }
+    guard !manifest.isList else { return try listedSources() }
+    var stores = try storePattern.files(isStopped: isStopped, unreadable: unreadable).filter { !$0.isBesideStore }
     guard isInPlace else { return stores }
     let found = Set(stores.map { Array($0.path.utf8) })
     var lonely: [String] = []
@@ -200,6 +252,23 @@ extension JobLoader {
       )
     }
     try refuseSameFiles(stores)
+    return stores
+  }
+
+  /// The stores that a list names, each once, in the order of their paths. A store that is missing is one of them.
+  private func listedSources() throws -> [StorePattern.Match] {
+    var seen: [[UInt8]: StorePattern.Match] = [:]
+    let root = storesRoot
+    try StoreList(path: manifest.source.resolved).forEachPath { path in
+      let key = Self.key(path, below: root)
+      let isBelow = key.utf8.count < path.utf8.count || !key.isWholePath
+      let end = key.utf8.lastIndex(of: UInt8(ascii: "/"))
+      let name = end.map { String(decoding: key.utf8[$0...].dropFirst(), as: UTF8.self) } ?? key
+      let folder = isBelow ? end.map { String(decoding: key.utf8[..<$0], as: UTF8.self) } ?? "" : ""
+      seen[Array(path.utf8)] = StorePattern.Match(path: path, folder: folder, name: name)
+    }
+    let stores = seen.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+    if isInPlace { try refuseSameFiles(stores) }
     return stores
   }
 

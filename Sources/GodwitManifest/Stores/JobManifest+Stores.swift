@@ -17,7 +17,7 @@ extension JobManifest {
     var info = stat()
     // A link that leads nowhere is there.
     let isThere = lstat(source.resolved, &info) == 0
-    isForManyStores = hasWildcards && (asksForMany || isPattern && !isThere)
+    isForManyStores = isList || hasWildcards && (asksForMany || isPattern && !isThere)
     guard isForManyStores else { return try refusePlaceholders(place) }
     if append {
       throw refusal(

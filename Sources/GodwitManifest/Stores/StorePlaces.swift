@@ -46,6 +46,17 @@ package struct StorePlaces {
 
   /// The real path of a file that need not be there.
   private mutating func real(_ path: String) -> String {
+    if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex {
+      // The usual case, for each of a million stores: a URL takes ten times as long.
+      let name = String(decoding: path.utf8[slash...].dropFirst(), as: UTF8.self)
+      let key = Array(path.utf8[..<slash])
+      if !["", ".", ".."].contains(name) {
+        if folders.count >= Self.foldersMaximum { folders = [:] }
+        let known = folders[key] ?? Self.real(folder: String(decoding: key, as: UTF8.self))
+        folders[key] = known
+        return (known == "/" ? "" : known) + "/" + name
+      }
+    }
     let url = URL(filePath: path)
     let folder = url.deletingLastPathComponent().path
     let key = Array(folder.utf8)

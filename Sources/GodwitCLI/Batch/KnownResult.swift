@@ -1,0 +1,91 @@
+import Foundation
+import GodwitManifest
+import GodwitModel
+import GodwitPlatform
+
+/// The last line of a store in the results.
+struct KnownResult: Decodable, Sendable {
+  let time: String
+  let store: String
+  let outcome: String
+  let status: Int32
+  let seconds: Double
+  var objects: Int64?
+  var losses: Int?
+  var findings: Int64?
+  var code, message, remedy: String?
+  var key: String?
+  /// Of the manifest's content, the models and the program.
+  var identity: String?
+  /// Of the source when the job began: see `SourceStamp`.
+  var stamp: String?
+
+  var isDone: Bool { outcome == "finished" || outcome == "already finished" }
+  var isFailed: Bool { outcome == "failed" }
+
+  /// Reads a file of results: the last line of each store that has a key, by its key.
+  ///
+  /// A line without an end is being written, or was torn. It does not count, and neither does a line of something else.
+  static func read(_ path: String, into known: inout [String: KnownResult]) throws {
+    let lines: LineFile
+    do { lines = try LineFile(path: path) } catch let error as GodwitError where error.code == .missingInput { return }
+    let decoder = JSONDecoder()
+    while let line = try lines.next() {
+      guard line.isWhole, let result = try? decoder.decode(KnownResult.self, from: Data(line.bytes)),
+        let key = result.key
+      else { continue }
+      // Of two files the later line counts; in one file, the last one.
+      if let other = known[key] {
+        if other.time > result.time { continue }
+        // A run of another shard has found it so. The earlier line has its objects and its time.
+        if result.outcome == "already finished", other.isDone, other.stamp == result.stamp,
+          other.identity == result.identity, result.findings == nil
+        {
+          continue
+        }
+      }
+      known[key] = result
+    }
+  }
+}
+
+/// What tells whether a source has changed: size, time and mode of the store and of its log.
+enum SourceStamp {
+  static func of(_ path: String) -> String {
+    [path, path + "-wal"].map { file in
+      var info = stat()
+      guard stat(file, &info) == 0 else { return "-" }
+      let time = CLibrary.modificationTime(info)
+      return "\(info.st_size).\(time.tv_sec).\(time.tv_nsec).\(info.st_mode & 0o7777)"
+    }.joined(separator: "/")
+  }
+}
+
+/// Which stores need no run, by their results.
+struct KnownStores {
+  let loader: JobLoader
+  let identity: String
+  var known: [String: KnownResult] = [:]
+
+  init(_ loader: JobLoader) throws {
+    self.loader = loader
+    identity = try loader.resultsIdentity()
+  }
+
+  /// The result that still holds for a store; nil when it is to run.
+  func result(of store: ManifestStore) -> KnownResult? {
+    guard let known = known[loader.storeKey(store.path)], known.identity == identity,
+      known.stamp == SourceStamp.of(store.path), known.isDone || known.isFailed
+    else { return nil }
+    if known.isDone {
+      var info = stat()
+      guard lstat(store.destination, &info) == 0 else { return nil }
+    }
+    return known
+  }
+
+  /// Whether a store is left out of a run.
+  func isPassed(_ result: KnownResult, retries: Bool, verifies: Bool) -> Bool {
+    result.isDone ? !verifies || result.findings != nil : !retries
+  }
+}

@@ -1,0 +1,220 @@
+import Foundation
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import GodwitCLI
+@testable import GodwitManifest
+
+/// Shards of many stores, with their results in a folder.
+@Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests"))
+struct ShardTests {
+  private static func lines(_ fixture: ShardFixture) throws -> [String] {
+    try fixture.results().map { "\($0["key"]?.string ?? "?") \($0["outcome"]?.string ?? "?")" }.sorted()
+  }
+
+  private static func key(_ number: Int) -> String { String(ShardFixture.name(number).dropFirst("stores/".count)) }
+
+  @Test func `a store belongs to the shard that its key hashes to, on every machine`() {
+    // By Python's hashlib: int.from_bytes(sha256(key).digest()[:8], "big") % N + 1.
+    let expected: [(String, [Int])] = [
+      ("a.sqlite", [2, 7, 4, 934, 407578]), ("a/u00.sqlite", [2, 1, 10, 50, 979556]),
+      ("b/u01.sqlite", [2, 5, 2, 222, 91604]), ("ü/日.sqlite", [2, 2, 6, 326, 79733]), ("", [1, 2, 3, 653, 873907]),
+    ]
+    for (key, numbers) in expected {
+      #expect([2, 7, 10, 1000, 999_983].map { StoreShard.number(of: key, count: $0) } == numbers, "\(key)")
+    }
+    #expect(StoreShard("3/10")?.description == "3/10")
+    for text in ["0/3", "4/3", "1", "1/0", "-1/3", "1/2/3", "a/b", "1/1000001", " 1/2", "1/"] {
+      #expect(StoreShard(text) == nil, "\(text)")
+    }
+  }
+
+  @Test func `every store is migrated or recorded once, whatever the shards`() throws {
+    let fixture = try ShardFixture(stores: 30, invalid: [7, 20])
+    var statuses: [Int32] = []
+    for number in 1...4 { statuses.append(try fixture.godwit("run", "job.yaml", "--shard", "\(number)/4").status) }
+    let bad = Set([7, 20].map { StoreShard.number(of: Self.key($0), count: 4) })
+    #expect(statuses == (1...4).map { bad.contains($0) ? 65 : 0 })
+    let expected = (0..<30).map { "\(Self.key($0)) \([7, 20].contains($0) ? "failed" : "finished")" }.sorted()
+    #expect(try Self.lines(fixture) == expected)
+    for number in 0..<30 {
+      let isThere = FileManager.default.fileExists(atPath: fixture.file(ShardFixture.destination(number)))
+      #expect(isThere == ![7, 20].contains(number))
+    }
+    // What a run of its own makes of a store is the same.
+    for number in [0, 1, 2] {
+      let run = try fixture.godwit(
+        "run", "job.yaml", "--source", ShardFixture.name(number), "--destination", "alone/\(number).sqlite", "--quiet")
+      #expect(run.status == 0, "\(run.diagnostics)")
+      let (made, alone) = (fixture.file(ShardFixture.destination(number)), fixture.file("alone/\(number).sqlite"))
+      #expect(try StoreDump(made).firstDifference(from: StoreDump(alone)) == nil)
+    }
+    let status = try fixture.status()
+    #expect(status["finished"] == .integer(28) && status["failed"] == .integer(2) && status["left"] == .integer(0))
+    #expect(status["objects"] == .integer(28 * 4) && status["failures"]?[0]?["count"] == .integer(2))
+    // Nothing is to be done, and nothing is written.
+    for number in 1...4 { try fixture.run("\(number)/4", status: statuses[number - 1]) }
+    #expect(try Self.lines(fixture) == expected)
+    let report = try fixture.godwit("report", "job.yaml", "-o", "page.html")
+    #expect(report.status == 0, "\(report.diagnostics)")
+    #expect(try String(contentsOfFile: fixture.file("page.html"), encoding: .utf8).contains("u07.sqlite"))
+  }
+
+  @Test func `a store that has failed runs again with --retry, and a repaired one without it`() throws {
+    let fixture = try ShardFixture(stores: 4, invalid: [1, 2])
+    try fixture.run(status: 65)
+    try fixture.run(status: 65)
+    #expect(try fixture.results().count == 4)
+    try fixture.run("1/1", "--retry", status: 65)
+    #expect(try fixture.results().count == 6)
+    try fixture.add(1)
+    try fixture.run(status: 65)
+    #expect(try Self.lines(fixture).filter { $0.hasSuffix("finished") }.count == 3)
+    // A destination that went is made again.
+    try FileManager.default.removeItem(atPath: fixture.file(ShardFixture.destination(0)))
+    try fixture.run(status: 65)
+    #expect(FileManager.default.fileExists(atPath: fixture.file(ShardFixture.destination(0))))
+    #expect(try fixture.status()["failed"] == .integer(1))
+  }
+
+  @Test func `more failures than max-failed stop a shard`() throws {
+    for (limit, count) in [("max-failed: 1", 2), ("max-failed: 20 %", 2), ("max-failed: 100 %", 5)] {
+      let fixture = try ShardFixture(stores: 9, invalid: [0, 1, 2, 3, 4], limits: limit)
+      let run = try fixture.run(status: 65)
+      #expect(run.diagnostics.contains("max-failed") == (count == 2), "\(run.diagnostics)")
+      #expect(try fixture.results().count { $0["outcome"] == .string("failed") } == count, "\(limit)")
+      #expect(try fixture.results().count == (count == 2 ? 2 : 9), "\(limit)")
+    }
+  }
+
+  @Test func `what is wrong with a machine stops a shard with 74, and nothing is recorded`() throws {
+    let fixture = try ShardFixture(stores: 4)
+    func move(_ old: String, _ new: String) throws {
+      try FileManager.default.moveItem(atPath: fixture.file(old), toPath: fixture.file(new))
+    }
+    try move("stores", "away")
+    #expect(try fixture.run(status: 74).diagnostics.contains("cannot read the folder of the stores"))
+    try FileManager.default.createDirectory(atPath: fixture.file("stores"), withIntermediateDirectories: false)
+    #expect(try fixture.run(status: 74).diagnostics.contains("there is nothing in the folder of the stores"))
+    try FileManager.default.removeItem(atPath: fixture.file("stores"))
+    try move("away", "stores")
+    #expect(!FileManager.default.fileExists(atPath: fixture.file("results")))
+    try fixture.run("1/2")
+    try move("out", "away")
+    #expect(try fixture.run("1/2", status: 74).diagnostics.contains("is away"))
+    try move("away", "out")
+    try move("Notes.xcdatamodeld", "models")
+    #expect(try fixture.godwit("run", "job.yaml", "--shard", "2/2").status != 0)
+    try move("models", "Notes.xcdatamodeld")
+    try fixture.run("2/2")
+    #expect(try Self.lines(fixture) == (0..<4).map { Self.key($0) + " finished" }.sorted())
+  }
+
+  @Test func `stores that go away while a shard runs are not recorded as missing`() throws {
+    let hook = "stages: [{step: Notes 4, before: 'test -e moved || { touch moved; mv stores away; }'}]\n"
+    let fixture = try ShardFixture(stores: 5, job: hook, limits: "jobs: 1")
+    #expect(try fixture.run(status: 74).diagnostics.contains("cannot read the folder of the stores"))
+    #expect(try fixture.results().allSatisfy { $0["outcome"] != .string("failed") })
+    #expect(!FileManager.default.fileExists(atPath: fixture.file("results/1-of-1.begun")))
+    try FileManager.default.moveItem(atPath: fixture.file("away"), toPath: fixture.file("stores"))
+    try fixture.run()
+    #expect(try fixture.status()["finished"] == .integer(5))
+  }
+
+  @Test func `a list names the stores, and a missing one fails alone`() throws {
+    let fixture = try ShardFixture(stores: 3)
+    let job = try String(contentsOfFile: fixture.file("job.yaml"), encoding: .utf8)
+    try fixture.write("job.yaml", job.replacing("source: \"stores/**/*.sqlite\"", with: "source: {list: stores/list}"))
+    try fixture.write("stores/list", "a/u00.sqlite\r\n\nb/u01.sqlite\na/none.sqlite\nb/u01.sqlite\n")
+    try fixture.run(status: 65)
+    #expect(
+      try Self.lines(fixture) == ["a/none.sqlite failed", "a/u00.sqlite finished", "b/u01.sqlite finished"])
+    #expect(FileManager.default.fileExists(atPath: fixture.file("out/b/u01.sqlite")))
+    try fixture.write("stores/list", "\n")
+    try fixture.run(status: 66)
+  }
+
+  @Test func `two processes do not run one shard, and a killed one is resumed`() throws {
+    let hook = "stages: [{step: Notes 4, before: 'test -e begun || { touch begun; sleep 15; }'}]\n"
+    let fixture = try ShardFixture(stores: 6, job: hook)
+    let process = try fixture.start("run", "job.yaml", "--shard", "1/1")
+    fixture.wait(for: "begun", of: process)
+    let second = try fixture.run(status: 75)
+    #expect(second.diagnostics.contains("another process works on it"), "\(second.diagnostics)")
+    #expect(try fixture.status()["running"] == .array([.string("1/1")]))
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    try fixture.run()
+    #expect(try Self.lines(fixture) == (0..<6).map { Self.key($0) + " finished" }.sorted())
+  }
+
+  @Test func `a store that kills its process three times is recorded as failed`() throws {
+    let hook = "stages: [{step: Notes 4, before: 'case $GODWIT_STORE in *u01*) kill -9 $PPID;; esac'}]\n"
+    let fixture = try ShardFixture(stores: 4, job: hook, limits: "jobs: 1")
+    var ends: [Int32] = []
+    for _ in 0..<6 {
+      ends.append(try fixture.godwit("run", "job.yaml", "--shard", "1/1").status)
+      if ends.last == 65 { break }
+    }
+    #expect(ends.last == 65 && ends.count == 4, "\(ends)")
+    let failed = try fixture.results().filter { $0["outcome"] == .string("failed") }
+    #expect(failed.map { $0["status"] } == [.integer(70)], "\(failed)")
+    #expect(try fixture.status()["finished"] == .integer(3))
+  }
+
+  @Test func `a results folder that is not ours is left alone`() throws {
+    let fixture = try ShardFixture(stores: 1)
+    try FileManager.default.createDirectory(atPath: fixture.file("results"), withIntermediateDirectories: false)
+    try fixture.write("results/mine", "x")
+    #expect(try fixture.run(status: 73).diagnostics.contains("Godwit did not make it"))
+    try FileManager.default.removeItem(atPath: fixture.file("results"))
+    try FileManager.default.createSymbolicLink(atPath: fixture.file("results"), withDestinationPath: "stores")
+    #expect(try fixture.run(status: 73).diagnostics.contains("it is a symbolic link"))
+    try FileManager.default.removeItem(atPath: fixture.file("results"))
+    try fixture.run()
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: fixture.file("results")).sorted()
+        == ["1-of-1.jsonl", "1-of-1.lock", "made-by-godwit"])
+    try fixture.write("results/mine", "x")
+    try fixture.run(status: 73)
+  }
+
+  @Test func `the page does what it says`() throws {
+    let page = try DocumentationPage("ManyStores")
+    let fixture = try ShardFixture(stores: 3)
+    let yaml = try #require(page.blocks.first { $0.language == "yaml" })
+    try fixture.write("job.yaml", yaml.text.replacing("users/", with: "stores/") + "\n")
+    let shells = page.blocks.filter { $0.language == "sh" }.map(\.text)
+    for line in shells[0].split(separator: "\n") {
+      let words = line.split(separator: " ").dropFirst().map(String.init)
+      let result = try BuiltCommand.run(words, in: fixture.path)
+      #expect(result.status == 0, "\(line): \(result.diagnostics)")
+    }
+    #expect(try fixture.status()["finished"] == .integer(3))
+    let sum = try ShellCommand.run(shells[1], in: fixture.path).output.trimmingCharacters(in: .whitespacesAndNewlines)
+    let value = try #require(UInt64(sum, radix: 16))
+    #expect(StoreShard.number(of: "a/u00.sqlite", count: 10) == Int(value % 10) + 1)
+  }
+
+  @Test func `a store that another shard finds finished keeps its objects in the counts`() throws {
+    let fixture = try ShardFixture(stores: 2)
+    try fixture.run("1/1")
+    for number in 1...3 { try fixture.run("\(number)/3") }
+    #expect(try fixture.results().count == 4)
+    #expect(try fixture.status()["objects"] == .integer(8))
+  }
+
+  @Test func `a fleet file is told what to write instead`() throws {
+    let fixture = try ShardFixture(stores: 1)
+    try fixture.write("fleet.yaml", "godwit: 1\nfleet: users\njob: job.yaml\nshards: 3\n")
+    let run = try fixture.godwit("run", "fleet.yaml")
+    #expect(run.status == 78 && run.diagnostics.contains("--shard I/N"), "\(run.diagnostics)")
+    for (line, status) in [("stores: {max-failed: x}", 78), ("stores: {jobs: 0}", 78), ("source: {file: x}", 78)] {
+      let manifest = ShardFixture.job.replacing("source: \"stores/**/*.sqlite\"\n", with: "") + line + "\n"
+      try fixture.write("wrong.yaml", line.hasPrefix("source") ? manifest : ShardFixture.job + line + "\n")
+      #expect(try fixture.godwit("run", "wrong.yaml").status == Int32(status), "\(line)")
+    }
+    #expect(try fixture.godwit("run", "job.yaml", "--shard", "2/1").status == 64)
+  }
+}
