@@ -1,4 +1,4 @@
-/// What is made of a model alone and asked for again and again, as for each store of a fleet: made once, and shared by
+/// What is made of a model alone and asked for again and again, as for each of many stores: made once, and shared by
 /// all copies, since what it is made of never changes.
 package final class ModelTexts: Sendable {
   private let madeContents = MadeOnce<String>()
