@@ -31,7 +31,9 @@ package final class KeySet {
     if span == UInt64(bitPattern: keys - 1) { return 64 }
     let groups = Int64(min(UInt64(bitPattern: keys), span >> 16 + 2))
     // What lies beyond the ends is missing in the first group and in the last.
-    let (lists, holes) = (twice(UInt64(bitPattern: keys)), twice(span - UInt64(bitPattern: keys - 1)))
+    let others = UInt64(max(0, keys - 1))
+    // More keys than there is room for: the count is of other tables too.
+    let (lists, holes) = (twice(UInt64(max(0, keys))), others > span ? .max : twice(span - others))
     return groups * 72 + min(lists, holes.addingReportingOverflow(16384).overflow ? .max : holes + 16384, groups * 8192)
   }
 
