@@ -40,6 +40,13 @@ private struct ReplacementSweep {
     for position in try positions(limit) { try strike(fault(position)) }
   }
 
+  /// Strikes at each operation on the store that was kept the night before, and at the operation after it.
+  func runOnKeptStore(fault: (Int) -> FaultLayer.Fault) throws {
+    let places = operations.indices.filter { operations[$0].path.contains("people~") }.flatMap { [$0 + 1, $0 + 2] }
+    #expect(places.count > 10)
+    for position in Set(places).sorted() where position <= operations.count { try strike(fault(position)) }
+  }
+
   private func strike(_ fault: FaultLayer.Fault) throws {
     let job = try night.copy()
     let layer = try FaultLayer(fault, root: job.folder.path)
@@ -73,6 +80,12 @@ private struct ReplacementSweep {
   func `after a death at any operation of the exchange one store is whole, and the next run ends`(keepsOld: Bool) throws
   {
     try ReplacementSweep(Self.night(keepsOld)).run(6) { .death(at: $0) }
+  }
+
+  @Test func `after a death or a power cut while the store kept before is removed the next run ends`() throws {
+    let sweep = try ReplacementSweep(Self.night(true))
+    try sweep.runOnKeptStore { .death(at: $0) }
+    try sweep.runOnKeptStore { .powerCut(at: $0) }
   }
 
   @Test(arguments: [false, true])
