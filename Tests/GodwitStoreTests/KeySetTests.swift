@@ -89,6 +89,8 @@ import Testing
     #expect(KeySet.bytes(keys: .max, from: .min, through: .max) >= .max / 16)
     #expect(KeySet.bytes(keys: 1_000, from: .min, through: .max) >= 1_000 * 34)
     #expect(KeySet.bytes(keys: 2, from: .min, through: .max) < 1_000)
+    // A damaged index counts more keys than there is room for.
+    #expect(KeySet.bytes(keys: 9, from: 1, through: 4) >= 4 * 2)
   }
 }
 

@@ -24,17 +24,18 @@ package final class KeySet {
   /// Whether every key between the lowest and the highest is there.
   private var isRange: Bool { count > 0 && UInt64(bitPattern: highest &- lowest) == UInt64(count - 1) }
 
-  /// The most bytes that this many keys between two others may take.
+  /// The most bytes that this many keys, at least one, between two others may take.
   package static func bytes(keys: Int64, from lowest: Int64, through highest: Int64) -> Int64 {
     let span = UInt64(bitPattern: highest &- lowest)
     // A gapless run is its ends.
     if span == UInt64(bitPattern: keys - 1) { return 64 }
     let groups = Int64(min(UInt64(bitPattern: keys), span >> 16 + 2))
-    // What lies beyond the ends is missing in the first group and in the last.
-    let others = UInt64(max(0, keys - 1))
-    // More keys than there is room for: the count is of other tables too.
-    let (lists, holes) = (twice(UInt64(max(0, keys))), others > span ? .max : twice(span - others))
-    return groups * 72 + min(lists, holes.addingReportingOverflow(16384).overflow ? .max : holes + 16384, groups * 8192)
+    // A damaged index may count more keys than fit between the ends.
+    let others = UInt64(bitPattern: keys - 1)
+    let missing = span >= others ? span - others : .max
+    // The first group and the last lack the keys beyond the ends too.
+    let holes = min(twice(missing), .max - 16384) + 16384
+    return groups * 72 + min(twice(UInt64(bitPattern: keys)), holes, groups * 8192)
   }
 
   private static func twice(_ count: UInt64) -> Int64 { count > UInt64(Int64.max / 2) ? .max : Int64(count) * 2 }
@@ -95,7 +96,7 @@ package final class KeySet {
     open = []
   }
 
-  /// What the groups take, each with its upper bits and the header of its array.
+  /// The bytes of the groups, each with its upper bits and the header of its array.
   package var bytes: Int64 {
     if isRange { return 64 }
     return groups.reduce(Int64(prefixes.count) * 72) { sum, group in
