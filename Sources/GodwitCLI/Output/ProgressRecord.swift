@@ -160,7 +160,6 @@ extension GodwitError.StopReason {
     case .requested: "on request"
     case .sourceChanged: "the source changed"
     case .inUse: "another process uses the store"
-    case .canary: "the stores that go first have not ended"
     }
   }
 }

@@ -69,8 +69,6 @@ public struct GodwitError: Error, Sendable, Equatable {
     case sourceChanged = "source-changed"
     /// Another process has the store open.
     case inUse = "store-in-use"
-    /// The stores of a fleet that go first have not ended.
-    case canary
   }
 
   /// A position in a text file; line and column count from 1, columns in UTF-8 bytes.
