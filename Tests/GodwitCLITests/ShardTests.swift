@@ -42,7 +42,7 @@ struct ShardTests {
       let isThere = FileManager.default.fileExists(atPath: fixture.file(ShardFixture.destination(number)))
       #expect(isThere == ![7, 20].contains(number))
     }
-    // What a run of its own makes of a store is the same.
+    // A run of one store makes the same.
     for number in [0, 1, 2] {
       let run = try fixture.godwit(
         "run", "job.yaml", "--source", ShardFixture.name(number), "--destination", "alone/\(number).sqlite", "--quiet")
@@ -53,7 +53,7 @@ struct ShardTests {
     let status = try fixture.status()
     #expect(status["finished"] == .integer(28) && status["failed"] == .integer(2) && status["left"] == .integer(0))
     #expect(status["objects"] == .integer(28 * 4) && status["failures"]?[0]?["count"] == .integer(2))
-    // Nothing is to be done, and nothing is written.
+    // The next runs have nothing to do, and write nothing.
     for number in 1...4 { try fixture.run("\(number)/4", status: statuses[number - 1]) }
     #expect(try Self.lines(fixture) == expected)
     let report = try fixture.godwit("report", "job.yaml", "-o", "page.html")

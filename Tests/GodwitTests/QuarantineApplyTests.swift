@@ -229,7 +229,7 @@ import Testing
     #expect(try Verifier(job: migrated).run().isClean)
   }
 
-  // MARK: What is refused
+  // MARK: Refusals
 
   @Test func `what is no quarantine of the source is refused, each kind with its status`() throws {
     let world = try RepairWorld(seed: 13)

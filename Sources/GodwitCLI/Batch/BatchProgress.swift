@@ -46,7 +46,7 @@ final class BatchProgress: Sendable {
     }
   }
 
-  /// So many more stores need no run.
+  /// Counts stores that need no run.
   func pass(_ count: Int) {
     state.withLock { state in
       state.weights += Array(repeating: 0, count: count)

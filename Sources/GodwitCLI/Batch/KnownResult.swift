@@ -15,9 +15,9 @@ struct KnownResult: Decodable, Sendable {
   var findings: Int64?
   var code, message, remedy: String?
   var key: String?
-  /// Of the manifest's content, the models and the program.
+  /// The digest of the manifest's content, the models and the program.
   var identity: String?
-  /// Of the source when the job began: see `SourceStamp`.
+  /// The source's stamp when the job began: see `SourceStamp`.
   var stamp: String?
 
   var isDone: Bool { outcome == "finished" || outcome == "already finished" }
@@ -34,7 +34,7 @@ struct KnownResult: Decodable, Sendable {
       guard line.isWhole, let result = try? decoder.decode(KnownResult.self, from: Data(line.bytes)),
         let key = result.key
       else { continue }
-      // Of two files the later line counts; in one file, the last one.
+      // The later line of two files counts, and the last one of a file.
       if let other = known[key] {
         if other.time > result.time { continue }
         // A run of another shard has found it so. The earlier line has its objects and its time.
@@ -49,7 +49,7 @@ struct KnownResult: Decodable, Sendable {
   }
 }
 
-/// What tells whether a source has changed: size, time and mode of the store and of its log.
+/// Size, time and mode of a store and of its log. A changed source has another stamp.
 enum SourceStamp {
   static func of(_ path: String) -> String {
     [path, path + "-wal"].map { file in

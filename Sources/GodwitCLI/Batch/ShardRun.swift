@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// 1. `init` takes the shard's lock and reads its results: the last line of a store says whether it needs a run.
 /// 2. `begin` notes a store as at work, `record` appends a line when it ends.
-/// 3. What is wrong with the machine stops the shard, and is no result of a store.
+/// 3. A fault of the machine stops the shard, and no store gets a result from it.
 final class ShardRun: Sendable {
   private struct Item: Sendable {
     let key, stamp: String
@@ -45,11 +45,11 @@ final class ShardRun: Sendable {
   private let machine: StoresMachine
   private let control: BatchControl
   private let problem = FirstError()
-  /// Of stores that need more room than there is. A smaller one may fit: it stops nothing.
+  /// The error of a store that needs more room than there is. It stops nothing, because a smaller one may fit.
   private let shortage = FirstError()
   private let state: Mutex<State>
 
-  /// What is asked before the stores are looked for.
+  /// Checks folder and machine before the stores are looked for.
   ///
   /// - Throws: 73 for a results folder that is not ours; 74 for a machine that can read no store, or make none.
   static func check(_ loader: JobLoader, _ folder: ResultsFolder?) throws {
@@ -183,7 +183,7 @@ final class ShardRun: Sendable {
 
   // MARK: The end
 
-  /// Nothing is at work any more.
+  /// Records that no store is at work any more.
   func finish() { note.finish() }
 
   /// Rows for what did not go well, and the counts of all stores of the shard.
@@ -199,7 +199,7 @@ final class ShardRun: Sendable {
     return table
   }
 
-  /// What stopped the shard, and what it ran out of.
+  /// The errors that stopped the shard, and the lack of room.
   var errors: [GodwitError] { [excess, problem.error, shortage.error].compactMap(\.self) }
 
   private var excess: GodwitError? {

@@ -2,7 +2,7 @@ import GodwitManifest
 import GodwitModel
 import GodwitPlatform
 
-/// What a machine must have before it works on a shard: the folders of the stores and of the destinations, and the
+/// The things that a machine must have before it works on a shard: the folders of the stores and of the destinations, and the
 /// models.
 ///
 /// A mount that is away makes every store of a shard fail, in milliseconds, with nothing wrong in any of them.
@@ -76,7 +76,7 @@ struct StoresMachine: @unchecked Sendable {
 
   /// Whether a store failed by something that is not in it: then nothing is recorded.
   ///
-  /// - Returns: What is wrong with the machine; nil if it has what a store needs.
+  /// - Returns: The fault of the machine; nil if it has all that a store needs.
   func trouble(_ error: GodwitError) -> GodwitError? {
     if error.topic == .diskFull {
       return GodwitError(

@@ -29,16 +29,16 @@ struct StoresRecord: Encodable {
   private(set) var stores = 0
   private(set) var finished = 0
   private(set) var failed = 0
-  /// No result that still holds.
+  /// Stores without a result that still holds.
   private(set) var left = 0
   private(set) var quarantined = 0
   private(set) var differing = 0
   /// Stores of which something was lost.
   private(set) var losing = 0
   private(set) var objects: Int64 = 0
-  /// Of all stores together.
+  /// The sum of all stores.
   private(set) var seconds = 0.0
-  /// Of them finished or failed.
+  /// The share of stores that are finished or failed.
   private(set) var percent = 100.0
   /// The shards on which a process works, such as `3/10`.
   let running: [String]

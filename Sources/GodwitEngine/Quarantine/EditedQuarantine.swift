@@ -22,7 +22,7 @@ final class EditedQuarantine {
     stamp = try files.stamp()
     func notOne(_ cause: String) -> GodwitError {
       GodwitError(
-        .dataWrong, "cannot apply '\(path)': it is no quarantine of Godwit's", cause: cause,
+        .dataWrong, "cannot apply '\(path)': it is not a quarantine that Godwit wrote", cause: cause,
         remedy: "name the store that the run has put beside the destination, or a copy of it",
         safe: "nothing was written")
     }

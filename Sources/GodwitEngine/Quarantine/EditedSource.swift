@@ -8,7 +8,7 @@ import GodwitStore
 ///
 /// 1. The work folder of the copy is claimed, and what a killed run left there is removed.
 /// 2. The source is copied into it, with its write-ahead log. An XML store becomes a SQLite store.
-/// 3. What the quarantine says of its objects is written over theirs (`QuarantineMerge`).
+/// 3. `QuarantineMerge` writes the quarantine's values over those of the copy.
 /// 4. Files, store and mode are published as those of any finished store: nothing is there before all is.
 package struct EditedSource {
   private let quarantinePath, sourcePath, path: String
@@ -146,8 +146,8 @@ package struct EditedSource {
   }
 }
 
-/// What of a store's definitions stands in the way of changes: triggers, which call functions that exist inside Core Data
-/// alone, and unique indexes, which two rows that exchange their values break for a moment.
+/// The triggers and unique indexes of a store, removed while its rows are edited. Triggers call functions that exist only
+/// inside Core Data. Two rows that exchange their values break a unique index for a moment.
 private struct SourceDefinitions {
   private var statements: [(table: String, sql: String, columns: [String]?)] = []
 

@@ -284,7 +284,7 @@ extension QuarantineMerge {
       "DELETE FROM main.\(table) WHERE (\(a), \(b)) IN (SELECT a, b FROM temp.godwit_gone WHERE name = ?1)", [name])
     let names = columns.map { quoted($0.name) }.joined(separator: ", ")
     try copy.execute("INSERT OR REPLACE INTO main.\(table) (\(names)) SELECT \(names) FROM temp.godwit_new")
-    // Who gains or loses a link is edited too.
+    // An object that gains or loses a link is edited too.
     let ends = [(join.ownerEntityName, "a"), (join.destinationEntityName, "b")]
     for (entity, end) in ends {
       let root = model.root(of: entity)?.name ?? entity

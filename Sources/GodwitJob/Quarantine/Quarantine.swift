@@ -125,7 +125,7 @@ package enum QuarantineModel {
     return try ManagedObjectModel(xcodeContents: text, name: name, file: path)
   }
 
-  /// What says that a quarantine lacks what this version notes in it.
+  /// The error for a quarantine of an earlier version.
   package static func olderForm(_ path: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot apply '\(path)': an earlier version of Godwit wrote it",

@@ -1,4 +1,4 @@
-/// What came of applying an edited quarantine to its source.
+/// The counts of applying an edited quarantine to its source.
 public struct QuarantineEdits: Sendable, Hashable {
   /// Objects of the quarantine that the copy has as they were edited.
   public var edited: Int64

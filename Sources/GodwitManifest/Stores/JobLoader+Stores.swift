@@ -83,7 +83,7 @@ extension JobLoader {
   /// The stores of a shard. All stores of the manifest are looked at, so that none of two shards has a place of another.
   ///
   /// - Parameter checksPlaces: Whether two stores with one destination, and a destination that is a source, are refused.
-  /// - Throws: What `stores` throws.
+  /// - Throws: The errors of `stores`.
   package func selection(
     _ shard: StoreShard, jobs: Int = 1, results: String? = nil, checksPlaces: Bool = true,
     isStopped: () -> Bool = { false },

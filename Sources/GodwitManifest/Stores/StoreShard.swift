@@ -18,7 +18,8 @@ package struct StoreShard: Sendable, Hashable, CustomStringConvertible {
 
   private init(number: Int, count: Int) { (self.number, self.count) = (number, count) }
 
-  /// - Parameter text: Such as `3/10`; nil for anything else, and for a number that is not from 1 to the count.
+  /// - Parameter text: A text such as `3/10`. The result is nil for anything else, and for a number that is not from 1
+  ///   to the count.
   package init?(_ text: some StringProtocol) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
@@ -42,7 +43,7 @@ package struct StoreShard: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension JobManifest {
-  /// What holds for a job of many stores as a whole.
+  /// The keys of `stores`, which concern a job of many stores as a whole.
   package struct Stores: Sendable, Hashable {
     /// How many stores of a shard may fail.
     package enum FailureLimit: Sendable, Hashable {

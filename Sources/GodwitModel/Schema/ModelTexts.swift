@@ -1,5 +1,5 @@
-/// What is made of a model alone and asked for again and again, as for each of many stores: made once, and shared by
-/// all copies, since what it is made of never changes.
+/// Texts and digests of a model, made once and shared by all its copies: a run over many stores asks for them again and
+/// again, and a model never changes.
 package final class ModelTexts: Sendable {
   private let madeContents = MadeOnce<String>()
   private let madeDigest = MadeOnce<String>()
