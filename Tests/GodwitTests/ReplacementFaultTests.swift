@@ -40,11 +40,13 @@ private struct ReplacementSweep {
     for position in try positions(limit) { try strike(fault(position)) }
   }
 
-  /// Strikes at each operation on the store that was kept the night before, and at the operation after it.
+  /// Strikes at each operation on the store that was kept the night before, and at the two after it, which sync folders.
   func runOnKeptStore(fault: (Int) -> FaultLayer.Fault) throws {
-    let places = operations.indices.filter { operations[$0].path.contains("people~") }.flatMap { [$0 + 1, $0 + 2] }
+    let names = ["people~", "kept.removed"]
+    let places = operations.indices.filter { names.contains(where: operations[$0].path.contains) }
     #expect(places.count > 10)
-    for position in Set(places).sorted() where position <= operations.count { try strike(fault(position)) }
+    let positions = Set(places.flatMap { $0 + 1...$0 + 3 })
+    for position in positions.sorted() where position <= operations.count { try strike(fault(position)) }
   }
 
   private func strike(_ fault: FaultLayer.Fault) throws {
