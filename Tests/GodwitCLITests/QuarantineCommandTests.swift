@@ -53,7 +53,7 @@ import Testing
     #expect(try BuiltCommand.run(taken, in: folder.path).status == 73)
     let wrong = try BuiltCommand.run(
       "quarantine", "apply", "people.sqlite", "people.sqlite", "-o", "other.sqlite", in: folder.path)
-    #expect(wrong.status == 65 && wrong.diagnostics.contains("no quarantine"), "\(wrong.diagnostics)")
+    #expect(wrong.status == 65 && wrong.diagnostics.contains("not a quarantine"), "\(wrong.diagnostics)")
     let removed = try BuiltCommand.run("run", "job.yaml", "--from-quarantine", quarantine, in: folder.path)
     #expect(removed.status == 64 && removed.diagnostics.contains("godwit quarantine apply FILE SOURCE -o COPY"))
   }
