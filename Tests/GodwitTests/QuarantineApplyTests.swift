@@ -236,7 +236,7 @@ import Testing
     try world.run()
     try world.expectRefusal(of: world.quarantine, .dataWrong, "no object in it was edited")
     try world.expectRefusal(of: world.folder.file("nowhere.sqlite"), .missingInput, "nowhere.sqlite")
-    try world.expectRefusal(of: world.world.sourcePath, .dataWrong, "no quarantine")
+    try world.expectRefusal(of: world.world.sourcePath, .dataWrong, "not a quarantine")
     try Data("text".utf8).write(to: URL(filePath: world.folder.file("text.sqlite")))
     try world.expectRefusal(of: world.folder.file("text.sqlite"), .dataWrong, "text.sqlite")
     let other = try RepairWorld(seed: 14)
