@@ -23,6 +23,12 @@ struct KnownResult: Decodable, Sendable {
   var isDone: Bool { outcome == "finished" || outcome == "already finished" }
   var isFailed: Bool { outcome == "failed" }
 
+  /// Whether a run of another shard found the store finished: the earlier line has its objects and its time.
+  private func repeats(_ earlier: KnownResult) -> Bool {
+    outcome == "already finished" && findings == nil && earlier.isDone && earlier.stamp == stamp
+      && earlier.identity == identity
+  }
+
   /// Reads a file of results: the last line of each store that has a key, by its key.
   ///
   /// A line without an end is being written, or was torn. It does not count, and neither does a line of something else.
@@ -34,17 +40,13 @@ struct KnownResult: Decodable, Sendable {
       guard line.isWhole, let result = try? decoder.decode(KnownResult.self, from: Data(line.bytes)),
         let key = result.key
       else { continue }
-      // The later line of two files counts, and the last one of a file.
-      if let other = known[key] {
-        if other.time > result.time { continue }
-        // A run of another shard has found it so. The earlier line has its objects and its time.
-        if result.outcome == "already finished", other.isDone, other.stamp == result.stamp,
-          other.identity == result.identity, result.findings == nil
-        {
-          continue
-        }
+      guard let other = known[key] else {
+        known[key] = result
+        continue
       }
-      known[key] = result
+      // The later line of two files counts, and the last one of a file.
+      let (earlier, later) = other.time > result.time ? (result, other) : (other, result)
+      known[key] = later.repeats(earlier) ? earlier : later
     }
   }
 }
