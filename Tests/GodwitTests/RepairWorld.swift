@@ -109,6 +109,11 @@ final class RepairWorld {
     let addresses: [Int64]
     var stores: [Store] { [held, whole] }
 
+    /// Whether a to-one of a person leads to a person who is not in quarantine.
+    func leadsOut(_ key: Int64, _ name: String) throws -> Bool {
+      try whole.link(of: key, name).map { !people.contains($0) } ?? false
+    }
+
     func close() throws { for store in stores { try store.connection.close() } }
   }
 
@@ -128,6 +133,9 @@ final class RepairWorld {
   func edit(_ file: String? = nil, seed: UInt64, percent: Int) throws {
     var random = SeededGenerator(seed: seed)
     let both = try open(file)
+    let bound = try (
+      both.people.filter { try both.leadsOut($0, "spouse") }, both.people.filter { try both.leadsOut($0, "spouseOf") }
+    )
     for key in both.addresses where random.chance(percent) {
       for store in both.stores { try store.set(key, "ZSTREET", .text("new street \(key)"), table: "ZADDRESS") }
     }
@@ -144,7 +152,7 @@ final class RepairWorld {
         }
       case 2: for store in both.stores { try store.pair(key, other, isThere: true) }
       case 3: for store in both.stores { try store.pair(key, other, isThere: false) }
-      default: try marry(key, other, both)
+      default: try marry(key, other, both, bound)
       }
     }
     try both.close()
@@ -163,13 +171,20 @@ final class RepairWorld {
   }
 
   /// Gives one person another as spouse: whoever was there before is free.
-  private func marry(_ key: Int64, _ other: Int64, _ both: Both) throws {
+  ///
+  /// - Parameter bound: People whose `spouse`, or `spouseOf`, was not in quarantine. They are not freed again: without a
+  ///   new partner the quarantine does not tell that they left the first one, who then stays.
+  private func marry(_ key: Int64, _ other: Int64, _ both: Both, _ bound: (spouse: [Int64], spouseOf: [Int64])) throws {
     guard key != other else { return }
     let (old, left) = (try both.whole.link(of: key, "spouse"), try both.whole.link(of: other, "spouseOf"))
+    guard !bound.spouseOf.contains(where: { $0 == old }), !bound.spouse.contains(where: { $0 == left }) else { return }
+    // The ends of a link may disagree from the beginning: a partner who leads to a third person keeps that one.
+    let freesOld = try old.map { try both.whole.link(of: $0, "spouseOf") == key } ?? false
+    let freesLeft = try left.map { try both.whole.link(of: $0, "spouse") == other } ?? false
     for store in both.stores {
       // A partner who is not in quarantine has no row there.
-      if let old { try store.link(old, "spouseOf", to: nil) }
-      if let left { try store.link(left, "spouse", to: nil) }
+      if let old, freesOld { try store.link(old, "spouseOf", to: nil) }
+      if let left, freesLeft { try store.link(left, "spouse", to: nil) }
       try store.link(key, "spouse", to: (entity(other), other))
       try store.link(other, "spouseOf", to: (entity(key), key))
     }
