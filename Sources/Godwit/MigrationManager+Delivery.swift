@@ -18,10 +18,10 @@ extension MigrationManager {
   ///
   /// - Parameter progress: Called while an XML store is written, with the number of objects in it and that of all.
   func file(
-    of store: String, in folder: borrowing WorkFolder, control: MigrationControl, progress: (Int64, Int64) -> Void
+    of store: String, in folder: String, control: MigrationControl, progress: (Int64, Int64) -> Void
   ) throws -> Written {
     guard job.destinationType == .xml else { return .written(store) }
-    let path = folder.path + "/store.xml"
+    let path = folder + "/store.xml"
     do {
       try XMLStoreWriter(
         readingStoreAt: store, model: job.destinationModel, name: job.destinationPath

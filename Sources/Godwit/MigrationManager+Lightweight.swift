@@ -28,9 +28,11 @@ extension MigrationManager {
   }
 
   /// How a run begins that holds the store's lock.
-  func lightweightWay(folder: String, files: StoreFiles) throws -> InPlaceStrategy {
+  ///
+  /// - Parameter isResumed: Whether an earlier run has begun a store.
+  func lightweightWay(isResumed: Bool, files: StoreFiles) throws -> InPlaceStrategy {
     guard job.steps.count == 1 else { return .executor(reason: "the job has \(job.steps.count) steps") }
-    guard !isWorthKeeping(folder) else { return .executor(reason: Self.goesOn) }
+    guard !isResumed else { return .executor(reason: Self.goesOn) }
     guard job.steps.first?.isInferred == true, files.type == .sqlite else {
       return .executor(reason: "the mapping is not inferred")
     }
@@ -61,10 +63,10 @@ extension MigrationManager {
 
   /// Migrates a copy in the work folder, and exchanges it for the store.
   func runCopy(
-    _ program: any InPlaceProgram, rule: MigrationJob.InPlace, files: StoreFiles, folder: borrowing WorkFolder,
-    swap: InPlaceSwap, watch: StopCondition, progress: (MigrationProgress) -> Void
+    _ program: any InPlaceProgram, files: StoreFiles, _ claim: borrowing Claim, _ swap: InPlaceSwap,
+    _ watch: StopCondition, progress: (MigrationProgress) -> Void, recordPlaced: (borrowing Claim) throws -> Void
   ) throws -> MigrationSummary {
-    let path = folder.path + "/copy.sqlite"
+    let path = claim.path + "/copy.sqlite"
     let support = SupportFolder(ofStoreAt: path)
     let digest = try digest(program, files)
     let stamp = try files.stamp()
@@ -101,15 +103,17 @@ extension MigrationManager {
     var swap = swap
     swap.keepsOldFiles = program.keepsFiles
     var summary = meter.finished()
-    if let reason = try prepareReceipt(
-      of: path, in: folder, StepFolder(path: folder.path), &summary, watch.control, history: history)
-    {
+    if let reason = try prepareReceipt(of: path, in: claim, &summary, watch.control, history: history) {
       for suffix in ["", "-journal"] { unlink(path + suffix) }
       return meter.stopped(reason)
     }
-    try swap.exchange(path, support: support, workFolder: folder.path)
-    summary.codedNotes += try placeReceipt(of: folder)
-    try folder.remove()
+    // The journal may have begun with the receipt.
+    swap.mark = claim.journal.content?.exchange
+    try swap.exchange(path, support: support, workFolder: claim.path)
+    try recordPlaced(claim)
+    summary.codedNotes += try placeReceipt(of: claim)
+    try syncDelivered()
+    try claim.release()
     progress(meter.complete())
     return summary
   }
@@ -118,9 +122,8 @@ extension MigrationManager {
   ///
   /// - Parameter lock: Ours, which SQLite's own would collide with: given up when SQLite takes its own.
   func runDirectly(
-    _ program: any InPlaceProgram, files: StoreFiles, lock: StoreLock, folder: borrowing WorkFolder,
-    watch: StopCondition,
-    progress: (MigrationProgress) -> Void
+    _ program: any InPlaceProgram, files: StoreFiles, lock: StoreLock?, _ claim: borrowing Claim,
+    _ watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     let digest = try digest(program, files)
     let stamp = try files.stamp()
@@ -133,8 +136,8 @@ extension MigrationManager {
     }
     do {
       tell(meter.progress)
-      try noteFiles(program, in: folder.path)
-      lock.release()
+      try noteFiles(program, in: claim.path)
+      lock?.release()
       let connection = try exclusiveConnection(files, stamp: stamp)
       defer { try? connection.close() }
       // The journal's removal must be durable before files go that the old rows name.
@@ -150,10 +153,11 @@ extension MigrationManager {
     }
     // Nothing reads it any more: where it cannot be removed the store is whole all the same.
     try? removeDeadJournal()
-    if !program.keepsFiles { try removeUnreferencedFiles(Self.filesMark(in: folder.path)) }
+    if !program.keepsFiles { try removeUnreferencedFiles(in: claim.path) }
     var summary = meter.finished()
-    try writeReceiptOfEditedStore(files, in: folder, &summary, watch, history: history)
-    try folder.remove()
+    try writeReceiptOfEditedStore(files, in: claim, &summary, watch, history: history)
+    try syncDelivered()
+    try claim.release()
     progress(meter.complete())
     return summary
   }
@@ -253,27 +257,6 @@ extension MigrationManager {
     }
     try metadata(after: program.metadata, digest: digest, now: nil, leftOut: program.leftOut).write(to: connection)
     for sql in program.leftOut.statements + program.triggers { try connection.execute(sql) }
-  }
-
-  // MARK: External files
-
-  /// Removes the external files that rows named before a store was edited itself, and none names now.
-  ///
-  /// - Parameter mark: What `noteFiles` wrote before.
-  func removeUnreferencedFiles(_ mark: String) throws {
-    let support = SupportFolder(ofStoreAt: job.sourcePath)
-    guard support.exists else { return }
-    // Whoever opens the store meanwhile may be adding files.
-    let lock = try StoreLock(store: job.sourcePath)
-    defer { withExtendedLifetime(lock) {} }
-    try support.refuseLinks()
-    let named = try NamedFiles(inStoreAt: job.sourcePath, model: job.destinationModel)
-    try NameList.read(mark) { name in
-      guard SupportFolder.isFileName(name), try support.size(of: name) != nil, try !named.contains(name) else { return }
-      unlink(support.path(of: name))
-    }
-    rmdir(support.dataPath)
-    rmdir(support.path)
   }
 }
 

@@ -8,31 +8,6 @@ import GodwitModel
 import GodwitStore
 
 extension MigrationManager {
-  /// Migrates one step into the store of its folder, or resumes, or finds that it is done.
-  ///
-  /// - Parameters:
-  ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
-  ///   - now: What `now()` means, when a larger job has settled it.
-  ///   - prepared: Gets what is known for the receipt, where no file gets it.
-  ///   - rejections: What finds the objects that validation rejects; nil where they stop the run.
-  ///   - isWorthKeeping: Whether the folder holds something to resume, also when the call throws.
-  /// - Returns: What was done, and the progress to show when the store is in place.
-  func run(
-    in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String? = nil, now: Double? = nil,
-    watch: StopCondition, prepared: PreparedReceipt? = nil, rejections: RejectionSearch? = nil,
-    isWorthKeeping: inout Bool,
-    progress: (MigrationProgress) -> Void
-  ) throws -> (MigrationSummary, MigrationProgress?) {
-    let run = SingleStepRun(
-      self, in: folder, source: source, quick: quick, origin: origin, now: now, watch: watch, prepared: prepared,
-      rejections: rejections)
-    defer {
-      run.abandon()
-      isWorthKeeping = run.isWorthKeeping
-    }
-    return try run.run(progress: progress)
-  }
-
   /// Checks a source through the connection of the run: one with a hot journal, which is read through what stands for it
   /// here and nowhere else, and one that is read sooner than a thread begins.
   ///
@@ -53,15 +28,15 @@ extension MigrationManager {
 
   func configure(_ connection: StoreConnection, isNew: Bool) throws {
     // First: the kind of vacuum is written at once.
-    try connection.execute("PRAGMA synchronous = \(job.syncsCheckpoints ? "NORMAL" : "OFF")")
+    let isResumable = job.durability == .resumable
+    try connection.execute("PRAGMA synchronous = \(isResumable ? "NORMAL" : "OFF")")
     if isNew {
       try connection.execute("PRAGMA page_size = 4096")
-      // The first page needs no journal file where no power cut leaves half of it.
-      if !job.syncsCheckpoints { try connection.execute("PRAGMA journal_mode = MEMORY") }
+      if !isResumable { try connection.execute("PRAGMA journal_mode = MEMORY") }
       try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     }
     // Pages are only appended, so a rollback journal stays small; a WAL would write everything twice.
-    try connection.execute("PRAGMA journal_mode = DELETE")
+    if isResumable { try connection.execute("PRAGMA journal_mode = DELETE") }
     // Darwin leaves bytes in the cache of the drive unless it is told not to; elsewhere this has no effect.
     try connection.execute("PRAGMA fullfsync = ON")
     try connection.execute("PRAGMA secure_delete = OFF")
@@ -115,12 +90,11 @@ extension MigrationManager {
   /// The last transaction: metadata and counters are written, the ledger goes.
   ///
   /// - Parameters:
-  ///   - hasScratch: Whether there are tables of ours beside the ledger's.
   ///   - before: Called when the store is checked, before that transaction.
   ///   - atEnd: Called before that transaction commits, with what the store says of itself.
   func finish(
     _ connection: StoreConnection, ledger: Ledger, opened: AttachedSource, plan: MigrationPlan,
-    quarantined: Int64 = 0, hasScratch: Bool = true, before: () throws -> Void,
+    quarantined: Int64 = 0, before: () throws -> Void,
     atEnd: (StoreMetadata) throws -> Void = { _ in }
   ) throws {
     let identity = try ledger.identity()
@@ -142,7 +116,7 @@ extension MigrationManager {
     let triggers = isNew ? nil : try ledger.appendMark().triggers
     let vacuum = "PRAGMA main.incremental_vacuum"
     try connection.transaction {
-      // Nothing else says so once the ledger is gone.
+      // Last chance to check completeness: the ledger is dropped below.
       guard try ledger.isComplete() else {
         throw GodwitError(
           .stopped, "stopped: not all chunks of '\(job.name)' are durable", remedy: "run the same command to resume",
@@ -160,7 +134,7 @@ extension MigrationManager {
         }
       }
       try metadata.write(to: connection)
-      try ledger.drop(hasScratch: hasScratch)
+      try ledger.drop()
       if isNew { for sql in opened.leftOut.statements { try connection.execute(sql) } }
       let made =
         try triggers
@@ -168,12 +142,11 @@ extension MigrationManager {
           source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection
         ).statements
       for sql in made { try connection.execute(sql) }
-      if !job.syncsCheckpoints { try connection.execute(vacuum) }
+      if job.durability == .restart { try connection.execute(vacuum) }
       try atEnd(metadata)
     }
-    try connection.commitGathered()
     // A commit of its own keeps the journal of a large store small.
-    if job.syncsCheckpoints { try connection.execute(vacuum) }
+    if job.durability == .resumable { try connection.execute(vacuum) }
   }
 
   /// What the finished store says of itself.

@@ -7,29 +7,31 @@ import GodwitStore
 
 /// A job of several steps: each step is migrated like a job of its own, into a store in the work folder.
 ///
-/// 1. The record of the steps is written before the first one begins.
+/// 1. The journal names the steps before the first one begins.
 /// 2. Step *k* reads the store of step *k* - 1 (the first one the source) and makes its own, resumable chunk by chunk.
-/// 3. When its store is finished and synced, the record names it; then the store of step *k* - 1 is removed.
+/// 3. When its store is finished and synced, the journal says so; then the store of step *k* - 1 is removed.
 /// 4. The store of the last step becomes the destination.
 /// So at any moment at most two stores lie in the work folder, and no finished step is run again.
 extension MigrationManager {
   // MARK: Run
 
-  func runSteps(
-    in folder: String, source: OpenSource, quick: JobFingerprint, watch: StopCondition, prepared: PreparedReceipt?,
-    isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+  /// Makes the store of the last step in the work folder, or goes on with it.
+  func makeSteps(
+    in claim: borrowing Claim, source: OpenSource, watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
-    var (record, isResumed) = try record(of: source, quick: quick, in: folder, isWorthKeeping: &isWorthKeeping)
+    let (folder, journal) = (claim.path, claim.journal)
+    guard job.isStepped else { return try runRounds(in: folder, journal, source: source, watch: watch, progress: progress) }
+    var (record, isResumed) = try record(of: source, journal)
     var meter = StepMeter(count: job.steps.count)
     var last: MigrationProgress?
-    for index in record.steps.count..<job.steps.count {
-      let (summary, complete) = try runStep(
-        index, of: record, in: folder, source: source, watch: watch, prepared: prepared, isWorthKeeping: &isWorthKeeping
-      ) { progress(meter.part($0, step: index)) }
+    for index in record.finished.count..<job.steps.count {
+      let (summary, complete) = try runStep(index, of: record, in: folder, journal, source: source, watch: watch) {
+        progress(meter.part($0, step: index))
+      }
       guard summary.outcome == .finished else {
         return (total(record, plus: summary, isResumed: isResumed), nil)
       }
-      try finishStep(index, summary, of: &record, in: folder, source: source, prepared)
+      try finishStep(index, summary, of: &record, in: folder, journal, source: source)
       last = complete.map { meter.part($0, step: index) }
       if let reason = watch.stopReason, index + 1 < job.steps.count {
         var stopped = total(record, isResumed: isResumed)
@@ -42,31 +44,30 @@ extension MigrationManager {
     return (summary, last)
   }
 
-  /// The record of an interrupted run, or a new one.
+  /// What the journal says of the steps of an interrupted run, or of one that begins.
   private func record(
-    of source: OpenSource, quick: JobFingerprint, in folder: String, isWorthKeeping: inout Bool
-  ) throws -> (record: StepRecord, isResumed: Bool) {
+    of source: OpenSource, _ journal: RunJournal
+  ) throws -> (record: WorkJournal.Steps, isResumed: Bool) {
     let stamp = try source.files.stamp()
-    if var known = try StepRecord.read(in: folder) {
+    let quick = quickIdentity
+    if var known = journal.content?.steps {
       var digest = known.identity.source
       if known.stamp != stamp {
         digest = try source.files.contentDigest()
         known.stamp = stamp
       }
       try compare(known.identity, with: quick, source: digest)
-      let hops = job.steps.map(\.hops)
-      guard (known.hops ?? hops.map { _ in 1 }) == hops else { throw otherSteps }
+      guard known.hops == job.steps.map(\.hops) else { throw otherSteps }
       return (known, true)
     }
-    isWorthKeeping = false
     var identity = quick
     identity.source = try source.files.contentDigest()
-    let record = StepRecord(
+    let record = WorkJournal.Steps(
       identity: identity, stamp: stamp, now: job.now?.timeIntervalSinceReferenceDate ?? Self.now(),
       hops: job.steps.map(\.hops))
     try checkSteps()
-    try record.write(in: folder, isSynced: job.syncsCheckpoints)
-    isWorthKeeping = true
+    try journal.update { $0.steps = record }
+    journal.isResumable = journal.isDurable
     return (record, false)
   }
 
@@ -76,8 +77,8 @@ extension MigrationManager {
   }
 
   private func runStep(
-    _ index: Int, of record: StepRecord, in folder: String, source: OpenSource, watch: StopCondition,
-    prepared: PreparedReceipt?, isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+    _ index: Int, of record: WorkJournal.Steps, in folder: String, _ journal: RunJournal, source: OpenSource,
+    watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
     let before = folderBefore(index, in: folder)
@@ -90,37 +91,37 @@ extension MigrationManager {
     }
     let stepSource =
       try before.map { _ in try OpenSource(manager.job, attach: false, existing: source.existing) } ?? source
-    var keeps = true
-    do {
-      return try manager.run(
-        in: step, source: stepSource, quick: manager.quickIdentity,
-        origin: record.steps.last?.digest ?? record.identity.source, now: record.now, watch: watch,
-        prepared: prepared, isWorthKeeping: &keeps, progress: progress)
-    } catch {
+    let run = SingleStepRun(
+      manager, in: step, journal, source: stepSource, origin: record.finished.last?.digest ?? record.identity.source,
+      now: record.now, watch: watch)
+    defer { run.abandon() }
+    do { return try run.run(progress: progress) } catch {
       // Until the first step has a ledger of its own there is nothing to resume.
-      if index == 0, !keeps { isWorthKeeping = false }
+      if index > 0 { journal.isResumable = journal.isDurable }
       throw error
     }
   }
 
   /// Syncs a finished step, records it, and removes the store that it read.
   private func finishStep(
-    _ index: Int, _ summary: MigrationSummary, of record: inout StepRecord, in folder: String, source: OpenSource,
-    _ prepared: PreparedReceipt?
+    _ index: Int, _ summary: MigrationSummary, of record: inout WorkJournal.Steps, in folder: String,
+    _ journal: RunJournal, source: OpenSource
   ) throws {
     let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
     let before = folderBefore(index, in: folder)
     try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
-    if job.syncsCheckpoints { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
-    let note = prepared?.notes.removeValue(forKey: step.outcomePath) ?? Receipt.Note.read(step.outcomePath)
+    if journal.isDurable { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
     var identity = manager(ofStep: index, source: before?.storePath, identity: record.identity).quickIdentity
-    identity.source = record.steps.last?.digest ?? record.identity.source
-    record.steps.append(
+    identity.source = record.finished.last?.digest ?? record.identity.source
+    record.finished.append(
       .init(
         digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
-        overridden: summary.overridden,
-        dropped: summary.dropped, losses: summary.losses, receipt: note?.step))
-    try record.write(in: folder, isSynced: job.syncsCheckpoints)
+        overridden: summary.overridden, dropped: summary.dropped, losses: summary.losses,
+        receipt: journal.content?.outcome?.step))
+    try journal.update {
+      $0.steps = record
+      if index + 1 < record.hops.count { $0.outcome = nil }
+    }
     if let before { try? WorkFolder.removeStep(before.path) }
   }
 
@@ -155,34 +156,40 @@ extension MigrationManager {
     }
   }
 
-  /// The path of the store that becomes the destination.
-  func lastStepFolder(in folder: String) -> StepFolder {
-    StepFolder(path: !job.isStepped ? folder : StepFolder.path(ofStep: job.steps.count, in: folder))
-  }
-
   private func manager(ofStep index: Int, source: String?, identity: JobFingerprint) -> MigrationManager {
     var step = job.step(index, source: source)
     if step.position.isLast { step.position.jobDigest = identity.digest }
     return MigrationManager(step)
   }
 
-  private func total(_ record: StepRecord, plus running: MigrationSummary? = nil, isResumed: Bool) -> MigrationSummary {
+  private func total(
+    _ record: WorkJournal.Steps, plus running: MigrationSummary? = nil, isResumed: Bool
+  ) -> MigrationSummary {
     var summary = MigrationSummary(outcome: .stopped, reason: running?.reason)
     // Objects of the last step are those of the destination; what went wrong on the way counts in every step.
-    summary.objects = running?.objects ?? record.steps.last?.objects ?? 0
-    summary.ambiguousToOne = record.steps.reduce(running?.ambiguousToOne ?? 0) { $0 + $1.ambiguousToOne }
-    summary.overridden = record.steps.reduce(running?.overridden ?? 0) { $0 + $1.overridden }
-    summary.dropped = record.steps.flatMap(\.dropped) + (running?.dropped ?? [])
-    summary.losses = LossReport(record.steps.flatMap { $0.losses?.losses ?? [] } + (running?.losses.losses ?? []))
+    summary.objects = running?.objects ?? record.finished.last?.objects ?? 0
+    summary.ambiguousToOne = record.finished.reduce(running?.ambiguousToOne ?? 0) { $0 + $1.ambiguousToOne }
+    summary.overridden = record.finished.reduce(running?.overridden ?? 0) { $0 + $1.overridden }
+    summary.dropped = record.finished.flatMap(\.dropped) + (running?.dropped ?? [])
+    summary.losses = LossReport(record.finished.flatMap(\.losses.losses) + (running?.losses.losses ?? []))
     summary.wasResumed = isResumed || running?.wasResumed == true
     return summary
   }
 
-  /// Whether steps are fused may depend on keys that are not part of the job's identity: a run continues as it began,
-  /// or not at all.
-  func refuseOtherSteps(in folder: String) throws {
-    let other = job.isStepped ? StepFolder(path: folder).storePath : StepRecord.path(in: folder)
-    if FileManager.default.fileExists(atPath: other) { throw otherSteps }
+  /// Refuses work that cannot be resumed by the job as it is: without a quarantine where objects are in one already, or
+  /// with other steps.
+  func refuseOtherWork(in claim: borrowing Claim) throws {
+    guard let content = claim.journal.content else { return }
+    try refuseQuarantined(in: claim.path)
+    if hasOtherSteps(content, in: claim.path) { throw otherSteps }
+  }
+
+  /// Whether work was begun with other steps. Which of them are fused may depend on keys that are not part of the job's
+  /// identity.
+  func hasOtherSteps(_ journal: WorkJournal, in folder: String) -> Bool {
+    guard job.isStepped else { return journal.steps != nil }
+    return FileManager.default.fileExists(atPath: StepFolder(path: folder).storePath)
+      || journal.steps.map { $0.hops != job.steps.map(\.hops) } ?? false
   }
 
   private var otherSteps: GodwitError {
@@ -202,12 +209,12 @@ extension MigrationManager {
   /// The plan of all steps. The rows of a step can be counted only when the steps before it are done.
   func planSteps(_ estimatesTime: Bool) throws -> MigrationPlan {
     let folder = WorkFolder.path(forDestination: job.destinationPath)
-    let record = try StepRecord.read(in: folder)
-    let current = min(record?.steps.count ?? 0, job.steps.count - 1)
+    let record = try WorkJournal.read(in: folder)?.steps
+    let current = min(record?.finished.count ?? 0, job.steps.count - 1)
     let before = StepFolder(path: StepFolder.path(ofStep: current, in: folder)).storePath
     let here = job.step(current, source: current == 0 ? nil : before)
     let source = try OpenSource(
-      here, existing: here.appends ? try existingDestination() : nil, digest: record?.steps.last?.digest)
+      here, existing: here.appends ? try existingDestination() : nil, digest: record?.finished.last?.digest)
     var (plan, program): (MigrationPlan, StepProgram)
     let planner = try source.planner(here)
     var done: Set<Int> = []
@@ -232,7 +239,7 @@ extension MigrationManager {
     plan.steps = try job.steps.indices.flatMap { index in
       let part = index == current ? counted : try planWithoutRows(step: index)
       var steps = part.steps
-      plan.losses.add(record.flatMap { index < current ? $0.steps[index].losses : nil } ?? part.losses)
+      plan.losses.add(record.flatMap { index < current ? $0.finished[index].losses : nil } ?? part.losses)
       for position in steps.indices {
         steps[position].hooks = [("before", job.steps[index].willMigrate), ("after", job.steps[index].didMigrate)]
           .compactMap { place, hook in hook.map { "\(place): \($0.identity)" } }
@@ -281,11 +288,10 @@ extension MigrationManager {
 
   // MARK: Status
 
-  /// nil when no work folder with a record of steps exists.
+  /// nil when no work folder with steps exists.
   func statusOfSteps() throws -> MigrationStatus? {
     let folder = WorkFolder.path(forDestination: job.destinationPath)
-    guard let record = try StepRecord.read(in: folder) else { return nil }
-    let finished = record.steps.count
+    guard let finished = try WorkJournal.read(in: folder)?.steps?.finished.count else { return nil }
     let current = StepFolder.path(ofStep: finished + 1, in: folder)
     let isLast = finished + 1 >= job.steps.count
     var status: MigrationStatus

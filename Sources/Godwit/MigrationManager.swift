@@ -18,7 +18,7 @@ import GodwitStore
 /// Do not use it while another process writes to the store: the run notices that and stops.
 public struct MigrationManager: Sendable {
   /// The job with its steps as they run: inferred steps are fused if the result is equal.
-  public private(set) var job: MigrationJob
+  public internal(set) var job: MigrationJob
   /// Whether a verification follows, so that only it makes a run a success which finds nothing to do.
   package var isProvedAfter = false
 
@@ -62,7 +62,7 @@ public struct MigrationManager: Sendable {
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
   public func plan(estimatingTime estimatesTime: Bool = false) throws -> MigrationPlan {
     try refuseWithoutStore()
-    if let obstacle = job.quarantineObstacle { throw obstacle }
+    if let error = RunRequest.refusal(of: job) { throw error }
     let missing = job.missingPolicies
     var complete = self
     for use in missing { complete.job.policies.register(use.policy, PlannedPolicy()) }
@@ -120,8 +120,10 @@ public struct MigrationManager: Sendable {
   }
 
   private func durableStatus(comparesSource: Bool) throws -> MigrationStatus {
-    // The next run begins anew with what a power cut has left.
-    if !WorkFolder.isLost(job.workPath), let status = try statusOfWork(comparesSource: comparesSource) {
+    // Without a journal the next run begins again.
+    if let journal = try WorkJournal.read(in: job.workPath),
+      let status = try statusOfWork(journal, comparesSource: comparesSource)
+    {
       return withDelivery(status)
     }
     // Between two rounds of a run with a quarantine there is no ledger.
@@ -141,15 +143,8 @@ public struct MigrationManager: Sendable {
     return try statusOfDestination(comparesSource: comparesSource)
   }
 
-  /// The manager of the same job, whose checkpoints are synced.
-  var syncingCheckpoints: MigrationManager {
-    var manager = self
-    manager.job.syncsCheckpoints = true
-    return manager
-  }
-
   /// The status by what the work folder holds; nil without work to resume.
-  private func statusOfWork(comparesSource: Bool) throws -> MigrationStatus? {
+  private func statusOfWork(_ journal: WorkJournal, comparesSource: Bool) throws -> MigrationStatus? {
     if job.isStepped, let status = try statusOfSteps() { return status }
     if let ledger = try openLedger() {
       defer { try? ledger.connection.close() }
@@ -157,7 +152,9 @@ public struct MigrationManager: Sendable {
     }
     guard !job.isStepped else { return nil }
     // A run that died between the link and the removal of its folder is finished but for that folder.
-    guard try isUndelivered(), try !isDelivered(comparesSource: comparesSource) else { return nil }
+    guard !job.appends, FileManager.default.fileExists(atPath: job.lastStepFolder(in: job.workPath).storePath),
+      journal.phase != .making || journal.outcome != nil, try !isDelivered(comparesSource: comparesSource)
+    else { return nil }
     return MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100)
   }
 
@@ -180,22 +177,13 @@ public struct MigrationManager: Sendable {
     { return false }
   }
 
-  /// Whether the chunks of a job are done and its XML store is not written.
-  private func isUndelivered() throws -> Bool {
-    let store = lastStepFolder(in: WorkFolder.path(forDestination: job.destinationPath)).storePath
-    guard !job.appends, FileManager.default.fileExists(atPath: store) else { return false }
-    // A store without a ledger is finished, or was never begun.
-    return (try? StoreMetadata(readingStoreAt: store).applicationValues[Self.jobsKey]) != nil
-  }
-
   /// The status as progress shows it: with the share that the writing of an XML store has.
   private func withDelivery(_ status: MigrationStatus) -> MigrationStatus {
     var status = status
     let before = RejectionRecord.percentBefore(readingIn: WorkFolder.path(forDestination: job.destinationPath))
     if before > 0, status.percent < 100 { status.percent = before + (100 - before) * status.percent / 100 }
     guard job.destinationType == .xml else { return status }
-    status.percent = XMLMeter.percent(
-      ofChunks: status.percent, in: WorkFolder.path(forDestination: job.destinationPath))
+    status.percent = XMLMeter.percent(ofChunks: status.percent, shown: ShownProgress.percent(in: job.workPath))
     return status
   }
 
@@ -238,28 +226,28 @@ public struct MigrationManager: Sendable {
     let destination = isInPlace ? StoreFiles.resolvingLink(destination) : destination
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
-    if !isInPlace { try InPlaceSwap.settleReplacement(of: destination, workFolder: folder.path) }
-    try placeReceipt(inDiscarded: folder, destination: destination)
-    if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder) }
+    // What cannot be read can be discarded all the same.
+    let journal = try? WorkJournal.read(in: folder.path)
+    var swap = InPlaceSwap(store: destination, keepsOld: true)
+    swap.mark = journal?.exchange
+    if !isInPlace { _ = try swap.finishReplacement(workFolder: folder.path) }
+    try placeReceipt(inDiscarded: folder, journal, destination: destination)
+    if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder.path) }
     if isInPlace {
-      InPlaceSwap(store: destination, keepsOld: true).undo(workFolder: folder.path)
-    } else if (try? FileManager.default.attributesOfItem(atPath: destination)) == nil {
+      swap.undo()
+    } else if !WorkFolder.isTaken(destination) {
       try folder.removeStores()
-      try folder.removeMovedSupport(of: destination)
-    } else if try folder.hasStores() {
-      // An append that had begun to put its store in place.
+      try WorkFolder.removeMovedSupport(of: destination, mark: journal?.support)
+    } else if try swap.mark != nil && journal?.owner.appends == true && folder.hasStores() {
+      // The exchange of an append had begun.
       try folder.undoAppend(to: destination)
-      try folder.removeStores()
     }
     try folder.remove()
     return true
   }
 
   /// Whether anything exists at the destination, including a broken symbolic link.
-  var isDestinationTaken: Bool {
-    var info = stat()
-    return lstat(job.destinationPath, &info) == 0
-  }
+  var isDestinationTaken: Bool { job.isDestinationTaken }
 
   private func openLedger() throws -> Ledger? {
     try Self.openLedger(inFolder: WorkFolder.path(forDestination: job.destinationPath))

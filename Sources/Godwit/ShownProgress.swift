@@ -11,17 +11,18 @@ import GodwitStore
 /// The file is not synced: a killed process leaves it whole. After a power cut it may be missing, and then the percent
 /// begins at what is durable.
 struct ShownProgress {
-  private let path: String
+  /// nil where no later run asks.
+  private let path: String?
   /// What may be shown of a chunk that is running.
   private var noted: Double
   private var highest: Double
   private var time = SettlingTime()
 
-  /// - Parameter folder: The job's work folder.
-  init(folder: String) {
-    path = Self.path(in: folder)
-    noted = Self.percent(in: folder)
-    highest = noted
+  /// - Parameter folder: The job's work folder; nil where no later run asks.
+  init(folder: String?) {
+    path = folder.map(Self.path)
+    noted = folder.map(Self.percent) ?? 100
+    highest = folder == nil ? 0 : noted
   }
 
   private static func path(in folder: String) -> String { folder + "/shown.percent" }
@@ -52,11 +53,49 @@ struct ShownProgress {
   }
 
   private mutating func note(_ percent: Double) {
+    guard let path else { return }
     do {
       try WorkFolder.writeNote(Data("\(percent)".utf8), to: path, isSynced: false)
       noted = percent
     } catch {
       // Progress is no reason to fail: the percent waits for the end of the chunk.
     }
+  }
+}
+
+/// What a run shows of its progress, and what it records of it.
+struct RunProgress {
+  private var shown: ShownProgress
+  private var meter: XMLMeter?
+  let history: HistoryRecorder
+
+  init(_ job: MigrationJob, in claim: borrowing Claim, begin: Date) {
+    // Nothing of a run that begins again after a kill is found by the next one.
+    let folder = claim.journal.isDurable ? claim.path : nil
+    shown = ShownProgress(folder: folder)
+    meter =
+      job.destinationType == .xml ? XMLMeter(steps: job.steps.count, shown: ShownProgress.percent(in: claim.path)) : nil
+    history = HistoryRecorder(job, folder: folder, begin: begin)
+  }
+
+  private mutating func reported(_ part: MigrationProgress) -> MigrationProgress {
+    var part = shown.shown(part)
+    history.note(part)
+    // A later round moves the percentage little: the name tells of it. The history is of the job's own names.
+    if part.round > 1 { part.name += " (round \(part.round))" }
+    return part
+  }
+
+  /// The progress of chunks as it is shown.
+  mutating func part(_ chunks: MigrationProgress) -> MigrationProgress { reported(meter?.part(chunks) ?? chunks) }
+
+  /// The progress when a number of objects is in an XML store; nil for another store.
+  mutating func wrote(_ objects: Int64, of total: Int64) -> MigrationProgress? {
+    (meter?.wrote(objects, of: total)).map { reported($0) }
+  }
+
+  /// The last progress, when the store is in place.
+  mutating func complete(_ last: MigrationProgress?) -> MigrationProgress? {
+    (meter?.complete() ?? last).map { shown.shown($0) }
   }
 }

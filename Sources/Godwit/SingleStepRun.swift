@@ -11,33 +11,35 @@ import GodwitStore
 final class SingleStepRun {
   private let manager: MigrationManager
   private let folder: StepFolder
+  private let journal: RunJournal
   private let source: OpenSource
   private let quick: JobFingerprint
   private let origin: String?
   private let now: Double?
   private let watch: StopCondition
-  private let prepared: PreparedReceipt?
   private let rejections: RejectionSearch?
   /// The digest of the source's content, computed beside the run.
   private var digest: BackgroundTask<String>?
   /// The losses, if they are counted beside the run.
   private var losses: BackgroundTask<LossCount>?
-  /// Whether the folder holds something to resume.
-  private(set) var isWorthKeeping = false
 
   private var job: MigrationJob { manager.job }
   private var control: MigrationControl { watch.control }
   /// What the job appends to.
   private var existing: ExistingDestination? { job.appends ? source.existing : nil }
 
-  /// - Parameters: See `MigrationManager.run(in:source:quick:origin:now:watch:rejections:isWorthKeeping:progress:)`.
+  /// - Parameters:
+  ///   - folder: Gets the store.
+  ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
+  ///   - now: What `now()` means, if a larger job decides that.
+  ///   - rejections: Finds the objects that validation rejects; nil where they stop the run.
   init(
-    _ manager: MigrationManager, in folder: StepFolder, source: OpenSource, quick: JobFingerprint, origin: String?,
-    now: Double?, watch: StopCondition, prepared: PreparedReceipt?, rejections: RejectionSearch?
+    _ manager: MigrationManager, in folder: StepFolder, _ journal: RunJournal, source: OpenSource,
+    origin: String? = nil, now: Double? = nil, watch: StopCondition, rejections: RejectionSearch? = nil
   ) {
-    (self.prepared, self.rejections) = (prepared, rejections)
-    (self.manager, self.folder, self.source, self.quick) = (manager, folder, source, quick)
-    (self.origin, self.now, self.watch) = (origin, now, watch)
+    (self.manager, self.folder, self.journal, self.source) = (manager, folder, journal, source)
+    (self.origin, self.now, self.watch, self.rejections) = (origin, now, watch, rejections)
+    quick = manager.quickIdentity
   }
 
   /// Ends what runs beside.
@@ -74,6 +76,9 @@ final class SingleStepRun {
     return (identity, stamp)
   }
 
+  /// Migrates the step into the store of its folder, or resumes, or finds that it is done.
+  ///
+  /// - Returns: What was done, and the progress to show when the store is in place.
   func run(progress: (MigrationProgress) -> Void) throws -> (MigrationSummary, MigrationProgress?) {
     guard let (connection, made) = try openStore() else {
       return (MigrationSummary(outcome: .finished, wasResumed: true), nil)
@@ -109,6 +114,8 @@ final class SingleStepRun {
     let opened = try AttachedSource(
       connection, job: job, files: source.files, existing: existing,
       digest: { try known?.source ?? identity().source })
+    // One transaction, which ends in `complete`: what fails or stops before takes all of it back.
+    if job.durability == .restart { try connection.execute("BEGIN IMMEDIATE") }
     let (plan, program) = try made ? begin(opened, ledger, stamp) : resume(opened, ledger, stamp)
     let done = try ledger.done()
     ledger.pace = pace(plan, done: done)
@@ -117,12 +124,9 @@ final class SingleStepRun {
     var meter = ProgressMeter(plan: plan, done: done, start: Date())
     progress(meter.progress)
     let stopped = try execute(executor, on: connection, meter: &meter, progress: progress)
-    // An interrupt takes back what had not been committed: before the first commit that is the ledger too.
-    if stopped != nil, try !ledger.exists() {
-      return (MigrationSummary(outcome: .stopped, reason: stopped), nil)
-    }
-    return try executor.keepingGathered {
-      try complete(executor, opened, plan, isLast: meter.isComplete, stopped: stopped, made: made) { meter.complete() }
+    if let stopped, job.durability == .restart { return (MigrationSummary(outcome: .stopped, reason: stopped), nil) }
+    return try complete(executor, opened, plan, isLast: meter.isComplete, stopped: stopped, made: made) {
+      meter.complete()
     }
   }
 
@@ -147,27 +151,26 @@ final class SingleStepRun {
     summary.codedNotes = plan.codedNotes + executor.notes
     guard goesOn else { return (summary, nil) }
     guard try isCounted && settleDigest(executor, ledger) else {
-      try connection.commitGathered()
       summary.reason = control.reason
       return (summary, nil)
     }
     if let error = job.error(for: summary.losses) { throw error }
-    let isHeld = ledger.isHeld
-    // What is not committed can be counted by nobody else.
-    let counting = isHeld ? nil : manager.countAhead(in: folder)
+    let isRestart = job.durability == .restart
+    // What is not committed only this connection can count.
+    let counting = isRestart ? nil : manager.countAhead(in: folder)
     try manager.finish(
-      connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0,
-      hasScratch: !isHeld || !executor.hasNoScratch
+      connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0
     ) {
       // Where it failed or was stopped, the finished store is counted.
       let content = try? counting?.value { control.reason == nil }
-      try manager.noteOutcome(
-        in: folder, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
-        content: content, prepared: isHeld && job.destinationType == .sqlite ? prepared : nil)
+      try manager.recordOutcome(
+        in: journal, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
+        content: content)
     } atEnd: { metadata in
-      if isHeld, let prepared { prepared.counted = try manager.count(connection, in: folder, metadata: metadata) }
+      if isRestart { journal.counted = try manager.count(connection, in: folder, metadata: metadata) }
       try executor.checkSource()
     }
+    if isRestart { try connection.execute("COMMIT") }
     try connection.close()
     summary.outcome = .finished
     summary.reason = nil
@@ -186,14 +189,14 @@ final class SingleStepRun {
   /// - Returns: The connection and whether the store is new; nil when the step is done.
   private func openStore() throws -> (StoreConnection, made: Bool)? {
     let made = !FileManager.default.fileExists(atPath: folder.storePath)
-    isWorthKeeping = !made
+    journal.isResumable = !made
     if made { try existing?.copy(to: folder.storePath) }
     let connection = try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true)
     guard !made, try !Ledger.exists(connection) else { return (connection, made) }
     // Either all is done but the move, or the run died before its first commit.
     if let jobs = try? StoreMetadata(reading: connection, schema: "main", path: folder.storePath)
       .applicationValues[manager.madeByKey]?.array?.compactMap(\.string),
-      jobs.contains(try job.position.jobDigest ?? identity().digest), !manager.lacksOutcome(in: folder)
+      jobs.contains(try job.position.jobDigest ?? identity().digest), !manager.lacksOutcome(journal)
     {
       // Somebody may have written to it since.
       let schema = StoreSchema(model: job.destinationModel)
@@ -204,11 +207,12 @@ final class SingleStepRun {
       try connection.close()
       return nil
     }
-    isWorthKeeping = false
+    journal.isResumable = false
     try connection.close()
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
     // What was said of it must not be taken for that of the next one.
-    for path in [folder.outcomePath, WorkFolder.receiptPath(in: folder.path)] { try WorkFolder.removeFile(path) }
+    try journal.update { ($0.outcome, $0.phase) = (nil, .making) }
+    try WorkFolder.removeFile(WorkFolder.receiptPath(in: folder.path))
     try existing?.copy(to: folder.storePath)
     return (try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true), true)
   }
@@ -302,10 +306,6 @@ final class SingleStepRun {
     if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
     try manager.checkSpace(need, safe: rejections?.known == nil ? nil : keptSafe)
     let schema = opened.destinationSchema
-    // What is begun commits with the first chunks.
-    if existing == nil, Executor.gathersChunks(job, program, isSearching: rejections != nil) {
-      connection.gatherSeconds = EngineTuning.current.gatherSeconds
-    }
     try connection.transaction {
       var triggers: [String] = []
       if let existing {
@@ -319,14 +319,15 @@ final class SingleStepRun {
       let isLarge = digest != nil && existing == nil && source.files.size >= EngineTuning.current.largeSourceBytes
       try ledger.create(
         identity: isLarge ? quick : identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp,
-        isHeld: connection.gatherSeconds != nil)
+        isTemporary: job.durability == .restart)
       if let existing {
         try ledger.setAppendMark(
           .init(stamp: existing.files.stamp(), digest: existing.files.contentDigest(), triggers: triggers))
       }
     }
-    isWorthKeeping = true
-    if manager.job.syncsCheckpoints { try WorkFolder.sync(folder.path) }
+    guard job.durability == .resumable else { return (plan, program) }
+    journal.isResumable = true
+    try WorkFolder.sync(folder.path)
     return (plan, program)
   }
 
@@ -358,20 +359,19 @@ final class SingleStepRun {
     opened.functions.setNow(plan.facts.now)
     opened.functions.mover = ExternalDataMover(
       source: SupportFolder(ofStoreAt: job.sourcePath), destination: folder.support)
-    let executor = Executor(
-      job: job, plan: plan, program: program, connection: opened.connection, functions: opened.functions,
-      ledger: ledger, files: source.files, stamp: stamp, spillPath: { [folder] in folder.spillPath(mapping: $0) })
-    executor.rejections = rejections
-    if origin == nil, try ledger.identity().source.isEmpty {
+    let lacksDigest = try origin == nil && ledger.identity().source.isEmpty
+    if lacksDigest {
       digest = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
-      executor.sourceDigest = digest
     }
-    if program.resolved.hasPolicies {
-      executor.policies = try PolicyRun(
+    let policies =
+      program.resolved.hasPolicies
+      ? try PolicyRun(
         job: job, program: program, connection: opened.connection, functions: opened.functions, ledger: ledger,
-        folder: folder)
-    }
-    return executor
+        folder: folder) : nil
+    return Executor(
+      job: job, plan: plan, program: program, connection: opened.connection, functions: opened.functions,
+      ledger: ledger, files: source.files, stamp: stamp, sourceDigest: lacksDigest ? digest : nil, policies: policies,
+      rejections: rejections, spillPath: { [folder] in folder.spillPath(mapping: $0) })
   }
 
   /// A meter that a callback of SQLite moves on.

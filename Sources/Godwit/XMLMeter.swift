@@ -6,34 +6,25 @@ import GodwitStore
 /// The progress of a job whose destination is an XML store: its chunks first, then the writing of the file.
 ///
 /// How long the writing takes is not known in advance, so it has a fixed share. A run that was stopped meanwhile writes
-/// the file again: the work folder holds the highest percent that was shown, and the next run shows nothing lower.
+/// the file again.
 struct XMLMeter {
   /// What the chunks have of the whole.
   private static let chunksPercent = 60.0
 
-  private let mark: String
   private var start: Date?
   private var progress: MigrationProgress
 
-  init(folder: String, steps: Int) {
-    mark = Self.mark(in: folder)
+  /// - Parameter shown: The percent that an earlier run has shown.
+  init(steps: Int, shown: Double) {
     progress = MigrationProgress(
-      percent: Self.reachedPercent(in: folder), step: steps, steps: steps, pass: 0, passes: 0, name: "", stage: "",
+      percent: shown, step: steps, steps: steps, pass: 0, passes: 0, name: "", stage: "",
       chunk: 0, chunks: 0, rows: 0, totalRows: 0, rowsPerSecond: 0, secondsLeft: nil, residentBytes: 0)
   }
 
   /// The percent of the job when so much of its chunks is done.
-  static func percent(ofChunks percent: Double, in folder: String) -> Double {
-    max(percent * chunksPercent / 100, reachedPercent(in: folder))
-  }
-
-  private static func mark(in folder: String) -> String { folder + "/xml.percent" }
-
-  /// What an earlier run has shown while it wrote the file; 0 when none did.
-  private static func reachedPercent(in folder: String) -> Double {
-    let text = ReadableFile.text(of: mark(in: folder))
-    return text.flatMap(Double.init).map { min(max($0, 0), 99.9) } ?? 0
-  }
+  ///
+  /// - Parameter shown: The percent that was shown.
+  static func percent(ofChunks percent: Double, shown: Double) -> Double { max(percent * chunksPercent / 100, shown) }
 
   /// The progress of chunks as a part of the whole.
   mutating func part(_ chunks: MigrationProgress) -> MigrationProgress {
@@ -51,8 +42,6 @@ struct XMLMeter {
     start = begun
     let share = Double(objects) / Double(max(1, total))
     let percent = min(99.9, Self.chunksPercent + (100 - Self.chunksPercent) * share)
-    if Int(percent) > Int(progress.percent) { note(percent) }
-    // More digits are shown than are noted here.
     progress.isEstimated = true
     progress.percent = max(progress.percent, percent)
     (progress.name, progress.stage) = ("store", "write")
@@ -65,9 +54,6 @@ struct XMLMeter {
     progress.residentBytes = ProcessMemory.residentBytes
     return progress
   }
-
-  /// Progress is no reason to fail: without the mark the next run shows a lower percent and continues.
-  private func note(_ percent: Double) { try? WorkFolder.writeNote(Data("\(percent)".utf8), to: mark) }
 
   mutating func complete() -> MigrationProgress {
     progress.isEstimated = false

@@ -9,13 +9,7 @@ package import GodwitStore
 /// source changes once more: what the exchange has added beside the old store must then be taken back. `given.names` in
 /// the work folder lists the external files that it adds, before it adds the first.
 extension InPlaceSwap {
-  private static func notePath(in workFolder: String) -> String { workFolder + "/given.names" }
-
-  /// Whether a work folder has notes of the replacement of a store.
-  package static func isReplacement(workFolder: String) -> Bool {
-    var info = stat()
-    return lstat(notePath(in: workFolder), &info) == 0
-  }
+  private static func givenPath(in workFolder: String) -> String { workFolder + "/given.names" }
 
   /// Exchanges the stores. The caller holds the lock of the old one, and has taken back what an earlier run began.
   ///
@@ -27,16 +21,14 @@ extension InPlaceSwap {
   package func replace(with made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
     try live.refuseLinks()
-    var given: [String] = []
-    try support.forEachFile { name, _ in
-      guard SupportFolder.isFileName(name) else { return }
-      if try isMissing(name, in: live, orSameAsIn: support) { given.append(name) }
+    try NameList.write(Self.givenPath(in: workFolder)) { add in
+      try support.forEachFile { name, _ in
+        guard SupportFolder.isFileName(name), try isMissing(name, in: live, orSameAsIn: support) else { return }
+        try add(name)
+      }
     }
-    try NameList.write(Self.notePath(in: workFolder)) { add in for name in given.sorted() { try add(name) } }
     try WorkFolder.sync(workFolder)
-    try exchange(made, support: support, workFolder: workFolder)
-    // Before anything else of the folder goes: what was given belongs to the store in place now.
-    try WorkFolder.removeFile(Self.notePath(in: workFolder))
+    try exchange(made, support: support, workFolder: workFolder, listsGiven: true)
   }
 
   /// Whether the old store has no file of a name. Core Data never writes to a file again, so that one of the same name
@@ -64,44 +56,35 @@ extension InPlaceSwap {
       safe: "the old store is still in place; the new one is finished in the work folder")
   }
 
-  /// Ends or takes back what an earlier run began of a replacement; does nothing in a work folder without one.
+  /// Ends or takes back what an earlier run began of a replacement; does nothing where none had begun.
   ///
   /// - Returns: Whether the store in place came out of this work folder.
-  @discardableResult
-  package static func settleReplacement(of store: String, workFolder: String) throws -> Bool {
-    guard isReplacement(workFolder: workFolder) else {
-      return InPlaceSwap(store: store, keepsOld: true).hasExchanged(workFolder: workFolder)
-    }
-    let swap = InPlaceSwap(store: store, keepsOld: true)
-    if swap.hasExchanged(workFolder: workFolder) {
-      try swap.finish(workFolder: workFolder)
-      try WorkFolder.removeFile(notePath(in: workFolder))
+  package func finishReplacement(workFolder: String) throws -> Bool {
+    guard mark?.listsGiven == true else { return hasExchanged }
+    if hasExchanged {
+      try finish(workFolder: workFolder)
       return true
     }
-    swap.undo(workFolder: workFolder)
-    try swap.removeGiven(workFolder: workFolder)
-    // The list goes last: while it is there, this can be done again.
-    for path in [markPath(in: workFolder), leftoversPath(in: workFolder), notePath(in: workFolder)] {
-      try WorkFolder.removeFile(path)
-    }
+    undo()
+    try removeGiven(workFolder: workFolder)
     return false
   }
 
   /// Removes the external files that were added for a store that did not come. What a row of the store in place names
   /// stays, whoever put it there.
   private func removeGiven(workFolder: String) throws {
-    var given: Set<String> = []
-    try NameList.read(Self.notePath(in: workFolder)) { if SupportFolder.isFileName($0) { given.insert($0) } }
     let live = SupportFolder(ofStoreAt: store)
-    given = try given.filter { try live.size(of: $0) != nil }
-    guard !given.isEmpty else { return }
+    guard live.exists else { return }
     try live.refuseLinks()
     var info = stat()
-    if lstat(store, &info) == 0, try StoreFiles(path: store).type == .sqlite {
-      let named = try NamedFiles(inStoreAt: store)
-      given = try given.filter { try !named.contains($0) }
+    let isStore = try lstat(store, &info) == 0 && StoreFiles(path: store).type == .sqlite
+    let named = isStore ? try NamedFiles(inStoreAt: store) : nil
+    try NameList.read(Self.givenPath(in: workFolder)) { name in
+      guard SupportFolder.isFileName(name), try live.size(of: name) != nil, try named?.contains(name) != true else {
+        return
+      }
+      unlink(live.path(of: name))
     }
-    for name in given { unlink(live.path(of: name)) }
     // After a power cut no file may be there again whose name is forgotten.
     try WorkFolder.sync(live.dataPath)
     rmdir(live.dataPath)

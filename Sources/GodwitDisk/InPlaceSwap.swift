@@ -8,14 +8,14 @@ package import GodwitStore
 /// 1. The external files of the old store get a second name in the support folder of `Name~.ext`.
 /// 2. Those of the new store get one in the support folder of `Name.ext`, beside the old ones: names are never used
 ///    twice.
-/// 3. The names that only rows of the old store bore are noted in the work folder. A file that no row named is not
+/// 3. The names that only rows of the old store have are written to `replaced.names`. A file that no row names is not
 ///    ours.
 /// 4. The old store gets a second name, `Name~.ext`.
 /// 5. The new store is synced and renamed over the old name; the folder is synced. This one moment is the exchange.
-/// 6. The noted files of the old store are removed.
+/// 6. The files of `replaced.names` are removed.
 /// At every moment a whole store with all its external files is there under the old name. Each step can be done again,
-/// so a run that died in between goes on. Where the file system has no hard links, files are copied: a mark in the work
-/// folder, written before step 1, tells that a second name is ours.
+/// so a run that died in between goes on. Where the file system has no hard links, files are copied: a mark in the
+/// journal, written before step 1, tells that a second name is ours.
 package struct InPlaceSwap {
   package let store: String
   /// Whether the old store stays, as `Name~.ext`.
@@ -31,6 +31,10 @@ package struct InPlaceSwap {
   /// Called when nothing but the disk can keep the exchange from its end, before the old store's second name is looked
   /// at: what has that name and may go is removed there.
   package var makeRoom: () throws -> Void = {}
+  /// What the journal says of an exchange that has begun.
+  package var mark: Mark?
+  /// Writes the mark into the journal. It is durable when the call returns.
+  package var record: (Mark) throws -> Void = { _ in }
   /// Called before each step with its number; a test dies there.
   package var before: (Int) throws -> Void = { _ in }
 
@@ -58,19 +62,20 @@ package struct InPlaceSwap {
   private var oldPath: String { Self.oldPath(of: store) }
   private var folder: String { store.parentPath }
 
-  static func leftoversPath(in workFolder: String) -> String { workFolder + "/replaced.json" }
-  static func markPath(in workFolder: String) -> String { workFolder + "/exchange.id" }
+  private static func leftoversPath(in workFolder: String) -> String { workFolder + "/replaced.names" }
 
   // MARK: Mark
 
-  /// What is written down before the first second name is given out.
-  private struct Mark: Codable {
+  /// What is recorded before the first second name is given out.
+  package struct Mark: Codable, Sendable, Hashable {
     /// Device and inode of the store that is to be replaced.
     var store: String
     /// Those of the store that is to replace it.
     var made: String
     /// Whether `Name~.ext` is a name that the exchange gives out, so that it may be taken back.
     var keepsOld: Bool
+    /// Whether `given.names` lists the files that the exchange adds: that of a destination that is replaced.
+    var listsGiven: Bool
   }
 
   /// Device and inode of a file, which stay while it has a name.
@@ -79,38 +84,15 @@ package struct InPlaceSwap {
     return stat(path, &info) == 0 ? "\(info.st_dev) \(info.st_ino)" : nil
   }
 
-  private static func mark(in workFolder: String) -> Mark? {
-    FileManager.default.contents(atPath: markPath(in: workFolder)).flatMap {
-      try? JSONDecoder().decode(Mark.self, from: $0)
-    }
-  }
-
   /// Whether second names have been given out, and the store has not been replaced since.
-  package func hasBegun(workFolder: String) -> Bool {
-    guard let mark = Self.mark(in: workFolder) else { return false }
-    return mark.store == Self.identity(store)
-  }
+  package var hasBegun: Bool { mark != nil && mark?.store == Self.identity(store) }
 
-  /// Whether what bears the name `Name~.ext` is the exchange's own. An exchange that keeps nothing owns no such name.
-  private func ownsOldName(workFolder: String) -> Bool {
-    hasBegun(workFolder: workFolder) && Self.mark(in: workFolder)?.keepsOld == true
-  }
+  /// Whether what has the name `Name~.ext` is the exchange's own. An exchange that keeps nothing owns no such name.
+  private var ownsOldName: Bool { hasBegun && mark?.keepsOld == true }
 
   /// Whether the store is the one that a run put in place whose work folder is still there; another one that came
   /// into being meanwhile is not.
-  package func hasExchanged(workFolder: String) -> Bool {
-    guard let mark = Self.mark(in: workFolder) else { return false }
-    return mark.made == Self.identity(store)
-  }
-
-  private func writeMark(of made: String, in workFolder: String) throws {
-    let path = Self.markPath(in: workFolder)
-    let mark = Mark(
-      store: Self.identity(store) ?? "", made: Self.identity(made) ?? "",
-      keepsOld: keepsOld || ownsOldName(workFolder: workFolder))
-    try WorkFolder.writeNote(json: mark, to: path)
-    try sync(folders: [path, workFolder])
-  }
+  package var hasExchanged: Bool { mark != nil && mark?.made == Self.identity(store) }
 
   // MARK: Rights
 
@@ -128,8 +110,8 @@ package struct InPlaceSwap {
   // MARK: Exchange
 
   /// - Throws: `.cannotCreate` (73) when something else has the name that the old store is to get.
-  package func checkOldName(workFolder: String) throws {
-    guard keepsOld, !ownsOldName(workFolder: workFolder) else { return }
+  package func checkOldName() throws {
+    guard keepsOld, !ownsOldName else { return }
     let support = SupportFolder(ofStoreAt: oldPath)
     for suffix in ["-wal", "-journal"] where try exists(oldPath + suffix) {
       throw GodwitError(
@@ -156,31 +138,26 @@ package struct InPlaceSwap {
   /// - Parameters:
   ///   - made: The finished store in the work folder.
   ///   - support: Its external files.
-  package func exchange(_ made: String, support: SupportFolder, workFolder: String) throws {
+  package func exchange(
+    _ made: String, support: SupportFolder, workFolder: String, listsGiven: Bool = false
+  ) throws {
     let live = SupportFolder(ofStoreAt: store)
     try live.refuseLinks()
-    let old = usesFiles ? try names(in: live) : []
-    let new = try names(in: support)
     try makeRoom()
     // Hours may have passed since the run began.
-    try checkOldName(workFolder: workFolder)
-    try writeMark(of: made, in: workFolder)
+    try checkOldName()
+    try record(
+      Mark(
+        store: Self.identity(store) ?? "", made: Self.identity(made) ?? "", keepsOld: keepsOld || ownsOldName,
+        listsGiven: listsGiven))
     try before(1)
-    if keepsOld, !old.isEmpty {
-      let kept = SupportFolder(ofStoreAt: oldPath)
-      try makeFolder(kept, like: live)
-      for name in old { try give(live.path(of: name), secondName: kept.path(of: name)) }
-      try sync(folders: [kept.dataPath, kept.path])
-    }
+    if keepsOld, usesFiles { try give(filesOf: live, secondNamesIn: SupportFolder(ofStoreAt: oldPath), like: live) }
     try before(2)
-    if !new.isEmpty {
-      try makeFolder(live, like: support)
-      for name in new { try give(support.path(of: name), secondName: live.path(of: name)) }
-      try sync(folders: [live.dataPath, live.path])
-    }
+    try give(filesOf: support, secondNamesIn: live, like: support)
     try before(3)
-    let leftovers = keepsOldFiles ? [] : try ofOldRows(old.subtracting(new), butNotOf: made).sorted()
-    try WorkFolder.writeNote(json: leftovers, to: Self.leftoversPath(in: workFolder))
+    try NameList.write(Self.leftoversPath(in: workFolder)) { add in
+      if !keepsOldFiles { try forEachOfOldRows(in: live, butNot: support, made, add) }
+    }
     try WorkFolder.sync(workFolder)
     try before(4)
     if keepsOld {
@@ -204,14 +181,10 @@ package struct InPlaceSwap {
   /// Step 6. Call only when the new store has the old name.
   package func finish(workFolder: String) throws {
     try before(6)
-    let note = Self.leftoversPath(in: workFolder)
-    guard let data = FileManager.default.contents(atPath: note),
-      let leftovers = try? JSONDecoder().decode([String].self, from: data)
-    else { return }
     let live = SupportFolder(ofStoreAt: store)
     try live.refuseLinks()
-    for name in leftovers where SupportFolder.isFileName(name) {
-      guard try live.size(of: name) != nil else { continue }
+    try NameList.read(Self.leftoversPath(in: workFolder)) { name in
+      guard SupportFolder.isFileName(name), try live.size(of: name) != nil else { return }
       try WorkFolder.removeFile(live.path(of: name))
     }
     rmdir(live.dataPath)
@@ -219,37 +192,48 @@ package struct InPlaceSwap {
   }
 
   /// Takes back what steps 1 to 4 did of a job that is discarded. Call only while the old store has its name.
-  package func undo(workFolder: String) {
-    guard ownsOldName(workFolder: workFolder) else { return }
+  package func undo() {
+    guard ownsOldName else { return }
     if usesFiles { try? SupportFolder(ofStoreAt: oldPath).remove() }
     unlink(oldPath)
   }
 
   // MARK: Files
 
-  /// The files of a support folder that a row may name.
-  private func names(in folder: SupportFolder) throws -> Set<String> {
-    var names: Set<String> = []
-    try folder.forEachFile { name, _ in if SupportFolder.isFileName(name) { names.insert(name) } }
-    return names
+  /// Gives a second name in another support folder to each file that a row may name.
+  private func give(filesOf folder: SupportFolder, secondNamesIn other: SupportFolder, like: SupportFolder) throws {
+    var isMade = false
+    try folder.forEachFile { name, _ in
+      guard SupportFolder.isFileName(name) else { return }
+      if !isMade { try makeFolder(other, like: like) }
+      isMade = true
+      try give(folder.path(of: name), secondName: other.path(of: name))
+    }
+    if isMade { try sync(folders: [other.dataPath, other.path]) }
   }
 
   /// Whether the store in place may have files: an XML store has its binary data inside, so that a support folder beside
   /// it is that of another store.
   private var usesFiles: Bool { (try? StoreFiles(path: store).type) != .xml }
 
-  /// Those of some files that rows of the old store name and, where source and destination are two stores, no row of the
-  /// new one. Such a row may name a file that the source lacks: of one name there is one content, and the copy beside the
-  /// old store may be the last.
-  private func ofOldRows(_ names: Set<String>, butNotOf made: String) throws -> [String] {
-    guard !names.isEmpty, oldModel != nil || readsOldColumns, try StoreFiles(path: store).type == .sqlite else {
-      return []
+  /// The files beside the store that rows of the old store name and that are not among those of the new one. Where source
+  /// and destination are two stores, no row of the new one may name them either: such a row may name a file that the source
+  /// lacks, and the copy beside the old store may be the last.
+  private func forEachOfOldRows(
+    in live: SupportFolder, butNot new: SupportFolder, _ made: String, _ body: (String) throws -> Void
+  ) throws {
+    guard usesFiles, live.exists, oldModel != nil || readsOldColumns, try StoreFiles(path: store).type == .sqlite else {
+      return
     }
     let named = try oldModel.map { try NamedFiles(inStoreAt: store, model: $0) } ?? NamedFiles(inStoreAt: store)
-    let ofOld = try names.filter { try named.contains($0) }
-    guard readsOldColumns, !ofOld.isEmpty, try StoreFiles(path: made).type == .sqlite else { return Array(ofOld) }
-    let wanted = try NamedFiles(inStoreAt: made)
-    return try ofOld.filter { try !wanted.contains($0) }
+    let isOther = try readsOldColumns && StoreFiles(path: made).type == .sqlite
+    let wanted = isOther ? try NamedFiles(inStoreAt: made) : nil
+    try live.forEachFile { name, _ in
+      guard SupportFolder.isFileName(name), try new.size(of: name) == nil, try named.contains(name),
+        try wanted?.contains(name) != true
+      else { return }
+      try body(name)
+    }
   }
 
   /// Whether every file of the folder is one of the live support folder's, by name and content's identity.

@@ -12,8 +12,6 @@ package struct StepFolder: Sendable, Hashable {
   }
 
   package var storePath: String { path + "/store.sqlite" }
-  /// What the run did, for its receipt.
-  package var outcomePath: String { path + "/outcome.json" }
   package func spillPath(mapping: Int) -> String { path + "/association-\(mapping).lz4" }
   /// The external binary data of the store, where the store itself would look for them.
   package var support: SupportFolder { SupportFolder(ofStoreAt: storePath) }

@@ -9,23 +9,19 @@ import GodwitStore
 /// marker. Whatever is in it must be listed here: a name that is not, or a symbolic link, stops the job before anything
 /// is opened, and is never removed.
 extension WorkFolder {
-  /// Written when the folder is made: see `WorkMark`.
+  /// Written when the folder is made.
   static let markerName = "made-by-godwit"
   static let lockName = "lock"
-  /// Stands for the mark of synced work once a finished store is durable.
-  static let settledName = "settled"
-  /// What no delivery needs; a later run reads none of it, or what is left of it tells nothing.
-  static let needlessWhenFinished: Set<String> = [
-    markerName, lockName, settledName, "history.json", "shown.percent", "xml.percent", "last-run.json",
-  ]
+  /// The text of the marker: the version of what the folder holds.
+  private static let markerText = "godwit work folder 2\n"
 
-  /// Files beside the stores, each with the `.new` that it is written under.
-  private static let notes: Set<String> = [
-    "job.json", "exchange.id", "replaced.json", "support.id", "append", "files.mark", "xml.percent", "rights.probe",
-    "receipt.json", "receipt.place", "receipt.replaced", "shown.percent", "history.json", "last-run.json",
-    "given.names", "kept.json", "kept.removed", "owner.json", settledName,
+  /// Files beside the stores, each with the `.new` that it is written under. `run.json` alone says where a run stands.
+  /// What else a resumed run reads is a list of names too long for it, or what progress has shown.
+  static let notes: Set<String> = [
+    "run.json", "receipt.json", "history.json", "shown.percent", "replaced.names", "given.names", "edited.names",
+    "kept.json", "kept.removed", "rights.probe",
   ]
-  private static let stores: Set<String> = [
+  static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",
     "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite", "edited.sqlite",
   ]
@@ -47,7 +43,7 @@ extension WorkFolder {
       if isNumbered(name, after: "step-") { return .step }
     }
     if supportFolders.contains(name) { return .support }
-    if ["store.xml", "outcome.json", "outcome.json.new"].contains(name) { return .file }
+    if name == "store.xml" { return .file }
     for suffix in storeSuffixes where name.hasSuffix(suffix) {
       let store = String(name.dropLast(suffix.count))
       if stores.contains(store) || isConversion(store) { return .file }
@@ -56,14 +52,6 @@ extension WorkFolder {
       if isNumbered(String(name.dropLast(4 + suffix.count)), after: "association-") { return .file }
     }
     return nil
-  }
-
-  /// Whether the folder holds anything but what writing an edited source leaves in it when it is killed.
-  package func holdsJob() throws -> Bool {
-    try Self.entries(path).contains { name in
-      let isEdits = ["edited.", ".edited_SUPPORT", "source-", "support.id"].contains(where: name.hasPrefix)
-      return !isEdits && !Self.needlessWhenFinished.contains(name)
-    }
   }
 
   private static func isNumbered(_ name: String, after beginning: String) -> Bool {
@@ -108,13 +96,11 @@ extension WorkFolder {
     guard names.contains(markerName) || lstat(path + "/" + markerName, &info) == 0 else {
       throw foreign("Godwit did not make it, or an earlier version did: it has no file '\(markerName)'")
     }
-    if let name = names.first(where: { $0.contains("repair") }) {
+    guard try markerText.hasPrefix(marker(of: path)) else {
       throw GodwitError(
-        .cannotCreate, "cannot use '\(path)': an earlier version of Godwit was taking repairs of a quarantine there",
-        cause: "this version does not resume that: it has '\(name)'",
-        remedy:
-          "end it with that version, or move the folder away and write the edits into a copy of the source with `godwit quarantine apply`",
-        safe: "nothing in it was changed")
+        .cannotCreate, "cannot use '\(path)': another version of Godwit left unfinished work there",
+        cause: "this version does not resume that",
+        remedy: "end it with that version, or move the folder away and run again", safe: "nothing in it was changed")
     }
     try check(names, in: path, isStep: false, foreign)
   }
@@ -153,6 +139,33 @@ extension WorkFolder {
   }
 
   // MARK: Making
+
+  /// Empty for a folder that lacks it, and for one whose power was cut as it was written.
+  private static func marker(of path: String) throws -> String {
+    let file = path + "/" + markerName
+    var info = stat()
+    guard lstat(file, &info) == 0 else { return "" }
+    do {
+      return String(decoding: try ReadableFile.bytes(of: file, limit: .mebibytes(1)) ?? Data(), as: UTF8.self)
+    } catch { throw GodwitError.disk("cannot read '\(file)'", error) }
+  }
+
+  /// Whether a run has made a folder its own.
+  package static func isMarked(_ path: String) -> Bool { isTaken(path + "/" + markerName) }
+
+  /// Marks the folder of the holder of the lock as Godwit's. It is the first of the folder's files.
+  static func mark(_ path: String, isSynced: Bool) throws {
+    guard try marker(of: path) != markerText else { return }
+    let file = path + "/" + markerName
+    let descriptor = open(file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(file)'", errno: CLibrary.errno) }
+    defer { close(descriptor) }
+    let bytes = Array(markerText.utf8)
+    // So short a text is written at once, or there is no room for it.
+    let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+    guard count == bytes.count, ftruncate(descriptor, off_t(count)) == 0, !isSynced || CLibrary.sync(descriptor) == 0
+    else { throw GodwitError.disk("cannot write '\(file)'", errno: count < 0 ? CLibrary.errno : ENOSPC) }
+  }
 
   /// Writes a small file of the folder as a whole: under another name, synced, renamed.
   ///
@@ -204,13 +217,8 @@ extension WorkFolder {
 
   // MARK: Removing
 
-  /// Removes all that is in the folder but marker and lock, so that a job begins anew.
-  package func removeContent() throws {
-    // Without its store nothing of a half-removed folder is resumed.
-    try removeStores()
-    try Self.removeContent(of: path, isStep: false)
-    try Self.sync(path)
-  }
+  /// Removes all that is in the folder but marker and lock, so that a job begins again.
+  package func removeContent() throws { try Self.removeContent(of: path, isStep: false) }
 
   /// Removes one of Godwit's files, if it exists.
   package static func removeFile(_ path: String) throws {
@@ -224,8 +232,9 @@ extension WorkFolder {
     guard rmdir(path) == 0 || errno == ENOENT else { throw GodwitError.disk("cannot remove '\(path)'", errno: errno) }
   }
 
-  /// Removes what we put into a folder, but for marker and lock.
+  /// Removes what we put into a folder, but for marker and lock. The journal goes first.
   static func removeContent(of path: String, isStep: Bool) throws {
+    if !isStep { try removeFile(journalPath(in: path)) }
     for name in try entries(path) where name != markerName && name != lockName {
       let item = path + "/" + name
       switch kind(of: name, isStep: isStep) {

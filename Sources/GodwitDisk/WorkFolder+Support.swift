@@ -5,27 +5,24 @@ import GodwitStore
 
 /// The support folder under construction, and its move into place.
 ///
-/// It gets its name before the store gets its own, so that no store is ever there without its files. A mark in the work
-/// folder says which folder beside the destination is ours: a run that died in between goes on, and a discarded job
-/// leaves nothing behind.
+/// It gets its name before the store gets its own, so that no store is ever there without its files. The journal says
+/// which folder beside the destination is ours: a run that died in between goes on, and a discarded job leaves nothing
+/// behind.
 extension WorkFolder {
-  private var markPath: String { path + "/support.id" }
-
+  /// - Parameter mark: What the journal says of the support folder that was moved.
   /// - Throws: `.cannotCreate` (73) when a support folder that is not of this job lies beside the destination: its
   ///   files would become the new store's.
-  package func refuseForeignSupport(of destination: String) throws {
+  package static func refuseForeignSupport(of destination: String, mark: String?) throws {
     let folder = SupportFolder(ofStoreAt: destination)
-    guard folder.exists, !isOurs(folder) else { return }
+    guard folder.exists, !isOurs(folder, mark) else { return }
     throw GodwitError(
       .cannotCreate,
       "cannot write '\(destination)': the support folder of another store is beside it, '\(folder.path)'",
       remedy: "move that folder away, or name another destination")
   }
 
-  private func isOurs(_ folder: SupportFolder) -> Bool {
-    guard let mark = ReadableFile.text(of: markPath), let found = Self.identity(folder.path)
-    else { return false }
-    return mark == found
+  private static func isOurs(_ folder: SupportFolder, _ mark: String?) -> Bool {
+    mark != nil && mark == identity(folder.path)
   }
 
   /// Device and inode, which a rename keeps.
@@ -37,13 +34,17 @@ extension WorkFolder {
 
   /// Moves the support folder of the finished store to the destination's; does nothing when there is none, or it is
   /// there already.
-  func publishSupport(ofStoreAt store: String, to destination: String) throws {
+  ///
+  /// - Parameter record: Writes the mark of the folder into the journal.
+  static func publishSupport(
+    ofStoreAt store: String, to destination: String, mark: String?, record: (String) throws -> Void
+  ) throws {
     let support = SupportFolder(ofStoreAt: store)
-    guard let identity = Self.identity(support.path) else { return }
+    guard let identity = identity(support.path) else { return }
     let target = SupportFolder(ofStoreAt: destination)
-    try refuseForeignSupport(of: destination)
-    try Self.writeNote(Data(identity.utf8), to: markPath)
-    for item in [markPath, path, support.dataPath, support.path] { try Self.sync(item) }
+    try refuseForeignSupport(of: destination, mark: mark)
+    for item in [support.dataPath, support.path] { try sync(item) }
+    try record(identity)
     guard rename(support.path, target.path) == 0 else {
       let code = CLibrary.errno
       throw GodwitError(
@@ -52,14 +53,13 @@ extension WorkFolder {
         cause: String(cString: strerror(code)),
         remedy: "move away what is there and run the same command")
     }
-    try Self.sync(destination.parentPath)
+    try sync(destination.parentPath)
   }
 
   /// Removes the support folder that was moved to the destination. Call only while the destination has no store, and
   /// after the store under construction is gone: without it nothing is resumed.
-  package func removeMovedSupport(of destination: String) throws {
+  package static func removeMovedSupport(of destination: String, mark: String?) throws {
     let target = SupportFolder(ofStoreAt: destination)
-    if isOurs(target) { try target.remove() }
-    try Self.removeFile(markPath)
+    if isOurs(target, mark) { try target.remove() }
   }
 }

@@ -7,7 +7,7 @@ import GodwitStore
 ///
 /// 1. `init` makes the folder, for its owner alone (and the destination's folder), and takes the kernel lock on `lock`.
 ///    A folder that is there already must be ours: see `checkOwn`.
-/// 2. The store under construction, its journal and the spill files live inside.
+/// 2. The store under construction, its spill files and `run.json` live inside.
 /// 3. `publish` moves the finished store to the destination; `remove` deletes the folder.
 /// The lock ends with the process, so none goes stale.
 package struct WorkFolder: ~Copyable {
@@ -15,18 +15,21 @@ package struct WorkFolder: ~Copyable {
   private let lock: FileLock
   /// The folders that `init` made above the work folder, innermost first.
   private let madeFolders: [String]
-  /// Whether the work is synced as it is done: see `WorkMark`.
-  package let isSynced: Bool
 
   package static func path(forDestination destination: String) -> String { destination + ".godwit" }
 
   /// Whether anything has the folder's name, a symbolic link to nothing included.
   package static func exists(forDestination destination: String) -> Bool {
-    var info = stat()
-    return lstat(path(forDestination: destination), &info) == 0
+    isTaken(path(forDestination: destination))
   }
 
-  /// - Parameter isSynced: Whether the work is to be synced as it is done. What an earlier run has synced stays so.
+  /// Whether anything has a name, a symbolic link to nothing included.
+  package static func isTaken(_ path: String) -> Bool {
+    var info = stat()
+    return lstat(path, &info) == 0
+  }
+
+  /// - Parameter isSynced: Whether the folder outlives a power cut.
   /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or something else has its name, `.permission` (77)
   ///   when it is not writable, `.stopped` (75) when another run holds the lock.
   package init(forDestination destination: String, isSynced: Bool = true) throws {
@@ -37,8 +40,8 @@ package struct WorkFolder: ~Copyable {
       for folder in missing { rmdir(folder) }
       throw error
     }
-    self.isSynced = try Self.settleMark(of: path, isSynced: isSynced)
-    lock.noteHolder(isSynced: self.isSynced)
+    try Self.mark(path, isSynced: isSynced)
+    lock.noteHolder(isSynced: isSynced)
     self.lock = lock
     madeFolders = missing
     self.path = path
@@ -136,19 +139,20 @@ package struct WorkFolder: ~Copyable {
     return nil
   }
 
-  /// Makes the finished store, or what was written from it, the destination: synced, moved without replacing
-  /// anything, folder synced. Of work that is not synced as it is done, `settle` has synced the store, and the caller
-  /// syncs the destination's folder with all that comes there.
+  /// Makes a store of the folder the destination, without replacing anything. The caller syncs the destination's folder.
   ///
-  /// - Parameter storePath: The file inside the folder.
+  /// - Parameters:
+  ///   - storePath: The file inside the folder. It is synced.
   ///   - original: The source, whose permissions it gets under the umask.
-  ///   - hasFiles: Whether the store has external files; an XML store has their content inside.
+  ///   - mark: What the journal says of a support folder that was moved.
+  ///   - record: Writes the mark of the support folder into the journal; nil for a store without external files.
   package func publish(
-    _ storePath: String, to destination: String, like original: String, hasFiles: Bool = true
+    _ storePath: String, to destination: String, like original: String, mark: String?,
+    record: ((String) throws -> Void)?
   ) throws {
     try FileRights.copyMode(of: original, to: storePath)
-    if isSynced { try Self.sync(storePath) }
-    if hasFiles { try publishSupport(ofStoreAt: storePath, to: destination) }
+    try Self.sync(storePath)
+    if let record { try Self.publishSupport(ofStoreAt: storePath, to: destination, mark: mark, record: record) }
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {
       unlink(storePath)
@@ -161,46 +165,31 @@ package struct WorkFolder: ~Copyable {
         throw Self.cannotCreate(destination, errno: CLibrary.errno)
       }
     }
-    if isSynced { try Self.sync(destination.parentPath) }
   }
 
   /// The receipt of a finished store that is not in its place yet.
   package var receiptPath: String { Self.receiptPath(in: path) }
   package static func receiptPath(in folder: String) -> String { folder + "/receipt.json" }
-  /// Where its manifest wants it.
-  package var receiptPlacePath: String { path + "/receipt.place" }
-  /// The digest of the job that made the store which the finished one replaces: its receipt goes with it.
-  package var receiptReplacedPath: String { path + "/receipt.replaced" }
 
   /// When the chunks of the job ran, for its report.
   package static func historyPath(in folder: String) -> String { folder + "/history.json" }
 
-  /// The file that tells which steps of a job are finished.
-  package static func recordPath(in folder: String) -> String { folder + "/job.json" }
+  /// Where the run stands.
+  package static func journalPath(in folder: String) -> String { folder + "/run.json" }
 
   /// Deletes only the stores under construction. A later run then starts over instead of resuming.
   package func removeStores() throws { try Self.removeStores(in: path) }
 
   static func removeStores(in path: String) throws {
-    try removeFile(recordPath(in: path))
     for store in try stores(in: path) { try removeFile(store) }
-  }
-
-  /// Makes the work durable. Call before anything of it is delivered; nothing is left to do where it is synced as it
-  /// is done.
-  ///
-  /// - Parameter store: The store of the last step.
-  package func settle(finished store: String) throws {
-    if !isSynced { try Self.settle(path, finished: store) }
   }
 
   /// Deletes the folder with what we put into it. The lock is held until the value ends.
   ///
   /// - Throws: `.cannotCreate` (73) when the folder contains anything else, which stays.
   package func remove() throws {
-    // The store goes first: without it a later run starts over instead of resuming. Marker and lock go last: while they
-    // exist, a half-removed folder can still be recognised as ours and removed.
-    try removeStores()
+    // The journal goes first: without it a later run begins again. Marker and lock go last: while they exist, a
+    // half-removed folder can still be recognised as ours and removed.
     try Self.removeContent(of: path, isStep: false)
     for name in [Self.markerName, Self.lockName] { try Self.removeFile(path + "/" + name) }
     // Another process may have come in as the lock's name went.

@@ -99,7 +99,7 @@ struct VerifyVerbTests {
     #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: job.path).status == 0)
     // The unfinished work of another job.
     let work = try WorkFolder(forDestination: job.file("out/library.sqlite")).path
-    try Data("{\"appends\":false,\"job\":\"other\"}".utf8).write(to: URL(filePath: work + "/owner.json"))
+    try WorkJournal(owner: .init(job: "other", appends: false)).write(in: work)
     try Data("x".utf8).write(to: URL(filePath: work + "/store.sqlite"))
     let run = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "json", in: job.path)
     #expect(run.status == 66 && run.diagnostics.contains("the job is unfinished"), "\(run)")

@@ -124,7 +124,7 @@ import Testing
     try fixture.run()
     let path = WorkFolder.path(forDestination: fixture.destinationPath)
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    try WorkFolder.setMark(.synced, in: path)
+    try WorkFolder.mark(path, isSynced: true)
     try Data().write(to: URL(filePath: path + "/lock"))
     if !isUnlinked {
       try FileManager.default.linkItem(atPath: fixture.destinationPath, toPath: path + "/store.sqlite")

@@ -54,7 +54,9 @@ struct AppendReceiptTests {
       do {
         let folder = try WorkFolder(forDestination: world.destinationPath)
         try two.write(to: URL(filePath: folder.receiptPath))
-        try Data(second.utf8).write(to: URL(filePath: folder.receiptPlacePath))
+        var journal = WorkJournal(owner: .init(job: "b.sqlite", appends: true))
+        (journal.phase, journal.receipt) = (.placing, .init(path: second))
+        try journal.write(in: folder.path)
       }
       #expect(try Self.append("a.sqlite", to: world, place).outcome == .alreadyFinished)
       #expect(try Data(contentsOf: URL(filePath: first)) == one)

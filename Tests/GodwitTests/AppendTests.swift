@@ -284,7 +284,7 @@ import Testing
     let whole = try Data(contentsOf: URL(filePath: world.destinationPath))
     for (name, bytes) in [("store.sqlite", whole), ("store.sqlite.part", whole.prefix(5000))] {
       try FileManager.default.createDirectory(atPath: world.workFolder, withIntermediateDirectories: true)
-      try WorkFolder.setMark(.synced, in: world.workFolder)
+      try WorkFolder.mark(world.workFolder, isSynced: true)
       try bytes.write(to: URL(filePath: world.workFolder + "/" + name))
       #expect(try MigrationManager(world.job("a.sqlite")).run(maximumSeconds: 0).outcome == .stopped)
       #expect(try MigrationManager.discard(destination: world.destinationPath))

@@ -92,14 +92,14 @@ struct ChangingSourceTests {
       } catch let error as GodwitError { failure = error }
       let told = "\(what): \(String(describing: failure))"
       #expect(failure?.code == .stopped && failure?.stopReason == .sourceChanged, "\(told)")
-      #expect(failure?.remedy?.contains("discard") == true, "\(what)")
+      #expect(failure?.remedy?.contains("discard") == !beginsAnew, "\(what)")
       #expect(!written.isEmpty)
       #expect(try files(job.sourcePath) == written, "\(what): the source is not as the writer left it")
       for path in try [job.destinationPath, job.job.quarantinePath, job.destinationPath + Receipt.suffix] {
         #expect(!FileManager.default.fileExists(atPath: path), "\(what): \(path)")
       }
       // Work that is in vain goes on for no more than what one statement makes of several mappings.
-      if place == 1, !beginsAnew, try job.job.syncsCheckpoints {
+      if place == 1, !beginsAnew {
         #expect(count <= 6 && events.count > 12, "\(what): \(count)")
       }
 
@@ -119,7 +119,7 @@ struct ChangingSourceTests {
     }
   }
 
-  @Test(arguments: [.everyStage, .severalSteps, .xml, .unsynced, .quarantine] as [FaultJob.Kind], Journal.allCases)
+  @Test(arguments: [.everyStage, .severalSteps, .xml, .quarantine] as [FaultJob.Kind], Journal.allCases)
   func `a source that changes between two chunks is 75, and the next run does not take it for the old one`(
     kind: FaultJob.Kind, journal: Journal
   ) throws {
@@ -139,22 +139,15 @@ struct ChangingSourceTests {
     }
   }
 
-  /// As of many stores: what is not committed yet is taken back, and the next run begins anew.
-  @Test(arguments: Journal.allCases)
-  func `a small source that changes before its chunks commit is 75, and nothing of the run is kept`(
-    journal: Journal
+  @Test(arguments: [.restart, .smallStore] as [FaultJob.Kind], Journal.allCases)
+  func `a source of a run that begins again is 75 too when it changes, and nothing of the run is left`(
+    kind: FaultJob.Kind, journal: Journal
   ) throws {
-    try EngineTuning.with(\.gatherSeconds, 3600) {
-      let world = try World(.smallStore, journal)
-      for place in world.places() { try world.disturb(at: place, beginsAnew: true) }
-    }
-    try EngineTuning.with(\.gatherSeconds, 0) {
-      let world = try World(.smallStore, journal)
-      for place in world.places() { try world.disturb(at: place, beginsAnew: false) }
-    }
+    let world = try World(kind, journal)
+    for place in world.places() { try world.disturb(at: place, beginsAnew: true) }
   }
 
-  @Test(arguments: [FaultJob.Kind.severalSteps, .unsynced], Journal.allCases)
+  @Test(arguments: [FaultJob.Kind.severalSteps, .restart], Journal.allCases)
   func `a source that changes when the first of several steps has read it stops nothing`(
     kind: FaultJob.Kind, journal: Journal
   ) throws {

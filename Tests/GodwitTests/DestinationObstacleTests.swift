@@ -93,7 +93,9 @@ struct DestinationObstacleTests {
     let control = MigrationControl()
     try MigrationManager(job).run(control: control) { _ in control.stop(reason: "test") }
     #expect(try obstacles(job) == [])
-    try WorkOwner(job: "other", appends: true).write(in: job.workPath, isSynced: true)
+    var journal = try #require(try WorkJournal.read(in: job.workPath))
+    journal.owner = .init(job: "other", appends: true)
+    try journal.write(in: job.workPath)
     let found = try obstacles(job)
     #expect(found.map(\.code) == [.workFolder] && found.map(\.failure) == [.cannotCreate])
     #expect(found.first?.message.hasSuffix("has the unfinished work of another job, 'other'") == true)

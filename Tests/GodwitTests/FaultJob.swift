@@ -19,9 +19,9 @@ final class FaultJob {
     case inPlace
     /// An XML store as destination.
     case xml
-    /// Two steps, with checkpoints that are not synced.
-    case unsynced
-    /// One step of plain copies, in several chunks, with a receipt, and with checkpoints that are not synced.
+    /// Two steps that begin again after a kill.
+    case restart
+    /// A small store of many: one step of plain copies, in several chunks, with a receipt, that begins again after a kill.
     case smallStore
     /// Two rows that are rejected, in rounds of their own, one with a file of binary data.
     case quarantine
@@ -37,7 +37,7 @@ final class FaultJob {
   var sourcePath: String { folder.file(kind == .inPlace ? "out/people.sqlite" : sourceName) }
   var destinationPath: String {
     switch kind {
-    case .everyStage, .severalSteps, .unsynced, .smallStore, .inPlace, .quarantine: folder.file("out/people.sqlite")
+    case .everyStage, .severalSteps, .restart, .smallStore, .inPlace, .quarantine: folder.file("out/people.sqlite")
     case .xml: folder.file("out/people.xml")
     }
   }
@@ -45,7 +45,7 @@ final class FaultJob {
   /// What lies in the destination's folder when all is done.
   var leftNames: [String] {
     switch kind {
-    case .everyStage, .severalSteps, .unsynced: [".people_SUPPORT", "people.sqlite"]
+    case .everyStage, .severalSteps, .restart: [".people_SUPPORT", "people.sqlite"]
     case .smallStore: [".people_SUPPORT", "people.sqlite", "people.sqlite.receipt.json"]
     case .inPlace: [".people_SUPPORT", ".people~_SUPPORT", "people.sqlite", "people~.sqlite"]
     case .xml: ["people.xml"]
@@ -133,7 +133,7 @@ final class FaultJob {
           origin: MigrationStep.inferredOrigin)
       }
       var later: [MigrationStep] = []
-      if [.severalSteps, .unsynced].contains(kind) {
+      if [.severalSteps, .restart].contains(kind) {
         later.append(
           MigrationStep(
             sourceModel: try Self.destination, destinationModel: try Self.third,
@@ -144,7 +144,7 @@ final class FaultJob {
         name: "fault", sourcePath: sourcePath, destinationPath: destinationPath,
         first: first, later: later, chunkRows: kind == .smallStore ? 6 : chunkRows,
         chunkPredicates: chunkPredicates, memory: memory)
-      job.syncsCheckpoints = ![.unsynced, .smallStore].contains(kind)
+      if [.restart, .smallStore].contains(kind) { job.durability = .restart }
       if kind == .smallStore { job.receipt = .besideDestination }
       if kind == .inPlace { job.inPlace = .init(keepsOld: true) }
       if kind == .xml { job.destinationType = .xml }

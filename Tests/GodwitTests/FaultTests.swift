@@ -34,7 +34,7 @@ private struct FaultSweep {
     for (index, operation) in operations.enumerated() {
       let name = (operation.path as NSString).lastPathComponent
       // What every job does is tried with the first kind of job.
-      let isTriedElsewhere = ![.everyStage, .unsynced, .smallStore].contains(whole.kind)
+      let isTriedElsewhere = ![.everyStage, .restart, .smallStore].contains(whole.kind)
       if isTriedElsewhere, ["store.sqlite", "store.sqlite-journal"].contains(name) { continue }
       let sign = "\(operation.kind.rawValue) \(name.hasPrefix("0000") ? "file" : name)"
       first[sign] = first[sign] ?? index + 1
@@ -85,10 +85,7 @@ private struct FaultSweep {
       #expect(try job.sourceBytes() == source, "\(place): the source changed")
     }
     do {
-      // With the power the machine starts again.
-      var boot = BootIdentity.current
-      if case .powerCut = fault { boot = "after the power cut" }
-      let summary = try BootIdentity.$current.withValue(boot) { try FaultLayer(.none).run { try job.run() } }
+      let summary = try FaultLayer(.none).run { try job.run() }
       #expect([.finished, .alreadyFinished].contains(summary.outcome), "\(place)")
       let found = try job.content()
       #expect(found == expected, "\(place): \(Self.difference(found, expected))")

@@ -89,11 +89,10 @@ struct KilledInPlaceStatusTests {
     let fixture = try MigrationFixture.notes()
     var job = try fixture.job
     try die(job.destinationPath)
-    let owner = WorkOwner(job: "other", appends: true)
-    try owner.write(in: job.workPath, isSynced: false)
+    try WorkJournal(owner: .init(job: "other", appends: true)).write(in: job.workPath)
     #expect(try MigrationManager(job).status().state == .notStarted)
     // Of a folder that names nobody it is not known which of several jobs that append began it.
-    try FileManager.default.removeItem(atPath: job.workPath + "/owner.json")
+    try FileManager.default.removeItem(atPath: job.workPath + "/run.json")
     #expect(try MigrationManager(job).status().state == .unfinished)
     job.appends = true
     #expect(try MigrationManager(job).status().state == .notStarted)

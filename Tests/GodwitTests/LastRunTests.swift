@@ -21,22 +21,20 @@ struct LastRunTests {
 
   // MARK: The record
 
-  @Test(arguments: 0..<3) func `a record is read only if it is a small file in a folder of ours`(_ kind: Int) throws {
+  @Test func `a record in a folder that others can write is not read`() throws {
     let fixture = try stopped()
-    let folder = WorkFolder.path(forDestination: fixture.destinationPath)
-    let record = folder + "/last-run.json"
-    switch kind {
-    case 0:
-      let elsewhere = fixture.folder.file("elsewhere.json")
-      try FileManager.default.moveItem(atPath: record, toPath: elsewhere)
-      try FileManager.default.createSymbolicLink(atPath: record, withDestinationPath: elsewhere)
-    case 1:
-      let long = try Data(contentsOf: URL(filePath: record)) + Data(repeating: UInt8(ascii: " "), count: 64 << 10)
-      try long.write(to: URL(filePath: record))
-    default: #expect(chmod(folder, 0o777) == 0)
-    }
-    #expect(RunRecord.read(inFolder: folder) == nil)
+    #expect(try chmod(fixture.job.workPath, 0o777) == 0)
     #expect(try MigrationManager(fixture.job).status().run?.state == .stale)
+  }
+
+  @Test func `a journal is read only if it is a file itself`() throws {
+    let fixture = try stopped()
+    let journal = try fixture.job.workPath + "/run.json"
+    let elsewhere = fixture.folder.file("elsewhere.json")
+    try FileManager.default.moveItem(atPath: journal, toPath: elsewhere)
+    try FileManager.default.createSymbolicLink(atPath: journal, withDestinationPath: elsewhere)
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).status() }
+    #expect(error?.code == .dataWrong && error?.message.contains(journal) == true)
   }
 
   @Test func `a run that fails before it has the lock is the last one all the same`() throws {
@@ -55,14 +53,14 @@ struct LastRunTests {
   @Test func `a run that another one has followed is not recorded`() throws {
     let fixture = try stopped()
     let folder = WorkFolder.path(forDestination: fixture.destinationPath)
-    let before = try #require(RunRecord.read(inFolder: folder))
+    let before = try #require(try WorkJournal.read(in: folder)?.lastRun)
     let next = LockHolder(pid: getpid() &+ 1, since: LockHolder.text(Date().addingTimeInterval(60)), host: "other")
     let descriptor = open(folder + "/lock", O_RDWR | O_CLOEXEC)
     next.write(to: descriptor)
     close(descriptor)
     let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
     try MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.internalBug, "test"), watch)
-    #expect(RunRecord.read(inFolder: folder) == before)
+    #expect(try WorkJournal.read(in: folder)?.lastRun == before)
   }
 
   @Test(arguments: [("SIGTERM", Int32(143)), ("SIGINT", 130)])

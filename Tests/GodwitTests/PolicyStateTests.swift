@@ -25,10 +25,4 @@ struct PolicyStateTests {
     #expect(state.hasForeignSources(4) && !state.hasForeignSources(11))
   }
 
-  @Test func `the record of a finished step keeps its keys`() throws {
-    let text = #"{"digest":"d","displaced":3,"dropped":[],"objects":1,"several":2}"#
-    let (step, again) = try recoded(StepRecord.Step.self, text)
-    #expect(again == text)
-    #expect(step.objects == 1 && step.ambiguousToOne == 2 && step.overridden == 3)
-  }
 }

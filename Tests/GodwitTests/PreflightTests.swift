@@ -93,7 +93,7 @@ import Testing
     #expect(peak > 0)
     #expect(need.destinationBytes >= peak, "\(need) against \(peak)")
     // Of checkpoints that are not synced, the estimate holds for a slow machine too, where each chunk has its journal.
-    #expect(need.destinationBytes <= peak * (kind == .unsynced ? 8 : 6), "\(need) against \(peak)")
+    #expect(need.destinationBytes <= peak * (kind == .restart ? 8 : 6), "\(need) against \(peak)")
   }
 
   private static func bytes(in folder: String) -> Int64 {

@@ -309,7 +309,7 @@ import Testing
     try world.expectRefusal(of: world.quarantine, .cannotCreate, "support folder", copy: "files.sqlite")
     // The unfinished work of a job stays.
     let folder = try WorkFolder(forDestination: world.folder.file("copies/job.sqlite"))
-    try Data("{}".utf8).write(to: URL(filePath: folder.path + "/job.json"))
+    try WorkJournal(owner: .init(job: "other", appends: false)).write(in: folder.path)
     _ = consume folder
     try world.expectRefusal(of: world.quarantine, .cannotCreate, "unfinished work", copy: "job.sqlite")
     for path in [world.world.sourcePath, world.quarantine] {

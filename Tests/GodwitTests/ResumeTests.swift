@@ -220,7 +220,7 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     let fixture = try fixture()
     let path = WorkFolder.path(forDestination: fixture.destinationPath)
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    try WorkFolder.setMark(.synced, in: path)
+    try WorkFolder.mark(path, isSynced: true)
     try Data().write(to: URL(filePath: path + "/store.sqlite"))
     #expect(try fixture.run().outcome == .finished)
   }

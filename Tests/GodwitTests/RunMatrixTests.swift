@@ -132,7 +132,7 @@ private struct MatrixRun: CustomStringConvertible {
       name: "matrix", sourcePath: source, destinationPath: folder.file("out/\(name)"), first: first, later: later,
       chunkRows: 4)
     job.destinationType = type
-    job.syncsCheckpoints = isSynced
+    job.durability = isSynced ? .resumable : .restart
     if isQuarantined { job.quarantine = Quarantine(maximumRows: 3) }
     switch receipt {
     case .beside: job.receipt = .besideDestination

@@ -87,10 +87,14 @@ struct RunStateTests {
     let stale = try status(fixture)
     #expect(stale.run?.state == .stale && stale.run?.isResumable == true && stale.run?.pid == getpid())
     #expect(stale.state == .unfinished && stale.percent > 0)
-    // A damaged record is none.
+    // A damaged journal is not one that is missing: it may say that files lie beside the destination.
     try stop(fixture, reason: "test")
-    try Data("{".utf8).write(to: URL(filePath: folder(fixture) + "/last-run.json"))
-    #expect(try status(fixture).run?.state == .stale)
+    try Data("{".utf8).write(to: URL(filePath: folder(fixture) + "/run.json"))
+    for action in [{ _ = try status(fixture) }, { _ = try MigrationManager(fixture.job).run() }] {
+      let error = #expect(throws: GodwitError.self) { try action() }
+      #expect(error?.code == .dataWrong && error?.remedy?.contains("discard") == true)
+    }
+    #expect(try MigrationManager.discard(destination: fixture.destinationPath))
     #expect(try MigrationManager(fixture.job).run().outcome == .finished)
   }
 
@@ -108,7 +112,7 @@ struct RunStateTests {
     #expect(error?.description.contains("\n  reason  lock\n") == true)
     #expect(holder.description.hasPrefix("process \(getpid())"))
     // Nothing of it is recorded: the run is another's.
-    #expect(RunRecord.read(inFolder: folder.path) == nil)
+    #expect(try WorkJournal.read(in: folder.path) == nil)
   }
 
   @Test func `asking for the state of a lock neither makes a file nor keeps a run out`() throws {
@@ -136,7 +140,7 @@ struct RunStateTests {
     let layer = try FaultLayer(.none, keepsAll: true)
     try layer.run { try stop(fixture, reason: "test") }
     let positions = layer.operations.enumerated().filter {
-      $1.path.contains("last-run.json") || $1.path.hasSuffix("/lock")
+      $1.path.contains("run.json") || $1.path.hasSuffix("/lock")
     }
     #expect(positions.count >= 4)
     for (position, operation) in positions where operation.kind != .create || !operation.path.hasSuffix("/lock") {

@@ -36,9 +36,9 @@ struct SmallReceiptTests {
     return layer.hasStruck
   }
 
-  private func operations(_ job: MigrationJob, seconds: Double = 0.1) throws -> [DiskOperation] {
+  private func operations(_ job: MigrationJob) throws -> [DiskOperation] {
     let layer = try FaultLayer(.none)
-    try EngineTuning.with(\.gatherSeconds, seconds) { try layer.run { _ = try MigrationManager(job).run() } }
+    try layer.run { _ = try MigrationManager(job).run() }
     return layer.operations
   }
 
@@ -49,7 +49,9 @@ struct SmallReceiptTests {
     let expected = try said(job(whole, type))
     // A job on another source, which died when its store was finished and its receipt was not.
     let other = try FaultJob(again: whole)
-    let written = try operations(job(other, type), seconds: 0).lastIndex { $0.path.hasSuffix("/receipt.json.new") }
+    var resumable = try job(other, type)
+    resumable.durability = .resumable
+    let written = try operations(resumable).lastIndex { $0.path.hasSuffix("/receipt.json.new") }
     let place = try #require(written) + 1
     for position in TestTier.sample(max(1, count - 40)...count, each: 4) {
       let fault = try FaultJob(again: whole)
@@ -57,10 +59,11 @@ struct SmallReceiptTests {
       if hasOtherWork {
         let source = try Data(contentsOf: URL(filePath: job.sourcePath))
         try StoreConnection(path: job.sourcePath).execute("UPDATE ZADDRESS SET ZSTREET = 'another'")
-        let isDead = try EngineTuning.with(\.gatherSeconds, 0) { try die(job, at: place, fault.folder.path) }
-        #expect(isDead)
+        var resumable = job
+        resumable.durability = .resumable
+        #expect(try die(resumable, at: place, fault.folder.path))
         try source.write(to: URL(filePath: job.sourcePath))
-        #expect(FileManager.default.fileExists(atPath: job.workPath + "/outcome.json"))
+        #expect(try WorkJournal.read(in: job.workPath)?.outcome != nil)
       }
       // With the other's work the operations are a few more.
       try die(job, at: position + (hasOtherWork ? 5 : 0), fault.folder.path)

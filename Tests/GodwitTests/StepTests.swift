@@ -124,10 +124,10 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
       if count == 2 { control.stop(reason: "test") }
     }
     let work = WorkFolder.path(forDestination: job.destinationPath)
-    var record = try #require(try StepRecord.read(in: work))
-    #expect(record.steps.count == 1)
-    record.steps = []
-    try record.write(in: work, isSynced: true)
+    var journal = try #require(try WorkJournal.read(in: work))
+    #expect(journal.steps?.finished.count == 1)
+    journal.steps?.finished = []
+    try journal.write(in: work)
     let before = try FileManager.default.attributesOfItem(atPath: work + "/step-1/store.sqlite")[.modificationDate]
     var first: Int?
     _ = try stop(manager, afterChunks: 1)

@@ -37,7 +37,7 @@ struct UnfinishedWorkTests {
     let night = try SecondNight(kind)
     let job = try night.job(night.first)
     try stop(job)
-    #expect(WorkOwner.read(in: job.workPath) == WorkOwner(job: "fault", appends: false))
+    #expect(try WorkJournal.read(in: job.workPath)?.owner == .init(job: "fault", appends: false))
     try night.change(night.first, "third night", file: 8)
     try expectAnew(night, job, "the source store")
   }
@@ -122,8 +122,9 @@ struct UnfinishedWorkTests {
     let job = try night.job(night.first)
     try stop(job)
     let changed = try Data(contentsOf: URL(filePath: job.sourcePath))
-    let other = WorkOwner(job: "other", appends: true)
-    try other.write(in: job.workPath, isSynced: true)
+    var journal = try #require(try WorkJournal.read(in: job.workPath))
+    journal.owner = .init(job: "other", appends: true)
+    try journal.write(in: job.workPath)
     let store = job.workPath + "/store.sqlite"
     let work = try Data(contentsOf: URL(filePath: store))
     try night.sourceBefore.write(to: URL(filePath: job.sourcePath))
@@ -134,7 +135,7 @@ struct UnfinishedWorkTests {
     #expect(error?.code == .cannotCreate)
     #expect(error?.message.hasSuffix("has the unfinished work of another job, 'other'") == true)
     #expect(try Data(contentsOf: URL(filePath: store)) == work)
-    #expect(WorkOwner.read(in: job.workPath) == other)
+    #expect(try WorkJournal.read(in: job.workPath)?.owner == journal.owner)
   }
 
   @Test func `a job that no longer replaces ends what it had begun when it did`() throws {

@@ -77,7 +77,7 @@ extension MigrationManager {
 
   /// The receipt of a store that a run may replace.
   private func replaceableResult() throws -> Receipt {
-    try refuseReplacingWithoutReceipt()
+    if job.receipt == nil { throw RunRequest.replacesUnknown(job) }
     let receipt = try replaceable()
     guard isSameStore(as: receipt) else { throw madeFromOther(receipt) }
     try checkDestinationIsWritable()

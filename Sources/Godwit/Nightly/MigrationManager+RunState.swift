@@ -14,7 +14,7 @@ extension MigrationManager {
   /// Records that a run stopped at a checkpoint. What goes wrong with that never fails the run.
   func noteEnd(_ summary: MigrationSummary, _ watch: StopCondition) {
     let code = Self.signal(summary.reason) ?? .stopped
-    WorkFolder.noteEnd(inFolder: job.workPath, runSince: watch.start) { holder in
+    recordEnd(watch) { holder in
       RunRecord(
         holder: holder, ended: Date(), isStopped: true, status: code.rawValue, code: code.name,
         reason: summary.reason ?? "on request", reasonCode: summary.stopReason?.rawValue)
@@ -27,10 +27,19 @@ extension MigrationManager {
     guard error.stopReason != .locked else { return }
     // The process ends by the signal, whatever the statement said that it interrupted.
     let code = error.stopReason == .signal ? Self.signal(watch.control.reason) ?? error.code : error.code
-    WorkFolder.noteEnd(inFolder: job.workPath, runSince: watch.start) { holder in
+    recordEnd(watch) { holder in
       RunRecord(
         holder: holder, ended: Date(), isStopped: error.code == .stopped, status: code.rawValue, code: code.name,
         reason: nil, reasonCode: error.stopReason?.rawValue, message: error.line, remedy: error.remedy)
+    }
+  }
+
+  /// A run that has left nothing to resume leaves no record.
+  private func recordEnd(_ watch: StopCondition, _ record: (LockHolder) -> RunRecord) {
+    WorkFolder.recordEnd(inFolder: job.workPath, runSince: watch.start) { holder in
+      guard var journal = try WorkJournal.read(in: job.workPath) else { return }
+      journal.lastRun = record(holder)
+      try journal.write(in: job.workPath)
     }
   }
 
@@ -67,7 +76,9 @@ extension MigrationManager {
 
   /// How the run ended that held the lock last.
   private func ended(_ holder: LockHolder?) -> MigrationStatus.Run {
-    guard let record = RunRecord.read(inFolder: job.workPath), record.holder == holder else {
+    // Whoever asks may look at a folder that somebody else has made.
+    guard WorkFolder.isOwn(job.workPath), let record = try? WorkJournal.read(in: job.workPath)?.lastRun,
+      record.holder == holder else {
       return MigrationStatus.Run(.stale, isResumable: true).of(holder)
     }
     let fixable = [GodwitError.Code.inputOutput, .permission].map(\.rawValue)

@@ -15,32 +15,31 @@ import GodwitStore
 /// The destination is thus the one of a source that never had these objects.
 extension MigrationManager {
   /// Migrates one step in as many rounds as it takes.
-  ///
-  /// - Parameters: See `run(in:source:quick:origin:now:watch:rejections:isWorthKeeping:progress:)`.
   func runRounds(
-    in folder: StepFolder, source: OpenSource, quick: JobFingerprint, watch: StopCondition, prepared: PreparedReceipt?,
-    isWorthKeeping: inout Bool, progress: (MigrationProgress) -> Void
+    in path: String, _ journal: RunJournal, source: OpenSource, watch: StopCondition,
+    progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
-    guard let limits = job.quarantine else {
-      return try run(
-        in: folder, source: source, quick: quick, watch: watch, prepared: prepared, isWorthKeeping: &isWorthKeeping,
-        progress: progress)
+    let folder = StepFolder(path: path)
+    func run(
+      _ search: RejectionSearch?, _ progress: (MigrationProgress) -> Void
+    ) throws -> (MigrationSummary, MigrationProgress?) {
+      let run = SingleStepRun(self, in: folder, journal, source: source, watch: watch, rejections: search)
+      defer { run.abandon() }
+      return try run.run(progress: progress)
     }
-    defer { if RejectionRecord.exists(in: folder.path) { isWorthKeeping = true } }
+    guard let limits = job.quarantine else { return try run(nil, progress) }
+    defer { if RejectionRecord.exists(in: folder.path) { journal.isResumable = true } }
     while true {
       let search = try RejectionSearch(job, limits: limits, in: folder.path) { watch.stopReason }
       if let record = search.known {
-        try compare(record, with: quick, files: source.files)
+        try compare(record, with: quickIdentity, files: source.files)
         try clearRound(record, in: folder)
       }
       let round = try search.known?.round ?? 0
       let before = RejectionRecord.percentBefore(readingIn: folder.path)
       var reached = before
       do {
-        var result = try run(
-          in: folder, source: source, quick: quick, watch: watch, rejections: search,
-          isWorthKeeping: &isWorthKeeping
-        ) { part in
+        var result = try run(search) { part in
           var part = part
           part.percent = min(99.9, before + (100 - before) * part.percent / 100)
           part.round = round + 1
@@ -127,29 +126,35 @@ extension MigrationManager {
 
   /// Puts the quarantine of the work folder in its place, if objects are in it. The destination is not in its place yet.
   ///
-  /// - Parameter made: The folder of the finished store.
   /// - Returns: What the summary is to say of it.
   func placeQuarantine(
-    of folder: borrowing WorkFolder, _ made: StepFolder, _ files: StoreFiles, _ control: MigrationControl
+    of claim: borrowing Claim, _ made: RunPipeline.Made, _ control: MigrationControl
   ) throws -> [MigrationNote] {
-    guard job.quarantine != nil, let record = try RejectionRecord.opened(in: folder.path), try record.count > 0 else {
+    guard job.quarantine != nil, let record = try RejectionRecord.opened(in: claim.path), try record.count > 0 else {
       return []
     }
-    let digest = try Self.jobDigest(ofMade: made)
+    let digest = try Self.jobDigest(ofMade: made.folder)
     let path = job.quarantinePath
     var info = stat()
     if lstat(path, &info) == 0 {
       // A run that was killed after it had put it there.
       guard try record.digest == digest, QuarantineModel.jobDigest(ofStoreAt: path) == digest else {
-        throw inTheWay(path, safe: "the finished store is '\(made.storePath)'")
+        throw inTheWay(path, safe: "the finished store is '\(made.folder.storePath)'")
       }
       return try missingFilesNote(record)
     }
-    let store = try makeQuarantine(record, digest, in: folder.path, files, control)
+    let store = try makeQuarantine(record, digest, in: claim.path, made.source, control)
     try record.setDigest(digest)
     let notes = try missingFilesNote(record)
     try record.close()
-    try folder.publish(store, to: path, like: files.path)
+    let journal = claim.journal
+    try claim.folder.publish(store, to: path, like: made.source.path, mark: journal.content?.quarantineSupport) { mark in
+      try journal.publish {
+        $0.phase = .exchanging
+        $0.quarantineSupport = mark
+      }
+    }
+    try WorkFolder.sync(path.parentPath)
     return notes
   }
 
@@ -236,9 +241,9 @@ extension MigrationManager {
 
   /// Removes the quarantine that an unfinished run has put in its place. Anything else there stays, and so does that of
   /// a finished destination.
-  static func removePlacedQuarantine(ofDestination destination: String, in folder: borrowing WorkFolder) throws {
+  static func removePlacedQuarantine(ofDestination destination: String, in folder: String) throws {
     // A discarded job needs no sound record. Without one nobody knows whose a quarantine is: it stays.
-    guard let digest = (try? RejectionRecord.opened(in: folder.path)).flatMap({ try? $0?.digest }) else { return }
+    guard let digest = (try? RejectionRecord.opened(in: folder)).flatMap({ try? $0?.digest }) else { return }
     let made = try? StoreMetadata(readingStoreAt: destination).applicationValues[jobsKey]?.array
     guard made?.contains(.string(digest)) != true else { return }
     let path = destination + Quarantine.suffix
@@ -248,7 +253,7 @@ extension MigrationManager {
       try SupportFolder(ofStoreAt: path).remove()
       try WorkFolder.removeFile(path)
     } else {
-      try folder.removeMovedSupport(of: path)
+      try WorkFolder.removeMovedSupport(of: path, mark: try? WorkJournal.read(in: folder)?.quarantineSupport)
     }
   }
 }

@@ -28,9 +28,8 @@ extension MigrationManager {
     case .unfinished:
       let folder = WorkFolder.path(forDestination: job.destinationPath)
       record.history = RunHistory.read(WorkFolder.historyPath(in: folder))
-      if job.isStepped, let steps = try StepRecord.read(in: folder)?.steps {
-        // One step that an earlier version ran has none: those after it would be taken for others.
-        record.finishedSteps = Array(steps.map(\.receipt).prefix { $0 != nil }.compactMap(\.self))
+      if job.isStepped, let steps = try WorkJournal.read(in: folder)?.steps {
+        record.finishedSteps = steps.finished.compactMap(\.receipt)
       }
     case .finished, .outdated:
       guard let path = receiptPath, let receipt = ownReceipt(at: path) else { break }

@@ -9,7 +9,7 @@ import GodwitStore
 /// The receipt of a finished job.
 ///
 /// 1. Where it goes is checked before the run begins.
-/// 2. Before the ledger goes, what it knows is noted in the folder of the step.
+/// 2. Before the ledger goes, what it knows is recorded in the journal.
 /// 3. When the store is complete, its checksums are counted, and the receipt is written in the work folder.
 /// 4. The store is put in its place, then the receipt, then the work folder goes.
 /// A run that dies after 3 leaves the receipt in the folder, and the next run puts it in its place.
@@ -128,13 +128,13 @@ extension MigrationManager {
   /// - Throws: When SQLite has taken back what is counted.
   func count(
     _ connection: StoreConnection, in folder: StepFolder, metadata: StoreMetadata
-  ) throws -> PreparedReceipt.Counted? {
+  ) throws -> (facts: ReceiptedStore.Facts, content: Receipt.Content)? {
     guard countsAhead else { return nil }
     do {
       let store = try ReceiptedStore(
         filledBy: connection, path: folder.storePath, becoming: job.destinationPath,
         model: try Receipt.model(asReceiptOf: job.destinationModel), metadata: metadata)
-      return .init(facts: try store.facts(), content: Receipt.content(try store.checksums()))
+      return (try store.facts(), Receipt.content(try store.checksums()))
     } catch {
       guard (try? connection.checkTransaction()) != nil else { throw error }
       return nil
@@ -161,35 +161,25 @@ extension MigrationManager {
   /// Whether what the ledger knows is needed: for the receipt, which a job of several steps may get when it is resumed.
   private var needsOutcome: Bool { job.receipt != nil || job.position.count > 1 }
 
-  /// Whether the finished store of a step lacks what the receipt needs. A run that kept it in memory has died. A
-  /// delivery that has begun is brought to its end.
-  func lacksOutcome(in folder: StepFolder) -> Bool {
-    guard needsOutcome, !FileManager.default.fileExists(atPath: folder.outcomePath) else { return false }
-    guard job.position.count == 1 else { return true }
-    return !WorkFolder.hasBegunDelivery(folder.path)
-      && !FileManager.default.fileExists(atPath: WorkFolder.receiptPath(in: folder.path))
+  /// Whether the finished store of a step lacks what the receipt needs. A delivery that has begun is brought to its end.
+  func lacksOutcome(_ journal: RunJournal) -> Bool {
+    needsOutcome && journal.content?.outcome == nil && (journal.content?.phase ?? .making) == .making
   }
 
-  private static var noteEncoder: JSONEncoder {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    return encoder
-  }
-
-  /// Notes what the ledger knows, before its tables go.
+  /// Records what the ledger knows, before its tables go.
   ///
   /// - Parameters:
   ///   - quarantined: The objects of the source that the plan did not count, since they are in quarantine.
   ///   - content: What the store holds, if it is counted already.
-  ///   - prepared: Takes the note where it need not outlive this run: without it the next one begins the step anew.
-  func noteOutcome(
-    in folder: StepFolder, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport,
-    quarantined: [QuarantinedObjects], content: Receipt.Content?, prepared: PreparedReceipt?
+  func recordOutcome(
+    in journal: RunJournal, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport,
+    quarantined: [QuarantinedObjects], content: Receipt.Content?
   ) throws {
-    // Where it costs nothing beside the rest, a later run may ask for a receipt that this one does not.
-    guard job.syncsCheckpoints || needsOutcome else { return }
+    // A later run may ask for a receipt that this one does not.
+    guard journal.isDurable || needsOutcome else { return }
     let facts = plan.facts
-    let encoder = Self.noteEncoder
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
     // What the plan fixed, but for what may change between two runs of the same job.
     var fixed = facts
     fixed.mappings = facts.mappings.map { mapping in
@@ -204,42 +194,38 @@ extension MigrationManager {
     let note = Receipt.Note(
       step: step, losses: losses, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
       content: content)
-    if let prepared {
-      prepared.notes[folder.outcomePath] = note
-      return try WorkFolder.removeFile(folder.outcomePath)
-    }
-    try WorkFolder.writeNote(try encoder.encode(note), to: folder.outcomePath, isSynced: job.syncsCheckpoints)
-    if job.syncsCheckpoints { try WorkFolder.sync(folder.path) }
+    try journal.update { $0.outcome = note }
   }
 
   /// Counts the checksums of the finished store, and writes the receipt into the work folder.
   ///
   /// - Parameters:
   ///   - store: The file that becomes the destination.
-  ///   - made: The folder of the last step.
   ///   - summary: Gets a note if no receipt can be in the default place. The store is delivered all the same.
   ///   - history: What the run noted of its chunks.
-  ///   - prepared: Gets the receipt that is written.
   ///   - isUnchanged: Whether the store is as it was when the counting began.
   /// - Returns: Why the run stopped meanwhile; nil when the receipt is written, or the job has none.
   /// - Throws: For a path of the manifest, what makes the receipt impossible; for any place, what the disk refused.
   func prepareReceipt(
-    of store: String, in folder: borrowing WorkFolder, _ made: StepFolder, _ summary: inout MigrationSummary,
-    _ control: MigrationControl, history: HistoryRecorder, prepared: PreparedReceipt? = nil,
-    isUnchanged: () throws -> Bool = { true }
+    of store: String, in claim: borrowing Claim, _ summary: inout MigrationSummary, _ control: MigrationControl,
+    history: HistoryRecorder, isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
-    guard let path = receiptPath else { return nil }
-    let note = prepared?.notes[made.outcomePath] ?? Receipt.Note.read(made.outcomePath)
-    // Of a run that died while it delivered, what the receipt was made of may be lost.
-    if note == nil, job.inPlace == nil, !job.isStepped, let known = knownReceipt(ofStoreAt: store, in: folder) {
-      prepared?.receipt = known
+    let journal = claim.journal
+    guard let path = receiptPath else {
+      try journal.update { $0.phase = max($0.phase, .made) }
+      return nil
+    }
+    let note = journal.content?.outcome
+    // What the receipt was made of may be lost with a run that died while it delivered.
+    if note == nil, job.inPlace == nil, !job.isStepped, let known = knownReceipt(ofStoreAt: store, in: claim.folder) {
+      journal.receipt = known
       return nil
     }
     do {
-      var receipt = try receipt(ofStoreAt: store, note?.content, prepared?.counted) { try control.checkpoint() }
-      if job.isStepped, let record = try StepRecord.read(in: folder.path) {
-        receipt.steps = record.steps.compactMap(\.receipt)
-        receipt.losses = record.steps.flatMap { $0.losses?.losses ?? [] }
+      var receipt = try receipt(ofStoreAt: store, note?.content, journal.counted) { try control.checkpoint() }
+      if job.isStepped, let record = journal.content?.steps {
+        receipt.steps = record.finished.compactMap(\.receipt)
+        receipt.losses = record.finished.flatMap(\.losses.losses)
         receipt.source.digest = record.identity.source
         receipt.source.stamp = Receipt.sourceStamp(record.stamp)
         receipt.began = Receipt.time(record.now)
@@ -265,21 +251,13 @@ extension MigrationManager {
         receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store)
         receipt.destination.fileStamp = try Receipt.fileStamp(ofStoreAt: store)
       }
-      let isSynced = job.syncsCheckpoints
-      // Without the note the place is the usual one.
-      if isSynced || path != usualReceiptPath {
-        try WorkFolder.writeNote(Data(path.utf8), to: folder.receiptPlacePath, isSynced: isSynced)
-      } else {
-        try WorkFolder.removeFile(folder.receiptPlacePath)
+      try WorkFolder.writeNote(try receipt.encoded(), to: claim.folder.receiptPath)
+      try journal.update {
+        $0.phase = max($0.phase, .made)
+        $0.receipt = WorkJournal.ReceiptPlace(path: path, replaced: $0.receipt?.replaced)
       }
-      try WorkFolder.writeNote(try receipt.encoded(), to: folder.receiptPath, isSynced: isSynced)
-      if isSynced { try WorkFolder.sync(folder.path) }
-      prepared?.receipt = receipt
+      journal.receipt = receipt
     } catch is CancellationError { throw CancellationError() } catch {
-      // The next run needs what only this one knows.
-      if let note = prepared?.notes[made.outcomePath], let data = try? Self.noteEncoder.encode(note) {
-        try? WorkFolder.writeNote(data, to: made.outcomePath, isSynced: job.syncsCheckpoints)
-      }
       let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }
       guard isOwed(after: error) else {
@@ -288,7 +266,8 @@ extension MigrationManager {
       }
       var told = error
       told.remedy = "fix the cause\(replacesReceipt ? "" : ", or write `receipt: none`,") and run the same command"
-      if FileManager.default.fileExists(atPath: made.storePath) { told.remedy? += ": the migration itself is done" }
+      let isKept = journal.isDurable && FileManager.default.fileExists(atPath: job.lastStepFolder(in: claim.path).storePath)
+      if isKept { told.remedy? += ": the migration itself is done" }
       throw told
     }
     return nil
@@ -307,9 +286,10 @@ extension MigrationManager {
   ///
   /// - Parameter content: What it holds, if that is counted already.
   private func receipt(
-    ofStoreAt path: String, _ content: Receipt.Content?, _ counted: PreparedReceipt.Counted?, check: () throws -> Void
+    ofStoreAt path: String, _ content: Receipt.Content?,
+    _ counted: (facts: ReceiptedStore.Facts, content: Receipt.Content)?, check: () throws -> Void
   ) throws -> Receipt {
-    let (facts, content) = try counted.map { ($0.facts, $0.content) } ?? count(storeAt: path, content, check)
+    let (facts, content) = try counted ?? count(storeAt: path, content, check)
     // In place the source is the store that the destination took over its identifier from.
     // A new store of one step has it from the source as well.
     let isKept = job.inPlace != nil || (!job.appends && !job.isStepped)
@@ -321,7 +301,7 @@ extension MigrationManager {
 
   private func count(
     storeAt path: String, _ content: Receipt.Content?, _ check: () throws -> Void
-  ) throws -> (ReceiptedStore.Facts, Receipt.Content) {
+  ) throws -> (facts: ReceiptedStore.Facts, content: Receipt.Content) {
     // What reads the receipt has the model from it alone: the one that counts must not know more.
     let store = try ReceiptedStore(
       path: path, becoming: path == job.destinationPath ? nil : job.destinationPath,
@@ -336,15 +316,13 @@ extension MigrationManager {
   /// - Parameter summary: Gets a note when there is none. The store is migrated all the same.
   /// - Throws: As `placeReceipt`.
   func writeReceiptOfEditedStore(
-    _ files: StoreFiles, in folder: borrowing WorkFolder, _ summary: inout MigrationSummary, _ watch: StopCondition,
+    _ files: StoreFiles, in claim: borrowing Claim, _ summary: inout MigrationSummary, _ watch: StopCondition,
     history: HistoryRecorder
   ) throws {
     guard job.receipt != nil else { return }
     do {
       let stamp = try files.stamp()
-      let reason = try prepareReceipt(
-        of: job.sourcePath, in: folder, StepFolder(path: folder.path), &summary, watch.control, history: history
-      ) {
+      let reason = try prepareReceipt(of: job.sourcePath, in: claim, &summary, watch.control, history: history) {
         try files.stamp() == stamp
       }
       if let reason {
@@ -355,36 +333,13 @@ extension MigrationManager {
       let why = (error as? GodwitError).map { ": \($0.line)" } ?? ""
       summary.codedNotes.append(.init(.receiptMissing, "no receipt was written\(why)"))
     }
-    summary.codedNotes += try placeReceipt(of: folder)
+    summary.codedNotes += try placeReceipt(of: claim)
   }
-}
-
-/// What a run knows for its receipt.
-final class PreparedReceipt {
-  /// What the store holds that becomes the destination.
-  struct Counted {
-    var facts: ReceiptedStore.Facts
-    var content: Receipt.Content
-  }
-
-  /// The receipt that it has written into its work folder.
-  var receipt: Receipt?
-  /// Those of its steps that no file has, by the path of that file.
-  var notes: [String: Receipt.Note] = [:]
-  var counted: Counted?
 }
 
 extension Receipt {
   /// A time in UTC, as RFC 3339 writes it.
   static func time(_ seconds: Double) -> String { Date(timeIntervalSinceReferenceDate: seconds).ISO8601Format() }
-}
-
-extension Receipt.Note {
-  /// nil when there is none, or a damaged one.
-  static func read(_ path: String) -> Receipt.Note? {
-    (try? ReadableFile.bytes(of: path, limit: .mebibytes(64)))
-      .flatMap { try? JSONDecoder().decode(Self.self, from: $0) }
-  }
 }
 
 extension MigrationSummary {

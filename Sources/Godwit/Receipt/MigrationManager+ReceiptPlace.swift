@@ -11,30 +11,25 @@ extension MigrationManager {
   ///
   /// A receipt of another job, which appended to the same destination and died, goes where that job's manifest had it.
   ///
-  /// - Parameter prepared: The receipt of the folder, where this run has written it.
   /// - Returns: A note if that fails in the default place: the job is finished all the same.
   /// - Throws: If it fails at a path of the manifest, or the disk refused it. The work folder keeps the receipt, and the
   ///   next run tries again.
-  func placeReceipt(
-    of folder: borrowing WorkFolder, _ prepared: PreparedReceipt? = nil
-  ) throws -> [MigrationNote] {
+  func placeReceipt(of claim: borrowing Claim) throws -> [MigrationNote] {
+    let (file, journal) = (claim.folder.receiptPath, claim.journal)
     let made: Receipt
-    if let receipt = prepared?.receipt {
+    if let receipt = journal.receipt {
       made = receipt
     } else {
-      guard FileManager.default.fileExists(atPath: folder.receiptPath) else { return [] }
-      do { made = try Receipt.read(folder.receiptPath) } catch let error as GodwitError {
+      guard FileManager.default.fileExists(atPath: file) else { return [] }
+      do { made = try Receipt.read(file) } catch let error as GodwitError {
         return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
       }
     }
-    let isOwn = prepared?.receipt != nil || isOwn(made)
-    guard let path = isOwn ? receiptPath : Self.notedPlace(in: folder, destination: job.destinationPath) else {
-      return []
-    }
+    let place = journal.content?.receipt
+    let isOwn = journal.receipt != nil || isOwn(made)
+    guard let path = isOwn ? receiptPath : place?.path ?? Self.usualReceiptPath(ofStoreAt: job.destinationPath) else { return [] }
     do {
-      try Self.place(
-        made, of: folder.receiptPath, at: path, destination: job.destinationPath, replaced: Self.replaced(in: folder),
-        isSynced: folder.isSynced)
+      try Self.place(made, of: file, at: path, destination: job.destinationPath, replaced: place?.replaced)
       return []
     } catch let error as GodwitError {
       if isOwn, isOwed(after: error) { throw error }
@@ -45,41 +40,21 @@ extension MigrationManager {
 
   /// Puts the receipt of a folder that is discarded in its place, if it is that of the store at the destination: the
   /// only proof of it, and what the job knows it by.
-  static func placeReceipt(inDiscarded folder: borrowing WorkFolder, destination: String) throws {
-    guard let made = receipt(at: folder.receiptPath), isReceipt(made, ofStoreAt: destination),
-      let path = notedPlace(in: folder, destination: destination)
-    else { return }
-    try place(made, of: folder.receiptPath, at: path, destination: destination, replaced: replaced(in: folder))
-  }
-
-  /// Where the job that wrote the receipt of a folder wants it. A job whose work is not synced notes only another place
-  /// than the usual one.
-  ///
-  /// - Returns: nil where that cannot be read.
-  private static func notedPlace(in folder: borrowing WorkFolder, destination: String) -> String? {
-    guard FileManager.default.fileExists(atPath: folder.receiptPlacePath) else {
-      return usualReceiptPath(ofStoreAt: destination)
-    }
-    let noted = ReadableFile.text(of: folder.receiptPlacePath)
-    return noted?.isEmpty == false ? noted : nil
+  static func placeReceipt(
+    inDiscarded folder: borrowing WorkFolder, _ journal: WorkJournal?, destination: String
+  ) throws {
+    let file = folder.receiptPath
+    guard let made = receipt(at: file), isReceipt(made, ofStoreAt: destination) else { return }
+    let known = journal?.receipt
+    let path = known?.path ?? usualReceiptPath(ofStoreAt: destination)
+    try place(made, of: file, at: path, destination: destination, replaced: known?.replaced)
+    try WorkFolder.sync(path.parentPath)
   }
 
   /// Syncs the folders in which store and receipt have got their names.
   func syncDelivered() throws {
     let folders = Set([job.destinationPath.parentPath] + (receiptPath.map { [$0.parentPath] } ?? []))
     for folder in folders { try WorkFolder.sync(folder) }
-  }
-
-  /// Notes whose receipt goes when the store of the folder replaces another one. A receipt alone does not tell its
-  /// store's folder: that of a destination before, in another folder, may be at the same path of the manifest.
-  func noteReplaced(_ receipt: Receipt, in folder: borrowing WorkFolder) throws {
-    try WorkFolder.writeNote(Data((receipt.job.digest ?? "").utf8), to: folder.receiptReplacedPath)
-  }
-
-  /// The digest of the job that made the store which that of the folder has replaced; nil if it has replaced none.
-  private static func replaced(in folder: borrowing WorkFolder) -> String? {
-    let noted = ReadableFile.text(of: folder.receiptReplacedPath)
-    return noted?.isEmpty == false ? noted : nil
   }
 
   /// Whether a receipt is that of a store, by the job that the store names last.
@@ -89,7 +64,7 @@ extension MigrationManager {
   }
 
   private static func place(
-    _ made: Receipt, of file: String, at path: String, destination: String, replaced: String?, isSynced: Bool = true
+    _ made: Receipt, of file: String, at path: String, destination: String, replaced: String?
   ) throws {
     let delivered = "the migrated store is in its place; run the same command to write the receipt"
     var info = stat()
@@ -105,7 +80,7 @@ extension MigrationManager {
     }
     do {
       // On the same disk nothing can be left half-way.
-      if try move(file, to: path, replaces: replaces, like: destination, isSynced: isSynced) { return }
+      if try move(file, to: path, replaces: replaces, like: destination) { return }
       let temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
       do {
         try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: temporary))
@@ -123,15 +98,14 @@ extension MigrationManager {
     unlink(file)
   }
 
-  /// Moves a file of the work folder beside the destination, no more readable than that is.
+  /// Moves a synced file of the work folder beside the destination, no more readable than that is. The caller syncs the
+  /// folder.
   ///
-  /// - Parameter isSynced: Whether it is durable then; otherwise it is synced before, and its folder later.
   /// - Returns: false if the path is on another disk, or the file system has no hard links.
   static func move(
-    _ file: String, to path: String, replaces: Bool, like destination: String, isSynced: Bool = true
+    _ file: String, to path: String, replaces: Bool, like destination: String
   ) throws -> Bool {
     try FileRights.copyMode(of: destination, to: file)
-    if isSynced { try WorkFolder.sync(file) }
     guard (replaces ? rename(file, path) : link(file, path)) == 0 else {
       let code = CLibrary.errno
       guard [EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EMLINK].contains(code) else {
@@ -140,7 +114,6 @@ extension MigrationManager {
       return false
     }
     if !replaces { unlink(file) }
-    if isSynced { try WorkFolder.sync(URL(filePath: path).deletingLastPathComponent().path) }
     return true
   }
 

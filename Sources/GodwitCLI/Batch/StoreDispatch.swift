@@ -56,7 +56,7 @@ struct StoreDispatch: Sendable {
     }
   }
 
-  /// A source of this many bytes is migrated again sooner than its checkpoints are synced.
+  /// A source of at most this many bytes is migrated again in less time than its checkpoints take.
   private static let smallBytes: Int64 = 16 << 20
 
   private func begin(_ index: Int, _ store: ManifestStore, _ warned: inout Set<[String]>) {
@@ -67,7 +67,7 @@ struct StoreDispatch: Sendable {
       return tell(index, StoreResult(StorePlace(store), failed: known, seconds: Clock.seconds(since: begin)), known)
     }
     if failsOnLoss { job.failsOnLoss = true }
-    job.syncsCheckpoints = BatchRun.size(of: store.path) > Self.smallBytes
+    job.durability = BatchRun.size(of: store.path) > Self.smallBytes ? .resumable : .restart
     if jobs > 1 {
       job.hooks.space = space.share { [control, end] in
         control.reason ?? (end.map { $0.timeIntervalSinceNow <= 0 } == true ? StopCondition.timeLimit : nil)

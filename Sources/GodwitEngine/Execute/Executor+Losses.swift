@@ -53,7 +53,7 @@ extension Executor {
 
 extension Ledger {
   static let nilTable =
-    "CREATE TABLE godwit_nil (chunk INTEGER, mapping INTEGER, attribute TEXT, count INTEGER, PRIMARY KEY (chunk, mapping, attribute)) WITHOUT ROWID"
+    "godwit_nil (chunk INTEGER, mapping INTEGER, attribute TEXT, count INTEGER, PRIMARY KEY (chunk, mapping, attribute)) WITHOUT ROWID"
 
   /// Call inside the transaction that wrote the chunk's rows.
   func addNils(_ counts: [NilCount], of chunk: Chunk) throws {
@@ -67,16 +67,6 @@ extension Ledger {
   /// Those of all chunks that are durable, by mapping and attribute.
   func nils() throws -> [NilCount] {
     var found: [NilCount] = []
-    if let content = held.content {
-      let all = Dictionary(grouping: content.outcomes.values.flatMap(\.nils), by: \.mapping)
-      for (mapping, counts) in all.sorted(by: { $0.key < $1.key }) {
-        let sums = Dictionary(counts.map { ($0.attribute, $0.count) }, uniquingKeysWith: +)
-        // As SQLite orders text.
-        found += sums.sorted { Text($0.key) < Text($1.key) }
-          .map { NilCount(mapping: mapping, attribute: $0.key, count: $0.value) }
-      }
-      return found
-    }
     try connection.query(
       "SELECT mapping, attribute, SUM(count) FROM godwit_nil GROUP BY mapping, attribute ORDER BY mapping, attribute"
     ) { row in

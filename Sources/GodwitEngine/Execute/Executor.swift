@@ -10,7 +10,7 @@ package import GodwitStore
 /// 1. Each chunk that the ledger does not vouch for runs in order, in a fresh context: its statements,
 ///    the primary-key counters and its ledger entry commit together.
 /// 2. Spill bytes are synced before the commit that names them.
-/// 3. Of a job whose checkpoints are not synced, chunks commit together as they come in a tenth of a second.
+/// 3. A run that begins again after a kill is one transaction of the caller's, in which each chunk is a savepoint.
 /// 4. Before every commit the source is compared with what it was; a change stops the run.
 package final class Executor {
   let job: MigrationJob
@@ -22,20 +22,18 @@ package final class Executor {
   let files: StoreFiles
   let spillPath: (Int) -> String
   /// The digest of the source while the ledger lacks it.
-  package var sourceDigest: BackgroundTask<String>?
+  private var sourceDigest: BackgroundTask<String>?
   /// nil in a step without policies.
-  package var policies: PolicyRun?
+  let policies: PolicyRun?
   /// The program as it stands: policies change how links are carried out.
   var currentProgram: StepProgram { policies?.shortcuts.program ?? program }
   private let stamp: StoreFiles.Stamp
   /// nil for a job that a rejected row stops.
-  package var rejections: RejectionSearch?
+  let rejections: RejectionSearch?
   /// Of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
   /// Of the `unique-by` mapping whose associations are written.
   var identities: (mapping: Int, map: UniqueKeyMap)?
-  /// When a chunk compared the source last.
-  private var compared: ContinuousClock.Instant?
   /// While indexes are built.
   private var ahead: SpeculativeValidator?
   /// What happened that nobody would see in the result.
@@ -50,6 +48,7 @@ package final class Executor {
   package init(
     job: MigrationJob, plan: MigrationPlan, program: StepProgram, connection: StoreConnection,
     functions: SQLFunctions, ledger: Ledger, files: StoreFiles, stamp: StoreFiles.Stamp,
+    sourceDigest: BackgroundTask<String>? = nil, policies: PolicyRun? = nil, rejections: RejectionSearch? = nil,
     spillPath: @escaping (Int) -> String
   ) {
     self.job = job
@@ -61,48 +60,15 @@ package final class Executor {
     self.files = files
     self.stamp = stamp
     self.spillPath = spillPath
+    (self.sourceDigest, self.policies, self.rejections) = (sourceDigest, policies, rejections)
   }
 
-  /// Runs the remaining chunks. `afterChunk` is called for every chunk that became durable, or will when the run ends,
-  /// and returns false to stop. Where chunks commit together and none has when all are done, the caller commits them, or
-  /// takes them back: what it adds is then in the same transaction, and the ledger is never written.
+  /// Runs the remaining chunks.
   ///
-  /// - Parameter beforeChunks: Called with the chunks that one statement is about to carry out.
+  /// - Parameters:
+  ///   - beforeChunks: Called with the chunks that one statement is about to carry out.
+  ///   - afterChunk: Called for every chunk that is done; returns false to stop.
   package func run(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {
-    if Self.gathersChunks(job, program, isSearching: rejections != nil) {
-      connection.gatherSeconds = EngineTuning.current.gatherSeconds
-    }
-    guard connection.gatherSeconds != nil else {
-      return try runChunks(beforeChunks: beforeChunks, afterChunk: afterChunk)
-    }
-    try keepingGathered {
-      try runChunks(beforeChunks: beforeChunks, afterChunk: afterChunk)
-      guard try !ledger.isHeld || !ledger.isComplete() else { return }
-      try checkSource()
-      try connection.commitGathered()
-      connection.gatherSeconds = nil
-    }
-  }
-
-  /// Runs `body` while chunks commit together. When it throws, what is done is kept, unless the source is another one.
-  package func keepingGathered<T>(_ body: () throws -> T) throws -> T {
-    do { return try body() } catch {
-      if (try? checkSource()) != nil { try? connection.commitGathered() } else { connection.rollBackGathered() }
-      connection.gatherSeconds = nil
-      throw error
-    }
-  }
-
-  /// Whether chunks may commit together: a commit costs more than so small a chunk. Not where anything but the
-  /// connection knows what a chunk did.
-  ///
-  /// - Parameter isSearching: Whether objects that are rejected are looked for.
-  package static func gathersChunks(_ job: MigrationJob, _ program: StepProgram, isSearching: Bool) -> Bool {
-    let isNew = program.facts.highestDestinationKeys == nil
-    return isNew && !job.syncsCheckpoints && !program.resolved.hasPolicies && !isSearching
-  }
-
-  private func runChunks(beforeChunks: ([Chunk]) -> Void, afterChunk: (Chunk) throws -> Bool) throws {
     let done = try ledger.done()
     try prepare()
     var rest = plan.chunks.filter { !done.contains($0.id) }[...]
@@ -112,7 +78,7 @@ package final class Executor {
       if first.phase == .index, !hasRoom {
         try makeRoomForSorting()
         // It reads what was committed.
-        if connection.gatherSeconds == nil { ahead = try validateAhead(rest) }
+        if job.durability == .resumable { ahead = try validateAhead(rest) }
         hasRoom = true
       }
       let chunks = together(rest)
@@ -169,9 +135,6 @@ package final class Executor {
     policies?.relateAgain = { [unowned self] in try relateAgain($0) }
   }
 
-  /// Whether the step needs no tables of ours but the ledger's.
-  package var hasNoScratch: Bool { program.scratchStatements.isEmpty }
-
   /// Carries out one chunk in a transaction of the caller's, without the ledger.
   package func perform(_ chunk: Chunk) throws -> Ledger.Outcome {
     do { return try run(chunk) } catch { throw self.error(error, in: chunk, done: []) }
@@ -187,15 +150,8 @@ package final class Executor {
     }
   }
 
-  /// Compares the source before a chunk commits. Of chunks that commit together, one in half the time is enough, since
-  /// it is compared again before the end.
-  func checkSourceOfChunk() throws {
-    if let seconds = connection.gatherSeconds, let compared, compared.duration(to: .now) < .seconds(seconds / 2) {
-      return
-    }
-    try checkSource()
-    compared = .now
-  }
+  /// Compares the source before a chunk commits.
+  func checkSourceOfChunk() throws { if job.durability == .resumable { try checkSource() } }
 
   /// Writes the source's digest to the ledger when it is known. Call inside a transaction.
   func recordDigest() throws {
@@ -211,9 +167,8 @@ package final class Executor {
     }
     if known.context == nil { known.context = context(chunk) }
     if known.safe == nil {
-      // Of chunks that commit together, a full disk may take those before it too.
       known.safe =
-        chunk.id == 0 || connection.gatherSeconds != nil
+        chunk.id == 0 || job.durability == .restart
         ? "the source is untouched" : "chunks before it are durable; the source is untouched"
     }
     return known
@@ -246,7 +201,9 @@ package final class Executor {
     guard try files.stamp() == stamp else {
       throw GodwitError(
         .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
-        remedy: "make sure nothing writes to it, `godwit discard` the job and run again", stopReason: .sourceChanged)
+        remedy: job.durability == .resumable
+          ? "make sure nothing writes to it, `godwit discard` the job and run again"
+          : "make sure nothing writes to it, and run the same command", stopReason: .sourceChanged)
     }
   }
 

@@ -5,12 +5,6 @@ extension Ledger {
   /// The destination objects that each mapping made, by its name.
   package func objectsMade() throws -> [String: Int64] {
     var made: [String: Int64] = [:]
-    if let content = held.content {
-      for chunk in content.chunks where [.create, .policy].contains(chunk.phase) {
-        made[chunk.name, default: 0] += content.outcomes[chunk.id]?.rows ?? 0
-      }
-      return made
-    }
     try connection.query(
       "SELECT name, SUM(rows) FROM godwit_chunk WHERE stage IN ('create', 'policy') GROUP BY name"
     ) { row in

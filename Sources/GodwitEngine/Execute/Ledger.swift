@@ -9,6 +9,7 @@ package import GodwitStore
 /// Its tables lie in the store under construction, so that a chunk's rows and the entry that vouches for
 /// them commit in one transaction. The last transaction of the job drops them. Resuming promises: a chunk
 /// marked done is never run again, and one that is not has left no row behind.
+/// A run that begins again after a kill has them as temporary tables.
 package struct Ledger {
   /// What a chunk did.
   package struct Outcome {
@@ -25,12 +26,7 @@ package struct Ledger {
   /// When the run began, and what was done then; written with each chunk. nil: nobody asks.
   package var pace: MigrationStatus.Pace?
 
-  let held: HeldLedger
-
-  package init(connection: StoreConnection) {
-    self.connection = connection
-    held = HeldLedger { [unowned connection] in try Self.write($0, to: connection) }
-  }
+  package init(connection: StoreConnection) { self.connection = connection }
 
   /// The format of the ledger's tables, and what rows of an unfinished store mean.
   static let version = 6
@@ -39,45 +35,32 @@ package struct Ledger {
     try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1
   }
 
-  /// Whether there is one, in tables or held.
-  package func exists() throws -> Bool { try held.content != nil || Self.exists(connection) }
-
-  /// Whether its tables are not there yet.
-  package var isHeld: Bool { held.content != nil }
-
   /// Makes the tables and writes what a resumed run needs. Call inside the transaction that makes the store.
   ///
-  /// - Parameter isHeld: Whether that waits for the commit of what the connection gathers.
+  /// - Parameter isTemporary: Whether the tables go with the connection.
   package func create(
-    identity: JobFingerprint, facts: PlanFacts, chunks: [Chunk], stamp: StoreFiles.Stamp, isHeld: Bool = false
+    identity: JobFingerprint, facts: PlanFacts, chunks: [Chunk], stamp: StoreFiles.Stamp, isTemporary: Bool = false
   ) throws {
-    let content = HeldLedger.Content(identity: identity, facts: facts, stamp: stamp, chunks: chunks)
-    guard isHeld else { return try Self.write(content, to: connection) }
-    held.content = content
-    connection.gatheredState = held
-  }
-
-  private static func write(_ content: HeldLedger.Content, to connection: StoreConnection) throws {
-    try connection.execute("CREATE TABLE godwit_ledger (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
+    let create = isTemporary ? "CREATE TEMP TABLE" : "CREATE TABLE"
+    try connection.execute("\(create) godwit_ledger (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
     try connection.execute(
       """
-      CREATE TABLE godwit_chunk (id INTEGER PRIMARY KEY, pass INTEGER, stage TEXT, name TEXT, subject INTEGER, \
+      \(create) godwit_chunk (id INTEGER PRIMARY KEY, pass INTEGER, stage TEXT, name TEXT, subject INTEGER, \
       part INTEGER, lower INTEGER, upper INTEGER, predicate INTEGER, expected INTEGER, done INTEGER NOT NULL DEFAULT 0, \
       rows INTEGER NOT NULL DEFAULT 0, several INTEGER NOT NULL DEFAULT 0, displaced INTEGER NOT NULL DEFAULT 0)
       """)
     try connection.execute(
-      "CREATE TABLE godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)")
-    try connection.execute(nilTable)
-    let ledger = Ledger(connection: connection)
-    try ledger.set("version", "\(version)")
-    try ledger.set("identity", ledger.encoded(content.identity))
-    try ledger.set("facts", ledger.encoded(content.facts))
-    try ledger.set("stamp", ledger.encoded(content.stamp))
+      "\(create) godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)")
+    try connection.execute("\(create) \(Self.nilTable)")
+    try set("version", "\(Self.version)")
+    try set("identity", encoded(identity))
+    try set("facts", encoded(facts))
+    try setStamp(stamp)
     let insert = try connection.prepare(
       "INSERT INTO godwit_chunk (id, pass, stage, name, subject, part, lower, upper, predicate, expected) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
     )
     defer { insert.finalize() }
-    for chunk in content.chunks {
+    for chunk in chunks {
       func optional(_ value: Int64?) -> SQLValue { value.map { .integer($0) } ?? .null }
       let work = StoredWork(chunk.work)
       try insert.run([
@@ -85,10 +68,7 @@ package struct Ledger {
         .int(work.part), optional(chunk.range.lower), optional(chunk.range.upper),
         optional(work.predicate.map(Int64.init)), .integer(chunk.rows),
       ])
-      if let outcome = content.outcomes[chunk.id] { try ledger.finish(chunk, outcome) }
     }
-    for (mapping, spill) in content.spills { try ledger.setSpillMark(spill.mark, pairs: spill.pairs, mapping: mapping) }
-    if let pace = content.pace { try ledger.set("pace", ledger.encoded(pace)) }
   }
 
   /// Refuses a ledger that lacks one of its tables: it was damaged, or another program wrote to it.
@@ -113,23 +93,18 @@ package struct Ledger {
     }
   }
 
-  package func identity() throws -> JobFingerprint { try held.content?.identity ?? decoded("identity") }
+  package func identity() throws -> JobFingerprint { try decoded("identity") }
   /// Writes the digest of the source, which a run may learn after it began.
   package func setSource(_ digest: String) throws {
-    guard held.content == nil else {
-      held.content?.identity.source = digest
-      return
-    }
     var identity = try identity()
     identity.source = digest
     try set("identity", encoded(identity))
   }
-  package func facts() throws -> PlanFacts { try held.content?.facts ?? decoded("facts") }
-  package func stamp() throws -> StoreFiles.Stamp { try held.content?.stamp ?? decoded("stamp") }
+  package func facts() throws -> PlanFacts { try decoded("facts") }
+  package func stamp() throws -> StoreFiles.Stamp { try decoded("stamp") }
   package func setStamp(_ stamp: StoreFiles.Stamp) throws { try set("stamp", encoded(stamp)) }
 
   package func chunks() throws -> [Chunk] {
-    if let content = held.content { return content.chunks }
     var chunks: [Chunk] = []
     try connection.query(
       "SELECT id, pass, stage, name, subject, part, lower, upper, predicate, expected FROM godwit_chunk ORDER BY id"
@@ -151,7 +126,6 @@ package struct Ledger {
 
   /// The ids of the chunks that are durable.
   package func done() throws -> Set<Int> {
-    if let content = held.content { return Set(content.outcomes.keys) }
     var ids: Set<Int> = []
     try connection.query("SELECT id FROM godwit_chunk WHERE done") { row in
       ids.insert(row.int(0))
@@ -162,8 +136,7 @@ package struct Ledger {
 
   /// Whether all chunks are durable, or will be when the running transaction commits.
   package func isComplete() throws -> Bool {
-    if let content = held.content { return content.chunks.allSatisfy { content.outcomes[$0.id] != nil } }
-    return try connection.value("SELECT 1 FROM godwit_chunk WHERE NOT done LIMIT 1") == nil
+    try connection.value("SELECT 1 FROM godwit_chunk WHERE NOT done LIMIT 1") == nil
   }
 
   /// Vouches for a chunk. Call inside the transaction that wrote its rows.
@@ -172,11 +145,6 @@ package struct Ledger {
       var pace = pace
       pace.committed = Date().timeIntervalSinceReferenceDate
       return pace
-    }
-    guard held.content == nil else {
-      held.content?.outcomes[chunk.id] = outcome
-      held.content?.pace = pace
-      return
     }
     try connection.execute(
       "UPDATE godwit_chunk SET done = 1, rows = ?2, several = ?3, displaced = ?4 WHERE id = ?1",
@@ -192,13 +160,6 @@ package struct Ledger {
   }
 
   package func totals() throws -> (objects: Int64, ambiguousToOne: Int64, overridden: Int64) {
-    if let content = held.content {
-      let made = content.chunks.filter { [.create, .policy].contains($0.phase) }.compactMap { content.outcomes[$0.id] }
-      return (
-        made.reduce(0) { $0 + $1.rows }, content.outcomes.values.reduce(0) { $0 + $1.ambiguousToOne },
-        content.outcomes.values.reduce(0) { $0 + $1.overridden }
-      )
-    }
     let row =
       try connection.rows(
         "SELECT COALESCE(SUM(rows) FILTER (WHERE stage IN ('create', 'policy')), 0), COALESCE(SUM(several), 0), COALESCE(SUM(displaced), 0) FROM godwit_chunk"
@@ -226,7 +187,6 @@ package struct Ledger {
   // MARK: Spill marks
 
   func spillMark(mapping: Int) throws -> (mark: SpillMark, pairs: Int64)? {
-    if let content = held.content { return content.spills[mapping] }
     guard
       let row = try connection.rows(
         "SELECT length, checksum, pairs FROM godwit_spill WHERE mapping = ?1", [.int(mapping)]
@@ -237,10 +197,6 @@ package struct Ledger {
   }
 
   func setSpillMark(_ mark: SpillMark, pairs: Int64, mapping: Int) throws {
-    guard held.content == nil else {
-      held.content?.spills[mapping] = (mark, pairs)
-      return
-    }
     try connection.execute(
       "INSERT OR REPLACE INTO godwit_spill (mapping, length, checksum, pairs) VALUES (?1, ?2, ?3, ?4)",
       [.int(mapping), .integer(mark.length), .integer(Int64(bitPattern: mark.checksum)), .integer(pairs)])
@@ -249,12 +205,7 @@ package struct Ledger {
   // MARK: Removal
 
   /// Drops all of Godwit's tables. Call inside the last transaction.
-  ///
-  /// - Parameter hasScratch: Whether there are others than the ledger's own.
-  package func drop(hasScratch: Bool = true) throws {
-    let isHeld = held.content != nil
-    held.content = nil
-    if isHeld, !hasScratch { return }
+  package func drop() throws {
     for row in try connection.rows(
       "SELECT name FROM main.sqlite_master WHERE type = 'index' AND name LIKE 'godwit\\_find\\_%' ESCAPE '\\'")
     {

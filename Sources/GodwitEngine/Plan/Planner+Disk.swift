@@ -54,7 +54,7 @@ extension Planner {
   private func rowBytes(_ program: StepProgram) throws -> Int64 {
     let facts = program.facts
     // A small store takes little room, whatever its rows are: a sample would cost more than it tells.
-    guard job.syncsCheckpoints else { return try usedSourceBytes() * 2 }
+    guard job.durability == .resumable else { return try usedSourceBytes() * 2 }
     var widths: [String: Double] = [:]
     func width(_ entity: String) throws -> Double {
       if let known = widths[entity] { return known }

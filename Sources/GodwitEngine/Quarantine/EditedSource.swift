@@ -34,15 +34,17 @@ package struct EditedSource {
     }
     try quarantine.checkModel(asIn: StoreMetadata(readingStoreAt: sourcePath))
     let folder = try WorkFolder(forDestination: path)
-    guard try !folder.holdsJob() else {
+    var journal = try WorkJournal.read(in: folder.path)
+    guard journal == nil || journal?.owner == .edits else {
       throw GodwitError(
         .cannotCreate, "cannot write '\(path)': the unfinished work of a job is in '\(folder.path)'",
         remedy: "`godwit discard` that job, or name another copy", safe: "nothing in it was changed")
     }
     do {
-      try folder.removeMovedSupport(of: path)
+      try WorkFolder.removeMovedSupport(of: path, mark: journal?.support)
       try folder.removeContent()
-      try folder.refuseForeignSupport(of: path)
+      journal = nil
+      try WorkFolder.refuseForeignSupport(of: path, mark: nil)
       let edits = try write(in: folder.path, from: files, quarantine)
       try quarantine.checkUnchanged()
       guard try files.stamp() == stamp else {
@@ -51,22 +53,21 @@ package struct EditedSource {
           remedy: "close the application that writes to it, and run the same command", safe: "nothing was written",
           stopReason: .sourceChanged)
       }
-      try folder.publish(Self.storePath(in: folder.path), to: path, like: files.path)
+      try folder.publish(Self.storePath(in: folder.path), to: path, like: files.path, mark: nil) { mark in
+        journal = WorkJournal(owner: .edits, support: mark)
+        try journal?.write(in: folder.path)
+      }
+      try WorkFolder.sync(path.parentPath)
       try folder.remove()
       return edits
     } catch {
-      if !Self.isThere(path) { try? folder.removeMovedSupport(of: path) }
+      if !WorkFolder.isTaken(path) { try? WorkFolder.removeMovedSupport(of: path, mark: journal?.support) }
       folder.undo()
       throw error
     }
   }
 
   private static func storePath(in folder: String) -> String { folder + "/edited.sqlite" }
-
-  private static func isThere(_ path: String) -> Bool {
-    var info = stat()
-    return lstat(path, &info) == 0
-  }
 
   private func checkPlace() throws {
     func owner(_ other: String) -> String? {
@@ -79,7 +80,7 @@ package struct EditedSource {
     }
     try OutputFile(path, "a copy of the source").check(owner: owner)
     // SQLite would apply the log of another store to the copy.
-    for suffix in ["-wal", "-shm", "-journal"] where Self.isThere(path + suffix) {
+    for suffix in ["-wal", "-shm", "-journal"] where WorkFolder.isTaken(path + suffix) {
       throw GodwitError(
         .cannotCreate, "cannot write '\(path)': the log of another store is beside it, '\(path + suffix)'",
         remedy: "move it to the store that it belongs to, or name another copy", safe: "nothing was written")

@@ -75,8 +75,6 @@ package struct EngineTuning: Sendable {
   package var secondsBetweenNotes = 5.0
   /// A plan samples many objects of a mapping if that takes less than so many seconds.
   package var secondsForSample = 0.1
-  /// For how many seconds chunks commit together where checkpoints are not synced.
-  package var gatherSeconds = 0.1
   /// Seconds between two figures of a chunk that is running.
   package var progressPulseSeconds = 0.25
 

@@ -112,15 +112,23 @@ public struct MigrationJob: Sendable {
   /// Whether a run that loses data of the source fails: before it writes, or before the destination is in place if the
   /// loss shows only then.
   public var failsOnLoss = false
-  /// Whether each checkpoint is synced. Without that it survives the death of the process, and not a power cut: the job
-  /// begins anew then. What is delivered is synced in any case. A small store is done sooner than its checkpoints are
-  /// synced. Jobs in place, jobs that append or replace, and those with a quarantine sync all the same.
-  package var syncsCheckpoints = true
+  /// What of an unfinished run the next one finds.
+  package enum Durability: Sendable {
+    /// Every chunk that was done, also after a power cut.
+    case resumable
+    /// Nothing: a small store of many is made in one transaction, and made again after a kill. That takes less time than
+    /// its checkpoints would.
+    case restart
+  }
 
-  /// Whether reading a store once is over before a thread for it is worth its while. A job that syncs no checkpoints is
-  /// one of many, which have work for all processors.
+  /// What of an unfinished run the next one finds. A run that cannot begin again is resumable all the same: see
+  /// `RunRequest`.
+  package var durability = Durability.resumable
+
+  /// Whether the source is too small to read on a second thread. A store of many: the others have work for all
+  /// processors.
   package func needsNoThread(reading files: StoreFiles) -> Bool {
-    !syncsCheckpoints && files.firstSize <= EngineTuning.current.shortSourceBytes
+    durability == .restart && files.firstSize <= EngineTuning.current.shortSourceBytes
   }
 
   /// Whether a job fails that would drop every object of its source. The usual cause is a wrong model.

@@ -23,14 +23,6 @@ public final class StoreConnection: @unchecked Sendable {
   package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
-  /// For how long, in seconds, transactions are gathered into one: see `transaction`. nil: each commits on its own.
-  package var gatherSeconds: Double?
-  /// What is kept in memory of the transactions that are gathered.
-  package var gatheredState: (any GatheredState)?
-  /// When the one began that gathers others.
-  var gathering: ContinuousClock.Instant?
-  /// Statements that are run again and again, by their text.
-  var kept: [String: OpaquePointer] = [:]
   /// What `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
@@ -112,7 +104,6 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   deinit {
-    dropKept()
     if !isClosed { sqlite3_close_v2(handle) }
   }
 
@@ -122,7 +113,6 @@ public final class StoreConnection: @unchecked Sendable {
   /// - Throws: `.stopped` (75) while a statement is not finalized.
   public func close() throws {
     guard !isClosed else { return }
-    dropKept()
     let code = sqlite3_close(handle)
     guard code == SQLITE_OK else {
       throw Self.translate(code: code, message: String(cString: sqlite3_errmsg(handle)), path: path, sql: nil)
@@ -203,18 +193,21 @@ public final class StoreConnection: @unchecked Sendable {
 
   /// Runs `body` in an immediate transaction: committed when it returns, rolled back when it throws.
   ///
-  /// While `gatherSeconds` is set, what `body` did is rolled back as ever when it throws, and committed later: with what
-  /// other transactions did in that time, or by `commitGathered`.
+  /// Inside another transaction it is a savepoint: what `body` did is taken back when it throws, and is committed with the
+  /// rest.
   public func transaction<T>(_ body: () throws -> T) throws -> T {
-    if let gatherSeconds { return try gather(for: gatherSeconds, body) }
-    try execute("BEGIN IMMEDIATE")
+    let isInner = sqlite3_get_autocommit(handle) == 0
+    try execute(isInner ? "SAVEPOINT godwit_inner" : "BEGIN IMMEDIATE")
     do {
       let result = try body()
-      try execute("COMMIT")
+      try execute(isInner ? "RELEASE godwit_inner" : "COMMIT")
       return result
     } catch {
-      if sqlite3_get_autocommit(handle) == 0 { try? execute("ROLLBACK") }
-      throw error
+      let isOver = sqlite3_get_autocommit(handle) != 0
+      if !isOver { for sql in isInner ? ["ROLLBACK TO godwit_inner", "RELEASE godwit_inner"] : ["ROLLBACK"] { try? execute(sql) } }
+      // Who goes on after an error counts on what was done before it.
+      guard isInner, isOver, (error as? GodwitError)?.code == .dataWrong else { throw error }
+      throw rolledBack
     }
   }
 

@@ -1,0 +1,91 @@
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Objects that are added to a destination.
+///
+/// 1. The destination is locked, and its log written back into it: no other process gets in until the run ends.
+/// 2. A copy in the work folder becomes the store under construction. Its triggers and the model's indexes go, the
+///    ledger comes, in one transaction.
+/// 3. The chunks run as usual; every key they assign is higher than those in use.
+/// 4. The last transaction makes the triggers again and writes counters and metadata.
+/// 5. New external files are linked beside the old ones, and the copy is renamed over the destination (`InPlaceSwap`).
+/// A run that dies before the rename leaves the destination as it was; the next one continues in the copy.
+final class AppendDelivery: Delivery {
+  let manager: MigrationManager
+  let watch: StopCondition
+  private var lock: StoreLock?
+  /// The destination as it was under the lock.
+  private var before: (files: StoreFiles, stamp: StoreFiles.Stamp)?
+
+  init(manager: MigrationManager, watch: StopCondition) { (self.manager, self.watch) = (manager, watch) }
+
+  func finished() throws -> MigrationSummary? {
+    let source = try OpenSource(job, attach: false)
+    guard let digest = try manager.appendedDigest(source) else {
+      // What is wrong with the destination is said before anything is made.
+      _ = try manager.existingDestination()
+      return nil
+    }
+    return try manager.finishedBefore(digest: digest, removeDelivered(digest))
+  }
+
+  /// Removes the work folder of a run that died after it had put the store in place; that of another job stays.
+  ///
+  /// - Returns: What the summary is to say of that.
+  private func removeDelivered(_ digest: String) throws -> [MigrationNote] {
+    // Another job may be at work there.
+    guard WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {
+      return []
+    }
+    guard try isDelivered(digest, in: claim) else { return [] }
+    let notes = try manager.placeReceipt(of: claim)
+    try claim.release()
+    return notes
+  }
+
+  /// Whether nothing in a folder is needed any more by a job whose objects are in the destination: it has no store, or
+  /// one of this very job. A power cut can bring back what had been renamed or removed.
+  private func isDelivered(_ digest: String, in claim: borrowing Claim) throws -> Bool {
+    guard let content = claim.journal.content, try claim.folder.hasStores() else { return true }
+    if let steps = content.steps { return steps.identity.digest == digest }
+    if let ledger = try? MigrationManager.openLedger(inFolder: claim.path) {
+      defer { try? ledger.connection.close() }
+      return (try? ledger.identity().digest) == digest
+    }
+    let metadata = try? StoreMetadata(readingStoreAt: job.lastStepFolder(in: claim.path).storePath)
+    return metadata?.applicationValues[MigrationManager.jobsKey]?.array?.last == .string(digest)
+  }
+
+  func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
+    lock = try StoreLock(store: job.destinationPath, action: "append to '\(job.destinationPath)'")
+    // Asked again under the locks: another run may have finished meanwhile.
+    if let digest = try manager.appendedDigest(OpenSource(job, attach: false)) {
+      guard try isDelivered(digest, in: claim) else {
+        return .finished(try manager.finishedBefore(digest: digest))
+      }
+      let notes = try manager.placeReceipt(of: claim)
+      try claim.release()
+      return .finished(try manager.finishedBefore(digest: digest, notes))
+    }
+    let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
+    try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
+    before = try source.existing.map { ($0.files, try $0.files.stamp()) }
+    // The receipt of another job, whose run died when its objects were in the destination.
+    let notes = claim.journal.content?.phase == .placing ? try manager.placeReceipt(of: claim) : []
+    return .make(source, notes: notes)
+  }
+
+  func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
+    guard let before, try before.files.stamp() == before.stamp else { throw manager.changedDestination() }
+    var swap = swap(claim, keepsOld: false)
+    swap.makesHardLinks = true
+    swap.keepsOldFiles = true
+    swap.before = job.hooks.beforeAppendStep
+    try swap.exchange(made.file, support: made.folder.support, workFolder: claim.path)
+    try recordPlaced(claim)
+    return []
+  }
+}

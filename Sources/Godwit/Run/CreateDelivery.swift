@@ -1,0 +1,57 @@
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// A new store where nothing is.
+struct CreateDelivery: Delivery {
+  let manager: MigrationManager
+  let watch: StopCondition
+
+  func finished() throws -> MigrationSummary? {
+    guard job.isDestinationTaken, !WorkFolder.exists(forDestination: job.destinationPath) else { return nil }
+    return try finishedDestination()
+  }
+
+  private func finishedDestination() throws -> MigrationSummary {
+    let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
+    return try manager.finished(source: source, quick: manager.quickIdentity)
+  }
+
+  func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
+    guard !job.isDestinationTaken else { return .finished(try finishDelivered(claim)) }
+    try manager.refuseStaleLog()
+    let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
+    let notes =
+      try job.appends ? [] : manager.dropOutdatedWork(in: claim, source: source.files) { try source.files.contentDigest() }
+    return .make(source, notes: notes)
+  }
+
+  /// Ends what a run left that died after the store had got its name.
+  private func finishDelivered(_ claim: borrowing Claim) throws -> MigrationSummary {
+    // One that died while it replaced the destination, when the manifest still said so, has files to remove.
+    _ = try swap(claim, keepsOld: true).finishReplacement(workFolder: claim.path)
+    guard var summary = try? finishedDestination() else {
+      throw GodwitError(
+        .cannotCreate,
+        "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
+        remedy: "move the destination away, or `godwit discard` the job")
+    }
+    summary.codedNotes += try manager.placeReceipt(of: claim)
+    try manager.syncDelivered()
+    try claim.release()
+    return summary
+  }
+
+  func prepare(_ claim: borrowing Claim) throws {
+    let mark = claim.journal.content?.support
+    try WorkFolder.refuseForeignSupport(of: job.destinationPath, mark: mark)
+  }
+
+  func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
+    let notes = try manager.placeQuarantine(of: claim, made, watch.control)
+    try publish(made, claim)
+    return notes
+  }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitInPlace
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// A store that takes the place of its source.
+///
+/// A copy in the work folder beside the store is migrated, then the two are exchanged: see `InPlaceSwap`. What statements
+/// alone can do needs no exchange when the old store is not kept.
+final class InPlaceDelivery: Delivery {
+  let manager: MigrationManager
+  let watch: StopCondition
+  let keepsOld: Bool
+  /// Keeps every other process out of the store.
+  private var lock: StoreLock?
+
+  init(manager: MigrationManager, watch: StopCondition, keepsOld: Bool) {
+    (self.manager, self.watch, self.keepsOld) = (manager, watch, keepsOld)
+  }
+
+  private func exchange(_ claim: borrowing Claim) -> InPlaceSwap {
+    var swap = swap(claim, keepsOld: keepsOld)
+    swap.oldModel = job.sourceModel
+    return swap
+  }
+
+  func finished() throws -> MigrationSummary? {
+    let journal = WorkFolder.exists(forDestination: job.sourcePath) ? try WorkJournal.read(in: job.workPath) : nil
+    if try manager.isMigratedInPlace() {
+      return WorkFolder.exists(forDestination: job.sourcePath) ? nil : MigrationSummary(outcome: .alreadyFinished)
+    }
+    var swap = InPlaceSwap(store: job.sourcePath, keepsOld: keepsOld)
+    swap.mark = journal?.exchange
+    try swap.checkOldName()
+    return nil
+  }
+
+  func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
+    // Asked again under the lock: another run may have finished meanwhile.
+    if try manager.isMigratedInPlace() { return .finished(try finishExchanged(claim)) }
+    lock = try StoreLock(store: job.sourcePath)
+    try exchange(claim).checkRights(workFolder: claim.path)
+    let files = try StoreFiles(path: job.sourcePath)
+    switch try manager.lightweightWay(isResumed: claim.journal.isResumable, files: files) {
+    case .definitions(let change): return .edit(change, files)
+    case .sql(let statements): return .edit(statements, files)
+    case .executor: return .make(try OpenSource(job, attach: false))
+    }
+  }
+
+  /// Ends what a run left that died after the store had been migrated.
+  private func finishExchanged(_ claim: borrowing Claim) throws -> MigrationSummary {
+    let swap = exchange(claim)
+    if swap.hasExchanged {
+      try swap.finish(workFolder: claim.path)
+    } else if claim.journal.content?.phase != .placing, !keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
+      try manager.removeDeadJournal()
+      try manager.removeUnreferencedFiles(in: claim.path)
+    }
+    var summary = MigrationSummary(outcome: .alreadyFinished)
+    summary.codedNotes = try missingReceiptNote(claim) + manager.placeReceipt(of: claim)
+    try claim.release()
+    return summary
+  }
+
+  /// What is to be said of a store that was edited itself by a run which died before it had counted the receipt. The
+  /// application may have written since: what would be counted now need not be what the run made.
+  private func missingReceiptNote(_ claim: borrowing Claim) -> [MigrationNote] {
+    guard let path = manager.receiptPath, !FileManager.default.fileExists(atPath: claim.folder.receiptPath),
+      MigrationManager.receipt(at: path).map({ MigrationManager.isReceipt($0, ofStoreAt: job.sourcePath) }) != true
+    else { return [] }
+    return [
+      .init(
+        .receiptMissing, "no receipt was written: the run that migrated the store was killed before it had counted it")
+    ]
+  }
+
+  func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
+    try exchange(claim).exchange(made.file, support: made.folder.support, workFolder: claim.path)
+    try recordPlaced(claim)
+    return []
+  }
+
+  func edit(
+    _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
+    progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    // What a run left that was killed: nothing of it is resumed.
+    if claim.journal.content == nil { try claim.folder.removeContent() }
+    guard !keepsOld else {
+      return try manager.runCopy(program, files: files, claim, exchange(claim), watch, progress: progress) {
+        try recordPlaced($0)
+      }
+    }
+    return try manager.runDirectly(program, files: files, lock: lock, claim, watch, progress: progress)
+  }
+
+  func hasBegunExchange(_ claim: borrowing Claim) -> Bool {
+    exchange(claim).hasBegun || (try? manager.isMigratedInPlace()) != false
+  }
+}

@@ -1,0 +1,201 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitPlatform
+import GodwitStore
+
+/// A destination that the same job made before something changed.
+///
+/// 1. What an earlier run began is ended or taken back: see `InPlaceSwap.finishReplacement`.
+/// 2. The destination is looked at: is it this job's, and did anything change?
+/// 3. The job runs in its work folder as if there were no destination, which others may use meanwhile.
+/// 4. The destination is locked, looked at again, and exchanged for the new store in one rename (`InPlaceSwap`).
+/// What was written to the destination since the job delivered it is never discarded (`WrittenSince`): that is looked for
+/// before the work, and again under the lock.
+/// At every moment a whole store with all its external files has the destination's name.
+final class ReplaceDelivery: Delivery {
+  let manager: MigrationManager
+  let watch: StopCondition
+  let keepsOld: Bool
+  private var notes: [MigrationNote] = []
+  private var earlier: EarlierResult?
+  /// What was compared before the work.
+  private var seen: (destination: WrittenSince?, kept: WrittenSince?)
+
+  init(manager: MigrationManager, watch: StopCondition, keepsOld: Bool) {
+    (self.manager, self.watch, self.keepsOld) = (manager, watch, keepsOld)
+  }
+
+  func finished() throws -> MigrationSummary? {
+    try finishEarlier()
+    switch try manager.existing(source: OpenSource(job, attach: false), quick: manager.quickIdentity) {
+    case .finished(let digest):
+      // A job that is done is so without writing to its destination. The time of its receipt is that of the last run that
+      // found it done.
+      try manager.removeNeedlessWork()
+      if !manager.isProvedAfter { manager.noteSuccess() }
+      return try manager.finishedBefore(digest: digest, notes)
+    case .outdated(let found): earlier = found
+    }
+    return nil
+  }
+
+  /// Ends or takes back what an earlier run left in the work folder, if that is more than an unfinished store.
+  private func finishEarlier() throws {
+    guard WorkFolder.exists(forDestination: job.destinationPath) else { return }
+    let claim = try Claim(job)
+    let swap = swap(claim, keepsOld: true)
+    let isInPlace = try swap.finishReplacement(workFolder: claim.path) || claim.journal.content?.phase == .placing
+    if swap.mark != nil, !isInPlace {
+      try claim.journal.update {
+        $0.phase = .made
+        $0.exchange = nil
+      }
+    }
+    let receipt = MigrationManager.receipt(at: claim.folder.receiptPath)
+    if receipt.map({ MigrationManager.isReceipt($0, ofStoreAt: job.destinationPath) }) == true {
+      notes += try manager.placeReceipt(of: claim)
+    }
+    if !isInPlace { try removeReceiptOfNone() }
+    // A run that died after its store had got its name leaves a folder without one, or with a second name of it.
+    let store = job.lastStepFolder(in: claim.path).storePath
+    if try isInPlace || !claim.folder.hasStores() || Self.isSameFile(store, job.destinationPath) { try claim.release() }
+  }
+
+  /// Removes the receipt of a store that was to be kept by a run that died before it did.
+  private func removeReceiptOfNone() throws {
+    guard !WorkFolder.isTaken(manager.keptPath), let receipt = MigrationManager.receipt(at: manager.keptReceiptPath),
+      receipt.job.name == job.name, receipt.destination.keptFrom == manager.destinationFile,
+      MigrationManager.isReceipt(receipt, ofStoreAt: job.destinationPath)
+    else { return }
+    try WorkFolder.removeFile(manager.keptReceiptPath)
+  }
+
+  private static func isSameFile(_ one: String, _ other: String) -> Bool {
+    var (a, b) = (stat(), stat())
+    return lstat(one, &a) == 0 && lstat(other, &b) == 0 && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+  }
+
+  func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
+    guard let earlier else { throw GodwitError(.internalBug, "the destination was not looked at") }
+    notes.append(manager.replacementNote(earlier.changes))
+    // Asked again under the lock: another run may have finished meanwhile. The source need not be read again.
+    let receipt = try manager.replaceable()
+    guard receipt.job.digest == earlier.receipt.job.digest else {
+      throw GodwitError(
+        .stopped, "cannot run: another process has just replaced '\(job.destinationPath)'",
+        remedy: "run the same command", stopReason: .locked)
+    }
+    try checkLosses(receipt)
+    try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
+    try manager.refuseWorkOfOthers(in: claim.path)
+    let source = try OpenSource(job, attach: false)
+    notes += try manager.dropOutdatedWork(in: claim, source: source.files) { earlier.identity.source }
+    return .make(source, notes: notes)
+  }
+
+  /// Refuses, before the work, a run at whose end something would be lost.
+  private func checkLosses(_ receipt: Receipt) throws {
+    try manager.refuseQuarantineOfReplaced(receipt)
+    try manager.checkDestinationIsWritable()
+    guard !keepsOld else {
+      seen = (nil, try manager.checkKept(watch, safe: "nothing was written"))
+      return
+    }
+    let written = try manager.writtenSince(receipt, watch)
+    guard written.differences.isEmpty else { throw manager.destinationChanged(written, safe: "nothing was written") }
+    seen = (written, nil)
+  }
+
+  // MARK: The exchange
+
+  func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
+    guard job.isDestinationTaken else {
+      // Somebody has moved it away.
+      try manager.refuseStaleLog()
+      try claim.journal.update { $0.receipt?.replaced = nil }
+      try publish(made, claim)
+      return []
+    }
+    let safe = "the old store is still in place; the new one is finished in '\(claim.path)'"
+    let lock: StoreLock
+    let receipt: Receipt
+    let written: WrittenSince
+    do {
+      receipt = try manager.replaceable()
+      lock = try lockDestination()
+      written = try manager.writtenSince(receipt, known: seen.destination, watch)
+      guard keepsOld || written.differences.isEmpty else { throw manager.destinationChanged(written, safe: safe) }
+    } catch var error as GodwitError {
+      error.safe = safe
+      throw error
+    }
+    defer { withExtendedLifetime(lock) {} }
+    var swap = swap(claim, keepsOld: keepsOld)
+    swap.readsOldColumns = true
+    try claim.journal.update { $0.receipt?.replaced = receipt.job.digest ?? "" }
+    if keepsOld {
+      let path = claim.path
+      swap.makeRoom = { [self] in try makeRoomForOld(receipt, known: seen.kept, workFolder: path, safe: safe) }
+    }
+    // An XML store has its binary data inside, and what was carried for it stays in the work folder.
+    let support =
+      job.destinationType == .xml ? SupportFolder(path: claim.path + "/no-files") : made.folder.support
+    try swap.replace(with: made.file, support: support, workFolder: claim.path)
+    try recordPlaced(claim)
+    return written.differences.isEmpty ? [] : [manager.changedNote(written)]
+  }
+
+  /// Locks the destination. Who reads it for a moment, or writes, does not cost the night.
+  private func lockDestination() throws -> StoreLock {
+    let end = ContinuousClock.now + .seconds(job.hooks.lockSeconds)
+    while true {
+      do {
+        return try StoreLock(store: job.destinationPath, action: "replace '\(job.destinationPath)'")
+      } catch let error as GodwitError where error.stopReason == .inUse {
+        guard ContinuousClock.now < end, watch.control.reason == nil else { throw error }
+        usleep(50_000)
+      }
+    }
+  }
+
+  /// Removes the store that was kept before, and puts the receipt of the one that is to be kept beside its name.
+  private func makeRoomForOld(
+    _ receipt: Receipt, known: WrittenSince?, workFolder: String, safe: String
+  ) throws {
+    try manager.checkKept(watch, known: known, safe: safe)
+    let folder = URL(filePath: manager.keptPath).deletingLastPathComponent().path
+    let removed = workFolder + "/kept.removed"
+    if manager.isKeptByUs(manager.keptPath) {
+      // The store moves away before its files go: a store without them looks like one that was written to.
+      for suffix in ["-wal", "-shm", "-journal"] { try WorkFolder.removeFile(manager.keptPath + suffix) }
+      // After a power cut both names may stand for one file, and `rename` would leave both.
+      try WorkFolder.removeFile(removed)
+      guard rename(manager.keptPath, removed) == 0 else {
+        throw GodwitError.disk("cannot remove '\(manager.keptPath)'", errno: CLibrary.errno)
+      }
+      try WorkFolder.sync(workFolder)
+      try WorkFolder.sync(folder)
+    }
+    // Without this file a person has moved the store away, and its external files are not ours to remove.
+    if WorkFolder.isTaken(removed) {
+      try manager.keptSupport?.remove()
+      try WorkFolder.sync(folder)
+      try WorkFolder.removeFile(removed)
+    }
+    let note = workFolder + "/kept.json"
+    var kept = receipt
+    kept.destination.file = URL(filePath: manager.keptPath).lastPathComponent
+    kept.destination.keptFrom = manager.destinationFile
+    let data: Data
+    do { data = try kept.encoded() } catch { throw GodwitError.disk("cannot write '\(note)'", error) }
+    try WorkFolder.writeNote(data, to: note)
+    // It cannot be on another disk: the work folder is beside the destination, and so is what is kept.
+    guard try MigrationManager.move(note, to: manager.keptReceiptPath, replaces: true, like: job.destinationPath) else {
+      throw GodwitError.disk("cannot write '\(manager.keptReceiptPath)'", errno: EXDEV)
+    }
+    try WorkFolder.sync(folder)
+  }
+}

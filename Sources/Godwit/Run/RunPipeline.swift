@@ -1,0 +1,241 @@
+import Foundation
+import GodwitDisk
+import GodwitEngine
+import GodwitInPlace
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// A run from its request to the release of its work folder.
+///
+/// 1. Claim: the work folder with its lock. What an earlier run began is ended, or taken back.
+/// 2. Make: the store of each step in the work folder, chunk by chunk; or one transaction in the store itself.
+/// 3. Seal: the store is written as it will be, and its receipt is counted.
+/// 4. Deliver: the store becomes the destination in one rename or link.
+/// 5. Place: the receipt follows.
+/// 6. Release: the work folder goes.
+struct RunPipeline {
+  let manager: MigrationManager
+  let watch: StopCondition
+
+  var job: MigrationJob { manager.job }
+
+  /// What a delivery finds before the store is made.
+  enum Beginning {
+    /// Nothing is left to do.
+    case finished(MigrationSummary)
+    /// The store is to be made.
+    case make(OpenSource, notes: [MigrationNote] = [])
+    /// Statements change the store itself, or a copy of it.
+    case edit(any InPlaceProgram, StoreFiles)
+  }
+
+  /// The finished store.
+  struct Made {
+    /// The folder of the last step.
+    let folder: StepFolder
+    /// The file that becomes the destination.
+    let file: String
+    /// The files of the source.
+    let source: StoreFiles
+  }
+
+  func run(progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
+    let request = try RunRequest(job, isTaken: job.isDestinationTaken)
+    try manager.checkReceiptPlace()
+    try manager.checkQuarantinePlace()
+    let delivery = delivery(request.delivery)
+    if let summary = try delivery.finished() { return summary }
+    let claim = try Claim(job, request.durability)
+    let beginning: Beginning
+    do {
+      beginning = try delivery.begin(claim)
+      if case .make = beginning { try claim.begin(job) }
+    } catch {
+      if !delivery.hasBegunExchange(claim) { claim.undoUnlessResumable() }
+      throw error
+    }
+    switch beginning {
+    case .finished(let summary): return summary
+    case .edit(let program, let files):
+      return try edit(program, files, delivery, claim, progress: progress)
+    case .make(let source, let notes):
+      var summary = try make(source, delivery, claim, progress: progress)
+      if summary.outcome == .finished { summary.codedNotes += notes }
+      return summary
+    }
+  }
+
+  private func delivery(_ kind: RunRequest.Delivery) -> any Delivery {
+    switch kind {
+    case .create: CreateDelivery(manager: manager, watch: watch)
+    case .replace(let keepsOld): ReplaceDelivery(manager: manager, watch: watch, keepsOld: keepsOld)
+    case .append: AppendDelivery(manager: manager, watch: watch)
+    case .inPlace(let keepsOld): InPlaceDelivery(manager: manager, watch: watch, keepsOld: keepsOld)
+    }
+  }
+
+  /// Makes the store in the work folder, and delivers it.
+  private func make(
+    _ source: OpenSource, _ delivery: any Delivery, _ claim: borrowing Claim, progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    var manager = manager
+    manager.job.durability = claim.journal.isDurable ? .resumable : .restart
+    let control = watch.control
+    let check = manager.job.needsNoThread(reading: source.files) ? nil : SourceCheck(job, source.files)
+    defer { check?.abandon() }
+    var shown = RunProgress(job, in: claim, begin: watch.start)
+    do {
+      try manager.refuseOtherWork(in: claim)
+      // The first of several is refused where its mapping is resolved.
+      if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
+      try delivery.prepare(claim)
+      if !claim.journal.isResumable { try claim.journal.update { $0.owner = job.owner } }
+      var (summary, last) = try manager.makeSteps(in: claim, source: source, watch: watch) { progress(shown.part($0)) }
+      if summary.outcome == .finished, try check?.finish(while: { control.reason == nil }) == false {
+        (summary.outcome, summary.reason) = (.stopped, control.reason)
+      }
+      if summary.outcome == .finished {
+        let folder = job.lastStepFolder(in: claim.path)
+        let written = try manager.file(of: folder.storePath, in: claim.path, control: control) { objects, total in
+          if let part = shown.wrote(objects, of: total) { progress(part) }
+        }
+        summary.seconds = Date().timeIntervalSince(watch.start)
+        switch written {
+        case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
+        case .written(let file):
+          let made = Made(folder: folder, file: file, source: source.files)
+          if let reason = try manager.prepareReceipt(of: file, in: claim, &summary, control, history: shown.history) {
+            (summary.outcome, summary.reason) = (.stopped, reason)
+          } else {
+            summary.codedNotes += try deliver(made, delivery, claim)
+            if let last = shown.complete(last) { progress(last) }
+          }
+        }
+      }
+      summary.seconds = Date().timeIntervalSince(watch.start)
+      summary.peakBytes = ProcessMemory.peakBytes
+      if summary.outcome == .stopped { shown.history.end(.stopped) }
+      if summary.outcome == .stopped, !claim.journal.isDurable { claim.folder.undo() }
+      return summary
+    } catch {
+      // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
+      if claim.journal.isResumable { shown.history.end(.failed) } else { claim.folder.undo() }
+      throw SourceCheck.cause(of: error, job, check)
+    }
+  }
+
+  /// Delivers the store, places the receipt and releases the folder.
+  private func deliver(
+    _ made: Made, _ delivery: any Delivery, _ claim: borrowing Claim
+  ) throws -> [MigrationNote] {
+    var notes = try delivery.deliver(made, claim)
+    // Whatever fails now is left to the next run.
+    claim.journal.isResumable = true
+    notes += try manager.placeReceipt(of: claim)
+    try manager.syncDelivered()
+    try claim.release()
+    return notes
+  }
+
+  /// Has statements change a copy of the store, or the store itself.
+  private func edit(
+    _ program: any InPlaceProgram, _ files: StoreFiles, _ delivery: any Delivery, _ claim: borrowing Claim,
+    progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    do {
+      let summary = try delivery.edit(program, files, claim, progress: progress)
+      if summary.outcome == .stopped { claim.folder.undo() }
+      return summary
+    } catch {
+      // Nothing of it can be resumed but an exchange that has begun.
+      if !claim.journal.isResumable, !delivery.hasBegunExchange(claim) { claim.folder.undo() }
+      throw error
+    }
+  }
+}
+
+/// How a finished store becomes the destination.
+protocol Delivery {
+  var manager: MigrationManager { get }
+  var watch: StopCondition { get }
+
+  /// The summary of a job that is done, where that can be told without the work folder.
+  func finished() throws -> MigrationSummary?
+
+  /// Ends or takes back what an earlier run began, takes the locks of the destination and checks it.
+  func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning
+
+  /// Last checks before the store is made.
+  func prepare(_ claim: borrowing Claim) throws
+
+  /// Puts the finished store in its place.
+  ///
+  /// - Returns: What the summary is to say of that.
+  func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote]
+
+  /// Has statements change the store.
+  func edit(
+    _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
+    progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary
+
+  /// Whether files beside the destination must be taken back before the folder may go.
+  func hasBegunExchange(_ claim: borrowing Claim) -> Bool
+}
+
+extension Delivery {
+  var job: MigrationJob { manager.job }
+
+  func finished() throws -> MigrationSummary? { nil }
+
+  func prepare(_ claim: borrowing Claim) throws {}
+
+  func edit(
+    _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
+    progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    throw GodwitError(.internalBug, "statements change a store that is not in place")
+  }
+
+  func hasBegunExchange(_ claim: borrowing Claim) -> Bool { false }
+
+  /// The exchange of the destination, which goes on where an earlier run has begun it.
+  func swap(_ claim: borrowing Claim, keepsOld: Bool) -> InPlaceSwap {
+    var swap = InPlaceSwap(store: job.destinationPath, keepsOld: keepsOld, makesHardLinks: job.hooks.makesHardLinks)
+    let journal = claim.journal
+    swap.mark = journal.content?.exchange
+    swap.record = { mark in
+      try journal.publish {
+        $0.phase = .exchanging
+        $0.exchange = mark
+      }
+    }
+    swap.before = job.hooks.beforeSwapStep
+    return swap
+  }
+
+  /// Records that the store is in its place.
+  func recordPlaced(_ claim: borrowing Claim) throws {
+    try claim.journal.update {
+      $0.phase = .placing
+      $0.exchange = nil
+    }
+  }
+
+  /// Makes the store the destination where nothing is.
+  func publish(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws {
+    let journal = claim.journal
+    // The receipt must not be lost once the store has its name.
+    if !journal.isDurable, job.receipt != nil { try WorkFolder.sync(claim.path) }
+    let record = { (mark: String) throws in
+      try journal.publish {
+        $0.phase = .exchanging
+        $0.support = mark
+      }
+    }
+    try claim.folder.publish(
+      made.file, to: job.destinationPath, like: made.source.path, mark: journal.content?.support,
+      record: job.destinationType == .sqlite ? record : nil)
+  }
+}
