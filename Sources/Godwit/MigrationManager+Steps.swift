@@ -118,10 +118,7 @@ extension MigrationManager {
         digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
         overridden: summary.overridden, dropped: summary.dropped, losses: summary.losses,
         receipt: journal.content?.outcome?.step))
-    try journal.update {
-      $0.steps = record
-      if index + 1 < record.hops.count { $0.outcome = nil }
-    }
+    try journal.update { $0.steps = record }
     if let before { try? WorkFolder.removeStep(before.path) }
   }
 

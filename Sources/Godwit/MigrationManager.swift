@@ -230,7 +230,7 @@ public struct MigrationManager: Sendable {
     let journal = try? WorkJournal.read(in: folder.path)
     var swap = InPlaceSwap(store: destination, keepsOld: true)
     swap.mark = journal?.exchange
-    if !isInPlace { _ = try swap.finishReplacement(workFolder: folder.path) }
+    if !isInPlace, journal?.phase != .placing { _ = try swap.finishReplacement(workFolder: folder.path) }
     try placeReceipt(inDiscarded: folder, journal, destination: destination)
     if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder.path) }
     if isInPlace {

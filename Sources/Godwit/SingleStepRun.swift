@@ -325,6 +325,7 @@ final class SingleStepRun {
           .init(stamp: existing.files.stamp(), digest: existing.files.contentDigest(), triggers: triggers))
       }
     }
+    journal.hasBegun = true
     guard job.durability == .resumable else { return (plan, program) }
     journal.isResumable = true
     try WorkFolder.sync(folder.path)

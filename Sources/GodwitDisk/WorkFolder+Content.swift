@@ -96,7 +96,9 @@ extension WorkFolder {
     guard names.contains(markerName) || lstat(path + "/" + markerName, &info) == 0 else {
       throw foreign("Godwit did not make it, or an earlier version did: it has no file '\(markerName)'")
     }
-    guard try markerText.hasPrefix(marker(of: path)) else {
+    // A power cut may have left a part of the text, or zeros.
+    let text = try marker(of: path)
+    guard !text.hasPrefix("godwit work folder") || markerText.hasPrefix(text) else {
       throw GodwitError(
         .cannotCreate, "cannot use '\(path)': another version of Godwit left unfinished work there",
         cause: "this version does not resume that",
@@ -234,8 +236,9 @@ extension WorkFolder {
 
   /// Removes what we put into a folder, but for marker and lock. The journal goes first.
   static func removeContent(of path: String, isStep: Bool) throws {
-    if !isStep { try removeFile(journalPath(in: path)) }
-    for name in try entries(path) where name != markerName && name != lockName {
+    let names = try entries(path)
+    if !isStep, names.contains("run.json") { try removeFile(journalPath(in: path)) }
+    for name in names where name != markerName && name != lockName && name != "run.json" {
       let item = path + "/" + name
       switch kind(of: name, isStep: isStep) {
       case .file?: try removeFile(item)

@@ -381,7 +381,7 @@ import Testing
     #expect(error?.remedy?.contains("godwit quarantine apply") == true, "\(String(describing: error))")
   }
 
-  @Test func `a destination with repairs is named, and so is a work folder with them`() throws {
+  @Test func `a destination with repairs is named`() throws {
     let world = try RepairWorld(seed: 51, people: 12)
     try world.run()
     let connection = try StoreConnection(path: world.destination, create: true)
@@ -392,16 +392,27 @@ import Testing
     expectRefusal("made it with repairs") { _ = try MigrationManager(world.job()).run() }
     expectRefusal("made it with repairs") { _ = try Verifier(job: world.job()).run() }
     expectRefusal("made it with repairs") { _ = try MigrationManager(world.job()).trace("Group/p1") }
+  }
 
-    for name in ["repairs.json", "source-repaired.sqlite", "repairs.sqlite"] {
-      let other = world.folder.file("other-\(name)")
-      let folder = try WorkFolder(forDestination: other).path
-      try Data("{}".utf8).write(to: URL(filePath: folder + "/" + name))
+  @Test func `unfinished work of an earlier version is refused, and stays`() throws {
+    let world = try RepairWorld(seed: 51, people: 12)
+    for text in ["godwit work folder 1\n", "godwit work folder, not synced, boot 1\n"] {
       var job = try world.job()
-      job.destinationPath = other
-      expectRefusal("was taking repairs") { _ = try MigrationManager(job).run() }
-      expectRefusal("was taking repairs") { _ = try MigrationManager.discard(destination: other) }
-      #expect(FileManager.default.fileExists(atPath: folder + "/" + name))
+      job.destinationPath = world.folder.file("other.sqlite")
+      _ = try WorkFolder(forDestination: job.destinationPath).path
+      try Data(text.utf8).write(to: URL(filePath: job.workPath + "/made-by-godwit"))
+      try Data("{}".utf8).write(to: URL(filePath: job.workPath + "/job.json"))
+      let before = try FolderContents(job.workPath)
+      let runs: [() throws -> Void] = [
+        { [job] in _ = try MigrationManager(job).run() },
+        { [job] in _ = try MigrationManager.discard(destination: job.destinationPath) },
+      ]
+      for run in runs {
+        let error = #expect(throws: GodwitError.self) { try run() }
+        #expect(error?.code == .cannotCreate)
+        #expect(error?.message.contains("another version of Godwit left unfinished work") == true)
+      }
+      #expect(try FolderContents(job.workPath) == before)
     }
   }
 }

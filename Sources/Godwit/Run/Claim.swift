@@ -47,6 +47,18 @@ struct Claim: ~Copyable {
   /// Ends a run that has failed or stopped: what cannot be resumed goes.
   func undoUnlessResumable() { if !journal.isResumable { folder.undo() } }
 
+  /// Ends a run that failed. A job that was never right leaves no trace; what failed later is recorded, also where
+  /// nothing can be resumed.
+  func fail() {
+    guard !journal.isResumable else { return }
+    guard journal.hasBegun else { return folder.undo() }
+    do {
+      try folder.removeContent()
+      journal.forget()
+      try journal.publish { _ in }
+    } catch { folder.undo() }
+  }
+
   /// Ends a run that is done.
   func release() throws { try folder.remove() }
 }
@@ -59,6 +71,8 @@ final class RunJournal {
   var isResumable: Bool
   /// Whether the next run reads it: not that of a run which begins again after a kill.
   let isDurable: Bool
+  /// Whether the store has been begun.
+  var hasBegun = false
   /// What the finished store holds, where this run has counted it.
   var counted: (facts: ReceiptedStore.Facts, content: Receipt.Content)?
   /// The receipt in the work folder, where this run has written it.

@@ -31,7 +31,7 @@ struct CreateDelivery: Delivery {
   /// Ends what a run left that died after the store had got its name.
   private func finishDelivered(_ claim: borrowing Claim) throws -> MigrationSummary {
     // One that died while it replaced the destination, when the manifest still said so, has files to remove.
-    _ = try swap(claim, keepsOld: true).finishReplacement(workFolder: claim.path)
+    _ = try finishExchange(claim)
     guard var summary = try? finishedDestination() else {
       throw GodwitError(
         .cannotCreate,

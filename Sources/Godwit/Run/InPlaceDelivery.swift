@@ -54,9 +54,9 @@ final class InPlaceDelivery: Delivery {
   /// Ends what a run left that died after the store had been migrated.
   private func finishExchanged(_ claim: borrowing Claim) throws -> MigrationSummary {
     let swap = exchange(claim)
-    if swap.hasExchanged {
+    if swap.hasExchanged || claim.journal.content?.phase == .placing {
       try swap.finish(workFolder: claim.path)
-    } else if claim.journal.content?.phase != .placing, !keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
+    } else if !keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
       try manager.removeDeadJournal()
       try manager.removeUnreferencedFiles(in: claim.path)
     }

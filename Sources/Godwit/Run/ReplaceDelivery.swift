@@ -46,9 +46,8 @@ final class ReplaceDelivery: Delivery {
   private func finishEarlier() throws {
     guard WorkFolder.exists(forDestination: job.destinationPath) else { return }
     let claim = try Claim(job)
-    let swap = swap(claim, keepsOld: true)
-    let isInPlace = try swap.finishReplacement(workFolder: claim.path) || claim.journal.content?.phase == .placing
-    if swap.mark != nil, !isInPlace {
+    let isInPlace = try finishExchange(claim)
+    if claim.journal.content?.exchange != nil, !isInPlace {
       try claim.journal.update {
         $0.phase = .made
         $0.exchange = nil

@@ -119,8 +119,8 @@ struct RunPipeline {
       if summary.outcome == .stopped, !claim.journal.isDurable { claim.folder.undo() }
       return summary
     } catch {
-      // Without a ledger there is nothing to resume: a job that was never right leaves no trace.
-      if claim.journal.isResumable { shown.history.end(.failed) } else { claim.folder.undo() }
+      claim.fail()
+      if claim.journal.isResumable { shown.history.end(.failed) }
       throw SourceCheck.cause(of: error, job, check)
     }
   }
@@ -217,10 +217,18 @@ extension Delivery {
 
   /// Records that the store is in its place.
   func recordPlaced(_ claim: borrowing Claim) throws {
-    try claim.journal.update {
-      $0.phase = .placing
-      $0.exchange = nil
-    }
+    try claim.journal.update { $0.phase = .placing }
+  }
+
+  /// Ends the exchange of an earlier run, or takes it back.
+  ///
+  /// - Returns: Whether the store in place came out of this work folder.
+  func finishExchange(_ claim: borrowing Claim) throws -> Bool {
+    let swap = swap(claim, keepsOld: true)
+    guard claim.journal.content?.phase == .placing else { return try swap.finishReplacement(workFolder: claim.path) }
+    // A power cut may have brought back files that were removed.
+    try swap.finish(workFolder: claim.path)
+    return true
   }
 
   /// Makes the store the destination where nothing is.
