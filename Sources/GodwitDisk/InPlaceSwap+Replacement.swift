@@ -26,7 +26,6 @@ extension InPlaceSwap {
   ///   store.
   package func replace(with made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
-    try live.refuseLinks()
     var given: [String] = []
     try support.forEachFile { name, _ in
       guard SupportFolder.isFileName(name) else { return }
