@@ -201,7 +201,8 @@ struct `Known names of join tables` {
       ("Test-10.15.1", "Test-Lock-10_15_1"), ("Test-13.5.1-compare-1", "Test-Empty-Library-Ventura-13-5"),
     ])
   func `join tables of a Photos library are declared as in its file`(facts: String, library: String) throws {
-    let (_, schema) = try #require(try Self.cases.get().first { $0.0.id == "tkanarsky_osxphotos/\(facts).photoslibrary" })
+    let (_, schema) = try #require(
+      try Self.cases.get().first { $0.0.id == "tkanarsky_osxphotos/\(facts).photoslibrary" })
     let folder = try #require(Corpus.kinds).appending(path: "tkanarsky_osxphotos/tests/\(library).photoslibrary")
     let connection = try StoreConnection.openStore(readingAt: folder.appending(path: "database/Photos.sqlite").path)
     let actual = try connection.rows(

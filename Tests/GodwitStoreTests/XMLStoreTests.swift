@@ -373,7 +373,9 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
         .map { folder.path + "/" + $0 }
     }.filter { ["xcmapping.xml", "Database.xml", "TestStore.storedata"].contains(($0 as NSString).lastPathComponent) }
     #expect(paths.count >= 14)
-    let (mappings, others) = (paths.filter { $0.hasSuffix("xcmapping.xml") }, paths.filter { !$0.hasSuffix("xcmapping.xml") })
+    let (mappings, others) = (
+      paths.filter { $0.hasSuffix("xcmapping.xml") }, paths.filter { !$0.hasSuffix("xcmapping.xml") }
+    )
     for path in TestTier.sample(mappings.sorted(), each: 4) + others {
       let folder = try TemporaryFolder()
       let link = #/<relationship [^>]*></relationship>/#

@@ -157,7 +157,8 @@ struct InPlaceExchangeTests {
       symlink(elsewhere, support.path)
     }
     let error = #expect(throws: GodwitError.self) { try layer.run { try MigrationManager(job).run() } }
-    #expect(error?.code == .dataWrong && error?.message.contains("symbolic link") == true, "\(String(describing: error))")
+    #expect(
+      error?.code == .dataWrong && error?.message.contains("symbolic link") == true, "\(String(describing: error))")
     unlink(support.path)
     #expect(rename(elsewhere, support.path) == 0)
     #expect(try content(path) == before && !FileManager.default.fileExists(atPath: InPlaceSwap.oldPath(of: path)))

@@ -17,7 +17,9 @@ struct LastLookTests {
     sourceLocation: SourceLocation = #_sourceLocation, progress: (MigrationProgress) -> Void = { _ in }
   ) -> GodwitError? {
     let error = #expect(throws: GodwitError.self, sourceLocation: sourceLocation) {
-      if let layer { try layer.run { _ = try MigrationManager(job).run(progress: progress) } } else {
+      if let layer {
+        try layer.run { _ = try MigrationManager(job).run(progress: progress) }
+      } else {
         try MigrationManager(job).run(progress: progress)
       }
     }

@@ -167,7 +167,8 @@ struct RunStateTests {
     layer.beforeEach = { operation in
       // The folder and its lock are there, and the marker is not.
       guard operation.kind == .create, operation.path.hasSuffix("/made-by-godwit") else { return }
-      do { _ = try MigrationManager(fixture.job).run() } catch let error as GodwitError { errors.append(error) } catch {}
+      do { _ = try MigrationManager(fixture.job).run() } catch let error as GodwitError { errors.append(error) } catch {
+      }
     }
     #expect(try layer.run { try MigrationManager(fixture.job).run() }.outcome == .finished)
     #expect(errors.map(\.code) == [.stopped] && errors.map(\.stopReason) == [.locked], "\(errors)")
