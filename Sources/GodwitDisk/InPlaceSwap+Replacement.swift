@@ -20,7 +20,6 @@ extension InPlaceSwap {
   ///   store.
   package func replace(with made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
-    try live.refuseLinks()
     try NameList.write(Self.givenPath(in: workFolder)) { add in
       try support.forEachFile { name, _ in
         guard SupportFolder.isFileName(name), try isMissing(name, in: live, orSameAsIn: support) else { return }

@@ -176,7 +176,7 @@ private final class AppendCrashJob {
     let tail = times[lastChunk] - times[lastChunk - 1]
     var job = try AppendCrashJob(copying: pristine)
     var kills = 0
-    for round in 0..<TestTier.choose(9, long: 45) {
+    for round in 0..<TestTier.choose(6, long: 45) {
       let isAtEnd = round % 3 != 0
       let limit = isAtEnd ? lastChunk : random.below(lastChunk)
       let seconds = Double.random(in: 0...(isAtEnd ? tail * 1.1 : 0.02), using: &random)

@@ -31,7 +31,7 @@ struct `Bad input` {
 
   @Test func `the names of bad-input cases are unique`() { #expect(Set(Self.all.map(\.name)).count == Self.all.count) }
 
-  @Test(arguments: all)
+  @Test(arguments: TestTier.sample(all, each: 2))
   func `bad input is reported with exit status and place, and leaves nothing behind`(_ input: BadInput) throws {
     if input.user == .nobody, !Self.canBeNobody { return }
     let job = try BreakableJob()

@@ -259,7 +259,7 @@ final class CrashJob {
     let expected = try whole.finish()
     let job = try CrashJob(people: 3000, rows: 100, copying: whole)
     var kills = 0
-    for round in 0..<TestTier.choose(8, long: 40) {
+    for round in 0..<TestTier.choose(6, long: 40) {
       // How fast the machine is decides nothing: the first run is killed after some lines.
       let hasEnded =
         round == 0

@@ -27,7 +27,7 @@ struct FixtureProjectTests {
     }
   }
 
-  @Test(arguments: cases)
+  @Test(arguments: TestTier.sample(cases, each: 2))
   func `an older version migrates to the current one with everything that both have`(_ given: Case) throws {
     let folder = try TemporaryFolder()
     let source = try ModelBundle(contentsOf: given.project.bundle).model(named: given.start.version)

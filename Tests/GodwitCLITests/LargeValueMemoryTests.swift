@@ -9,7 +9,7 @@ import Testing
 ///
 /// `Benchmarks/memory/large-values.py` measures more verbs, and prints figures.
 @Suite(.enabled(if: BuiltCommand.canMeasure)) struct LargeValueMemoryTests {
-  private static let valueBytes: Int64 = 40 << 20
+  private static let valueBytes: Int64 = 24 << 20
   private static let budgetBytes: Int64 = 16 << 20
   /// For the program itself, in a debug build. A small value takes it to about as much.
   private static let processBytes: Int64 = 48 << 20

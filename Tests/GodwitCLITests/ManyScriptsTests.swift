@@ -9,7 +9,7 @@ import Testing
 /// The scripts of `jobs/many`, as a scheduler runs them: every store is migrated or recorded, none twice, none in part.
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests"), .serialized)
 struct ManyScriptsTests {
-  private static let count = TestTier.choose(100, long: 2000)
+  private static let count = TestTier.choose(40, long: 2000)
   private static let broken = Set(stride(from: 7, to: count, by: 100))
   private static let scripts = DocumentationPage.root.appending(path: "jobs/many").path
 

@@ -66,6 +66,38 @@ struct `Extracting the model inside a store` {
     #expect(result.output.contains("left out     the default value of 'Note.cover'"), "\(result.output)")
   }
 
+  @Test func `a partial index that only code can make is left out and told`() throws {
+    func archive(_ predicate: (inout ArchiveFixture) -> PropertyListValue) -> [UInt8] {
+      var a = ArchiveFixture()
+      let title = a.attribute("title", .string)
+      let element = a.object(
+        "NSFetchIndexElementDescription", ["NSPropertyName": a.string("title"), "NSFetchIndexElementType": .integer(0)])
+      let elements = a.array([element])
+      let partial = predicate(&a)
+      let index = a.object(
+        "NSFetchIndexDescription",
+        ["NSIndexName": a.string("some"), "NSIndexElements": elements, "NSPartialIndexPredicate": partial])
+      let indexes = a.array([index])
+      return a.model([a.entity("Note", [title], ["NSFetchIndexDescriptions": indexes])])
+    }
+    let model = try ManagedObjectModel(compiled: self.archive("title"), name: "Notes")
+    let told = "left out     unknown class 'NSBlockPredicate' in the predicate of index 'some' of entity 'Note'"
+    for (bytes, isKept) in [
+      (archive { $0.comparison($0.keyPath("title"), 4, $0.constant($0.string("x"))) }, true),
+      (archive { $0.object("NSBlockPredicate", [:]) }, false),
+    ] {
+      let folder = try TemporaryFolder()
+      let path = try store(in: folder, cached: bytes.deflated, of: model)
+      let output = folder.file("Notes.xcdatamodel")
+      let result = godwit(["model", "extract", path, "-o", output])
+      #expect(result.status == 0 && result.output.contains(told) == !isKept, "\(result)")
+      let indexes = try ModelBundle(contentsOf: output).currentModel().entities[0].fetchIndexes
+      #expect(indexes.map(\.partialPredicateText) == (isKept ? ["title == \"x\""] : []))
+      let inspected = godwit(["inspect", path])
+      #expect(inspected.status == 0 && inspected.output.contains("NSBlockPredicate") == !isKept, "\(inspected)")
+    }
+  }
+
   @Test func `a store without a readable model is 66, and one of another version is a warning`() throws {
     let model = try ManagedObjectModel(compiled: archive("title"), name: "Notes")
     for cached in [nil, [1, 2, 3]] as [[UInt8]?] {

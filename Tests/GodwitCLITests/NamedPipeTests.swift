@@ -63,7 +63,7 @@ struct NamedPipeTests {
     try #require(mkfifo(path, 0o600) == 0)
   }
 
-  @Test(arguments: TestTier.sample(places, each: 3))
+  @Test(arguments: TestTier.sample(places, each: 5))
   func `no verb waits for a named pipe`(path: String, verbs: [String]) throws {
     for verb in verbs {
       let job = try BreakableJob()
@@ -89,7 +89,7 @@ struct NamedPipeTests {
     "shown.percent", "history.json", "replaced.names", "edited.names", "source-copy.sqlite", "association-0.lz4", "given.names",
   ]
 
-  @Test(arguments: TestTier.sample(names, each: 3))
+  @Test(arguments: TestTier.sample(names, each: 5))
   func `no verb waits for a named pipe in a work folder`(name: String) throws {
     let job = try BreakableJob()
     try job.sql("UPDATE ZBOOK SET ZTITLE = NULL WHERE Z_PK = 300")

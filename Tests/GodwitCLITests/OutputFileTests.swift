@@ -27,7 +27,7 @@ struct OutputFileTests {
     try Data(text.utf8).write(to: URL(filePath: path))
   }
 
-  @Test(arguments: commands)
+  @Test(arguments: TestTier.sample(commands, each: 2))
   func `no output takes the name of a store's log or goes among files that are Godwit's`(command: [String]) throws {
     let job = try BreakableJob()
     for folder in ["out", "w.sqlite.godwit", ".library_SUPPORT"] { try job.makeFolder(folder) }
@@ -44,7 +44,7 @@ struct OutputFileTests {
     #expect(!FileManager.default.fileExists(atPath: job.file("out/library.sqlite")))
   }
 
-  @Test(arguments: commands)
+  @Test(arguments: TestTier.sample(commands, each: 2))
   func `no output follows a link or replaces what another program wrote`(command: [String]) throws {
     let job = try BreakableJob()
     // What follows the first line of a log looks like a manifest, and of a list like paths.

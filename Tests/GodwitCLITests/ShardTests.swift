@@ -1,5 +1,7 @@
 import Foundation
+import GodwitDisk
 import GodwitModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -147,6 +149,51 @@ struct ShardTests {
     process.waitUntilExit()
     try fixture.run()
     #expect(try Self.lines(fixture) == (0..<6).map { Self.key($0) + " finished" }.sorted())
+  }
+
+  @Test func `of two runs that make the results folder at once, the one without the lock ends with 75`() throws {
+    let fixture = try ShardFixture(stores: 1)
+    let folder = try ResultsFolder(JobManifest(contentsOf: fixture.file("job.yaml")))
+    let shard = try #require(StoreShard("1/1"))
+    let layer = try FaultLayer(.none)
+    var first: FileLock?
+    layer.beforeEach = { operation in
+      // This run has looked for the marker, and found none. The other one is faster.
+      guard operation.path.hasSuffix("/made-by-godwit"), first == nil else { return }
+      #expect(throws: Never.self) {
+        try folder.make(like: fixture.file("stores"))
+        first = try folder.lock(shard)
+      }
+    }
+    let error = #expect(throws: GodwitError.self) {
+      try layer.run {
+        try folder.make(like: fixture.file("stores"))
+        _ = try folder.lock(shard)
+      }
+    }
+    #expect(first != nil && error?.code == .stopped && error?.stopReason == .locked, "\(String(describing: error))")
+    // The same as processes.
+    #expect(try fixture.run(status: 75).diagnostics.contains("another process works on it"))
+    withExtendedLifetime(first) {}
+    first = nil
+    try fixture.run()
+  }
+
+  @Test func `a file that another shard removes meanwhile does not make a results folder foreign`() throws {
+    let fixture = try ShardFixture(stores: 1)
+    let folder = try ResultsFolder(JobManifest(contentsOf: fixture.file("job.yaml")))
+    try folder.make(like: fixture.file("stores"))
+    let path = folder.attemptsPath(try #require(StoreShard("1/2")))
+    let isOver = Mutex(false)
+    let other = Thread {
+      while !isOver.withLock({ $0 }) {
+        close(open(path, O_WRONLY | O_CREAT, 0o600))
+        unlink(path)
+      }
+    }
+    other.start()
+    defer { isOver.withLock { $0 = true } }
+    for _ in 0..<5000 { try folder.check() }
   }
 
   @Test func `a store that kills its process three times is recorded as failed`() throws {

@@ -101,9 +101,12 @@ private struct Case: Decodable {
 struct `Known names of join tables` {
   private struct File: Decodable { var cases: [Case] }
 
-  private func cases() throws -> [Case] {
+  /// Made once: there are hundreds of models.
+  private static let cases = Result {
     let url = URL(filePath: Corpus.formats("join-names.json"))
-    return try JSONDecoder().decode(File.self, from: Data(contentsOf: url)).cases
+    return try JSONDecoder().decode(File.self, from: Data(contentsOf: url)).cases.map {
+      ($0, StoreSchema(model: try $0.model()))
+    }
   }
 
   /// A name without the suffix, which a test of its own has.
@@ -117,8 +120,7 @@ struct `Known names of join tables` {
 
   @Test func `tables between entities are named as in every known store`() throws {
     var (named, reflexive) = (0, 0)
-    for known in try cases() {
-      let schema = StoreSchema(model: try known.model())
+    for (known, schema) in try Self.cases.get() {
       for owner in known.owner ?? [] {
         let end = JoinNames.End(entity: owner.entity, relationship: owner.relationship)
         let join = schema.joinTables.first { $0.endSet.contains(end) }
@@ -137,8 +139,7 @@ struct `Known names of join tables` {
   @Test func `tables inside one entity are named as in every known store, and most are certain`() throws {
     var checked = 0
     var certain: [[String: String]: Bool] = [:]
-    for known in try cases() {
-      let schema = StoreSchema(model: try known.model())
+    for (known, schema) in try Self.cases.get() {
       for pair in known.`self` ?? [] {
         let join = schema.joinTables.first {
           $0.ownerEntityName == pair.entity && pair.pair.contains($0.ownerRelationshipName)
@@ -167,8 +168,7 @@ struct `Known names of join tables` {
   @Test func `join columns of one name are numbered as in every known store but two, whose order is a guess`() throws {
     var checked = 0
     var others: Set<String> = []
-    for known in try cases() {
-      let schema = StoreSchema(model: try known.model())
+    for (known, schema) in try Self.cases.get() {
       for group in known.suffix ?? [] {
         let number = try #require(schema.number(of: group.entity))
         let ends = group.order.map { JoinNames.End(entity: $0[0], relationship: $0[1]) }
@@ -201,20 +201,21 @@ struct `Known names of join tables` {
       ("Test-10.15.1", "Test-Lock-10_15_1"), ("Test-13.5.1-compare-1", "Test-Empty-Library-Ventura-13-5"),
     ])
   func `join tables of a Photos library are declared as in its file`(facts: String, library: String) throws {
-    let known = try #require(try cases().first { $0.id == "tkanarsky_osxphotos/\(facts).photoslibrary" })
+    let (_, schema) = try #require(
+      try Self.cases.get().first { $0.0.id == "tkanarsky_osxphotos/\(facts).photoslibrary" })
     let folder = try #require(Corpus.kinds).appending(path: "tkanarsky_osxphotos/tests/\(library).photoslibrary")
     let connection = try StoreConnection.openStore(readingAt: folder.appending(path: "database/Photos.sqlite").path)
     let actual = try connection.rows(
       "SELECT sql FROM source.sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'"
     ).map { row in if case .text(let bytes) = row[0] { String(decoding: bytes, as: UTF8.self) } else { "" } }
     #expect(actual.count >= 14 && actual.contains { $0.contains(" REFLEXIVE ") })
-    #expect(actual.sorted() == StoreSchema(model: try known.model()).joinTables.map(\.createStatement).sorted())
+    #expect(actual.sorted() == schema.joinTables.map(\.createStatement).sorted())
   }
 
   @Test func `archived properties are in the order of the 64-bit table`() throws {
     var checked = 0
-    for known in try cases() {
-      let model = try known.model()
+    for (known, schema) in try Self.cases.get() {
+      let model = schema.model
       for (entity, order) in known.archive where known.hasLineage(of: entity) {
         let names = model.propertyLines(of: entity).map(\.name)
         var table = PropertyHashTable<UInt64>(capacity: names.count)
@@ -229,8 +230,8 @@ struct `Known names of join tables` {
   @Test func `join tables of an entity are mostly in the order of stores made at once`() throws {
     // Without meaning for Core Data: no rule is known that gives all.
     var (same, checked) = (0, 0)
-    for known in try cases() {
-      let model = try known.model()
+    for (known, schema) in try Self.cases.get() {
+      let model = schema.model
       for sequence in known.sequence ?? [] where known.hasLineage(of: sequence.entity) {
         let places = model.filePlaces(of: sequence.entity)
         if sequence.order.sorted(by: { (places[$0] ?? 0) < (places[$1] ?? 0) }) == sequence.order { same += 1 }

@@ -66,10 +66,11 @@ struct ChangingSourceTests {
         let event = events[place]
         return event.step == 1 && event.percent < 100 && event.stage != "write"
       }.map { $0 + 1 }
-      guard !TestTier.isLong, reading.count > 6 else { return reading }
-      let shift = Int(testSeeds(1)[0] % 5)
-      let between = (1...2).map { (reading.count * $0 / 3 + shift) % reading.count }
-      return Set([0, 1, reading.count - 2, reading.count - 1] + between).map { reading[$0] }.sorted()
+      guard !TestTier.isLong, reading.count > 4 else { return reading }
+      // The first and the last one, and one between: another one for each kind of journal and in each round.
+      let shift = Int(testSeeds(1)[0] % 5) + (journal == .log ? 1 : 0)
+      let between = 1 + (reading.count / 2 + shift) % (reading.count - 2)
+      return [0, between, reading.count - 1].map { reading[$0] }
     }
 
     /// Runs a job whose source changes at an event, and then again.
@@ -125,7 +126,7 @@ struct ChangingSourceTests {
   ) throws {
     let world = try World(kind, journal)
     let places = world.places()
-    #expect(places.count > 4)
+    #expect(places.count >= 3)
     for place in places { try world.disturb(at: place, beginsAnew: false) }
   }
 

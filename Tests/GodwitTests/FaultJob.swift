@@ -184,9 +184,14 @@ final class FaultJob {
       ])
   }
 
-  static var source: ManagedObjectModel { get throws { try first("1", ageName: "age") } }
+  // Made once: what is computed of a model is kept with it.
+  private static let sourceModel = Result { try first("1", ageName: "age") }
+  private static let renamedModel = Result { try first("1 renamed", ageName: "years") }
+  private static let destinationModel = Result { try ManagedObjectModel(name: "2", entities: later("age")) }
+  private static let thirdModel = Result { try ManagedObjectModel(name: "3", entities: later("years")) }
 
-  private static var renamed: ManagedObjectModel { get throws { try first("1 renamed", ageName: "years") } }
+  static var source: ManagedObjectModel { get throws { try sourceModel.get() } }
+  private static var renamed: ManagedObjectModel { get throws { try renamedModel.get() } }
 
   private static func later(_ ageName: String) -> [EntityDescription] {
     var residents = AttributeDescription(name: "residents", type: .integer64)
@@ -205,11 +210,11 @@ final class FaultJob {
   }
 
   static var destination: ManagedObjectModel {
-    get throws { try ManagedObjectModel(name: "2", entities: later("age")) }
+    get throws { try destinationModel.get() }
   }
 
   static var third: ManagedObjectModel {
-    get throws { try ManagedObjectModel(name: "3", entities: later("years")) }
+    get throws { try thirdModel.get() }
   }
 
   private static var mappings: [EntityMapping] {

@@ -108,54 +108,54 @@ private struct FaultSweep {
   func `after an input or output error at an operation the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((12, 4)) { .fail(EIO, at: $0) }
+    try FaultSweep(kind).run((7, 3)) { .fail(EIO, at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a disk that is full from an operation on the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((4, 1)) { .full(at: $0) }
+    try FaultSweep(kind).run((3, 1)) { .full(at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a short write the next run ends in the same store`(kind: FaultJob.Kind) throws {
-    try FaultSweep(kind).run((4, 1)) { .short(at: $0) }
+    try FaultSweep(kind).run((3, 1)) { .short(at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a death at an operation the next run ends in the same store`(kind: FaultJob.Kind) throws {
-    try FaultSweep(kind).run((7, 3)) { .death(at: $0) }
+    try FaultSweep(kind).run((5, 2)) { .death(at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a power cut that loses all that was not synced the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((12, 4)) { .powerCut(at: $0) }
+    try FaultSweep(kind).run((8, 3)) { .powerCut(at: $0) }
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a power cut that keeps names but no bytes the next run ends in the same store`(
     kind: FaultJob.Kind
   ) throws {
-    try FaultSweep(kind).run((4, 2), survival: { _ in .names }, fault: { .powerCut(at: $0) })
+    try FaultSweep(kind).run((3, 1), survival: { _ in .names }, fault: { .powerCut(at: $0) })
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
   func `after a power cut that keeps some pages the next run ends in the same store`(kind: FaultJob.Kind) throws {
     let seed = testSeeds(1)[0]
     try FaultSweep(kind).run(
-      (4, 2), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }, fault: { .powerCut(at: $0) })
+      (3, 1), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }, fault: { .powerCut(at: $0) })
   }
 
   @Test func `after a fault in a chunk with large rows the next run ends in the same store`() throws {
     let limits = LargeRowLimits(rowBytes: 1, valueBytes: 0, recordBytes: 0)
     try EngineTuning.with(\.largeRows, limits) {
       let sweep = try FaultSweep(.everyStage)
-      try sweep.run((3, 0)) { .fail(EIO, at: $0) }
-      try sweep.run((3, 0)) { .death(at: $0) }
-      try sweep.run((3, 0)) { .powerCut(at: $0) }
+      try sweep.run((2, 0)) { .fail(EIO, at: $0) }
+      try sweep.run((2, 0)) { .death(at: $0) }
+      try sweep.run((2, 0)) { .powerCut(at: $0) }
     }
   }
 }

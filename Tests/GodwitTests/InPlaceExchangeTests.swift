@@ -128,6 +128,43 @@ struct InPlaceExchangeTests {
     }
   }
 
+  @Test func `a name that the old store is to get is looked for before any work`() throws {
+    let fixture = try fixture()
+    let path = try storeWithLog(fixture, "taken")
+    let old = InPlaceSwap.oldPath(of: path)
+    try Data("mine".utf8).write(to: URL(filePath: old))
+    var parts = 0
+    let error = #expect(throws: GodwitError.self) {
+      try MigrationManager(job(fixture, path, isLightweight: false)).run { _ in parts += 1 }
+    }
+    #expect(error?.code == .cannotCreate && parts == 0 && !WorkFolder.exists(forDestination: path))
+    #expect(try Data(contentsOf: URL(filePath: old)) == Data("mine".utf8))
+  }
+
+  @Test(arguments: [true, false])
+  func `a folder of external files that became a link during the run is not followed`(isLightweight: Bool) throws {
+    let fixture = try fixture()
+    let path = try storeWithLog(fixture, "linked")
+    let before = try content(path)
+    var job = job(fixture, path, isLightweight: isLightweight)
+    job.receipt = .besideDestination
+    let (support, elsewhere) = (SupportFolder(ofStoreAt: path), fixture.folder.file("elsewhere"))
+    let layer = try FaultLayer(.none)
+    layer.beforeEach = { operation in
+      // The last of the work before the exchange.
+      guard operation.path.hasSuffix("/receipt.json.new"), operation.kind == .create else { return }
+      rename(support.path, elsewhere)
+      symlink(elsewhere, support.path)
+    }
+    let error = #expect(throws: GodwitError.self) { try layer.run { try MigrationManager(job).run() } }
+    #expect(
+      error?.code == .dataWrong && error?.message.contains("symbolic link") == true, "\(String(describing: error))")
+    unlink(support.path)
+    #expect(rename(elsewhere, support.path) == 0)
+    #expect(try content(path) == before && !FileManager.default.fileExists(atPath: InPlaceSwap.oldPath(of: path)))
+    #expect(try MigrationManager(job).run().outcome == .finished)
+  }
+
   @Test(arguments: [true, false])
   func `an unreadable folder of external files is not treated as empty`(keepsOld: Bool) throws {
     let fixture = try fixture()

@@ -307,7 +307,7 @@ import Testing
     #expect(count.copied == 18)
   }
 
-  @Test(arguments: testSeeds(10))
+  @Test(arguments: testSeeds(5))
   func `random large rows, columns and limits give the store of an ordinary run`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let types: [AttributeType] = [.binary, .string, .uri, .transformable, .integer64, .double, .decimal]

@@ -52,7 +52,7 @@ import Testing
   @Test(arguments: 0..<4) func `a policy that changes nothing gives the mapping's store for random models and mappings`(
     part: UInt64
   ) throws {
-    for number in 0..<TestTier.choose(6, long: 15) {
+    for number in 0..<TestTier.choose(4, long: 15) {
       let seed = 77_000 + part * 100 + UInt64(number)
       var random = SeededGenerator(seed: seed)
       let world = try RandomWorld(&random)
@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test(arguments: 0..<4) func `relationships set together equal those set object by object`(part: UInt64) throws {
-    for number in 0..<TestTier.choose(5, long: 10) {
+    for number in 0..<TestTier.choose(3, long: 10) {
       let seed = 78_000 + part * 100 + UInt64(number)
       var random = SeededGenerator(seed: seed)
       let world = try RandomWorld(&random)

@@ -12,7 +12,7 @@ import Testing
 
 /// Edited objects of a quarantine that are written into a copy of the source.
 @Suite struct QuarantineApplyTests {
-  @Test(arguments: testSeeds(TestTier.choose(2, long: 8)))
+  @Test(arguments: testSeeds(TestTier.choose(1, long: 8)))
   func `the copy is the source that was edited by hand, also the second time`(seed: UInt64) throws {
     let world = try RepairWorld(seed: seed)
     let source = try Data(contentsOf: URL(filePath: world.world.sourcePath))
@@ -352,7 +352,7 @@ import Testing
     let count = layer.operations.count
     #expect(count > 10)
     let copies = world.folder.file("copies")
-    let step = TestTier.choose(5, long: 1)
+    let step = TestTier.choose(9, long: 1)
     for position in stride(from: 1 + Int(testSeeds(1)[0] % UInt64(step)), through: count, by: step) {
       for fault in [FaultLayer.Fault.death(at: position), .fail(EIO, at: position), .powerCut(at: position)] {
         try FileManager.default.removeItem(atPath: copies)

@@ -113,13 +113,13 @@ final class QuarantineWorld {
     return [person, employee, address, group]
   }
 
-  static var source: ManagedObjectModel {
-    get throws { try ManagedObjectModel(name: "1", entities: entities(isDestination: false)) }
+  // Made once: what is computed of a model is kept with it.
+  private static let models = Result {
+    try [false, true].map { try ManagedObjectModel(name: $0 ? "2" : "1", entities: entities(isDestination: $0)) }
   }
 
-  static var destination: ManagedObjectModel {
-    get throws { try ManagedObjectModel(name: "2", entities: entities(isDestination: true)) }
-  }
+  static var source: ManagedObjectModel { get throws { try models.get()[0] } }
+  static var destination: ManagedObjectModel { get throws { try models.get()[1] } }
 
   // MARK: Oracle
 

@@ -41,12 +41,16 @@ private struct ReplacementSweep {
   }
 
   /// Strikes at each operation on the store that was kept the night before, and at the two after it, which sync folders.
-  func runOnKeptStore(fault: (Int) -> FaultLayer.Fault) throws {
+  ///
+  /// - Parameter part: Of three: which third of them is struck on each change.
+  func runOnKeptStore(part: Int, fault: (Int) -> FaultLayer.Fault) throws {
     let names = ["people~", "kept.removed"]
     let places = operations.indices.filter { names.contains(where: operations[$0].path.contains) }
     #expect(places.count > 10)
     let positions = Set(places.flatMap { $0 + 1...$0 + 3 })
-    for position in positions.sorted() where position <= operations.count { try strike(fault(position)) }
+    let all = positions.sorted().filter { $0 <= operations.count }
+    let third = all.indices.filter { ($0 + testRound) % 3 == part }.map { all[$0] }
+    for position in TestTier.choose(third, long: all) { try strike(fault(position)) }
   }
 
   private func strike(_ fault: FaultLayer.Fault) throws {
@@ -81,13 +85,13 @@ private struct ReplacementSweep {
   @Test(arguments: [false, true])
   func `after a death at any operation of the exchange one store is whole, and the next run ends`(keepsOld: Bool) throws
   {
-    try ReplacementSweep(Self.night(keepsOld)).run(6) { .death(at: $0) }
+    try ReplacementSweep(Self.night(keepsOld)).run(4) { .death(at: $0) }
   }
 
   @Test func `after a death or a power cut while the store kept before is removed the next run ends`() throws {
     let sweep = try ReplacementSweep(Self.night(true))
-    try sweep.runOnKeptStore { .death(at: $0) }
-    try sweep.runOnKeptStore { .powerCut(at: $0) }
+    try sweep.runOnKeptStore(part: 0) { .death(at: $0) }
+    try sweep.runOnKeptStore(part: 1) { .powerCut(at: $0) }
   }
 
   @Test(arguments: [false, true])
@@ -99,7 +103,7 @@ private struct ReplacementSweep {
 
   @Test(arguments: [false, true])
   func `after a power cut one store is whole, and the next run ends`(keepsOld: Bool) throws {
-    try ReplacementSweep(Self.night(keepsOld)).run(4) { .powerCut(at: $0) }
+    try ReplacementSweep(Self.night(keepsOld)).run(3) { .powerCut(at: $0) }
   }
 
   @Test(arguments: [FaultJob.Kind.severalSteps, .xml])

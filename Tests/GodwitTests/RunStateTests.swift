@@ -166,6 +166,20 @@ struct RunStateTests {
     #expect(try MigrationManager(other.job).run().outcome == .finished)
   }
 
+  @Test func `of two runs that make the work folder at once, the later one ends with 75`() throws {
+    let fixture = try MigrationFixture.notes()
+    let layer = try FaultLayer(.none)
+    var errors: [GodwitError] = []
+    layer.beforeEach = { operation in
+      // The folder and its lock are there, and the marker is not.
+      guard operation.kind == .create, operation.path.hasSuffix("/made-by-godwit") else { return }
+      do { _ = try MigrationManager(fixture.job).run() } catch let error as GodwitError { errors.append(error) } catch {
+      }
+    }
+    #expect(try layer.run { try MigrationManager(fixture.job).run() }.outcome == .finished)
+    #expect(errors.map(\.code) == [.stopped] && errors.map(\.stopReason) == [.locked], "\(errors)")
+  }
+
   @Test func `what changed since the destination was made is part of the status`() throws {
     let night = try SecondNight()
     let job = try night.job(night.first)

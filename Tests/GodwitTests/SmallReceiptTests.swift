@@ -53,7 +53,7 @@ struct SmallReceiptTests {
     resumable.durability = .resumable
     let written = try operations(resumable).lastIndex { $0.path.hasSuffix("/receipt.json.new") }
     let place = try #require(written) + 1
-    for position in TestTier.sample(max(1, count - 40)...count, each: 4) {
+    for position in TestTier.sample(max(1, count - 40)...count, each: 7) {
       let fault = try FaultJob(again: whole)
       let job = try job(fault, type)
       if hasOtherWork {
@@ -92,7 +92,7 @@ struct SmallReceiptTests {
       .map { $0.offset + 1 }
     #expect(positions.count > 2)
     let expected = try withExtendedLifetime(reference) { try said(undisturbed) }
-    for position in TestTier.sample(positions, each: 4) {
+    for position in TestTier.sample(positions, each: 6) {
       let (fault, job) = try job(kind, again: whole)
       let layer = try FaultLayer(.fail(code, at: position), root: fault.folder.path)
       var notes: [MigrationNote.Code] = []

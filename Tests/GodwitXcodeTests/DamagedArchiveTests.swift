@@ -90,7 +90,7 @@ struct `Damaged archives` {
     let fields = try #require(list.dictionary)
     let objects = try #require(fields["$objects"]?.array)
     var refused = 0
-    for _ in 0..<2000 {
+    for _ in 0..<TestTier.choose(600, long: 2000) {
       var damaged = objects
       for _ in 0..<(1 + dice.next() % 3) {
         let index = Int(dice.next() % UInt64(objects.count))
@@ -123,7 +123,7 @@ struct `Damaged archives` {
         refused += 1
       }
     }
-    #expect(refused > 500)
+    #expect(refused > TestTier.choose(150, long: 500))
   }
 
   @Test func `an entity that inherits from itself is refused`() throws {
@@ -226,7 +226,7 @@ struct `Models inside stores` {
 
   @Test func `damaged or truncated deflated bytes are refused`() throws {
     let bytes = rich().deflated
-    for position in bytes.indices {
+    for position in stride(from: 0, to: bytes.count, by: TestTier.choose(5, long: 1)) {
       #expect(failure { _ = try Inflation.inflate(Array(bytes[..<position]), name: "M") }?.code == .missingInput)
       var damaged = bytes
       damaged[position] ^= 0xFF

@@ -48,6 +48,8 @@ package final class FaultLayer {
 
   /// Hears of every operation before it is carried out.
   package var beforeEach: ((DiskOperation) -> Void)?
+  /// Hears of every operation that was carried out.
+  package var afterEach: ((DiskOperation) -> Void)?
 
   private let keepsAll: Bool
   private var count = 0
@@ -75,7 +77,10 @@ package final class FaultLayer {
       },
       { context, call, result in
         guard let context, let call, result >= 0 else { return }
-        Unmanaged<FaultLayer>.fromOpaque(context).takeUnretainedValue().disk?.follow(DiskOperation(call.pointee))
+        let layer = Unmanaged<FaultLayer>.fromOpaque(context).takeUnretainedValue()
+        let operation = DiskOperation(call.pointee)
+        layer.disk?.follow(operation)
+        layer.afterEach?(operation)
       }, context)
     defer {
       fault_disarm()

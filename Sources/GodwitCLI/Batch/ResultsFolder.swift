@@ -130,9 +130,12 @@ struct ResultsFolder: Sendable {
     }
     for name in names {
       guard Self.isOwn(name) else { throw foreign("'\(path)/\(name)' in it is not Godwit's") }
-      guard lstat(path + "/" + name, &info) == 0 || errno == ENOENT, info.st_mode & S_IFMT == S_IFREG else {
-        throw foreign("'\(path)/\(name)' is not a regular file")
+      guard lstat(path + "/" + name, &info) == 0 else {
+        // Another shard may have removed it since the folder was listed.
+        if errno == ENOENT { continue }
+        throw failure(errno)
       }
+      guard info.st_mode & S_IFMT == S_IFREG else { throw foreign("'\(path)/\(name)' is not a regular file") }
     }
   }
 

@@ -77,10 +77,12 @@ struct StoreDetails: Encodable {
     let isSized = [.string, .uri, .binary, .transformable].contains(attribute.type)
     // The length of a BLOB is in the head of its row; a text has to be read.
     let size = "CASE typeof(\(column)) WHEN 'blob' THEN length(\(column)) ELSE length(CAST(\(column) AS BLOB)) END"
-    let value = isSized ? size : column
+    // The limit keeps SQLite from reading a text once for each of the four.
     let found =
       try connection.rows(
-        "SELECT count(\(column)), min(\(value)), max(\(value))\(isSized ? ", total(\(value))" : "") \(source)"
+        isSized
+          ? "SELECT count(n), min(n), max(n), total(n) FROM (SELECT \(size) AS n \(source) LIMIT -1)"
+          : "SELECT count(\(column)), min(\(column)), max(\(column)) \(source)"
       ).first ?? []
     func integer(_ place: Int) -> Int64? {
       guard found.indices.contains(place) else { return nil }
