@@ -90,7 +90,7 @@ struct `Exporting objects` {
     try builder.finish()
     func export(_ more: String...) -> String {
       let session = CommandSession(output: .memory(), diagnostics: .memory())
-      let arguments = ["export", folder.file("m.sqlite"), "--model", folder.file("M.xcdatamodel")] + more
+      let arguments = ["export", folder.file("m.sqlite"), "--entity", "A", "--model", folder.file("M.xcdatamodel")] + more
       #expect(GodwitCommand.run(arguments: arguments, in: session) == 0, "\(session.diagnostics.text)")
       return session.output.text
     }
