@@ -250,7 +250,9 @@ func libraryModel() throws -> ManagedObjectModel {
   func columns(_ attributes: [AttributeDescription]) throws -> [String] {
     let model = try ManagedObjectModel(name: "M", entities: [EntityDescription(name: "A", attributes: attributes)])
     let schema = StoreSchema(model: model)
-    for leaf in model.attributes(of: "A") where !leaf.isTransient { #expect(schema.column(of: leaf.name, in: "A") != nil) }
+    for leaf in model.attributes(of: "A") where !leaf.isTransient {
+      #expect(schema.column(of: leaf.name, in: "A") != nil)
+    }
     return try #require(schema.table(of: "A")).columns.dropFirst(3).map(\.name)
   }
   let author = AttributeDescription.composite("author", [.make("id"), .make("name")])

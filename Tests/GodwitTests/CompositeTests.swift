@@ -126,9 +126,31 @@ struct `Composite attributes` {
       try ManagedObjectModel(name: "M", entities: Self.books([.composite("author", [.make("id"), element])]))
     }
     let stored = try model(.make("name", isOptional: false))
-    let explanation = HashExplanation(of: try model(.make("name")), hashes: stored.versionHashes)
+    let explanation = HashExplanation(
+      model: try model(.make("name")), storeHashes: stored.versionHashes)
     #expect(explanation.reason(forEntity: "Book")?.contains("Book.author: ") == true)
     #expect(explanation.reason(forEntity: "Book")?.contains("element 'name': it says required") == true)
+  }
+
+  @Test func `a composite with two elements of one name is refused`() throws {
+    for attributes in [
+      [AttributeDescription.composite("c", [.make("x"), .make("x", .date)])],
+      [.composite("c", [.make("x")]), .make("c.x")], [.composite("c", [.make("x")]), .make("c")],
+    ] {
+      let error = try #require(throws: GodwitError.self) {
+        try ManagedObjectModel(name: "M", entities: [EntityDescription(name: "A", attributes: attributes)])
+      }
+      #expect(error.message.contains("is defined twice"))
+    }
+  }
+
+  @Test func `paths of leaves with reserved names are written so that they can be read`() throws {
+    let size = AttributeDescription.composite("size", [.make("first", .integer64), .make("in", .integer64)])
+    let model = try ManagedObjectModel(name: "M", entities: Self.books([size]))
+    let mapping = try MappingModel(inferredFrom: model, to: model)
+    let texts = mapping.entityMappings[0].attributeMappings.map(\.value.source.text)
+    #expect(texts == ["$source.id", "$source.#size.#first", "$source.#size.#in"])
+    for text in texts { #expect(try "\(ValueExpression(parsing: text))" == text) }
   }
 
   // MARK: Mappings
@@ -150,7 +172,8 @@ struct `Composite attributes` {
         "Book", "Book", filter: "author.id < 4 AND shelf.books.author.id >= 0",
         attributes: [
           "id": "$source.author.id * 2", "text": "$source.author.name", "room": "$source.shelf.place.room",
-          "by.name": "uppercase:($source.author.name)", "by.long": "TERNARY($source.author.name == nil, 'none', 'some')",
+          "by.name": "uppercase:($source.author.name)",
+          "by.long": "TERNARY($source.author.name == nil, 'none', 'some')",
         ]),
       try .make(
         "Shelf", "Shelf",
@@ -180,8 +203,7 @@ struct `Composite attributes` {
         .map { "\($0.name): \($0.value.source.text)" }.sorted() == [
           "text: $source.author.name", "writer.id: $source.author.id", "writer.name: $source.author.name",
         ])
-    // What is only copied runs in SQL.
-    try EngineTuning.with(\.runsAllInSwift, false) { _ = try fixture.run() }
+    try fixture.run()
     #expect(
       try fixture.rows("SELECT ZID1, ZNAME, ZTEXT FROM source.ZBOOK ORDER BY Z_PK")
         == ["1|n1|n1", "2|n2|n2", "3|nil|nil", "nil|nil|nil"])
@@ -213,6 +235,13 @@ struct `Composite attributes` {
     ]
     try fixture.run()
     #expect(try fixture.rows("SELECT ZID, ZNAME FROM source.ZPERSON ORDER BY Z_PK") == ["1|n1", "2|n2"])
+  }
+
+  @Test func `a store with another clash number has the leaf in that column`() throws {
+    let fixture = try Self.fixture(to: Self.books([Self.author()]))
+    try fixture.alter("ALTER TABLE ZBOOK RENAME COLUMN ZNAME TO ZNAME7")
+    let schema = try StoreSchema(model: fixture.source, ofStoreAt: URL(filePath: fixture.sourcePath))
+    #expect(schema.column(of: "author.name", in: "Book") == "ZNAME7")
   }
 
   // MARK: Rules and files
@@ -252,7 +281,8 @@ struct `Composite attributes` {
     var job = try fixture.job
     job.policies = ["Shout": { Shout() }]
     _ = try MigrationManager(job).run()
-    #expect(try fixture.rows("SELECT ZID, ZNAME FROM source.ZBOOK ORDER BY Z_PK") == ["1|n1!", "2|n2!", "3|nil", "nil|nil"])
+    #expect(
+      try fixture.rows("SELECT ZID, ZNAME FROM source.ZBOOK ORDER BY Z_PK") == ["1|n1!", "2|n2!", "3|nil", "nil|nil"])
   }
 
   @Test func `an XML store cannot hold one`() throws {

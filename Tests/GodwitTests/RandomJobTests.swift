@@ -184,7 +184,8 @@ import Testing
     /// An entity with some attributes in a composite, in no order of names.
     func entity(_ name: String, _ types: [String: AttributeType], _ grouped: Set<String>) -> EntityDescription {
       var entity = EntityDescription.make(name, types.filter { !grouped.contains($0.key) })
-      let elements = grouped.sorted(by: >).compactMap { name in types[name].map { AttributeDescription.make(name, $0) } }
+      let elements = grouped.sorted(by: >).compactMap { name in types[name].map { AttributeDescription.make(name, $0) }
+      }
       if !elements.isEmpty { entity.attributes.append(.composite("c", elements)) }
       return entity
     }
@@ -202,12 +203,12 @@ import Testing
       for (entity, rows) in sources.sorted(by: { $0.key < $1.key }) {
         for row in rows {
           let values: [String: AttributeValue] = [
-              "i": row.i.map { .integer($0) } ?? .null, "m": row.m.map { .decimal($0) } ?? .null,
-              "d": row.d.map { .double($0) } ?? .null, "w": .double(row.w),
-              "s": row.s.map { AttributeValue($0) } ?? .null,
-              "t": row.t.map { .date($0) } ?? .null, "b": row.b.map { .boolean($0) } ?? .null,
-              "u": row.u.map { .uuid($0) } ?? .null,
-            ]
+            "i": row.i.map { .integer($0) } ?? .null, "m": row.m.map { .decimal($0) } ?? .null,
+            "d": row.d.map { .double($0) } ?? .null, "w": .double(row.w),
+            "s": row.s.map { AttributeValue($0) } ?? .null,
+            "t": row.t.map { .date($0) } ?? .null, "b": row.b.map { .boolean($0) } ?? .null,
+            "u": row.u.map { .uuid($0) } ?? .null,
+          ]
           try store.insert(
             entity, key: row.key,
             attributes: Dictionary(uniqueKeysWithValues: values.map { (grouping.sourceName($0.key), $0.value) }),
@@ -319,7 +320,8 @@ import Testing
         // One object for each whole number.
         let entity = ["A", "B"][random.below(2)]
         fixture.mappings.append(
-          try .make(entity, "Y", name: "Unique", uniqueBy: ["i"],
+          try .make(
+            entity, "Y", name: "Unique", uniqueBy: ["i"],
             attributes: ["i": "$source.w", "s": grouping.value("$source.s")]))
       }
       let inSwift = random.chance(30)
@@ -332,7 +334,9 @@ import Testing
         }
         // A key below 1 cannot be the number of an object in an XML store. Where no room is left above, keys go below.
         let isXMLSource = job.sourcePath != fixture.sourcePath
-        if random.chance(30), !isGrouped, isXMLSource || sources.values.joined().allSatisfy({ (1...1 << 32).contains($0.key) }) {
+        if random.chance(30), !isGrouped,
+          isXMLSource || sources.values.joined().allSatisfy({ (1...1 << 32).contains($0.key) })
+        {
           (job.destinationPath, job.destinationType) = (fixture.folder.file("out/destination.xml"), .xml)
         }
         var dated = job

@@ -164,7 +164,8 @@ private let full = model(
 @Test func `composite types without names get those of their attributes`() throws {
   let (one, two) = ([AttributeDescription.make("x")], [AttributeDescription.make("y", .date)])
   let entities = [
-    EntityDescription(name: "A", attributes: [.composite("place", one), .composite("other", [.composite("place", two)])]),
+    EntityDescription(
+      name: "A", attributes: [.composite("place", one), .composite("other", [.composite("place", two)])]),
     EntityDescription(name: "B", attributes: [.composite("place", one), .composite("place2", two)]),
   ]
   let model = try ManagedObjectModel(name: "Test", entities: entities, versionIdentifiers: [""])

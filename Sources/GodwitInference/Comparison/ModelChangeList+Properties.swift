@@ -117,7 +117,7 @@ extension ModelChangeList {
     _ was: AttributeDescription, _ now: AttributeDescription, _ before: EntityDescription, _ after: EntityDescription
   ) throws {
     let entity = after.name
-    // Of derived attributes the hash knows neither name nor flags, of composite ones those of the leaves.
+    // The hash knows neither name nor flags of a derived attribute. It knows a leaf of a composite by its own name.
     let isInHash = !(was.isDerived && now.isDerived)
     if was.name != now.name {
       add(

@@ -11,7 +11,7 @@ public struct MigrationStep: Sendable {
   public var destinationModel: ManagedObjectModel
   /// The mapping models of the step. Together they give the mapping order.
   ///
-  /// What they say of composite attributes is kept as what it says of their leaves.
+  /// A mapping of a composite attribute is kept as mappings of its leaves.
   public var mappingModels: [MappingModel] {
     didSet {
       mappingModels = mappingModels.map { $0.namingLeaves(from: sourceModel, to: destinationModel) }

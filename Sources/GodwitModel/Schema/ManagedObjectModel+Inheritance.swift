@@ -40,7 +40,9 @@ struct InheritedProperties: Sendable {
   }
 
   /// How much it holds.
-  var count: Int { lineage.count + compositeByName.count + attributes.count + relationships.count + unnamedByName.count }
+  var count: Int {
+    lineage.count + compositeByName.count + attributes.count + relationships.count + unnamedByName.count
+  }
 }
 
 extension ManagedObjectModel {

@@ -220,7 +220,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   private func check() throws {
     for entity in entities {
       var seen: Set<String> = []
-      for property in entity.attributes.map(\.name) + entity.relationships.map(\.name)
+      let composites = entity.attributes.filter { $0.type == .composite }
+      for property in composites.map(\.name) + entity.leaves.map(\.name) + entity.relationships.map(\.name)
         + entity.fetchedProperties.map(\.name)
       {
         guard seen.insert(property).inserted else {

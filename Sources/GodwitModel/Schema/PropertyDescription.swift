@@ -36,7 +36,8 @@ public struct AttributeDescription: Sendable, Hashable {
   ///
   /// A store holds these and not the composite: see ``leaves``.
   public var elements: [AttributeDescription]
-  /// What an Xcode model calls the type of a composite attribute; nil where no name is known, as in a compiled model.
+  /// The name that an Xcode model gives the type of a composite attribute; nil if none is known, as in a compiled
+  /// model.
   ///
   /// The name labels the elements. Comparisons of attributes ignore it.
   public var compositeName: String? {

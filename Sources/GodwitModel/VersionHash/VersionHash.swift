@@ -62,7 +62,7 @@ extension VersionHash {
     self = VersionHashParts(entity, parent: parent, digests: digests).hash
   }
 
-  /// Of a composite attribute only the stored leaves count, sorted by their own names.
+  /// A composite attribute counts by its stored leaves alone, sorted by their own names.
   init(_ attribute: AttributeDescription) {
     var sum = SHA256()
     if let expression = attribute.derivationExpression {
@@ -110,7 +110,7 @@ extension VersionHash {
     return VersionHash(sum)
   }
 
-  /// The elements that are no composites, at any depth, as they are declared.
+  /// The stored elements at any depth, without the composites that hold them.
   private static func storedElements(of composite: AttributeDescription) -> [AttributeDescription] {
     composite.elements.filter { !$0.isTransient }.flatMap { $0.type == .composite ? storedElements(of: $0) : [$0] }
   }

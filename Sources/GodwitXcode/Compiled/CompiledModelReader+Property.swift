@@ -111,7 +111,7 @@ extension CompiledModelReader {
         }
         attribute.elements[index].defaultValue = known
       }
-    default: replace("the default value at \(place) (key 'NSDefaultValue') is no dictionary and is left out")
+    default: replace("the default value at \(place) (key 'NSDefaultValue') is not a dictionary and is left out")
     }
   }
 
