@@ -263,6 +263,25 @@ struct `Composite attributes` {
     #expect("\(try MigrationManager(strict.job).audit())".contains("author.id"))
   }
 
+  @Test func `constraints may name a leaf, and a composite whose index is not known`() throws {
+    var entities = Self.books([Self.author(), .make("more")])
+    entities[0].uniquenessConstraints = [["author.id"], ["author"]]
+    let fixture = try Self.fixture(to: entities)
+    fixture.mappings = [try .make("Book", "Book", kind: .copy)]
+    try fixture.run()
+    let names = try fixture.rows("SELECT name FROM source.sqlite_master WHERE sql LIKE 'CREATE UNIQUE%'")
+    #expect(names == ["Z_Book_UNIQUE_author.id"])
+    #expect(
+      StoreSchema(model: fixture.destination).omittedIndexes
+        == ["uniqueness constraint of 'Book' on author: not all are stored"])
+    let equal = try Self.fixture(to: entities)
+    equal.mappings = [
+      try .make("Book", "Book", attributes: ["author.id": "1", "author.name": "$source.author.name"])
+    ]
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(equal.job).run() }
+    #expect("\(error)".contains("author.id"))
+  }
+
   @Test func `a policy reads and writes leaves by path`() throws {
     struct Shout: EntityMigrationPolicy {
       func createDestinationInstances(

@@ -272,6 +272,27 @@ struct `Compiled models` {
     #expect(read.leaves.map(\.defaultValue) == [.integer(7), .null, .null])
   }
 
+  @Test func `a default value of a composite that is not a dictionary is left out with a remark`() throws {
+    for isList in [true, false] {
+      var a = ArchiveFixture()
+      let value =
+        isList
+        ? a.array([.integer(1)])
+        : a.object("NSDictionary", ["NS.keys": .array([.integer(1)]), "NS.objects": .array([.integer(1)])])
+      let elements = a.array([a.attribute("x", .integer16).1])
+      let composite = a.object(
+        "NSCompositeAttributeDescription",
+        [
+          "NSPropertyName": a.string("c"), "NSAttributeType": .integer(2100), "NSCompositeElements": elements,
+          "NSDefaultValue": value,
+        ])
+      let entity = a.entity("E", [("c", composite)])
+      let model = try ManagedObjectModel(compiled: a.model([entity]), name: "M")
+      #expect(model.remarks.map(\.text).contains { $0.contains("is not a dictionary by names") })
+      #expect(model.attributes(of: "E").map(\.defaultValue) == [.null])
+    }
+  }
+
   @Test func `a composite attribute that cannot be read is refused`() throws {
     func refusal(_ elements: (inout ArchiveFixture) -> [PropertyListValue]) -> String {
       let error = failure {

@@ -99,19 +99,20 @@ extension CompiledModelReader {
       attribute.elements.append(
         try self.attribute(element, key: name, at: "'\(place.dropFirst().dropLast()).\(name)'", depth: depth + 1))
     }
-    switch try archive.value("NSDefaultValue", of: object) {
-    case .null: return
-    case .object(let dictionary) where dictionary.className.hasSuffix("Dictionary"):
-      for (key, value) in try archive.entries(of: dictionary) {
-        guard let index = attribute.elements.firstIndex(where: { $0.name == key }),
-          let known = try attributeValue(value, type: attribute.elements[index].type)
-        else {
-          replace("'\(key)' of the default value at \(place) fits no element and is left out")
-          continue
-        }
-        attribute.elements[index].defaultValue = known
+    let value = try archive.value("NSDefaultValue", of: object)
+    if case .null = value { return }
+    guard case .object(let dictionary) = value, let entries = try? archive.entries(of: dictionary) else {
+      replace("the default value at \(place) (key 'NSDefaultValue') is not a dictionary by names and is left out")
+      return
+    }
+    for (key, value) in entries {
+      guard let index = attribute.elements.firstIndex(where: { $0.name == key }),
+        let known = try attributeValue(value, type: attribute.elements[index].type)
+      else {
+        replace("'\(key)' of the default value at \(place) fits no element and is left out")
+        continue
       }
-    default: replace("the default value at \(place) (key 'NSDefaultValue') is not a dictionary and is left out")
+      attribute.elements[index].defaultValue = known
     }
   }
 
