@@ -63,6 +63,7 @@ struct DocumentationCoverageTests {
     entry("RunningNightly", "ini", 2, "RunningNightlyPageTests"),
     entry("RunningNightly", "yaml", 1, "RunningNightlyPageTests"),
     entry("RunningNightly", "json", 1, "RunningNightlyPageTests"),
+    entry("SwiftData", "sh", 2, pages), entry("SwiftData", "yaml", 1, examples),
     entry("TestingAPolicy", "swift", 3, pages), entry("TestingAPolicy", "text", 1, "TestMigrationTests"),
     entry("Testing", "sh", 1, "CIExampleTests"), entry("Testing", "none", 2, "CIExampleTests"),
     entry("Testing", "yaml", 1, examples),
@@ -71,6 +72,7 @@ struct DocumentationCoverageTests {
     entry("WritingAMapping", "text", 3, pages),
     entry("jobs/many/README.md", "indented", 1, examples),
     entry("jobs/peoplizer/README.md", "indented", 2, examples),
+    entry("jobs/recipes/README.md", "indented", 1, examples),
     entry("jobs/todo/README.md", "indented", 1, examples),
     entry("jobs/travel/README.md", "indented", 1, examples),
   ]

@@ -1,5 +1,7 @@
 import Foundation
+import GodwitModel
 import GodwitStore
+import GodwitXcode
 import TestSupport
 import Testing
 
@@ -122,6 +124,39 @@ struct DocumentationPageTests {
     #expect(blocked.status == 73)
     #expect(blocked.diagnostics == page.texts[4] + "\n")
     #expect(try FileManager.default.contentsOfDirectory(atPath: foreign) == ["notes.txt"])
+  }
+
+  @Test func `models of SwiftData stores are extracted and compared as the page says`() throws {
+    let folder = try TemporaryFolder("godwit-page")
+    let page = try Page("SwiftData")
+    try #require(page.scripts.count == 2)
+    func make(_ name: String, _ elements: [String]) throws {
+      var archive = ArchiveFixture()
+      let leaves = elements.map { archive.attribute($0, .string).1 }
+      let author = archive.object(
+        "NSCompositeAttributeDescription",
+        [
+          "NSPropertyName": archive.string("author"), "NSAttributeType": .integer(2100),
+          "NSCompositeElements": archive.array(leaves),
+        ])
+      let entity = archive.entity("Recipe", [archive.attribute("id", .uuid), ("author", author)])
+      let bytes = archive.model([entity])
+      let model = try ManagedObjectModel(compiled: bytes, name: "App")
+      let store = try EmptyStore.create(
+        at: folder.file(name), schema: StoreSchema(model: model), metadata: StoreMetadata(model: model))
+      try store.execute("CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
+      try store.execute("INSERT INTO Z_MODELCACHE VALUES (?1)", [.blob(bytes.deflated)])
+      try store.close()
+    }
+    try make("store-1.0.sqlite", ["name"])
+    try make("store-1.1.sqlite", ["name", "place"])
+    try make("default.store", ["name", "town"])
+    let kept = try GettingStartedTests.run(page.scripts[1], in: folder)
+    #expect(kept.status == 0, "\(kept.diagnostics)")
+    #expect(kept.output.contains("author.place"), "\(kept.output)")
+    let compared = try GettingStartedTests.run(page.scripts[0], in: folder)
+    #expect(compared.status == 2, "\(compared.diagnostics)")
+    #expect((compared.output + compared.diagnostics).contains("Recipe.author.town"), "\(compared)")
   }
 
   @Test func `the checks of the page about continuous integration pass, and an edited version fails`() throws {

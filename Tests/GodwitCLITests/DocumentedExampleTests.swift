@@ -72,7 +72,8 @@ struct DocumentedExampleTests {
   }
 
   @Test(arguments: [
-    "jobs/peoplizer/README.md", "jobs/many/README.md", "jobs/todo/README.md", "jobs/travel/README.md",
+    "jobs/peoplizer/README.md", "jobs/many/README.md", "jobs/recipes/README.md", "jobs/todo/README.md",
+    "jobs/travel/README.md",
   ])
   func `the commands of the examples do what their README says`(name: String) throws {
     let checkout = try Checkout()
@@ -117,7 +118,7 @@ struct DocumentedExampleTests {
         }
       }
     }
-    let known = ["Appending", "Expressions", "InPlace", "Manifest", "ManyStores", "Testing"]
+    let known = ["Appending", "Expressions", "InPlace", "Manifest", "ManyStores", "SwiftData", "Testing"]
     #expect(pages.isSuperset(of: known), "\(pages)")
   }
 

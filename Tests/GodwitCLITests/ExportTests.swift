@@ -75,6 +75,41 @@ private struct TinyStore {
 }
 
 struct `Exporting objects` {
+  @Test func `a composite attribute is an object of its elements, null when all are nil`() throws {
+    let folder = try TemporaryFolder()
+    let place = AttributeDescription.composite("place", [.make("zip"), .make("photo", .binary)])
+    let entity = EntityDescription(
+      name: "A", attributes: [.composite("at", [.make("day", .integer16), place]), .make("b"), .make("atom")])
+    let model = try ManagedObjectModel(name: "M", entities: [entity])
+    try FileManager.default.createDirectory(atPath: folder.file("M.xcdatamodel"), withIntermediateDirectories: true)
+    try Data(model.xcodeContents.utf8).write(to: URL(filePath: folder.file("M.xcdatamodel/contents")))
+    let builder = try StoreBuilder(path: folder.file("m.sqlite"), model: model)
+    try builder.insert("A", attributes: ["at.day": .integer(3), "b": .init("x")])
+    try builder.insert(
+      "A", attributes: ["at.place.photo": .data(Array(repeating: 7, count: 1 << 20)), "atom": .init("y")])
+    try builder.insert("A")
+    try builder.finish()
+    func export(_ more: String...) -> String {
+      let session = CommandSession(output: .memory(), diagnostics: .memory())
+      let arguments =
+        ["export", folder.file("m.sqlite"), "--entity", "A", "--model", folder.file("M.xcdatamodel")] + more
+      #expect(GodwitCommand.run(arguments: arguments, in: session) == 0, "\(session.diagnostics.text)")
+      return session.output.text
+    }
+    let lines = export().split(separator: "\n").compactMap { line in
+      line.firstRange(of: #""at""#).map { String(line[$0.lowerBound...]) }
+    }
+    let photo = Data(Array(repeating: 7, count: 1 << 20)).base64EncodedString()
+    #expect(
+      lines.map { $0.replacing(photo, with: "…") } == [
+        #""at":{"day":3,"place":null},"atom":null,"b":"x"}"#,
+        #""at":{"day":null,"place":{"photo":"…","zip":null}},"atom":"y","b":null}"#,
+        #""at":null,"atom":null,"b":null}"#,
+      ])
+    #expect(export("--format", "csv").hasPrefix("@entity,@uri,at.day,at.place.photo,at.place.zip,atom,b\r\n"))
+    #expect(export("--where", "at.day == 3").split(separator: "\n").count == 1)
+  }
+
   @Test func `exported JSON lines hold every value, sorted by name`() throws {
     let tiny = try TinyStore()
     let base = "x-coredata://\(TinyStore.uuid)"

@@ -45,6 +45,30 @@ struct `Linting a project` {
     #expect(try project.report().text() == "no findings in 3 versions of 1 model\n")
   }
 
+  @Test func `elements of a composite attribute are linted by path, at the line of the composite`() throws {
+    typealias P = LintProject
+    func types(_ elements: String...) -> String {
+      "<composite name=\"Place\">\n\(elements.joined(separator: "\n"))\n</composite>"
+    }
+    let at = "<attribute name=\"at\" optional=\"YES\" attributeType=\"Composite\" composite=\"Place\"/>"
+    var project = try LintProject()
+    try project.version("App", P.person(P.attribute("name"), at) + types(P.attribute("city"), P.attribute("zip")))
+    // A required element of an optional composite may be nil.
+    try project.version(
+      "App 2",
+      P.person(P.attribute("name"), at.replacing(" optional=\"YES\"", with: ""))
+        + types(P.attribute("city", "String", ""), P.attribute("room", "Date", "optional=\"YES\"")))
+    try project.current("App 2")
+    let findings = try project.report().findings
+    #expect(
+      findings.filter { $0.severity > .note }.map(\.key).sorted() == [
+        "GW107:App", "GW201:Person.at.zip:App→App 2", "GW205:Person.at.city:App→App 2",
+      ])
+    let dropped = try #require(findings.first { $0.rule == .attributeDropped })
+    #expect(dropped.message.contains("drops Person.at.zip (String)"))
+    #expect(dropped.related.first?.location.line == (try project.line(of: "\"at\"", in: P.contents("App"))))
+  }
+
   @Test func `codes and their words are unique, and nothing is left unsaid`() {
     #expect(Set(LintRule.allCases.map(\.slug)).count == LintRule.allCases.count)
     #expect(LintRule.attributeDropped.slug == "attribute-dropped")

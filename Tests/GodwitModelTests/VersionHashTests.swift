@@ -56,7 +56,7 @@ private func computedHash(of entity: PublishedPairs.Entity) throws -> VersionHas
       attribute.derivationExpression = property.derivation
       attribute.preservesValueInHistoryOnDeletion = property.preserveAfterDeletion ?? false
       attribute.allowsExternalBinaryDataStorage = property.externalBinary ?? false
-      digests[property.name] = VersionHash(attribute, composites: [:])
+      digests[property.name] = VersionHash(attribute)
     } else {
       var relationship = RelationshipDescription(
         name: property.name, destinationEntityName: try #require(property.destination),
@@ -182,32 +182,21 @@ private func users(withPets: Bool) throws -> ManagedObjectModel {
   var person = EntityDescription(
     name: "Pérson",
     attributes: [
-      AttributeDescription(name: "home", type: .composite), AttributeDescription(name: "photo", type: .binary),
+      .composite("home", [.make("city")]), AttributeDescription(name: "photo", type: .binary),
       AttributeDescription(name: "search", type: .string), AttributeDescription(name: "pages", type: .integer64),
       AttributeDescription(name: "Zip", type: .string),
     ],
     relationships: [RelationshipDescription(name: "friend", destinationEntityName: "Pérson", inverseName: "friend")])
-  person.attributes[0].compositeName = "Place"
   person.attributes[1].allowsExternalBinaryDataStorage = true
   person.attributes[1].preservesValueInHistoryOnDeletion = true
   person.attributes[2].derivationExpression = "canonical:(name)"
   person.attributes[3].derivationExpression = "books.@count"
-  let model = try ManagedObjectModel(
-    name: "People", entities: [person],
-    composites: ["Place": [AttributeDescription(name: "city", type: .string)]])
+  let model = try ManagedObjectModel(name: "People", entities: [person])
   #expect(
     model.unconfirmedHashRules.map { "\($0.rule) \($0.propertyName ?? "-")" } == [
-      "compositeAttribute home", "bothAttributeFlags photo", "derivationExpression search",
+      "bothAttributeFlags photo", "derivationExpression search",
       "ownInverse friend", "nonASCIIName -",
     ])
-}
-
-@Test func `a composite type inside itself does not loop`() throws {
-  var loop = AttributeDescription(name: "loop", type: .composite)
-  loop.compositeName = "Loop"
-  let model = try ManagedObjectModel(
-    name: "Loop", entities: [EntityDescription(name: "A", attributes: [loop])], composites: ["Loop": [loop, loop]])
-  #expect(model.versionHashes.count == 1)
 }
 
 @Test func `a relationship that is its own inverse counts as one without, also when inherited`() throws {
@@ -232,19 +221,12 @@ private func users(withPets: Bool) throws -> ManagedObjectModel {
 }
 
 @Test func `a composite attribute counts by its flattened stored elements in name order`() throws {
-  func composite(_ name: String, _ type: String) -> AttributeDescription {
-    var attribute = AttributeDescription(name: name, type: .composite)
-    attribute.compositeName = type
-    return attribute
-  }
   let (a, b) = (AttributeDescription(name: "a", type: .string), AttributeDescription(name: "b", type: .double))
   var memo = AttributeDescription(name: "memo", type: .string)
   memo.isTransient = true
-  let nested = ["Outer": [composite("inner", "Inner"), b, memo], "Inner": [a]]
-  let flat = ["Outer": [a, b]]
-  let hash = VersionHash(composite("x", "Outer"), composites: nested)
-  #expect(hash == VersionHash(composite("y", "Outer"), composites: flat))
-  #expect(hash != VersionHash(composite("x", "Outer"), composites: ["Outer": [a]]))
+  let hash = VersionHash(.composite("x", [b, .composite("inner", [a]), memo]))
+  #expect(hash == VersionHash(.composite("y", isOptional: false, [a, b])))
+  #expect(hash != VersionHash(.composite("x", [a])))
 }
 
 @Test func `a transient override takes an inherited attribute out of the hash`() throws {

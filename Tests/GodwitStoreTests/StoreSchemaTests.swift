@@ -245,3 +245,37 @@ func libraryModel() throws -> ManagedObjectModel {
         == start + "entity 'Poet' is not listed in Z_PRIMARYKEY")
   }
 }
+
+@Test func `leaves of composites stand in the place of the composite, with clash numbers in that order`() throws {
+  func columns(_ attributes: [AttributeDescription]) throws -> [String] {
+    let model = try ManagedObjectModel(name: "M", entities: [EntityDescription(name: "A", attributes: attributes)])
+    let schema = StoreSchema(model: model)
+    for leaf in model.attributes(of: "A") where !leaf.isTransient {
+      #expect(schema.column(of: leaf.name, in: "A") != nil)
+    }
+    return try #require(schema.table(of: "A")).columns.dropFirst(3).map(\.name)
+  }
+  let author = AttributeDescription.composite("author", [.make("id"), .make("name")])
+  #expect(try columns([.make("id"), author]) == ["ZID", "ZNAME", "ZID1"])
+  // The declared order of the leaves, not that of their names.
+  let prep = AttributeDescription.composite(
+    "prep", [.make("steps"), .make("id"), .composite("place", [.make("id", .date), .make("steps")])])
+  #expect(try columns([.make("id"), prep]) == ["ZID2", "ZID", "ZSTEPS", "ZID1", "ZSTEPS1"])
+  var gone = AttributeDescription.composite("gone", [.make("x")])
+  gone.isTransient = true
+  #expect(try columns([gone, .make("x")]) == ["ZX"])
+}
+
+@Test func `an override of a composite replaces its leaves, and an inherited one has no second columns`() throws {
+  let parent = EntityDescription(name: "P", attributes: [.composite("c", [.make("x"), .make("y")])])
+  let model = try ManagedObjectModel(
+    name: "M",
+    entities: [
+      parent, EntityDescription(name: "A", superentityName: "P"),
+      EntityDescription(name: "B", superentityName: "P", attributes: [.composite("c", [.make("y"), .make("z")])]),
+    ])
+  #expect(model.attributes(of: "A").map(\.name) == ["c.x", "c.y"])
+  #expect(model.attributes(of: "B").map(\.name) == ["c.y", "c.z"])
+  #expect(model.declaringEntity(of: "c.x", in: "A")?.name == "P")
+  #expect(StoreSchema(model: model).tables.map { $0.columns.dropFirst(3).map(\.name) } == [["ZX", "ZY", "ZZ"]])
+}

@@ -806,7 +806,7 @@ struct `Why real stores do not fit` {
       // A copy, with a change that every model can take: the store no longer fits, and its own version is found.
       var changed = pair.model.entities
       changed[0].versionHashModifier = "other"
-      let other = try ManagedObjectModel(name: "zz Other", entities: changed, composites: pair.model.composites)
+      let other = try ManagedObjectModel(name: "zz Other", entities: changed)
       let metadata = try StoreMetadata(readingStoreAt: pair.path)
       #expect(pair.model.isCompatible(with: metadata.entityVersionHashes))
       let bundle = try writeBundle("M", in: folder, [pair.model, other], current: other.name)

@@ -171,23 +171,14 @@ struct `Fusing of inferred steps` {
     }
   }
 
-  @Test func `composite attributes of the model between keep steps apart`() throws {
-    let place = attribute("place", .composite) { $0.compositeName = "Place" }
-    let models = try [[], [place], []].enumerated().map { number, more in
-      try ManagedObjectModel(
-        name: "V\(number + 1)", entities: [entity("A", more)],
-        composites: number == 1 ? ["Place": [attribute("x")]] : [:])
+  @Test func `composite attributes fuse by their leaves`() throws {
+    func place(_ x: AttributeType, _ other: String?) -> AttributeDescription {
+      .composite("place", [.make("x", x)] + (other.map { [.make($0)] } ?? []))
     }
-    let steps = try zip(models, models.dropFirst()).map { source, destination in
-      MigrationStep(
-        sourceModel: source, destinationModel: destination,
-        mappingModels: [try MappingModel(inferredFrom: source, to: destination)])
-    }
-    guard case .apart(let reason)? = StepFusion.outcome(steps[0], steps[1]) else {
-      Issue.record("they were fused")
-      return
-    }
-    #expect(reason == "'A' has composite attributes in 'V2'")
+    #expect(try outcome([place(.integer16, "y")], [place(.integer16, "y")], [place(.integer32, "y")]) == "fused")
+    #expect(
+      try outcome([place(.integer16, "y")], [place(.integer16, nil)], [place(.integer16, "y")])
+        == "'A.place.y' is dropped before 'V2' and new after it")
   }
 
   // MARK: Entities

@@ -77,23 +77,4 @@ struct StoreOdditiesTests {
     #expect(error.message.contains("expected a property list in 'Z_PLIST', found NULL"))
     #expect(error.remedy?.contains("-wal") == true)
   }
-
-  @Test func `composite attributes are 78 in the destination and unread in the source`() throws {
-    var place = AttributeDescription(name: "place", type: .composite)
-    place.compositeName = "Place"
-    var with = EntityDescription.make("Note", ["text": .string])
-    with.attributes.append(place)
-    let without = EntityDescription.make("Note", ["text": .string])
-    let fixture = try MigrationFixture([without], to: [with])
-    fixture.mappings = [try .make("Note", "Note", kind: .copy)]
-    try fixture.build { try $0.insert("Note", key: 1) }
-    let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).plan() }
-    #expect(error.code == .configuration)
-    #expect(error.message.contains("how Core Data stores a composite attribute such as 'Note.place' is not known"))
-    let back = try MigrationFixture([with], to: [without])
-    back.mappings = [try .make("Note", "Note", kind: .copy)]
-    try back.build { try $0.insert("Note", key: 1, attributes: ["text": .init("t")]) }
-    try back.run()
-    #expect(try back.rows("SELECT ZTEXT FROM source.ZNOTE") == ["t"])
-  }
 }

@@ -243,6 +243,91 @@ struct `Compiled models` {
     }
   }
 
+  @Test func `a composite attribute has its elements in their order`() throws {
+    let read = try model { a in
+      let inner = a.object(
+        "NSCompositeAttributeDescription",
+        [
+          "NSPropertyName": a.string("place"), "NSAttributeType": .integer(2100), "NSFlagsKey": .integer(0),
+          "NSCompositeElements": a.array([a.attribute("zip", .string).1, a.attribute("city", .string).1]),
+        ])
+      let value = a.dictionary([("year", .integer(7)), ("other", .integer(1))])
+      let (_, year) = a.attribute("year", .integer16)
+      return (
+        "author",
+        a.object(
+          "NSCompositeAttributeDescription",
+          [
+            "NSPropertyName": a.string("author"), "NSAttributeType": .integer(2100), "NSIsOptional": .boolean(true),
+            "NSRenamingIdentifier": a.string("writer"), "NSAttributeValueClassName": a.string("NSDictionary"),
+            "NSDefaultValue": value, "NSUserInfo": a.dictionary([("EnumType", a.string("E"))]),
+            "NSCompositeElements": a.array([year, inner], "NSMutableArray"),
+          ])
+      )
+    }
+    #expect(read.type == .composite && read.isOptional && read.renamingIdentifier == "writer")
+    #expect(read.userInfo == ["EnumType": "E"])
+    #expect(read.leaves.map(\.name) == ["author.year", "author.place.zip", "author.place.city"])
+    #expect(read.leaves.map(\.type) == [.integer16, .string, .string])
+    #expect(read.leaves.map(\.defaultValue) == [.integer(7), .null, .null])
+  }
+
+  @Test func `a default value of a composite that is not a dictionary is left out with a remark`() throws {
+    for isList in [true, false] {
+      var a = ArchiveFixture()
+      let value =
+        isList
+        ? a.array([.integer(1)])
+        : a.object("NSDictionary", ["NS.keys": .array([.integer(1)]), "NS.objects": .array([.integer(1)])])
+      let elements = a.array([a.attribute("x", .integer16).1])
+      let composite = a.object(
+        "NSCompositeAttributeDescription",
+        [
+          "NSPropertyName": a.string("c"), "NSAttributeType": .integer(2100), "NSCompositeElements": elements,
+          "NSDefaultValue": value,
+        ])
+      let entity = a.entity("E", [("c", composite)])
+      let model = try ManagedObjectModel(compiled: a.model([entity]), name: "M")
+      #expect(model.remarks.map(\.text).contains { $0.contains("is not a dictionary by names") })
+      #expect(model.attributes(of: "E").map(\.defaultValue) == [.null])
+    }
+  }
+
+  @Test func `a composite attribute that cannot be read is refused`() throws {
+    func refusal(_ elements: (inout ArchiveFixture) -> [PropertyListValue]) -> String {
+      let error = failure {
+        _ = try model { a in
+          let list = a.array(elements(&a))
+          return (
+            "c",
+            a.object(
+              "NSCompositeAttributeDescription",
+              [
+                "NSPropertyName": a.string("c"), "NSAttributeType": .integer(2100), "NSCompositeElements": list,
+              ])
+          )
+        }
+      }
+      return error?.message ?? "-"
+    }
+    #expect(
+      refusal { a in [a.attribute("x", .string).1, a.attribute("x", .date).1] }.contains("'E.c' has two elements 'x'"))
+    #expect(refusal { a in [a.attribute("x", .composite).1] }.contains("'NSAttributeType' at 'E.c.x'"))
+    // An element that is its own composite.
+    #expect(
+      refusal { a in
+        let place = a.reserve()
+        return [
+          a.object(
+            "NSCompositeAttributeDescription",
+            [
+              "NSPropertyName": a.string("x"), "NSAttributeType": .integer(2100),
+              "NSCompositeElements": a.array([place]),
+            ], at: place)
+        ]
+      }.contains("expected at most 20 composite attributes in each other"))
+  }
+
   @Test func `unknown parts of a compiled model are named with class and key`() throws {
     func refusal(_ make: (inout ArchiveFixture) -> (String, PropertyListValue)) -> String {
       let error = failure { _ = try model(make) }

@@ -84,8 +84,7 @@ struct CorpusCompiledModelTests {
     }
     return try ManagedObjectModel(
       name: model.name, entities: entities, versionIdentifiers: model.versionIdentifiers,
-      configurations: model.configurations, fetchRequestTemplates: model.fetchRequestTemplates,
-      composites: model.composites)
+      configurations: model.configurations, fetchRequestTemplates: model.fetchRequestTemplates)
   }
 
   @Test func `an optimised model is refused by name`() throws {

@@ -49,6 +49,7 @@ private let full = model(
     <attribute name="color" optional="YES" attributeType="Transformable" valueTransformerName="" \
   customClassName="Color" allowsCloudEncryption="YES" spotlightIndexingEnabled="YES"/>
     <attribute name="home" optional="YES" attributeType="Composite" composite="Place"/>
+    <attribute name="visit" attributeType="Composite" composite="Visit" elementID="stay"/>
     <attribute name="friendCount" attributeType="Integer 64" derived="YES" derivationExpression="friends.@count"/>
     <attribute name="shown" transient="YES"/>
     <relationship name="friends" optional="YES" toMany="YES" minCount="1" maxCount="9" ordered="YES" \
@@ -72,6 +73,8 @@ private let full = model(
   <entity name="Child" parentEntity="Person"/>
   <fetchRequest name="All" entity="Person" predicateString="TRUEPREDICATE"/>
   <configuration name="Local"><memberEntity name="Child"/></configuration>
+  <composite name="Visit"><attribute name="at" attributeType="Composite" composite="Place"/>\
+  <attribute name="day" attributeType="Date" elementID="date"/></composite>
   <composite name="Place"><attribute name="city" optional="YES" attributeType="String"/></composite>
   <elements><element name="Person" positionX="0" positionY="0" width="1" height="1"/></elements>
   """)
@@ -91,7 +94,7 @@ private let full = model(
   #expect(model.entity("Child")?.superentityName == "Person")
 
   let attributes = Dictionary(uniqueKeysWithValues: person.attributes.map { ($0.name, $0) })
-  #expect(person.attributes.count == 14)
+  #expect(person.attributes.count == 15)
   #expect(attributes["age"]?.defaultValue == .integer(18))
   #expect(attributes["age"]?.minimumValue == .integer(0))
   #expect(attributes["age"]?.maximumValue == .integer(150))
@@ -119,6 +122,10 @@ private let full = model(
   #expect(attributes["color"]?.customClassName == "Color")
   #expect(attributes["color"]?.valueTransformerName == nil)
   #expect(attributes["home"]?.compositeName == "Place")
+  #expect(attributes["home"]?.elements.map(\.name) == ["city"])
+  #expect(attributes["visit"]?.leaves.map(\.name) == ["visit.at.city", "visit.day"])
+  #expect(attributes["visit"]?.leaves.map(\.renamingIdentifier) == ["stay.at.city", "stay.date"])
+  #expect(attributes["visit"]?.leaves.map(\.isOptional) == [true, false])
   #expect(attributes["friendCount"]?.derivationExpression == "friends.@count")
   #expect(attributes["shown"]?.type == .undefined)
   #expect(attributes["shown"]?.isTransient == true)
@@ -146,12 +153,36 @@ private let full = model(
     ])
   #expect(model.configurations == ["Local": ["Child"]])
   #expect(model.fetchRequestTemplates.map(\.name) == ["All"])
-  #expect(model.composites["Place"]?.map(\.name) == ["city"])
 }
 
 @Test func `a written model contents file reads back the same`() throws {
   let model = try read(full)
   #expect(try read(model.xcodeContents) == model)
+  #expect(try read(model.xcodeContents).entity("Person")?.attributes.map(\.compositeName).contains("Visit") == true)
+}
+
+@Test func `composite types without names get those of their attributes`() throws {
+  let (one, two) = ([AttributeDescription.make("x")], [AttributeDescription.make("y", .date)])
+  let entities = [
+    EntityDescription(
+      name: "A", attributes: [.composite("place", one), .composite("other", [.composite("place", two)])]),
+    EntityDescription(name: "B", attributes: [.composite("place", one), .composite("place2", two)]),
+  ]
+  let model = try ManagedObjectModel(name: "Test", entities: entities, versionIdentifiers: [""])
+  let text = model.xcodeContents
+  #expect(try read(text) == model)
+  let names = try read(text).entities.flatMap(\.attributes).flatMap { [$0] + $0.elements }.compactMap(\.compositeName)
+  #expect(names == ["Place", "Other", "Place2", "Place", "Place2"])
+}
+
+@Test func `composite types that multiply are refused`() throws {
+  let types = (0..<12).map { number in
+    let inner = (0..<2).map { "<attribute name=\"a\($0)\" attributeType=\"Composite\" composite=\"T\(number + 1)\"/>" }
+    return "<composite name=\"T\(number)\">\(inner.joined())</composite>"
+  }
+  let last = "<composite name=\"T12\"><attribute name=\"s\" attributeType=\"String\"/></composite>"
+  let error = #expect(throws: GodwitError.self) { try read(model(types.joined() + last)) }
+  #expect(error?.message.contains("expected at most 2000 elements of composite type 'T1', found more") == true)
 }
 
 private struct Broken: Sendable, CustomTestStringConvertible {
@@ -232,6 +263,13 @@ private let broken: [Broken] = [
     model(
       "<composite name=\"P\"><attribute name=\"p\" attributeType=\"Composite\" composite=\"P\"/></composite>"),
     "composite type 'P' contains itself", 3, 1),
+  Broken(
+    model("<composite name=\"P\"/><composite name=\"P\"/>"), "composite type 'P' is defined twice", 3, 22),
+  Broken(
+    model(
+      "<composite name=\"P\"><attribute name=\"p\" attributeType=\"String\"/>"
+        + "<attribute name=\"p\" attributeType=\"Date\"/></composite>"),
+    "property 'P.p' is defined twice", 3, 65),
 ]
 
 @Test(arguments: broken)

@@ -13,4 +13,15 @@ extension AttributeDescription {
     attribute.renamingIdentifier = was
     return attribute
   }
+
+  /// A composite attribute.
+  ///
+  /// - Parameter was: Its renaming identifier.
+  package static func composite(
+    _ name: String, isOptional: Bool = true, was: String? = nil, _ elements: [AttributeDescription]
+  ) -> AttributeDescription {
+    var attribute = AttributeDescription.make(name, .composite, isOptional: isOptional, was: was)
+    attribute.elements = elements
+    return attribute
+  }
 }

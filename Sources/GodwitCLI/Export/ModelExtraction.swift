@@ -92,9 +92,6 @@ struct ModelExtraction {
       found += pairs(entity.relationships, other.relationships, \.name, in: entity.name)
       found += pairs(entity.fetchedProperties, other.fetchedProperties, \.name, in: entity.name)
     }
-    for (name, attributes) in model.composites.sorted(by: { Text($0.key) < Text($1.key) }) {
-      found += pairs(attributes, read.composites[name] ?? [], \.name, in: name)
-    }
     if model.configurations.mapValues(Set.init) != read.configurations.mapValues(Set.init) {
       found.append("the members of configurations")
     }

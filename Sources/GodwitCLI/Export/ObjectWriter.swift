@@ -18,6 +18,7 @@ import GodwitStore
 /// | external file that is missing | `{"@missing-file": "…"}` | `missing-file:…` |
 /// | to-one | an object URI | the same |
 /// | to-many | an array of object URIs | separated by spaces |
+/// | composite | an object of its elements; `null` when all are nil | a column for each, such as `author.name` |
 ///
 /// `@entity` and `@uri` come first: no property's name begins so.
 struct ObjectWriter {
@@ -53,10 +54,32 @@ struct ObjectWriter {
     switch format {
     case .jsonl:
       text = "{\"@entity\":\(Self.quoted(object.reference.entity)),\"@uri\":\(Self.quoted(uri))"
-      for (name, value) in object.properties {
-        text += ",\(Self.quoted(name)):"
-        if try !addLarge(value) { text += json(value) }
+      // The leaves of a composite attribute stand together, since both lists are sorted by name.
+      func addMembers(_ properties: ArraySlice<(name: String, value: ObjectReader.Value)>, within path: String) throws {
+        var rest = properties
+        while let next = rest.first {
+          let name = next.name.dropFirst(path.count)
+          if !text.hasSuffix("{") { text += "," }
+          guard let dot = name.firstIndex(of: ".") else {
+            text += "\(Self.quoted(String(name))):"
+            if try !addLarge(next.value) { text += json(next.value) }
+            rest.removeFirst()
+            continue
+          }
+          let inner = path + name[...dot]
+          let elements = rest.prefix { $0.name.hasPrefix(inner) }
+          rest = rest.dropFirst(elements.count)
+          text += "\(Self.quoted(String(name[..<dot]))):"
+          guard elements.contains(where: { !$0.value.isNil }) else {
+            text += "null"
+            continue
+          }
+          text += "{"
+          try addMembers(elements, within: inner)
+          text += "}"
+        }
       }
+      try addMembers(object.properties[...], within: "")
       text += "}\n"
     case .csv, .sqlite:
       text = [object.reference.entity, uri].map(Self.field).joined(separator: ",")

@@ -51,15 +51,7 @@ extension Planner {
 
   /// Refuses what cannot be done with attributes whose data may lie in files, or whose form is not known.
   func checkStorage() throws {
-    for entity in resolved.destinationModel.entities {
-      guard let attribute = entity.attributes.first(where: { $0.type == .composite && !$0.isTransient }) else {
-        continue
-      }
-      throw GodwitError(
-        .configuration,
-        "cannot make a store of model '\(resolved.destinationModel.name)': how Core Data stores a composite attribute such as '\(entity.name).\(attribute.name)' is not known",
-        remedy: "use a destination model without composite attributes")
-    }
+    if job.position.isLast, job.destinationType == .xml { try XMLStoreWriter.check(resolved.destinationModel) }
     if job.position.isLast, let name = destinationSchema.unknownOrders.first {
       throw GodwitError(
         .configuration,

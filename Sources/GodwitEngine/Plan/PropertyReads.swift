@@ -124,7 +124,7 @@ package struct PropertyReads {
       return
     }
     // Operators such as `@sum` gather what the names after them lead to.
-    for segment in segments where !segment.hasPrefix("@") {
+    for segment in model.joiningComposites(segments, from: entity) where !segment.hasPrefix("@") {
       if let relationship = model.relationship(segment, of: entity) {
         let property = Property(entity: entity, name: segment)
         followed.insert(property)

@@ -172,6 +172,12 @@ struct MappingResolver {
     var explicit: [String: AttributeMapping] = [:]
     for entry in mapping.attributeMappings {
       guard let attribute = known.first(where: { $0.name == entry.name }) else {
+        if let composite = destination.composite(entry.name, of: to.name) {
+          throw error(
+            "'\(entry.name)' of '\(to.name)' is a composite attribute: expected a composite of the source with the same elements, found '\(entry.value.source.text)'",
+            in: mapping, at: entry.location,
+            try: "map its elements one by one, such as '\(entry.name).\(composite.elementLeaves.first?.name ?? "")'")
+        }
         let hint =
           destination.relationship(entry.name, of: to.name) != nil
           ? "; it is a relationship: map it under 'relationships'"
@@ -186,9 +192,6 @@ struct MappingResolver {
           "'\(entry.name)' is derived: its value is computed from '\(attribute.derivationExpression ?? "")'",
           in: mapping,
           at: entry.location, try: "leave the attribute out of the mapping")
-      }
-      guard attribute.type != .composite else {
-        throw error("composite attributes such as '\(entry.name)' are not supported", in: mapping, at: entry.location)
       }
       try checking(entry.value.source, "attribute '\(entry.name)' of mapping '\(mapping.name)'") {
         () throws(ExpressionError) in

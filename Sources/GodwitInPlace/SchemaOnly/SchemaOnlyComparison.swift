@@ -90,7 +90,6 @@ struct SchemaOnlyComparison {
     var kept: Set<String> = []
     for attribute in new.attributes(of: now.name) where !attribute.isTransient {
       let path = "\(now.name).\(attribute.name)"
-      if attribute.type == .composite { throw Obstacle(reason: "\(path) is composite") }
       guard let from = try origin(of: attribute, in: now.name, from: was.name) else {
         if attribute.isDerived { throw Obstacle(reason: "\(path) is new and derived") }
         if !attribute.defaultValue.isNull { throw Obstacle(reason: "\(path) is new and has a default") }

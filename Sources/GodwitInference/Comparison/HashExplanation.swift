@@ -88,6 +88,11 @@ package struct HashExplanation {
       add("says not transient") { $0.isTransient = false }
       return variants
     }
+    for (index, element) in attribute.elements.enumerated() {
+      for (says, variant) in Self.variants(of: element) {
+        add("says otherwise of element '\(element.name)': it \(says)") { $0.elements[index] = variant }
+      }
+    }
     // A transient property is left out of the hash, so the two cannot be told apart.
     add("lacks it, or says transient") { $0.isTransient = true }
     if attribute.isDerived {
@@ -95,7 +100,7 @@ package struct HashExplanation {
       return variants
     }
     add(attribute.isOptional ? "says required" : "says optional") { $0.isOptional.toggle() }
-    for type in AttributeType.allCases where type != attribute.type && type != .composite {
+    for type in AttributeType.allCases where ![attribute.type, .composite].contains(type) {
       add("says type \(type.xcodeName)") { $0.type = type }
       // A type is often changed together with the flag beside it in Xcode's inspector.
       add("says \(attribute.isOptional ? "required" : "optional") and type \(type.xcodeName)") {

@@ -43,8 +43,6 @@ public struct ModelChange: Sendable, Hashable, Encodable {
     case derivation
     /// The type of an attribute.
     case type
-    /// The elements of a composite type.
-    case composite
     /// Optional to required, or required to optional.
     case optionality
     /// Whether values may be in files of their own.

@@ -117,12 +117,12 @@ extension ModelChangeList {
     _ was: AttributeDescription, _ now: AttributeDescription, _ before: EntityDescription, _ after: EntityDescription
   ) throws {
     let entity = after.name
-    // Of derived and composite attributes the hash knows neither name nor flags.
-    let isInHash = !(was.isDerived && now.isDerived || was.type == .composite && now.type == .composite)
+    // The hash knows neither name nor flags of a derived attribute. It knows a leaf of a composite by its own name.
+    let isInHash = !(was.isDerived && now.isDerived)
     if was.name != now.name {
       add(
         .renamed, entity, now.name, "renamed from \(was.name)", "says '\(was.name)'",
-        isPartOfHash: isInHash && !(was.isTransient && now.isTransient))
+        isPartOfHash: isInHash && !(was.isTransient && now.isTransient) && was.leafName != now.leafName)
     }
     if was.isTransient && now.isTransient { return }
     if was.isTransient != now.isTransient {
@@ -164,12 +164,6 @@ extension ModelChangeList {
       add(
         .type, entity, now.name, "type \(oldType) to \(newType)" + Self.counted(rows, "has a value", "have a value"),
         "says type \(oldType)", now.isDerived ? .inferable : .mapping, rows: rows, isPartOfHash: isInHash)
-    }
-    if let name = now.compositeName, name == was.compositeName,
-      pairing.old.composites[name] != pairing.new.composites[name]
-    {
-      add(
-        .composite, entity, now.name, "elements of composite type \(name)", "says other elements of \(name)", .mapping)
     }
     if was.isOptional != now.isOptional { try addOptionality(was, now, before, after, isInHash) }
     let flags: [(ModelChange.Kind, String, Bool, Bool)] = [

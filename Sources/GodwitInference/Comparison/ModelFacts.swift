@@ -30,7 +30,7 @@ struct PropertyFacts {
 
   init(_ attribute: AttributeDescription) {
     name = attribute.name
-    kind = attribute.compositeName ?? attribute.type.xcodeName
+    kind = attribute.type.xcodeName
     facts = [
       ("type", kind),
       ("optional", Fact.yes(attribute.isOptional)),

@@ -31,7 +31,7 @@ package struct ModelPairing {
     }
 
     static func all(of entity: EntityDescription) -> [Property] {
-      entity.attributes.map(Property.attribute) + entity.relationships.map(Property.relationship)
+      entity.leaves.map(Property.attribute) + entity.relationships.map(Property.relationship)
     }
 
     /// With inherited ones.

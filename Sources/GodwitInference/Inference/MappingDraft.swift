@@ -71,7 +71,7 @@ public struct MappingDraft: Sendable {
       return remark(mapping.name, subject, "new \(PropertyFacts(now).kind): \(text)", isPlaceholder: isOpen)
     }
     let change = NumericChange(from: was.type, to: now.type)
-    guard was.type == now.type && was.compositeName == now.compositeName || change?.matchesCoreData == true else {
+    guard was.type == now.type || change?.matchesCoreData == true else {
       return remark(
         mapping.name, subject, "\(PropertyFacts(was).kind) '\(was.name)' to \(PropertyFacts(now).kind)",
         isPlaceholder: true)

@@ -26,14 +26,10 @@ extension MappingInference {
         continue
       }
       let change = NumericChange(from: was.type, to: now.type)
-      guard was.type == now.type || change != nil, was.compositeName == now.compositeName else {
+      guard was.type == now.type || change != nil else {
         let doubt = NumericChange.doubt(from: was.type, to: now.type).map { ": " + $0 } ?? ""
         refuse(
           .typeChange, after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(doubt)")
-        continue
-      }
-      if let composite = now.compositeName, source.composites[composite] != destination.composites[composite] {
-        refuse(.compositeChange, after.name, now.name, "the elements of composite type '\(composite)' change")
         continue
       }
       var reasons: [String] = []

@@ -21,8 +21,6 @@ public struct MappingInference: Sendable {
       case attributeToRelationship = "attribute-to-relationship"
       /// The type of an attribute changes.
       case typeChange = "type-change"
-      /// The elements of a composite type change.
-      case compositeChange = "composite-change"
       /// An optional attribute becomes required and has no default.
       case optionalToRequired = "optional-to-required"
       /// A required attribute is new and has no default.

@@ -10,7 +10,14 @@ public struct MigrationStep: Sendable {
   /// The version after the step.
   public var destinationModel: ManagedObjectModel
   /// The mapping models of the step. Together they give the mapping order.
-  public var mappingModels: [MappingModel] { didSet { madeText = Derived(MadeOnce()) } }
+  ///
+  /// A mapping of a composite attribute is kept as mappings of its leaves.
+  public var mappingModels: [MappingModel] {
+    didSet {
+      mappingModels = mappingModels.map { $0.namingLeaves(from: sourceModel, to: destinationModel) }
+      madeText = Derived(MadeOnce())
+    }
+  }
   /// The canonical text of the mappings.
   private var madeText = Derived(MadeOnce<String>())
   /// Where the mappings came from, for the plan: a file's name, or `inferred`; nil when the job names them.
@@ -37,7 +44,7 @@ public struct MigrationStep: Sendable {
   ) {
     self.sourceModel = sourceModel
     self.destinationModel = destinationModel
-    self.mappingModels = mappingModels
+    self.mappingModels = mappingModels.map { $0.namingLeaves(from: sourceModel, to: destinationModel) }
     self.origin = origin
   }
 

@@ -79,9 +79,6 @@ struct StepFusion {
   // MARK: Entities
 
   private var entityDifference: String? {
-    for entity in between.entities where entity.attributes.contains(where: { $0.compositeName != nil }) {
-      return "'\(entity.name)' has composite attributes in '\(between.name)'"
-    }
     for entity in last.entities {
       let through = lateMappings[entity.name]?.sourceEntityName.flatMap { earlyMappings[$0]?.sourceEntityName }
       let direct = directMappings[entity.name]?.sourceEntityName

@@ -195,6 +195,7 @@ extension ManagedObject: EvaluatedObject {
   /// - Throws: As ``attributeValue(_:)`` and ``objects(_:)``.
   public func value(_ property: String) throws -> EvaluatedValue {
     guard let relationship = layout.relationships[property]?.description else {
+      if model.composite(property, of: entityName) != nil { return .object(CompositePart(property, of: self)) }
       return .value(try attributeValue(property))
     }
     let found = try objects(property)

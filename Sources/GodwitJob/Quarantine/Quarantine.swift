@@ -107,8 +107,7 @@ package enum QuarantineModel {
         AttributeDescription(name: $0.rawValue, type: $0.type, isOptional: $0 == .property)
       })
     return try ManagedObjectModel(
-      name: source.name, entities: source.entities + [reason], versionIdentifiers: source.versionIdentifiers,
-      composites: source.composites)
+      name: source.name, entities: source.entities + [reason], versionIdentifiers: source.versionIdentifiers)
   }
 
   /// The metadata by which a quarantine carries the source model.

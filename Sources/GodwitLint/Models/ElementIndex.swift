@@ -31,9 +31,11 @@ struct ElementIndex {
   /// The place of an entity; of the model where the entity is not there.
   func place(of entity: String) -> LintFinding.Location { .init(file: file, line: entities[entity] ?? root) }
 
-  /// The place of a property, declared there or in an ancestor; of the entity where it is not there.
+  /// The place of a property, declared there or in an ancestor; of the entity where it is not there. A leaf of a
+  /// composite attribute has the composite's.
   func place(of property: String, in entity: String, of model: ManagedObjectModel) -> LintFinding.Location {
     let lineage = model.lineage(of: entity).map(\.name)
+    let property = property.split(separator: ".").first.map(String.init) ?? property
     let line = lineage.lazy.compactMap { self.properties[$0]?[property] }.first
     return line.map { .init(file: file, line: $0) } ?? place(of: entity)
   }

@@ -50,7 +50,7 @@ extension StepLint {
   }
 
   private func lostAttributes(of before: EntityDescription) -> [AttributeDescription] {
-    before.attributes.filter { attribute in
+    before.leaves.filter { attribute in
       guard !attribute.isTransient, !attribute.isDerived else { return false }
       return survivors(before).contains { !isCarried(attribute.name, from: $0.was, to: $0.now) }
     }
@@ -106,7 +106,7 @@ extension StepLint {
     newIndex.place(of: pairing.newName(of: entity.name) ?? entity.name)
   }
 
-  static func kind(of attribute: AttributeDescription) -> String { attribute.compositeName ?? attribute.type.xcodeName }
+  static func kind(of attribute: AttributeDescription) -> String { attribute.type.xcodeName }
 
   static func kind(of relationship: RelationshipDescription) -> String {
     "\(relationship.isToMany ? "to-many" : "to-one") \(relationship.destinationEntityName)"

@@ -24,7 +24,7 @@ extension ExpressionLowering {
   /// What a path leads to from the members of a collection.
   func follow(_ segments: ArraySlice<String>, from start: LoweredCollection) throws -> Lowered {
     var collection = start
-    var rest = segments
+    var rest = schema.model.joiningComposites(segments, from: start.row.entityName)[...]
     while let segment = rest.popFirst() {
       if segment.hasPrefix("@") {
         let argument = rest.prefix { !$0.hasPrefix("@") }

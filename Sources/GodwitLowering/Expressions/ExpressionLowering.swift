@@ -252,6 +252,7 @@ package struct ExpressionLowering {
     }
     let model = schema.model
     var chain = RelationshipJoinPath(row: start, schema: schema, database: database, builder: builder)
+    let segments = model.joiningComposites(segments, from: start.entityName)
     for (index, segment) in segments.enumerated() {
       if chain.isToMany { return try follow(segments[index...], from: LoweredCollection(chain)) }
       if segment.hasPrefix("@") { throw NotLowerable(reason: "'\(segment)' on a single object runs in Swift") }

@@ -212,7 +212,7 @@ extension JobLoader {
 
   private func makesFiles() throws -> Bool {
     try shippedVersions().destination.entities.contains { entity in
-      entity.attributes.contains(where: \.allowsExternalBinaryDataStorage)
+      entity.leaves.contains(where: \.allowsExternalBinaryDataStorage)
     }
   }
 

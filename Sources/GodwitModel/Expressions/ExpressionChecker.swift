@@ -43,6 +43,9 @@ package struct ExpressionChecker {
     case .value(let type):
       let (a, b) = (type.expressionClass, attribute.type.expressionClass)
       guard a == b || a == .any || b == .any else { throw misfit(found.phrase) }
+    case .composite(let path, let entity, _):
+      let element = model.composite(path, of: entity)?.elements.first?.name ?? ""
+      throw misfit("\(found.phrase): name one of its elements, such as '\(path).\(element)'")
     default: throw misfit(found.phrase)
     }
     guard case .constant(let value) = expression.node, let number = value.number else { return }
@@ -203,6 +206,8 @@ package struct ExpressionChecker {
     switch current {
     case .object(let entity): return try property(segment, of: entity, many: nil, range)
     case .objects(let entity, let ordered): return try property(segment, of: entity, many: ordered, range)
+    case .composite(let path, let entity, let many):
+      return try property("\(path).\(segment)", of: entity, many: many, range)
     case .manager, .facts: return try fact(segment, of: current, range)
     case .other:
       throw ExpressionError(
@@ -230,6 +235,7 @@ package struct ExpressionChecker {
       }
       return many.map { .objects(entity: destination, ordered: $0) } ?? .object(entity: destination)
     }
+    if model.composite(name, of: entity) != nil { return .composite(path: name, entity: entity, many: many) }
     let owner = model.family(of: entity).dropFirst().first { model.propertyNames(of: $0.name).contains(name) }
     if let owner {
       throw ExpressionError("'\(entity)' has no property '\(name)': its subentity '\(owner.name)' has", range: range)

@@ -11,6 +11,8 @@ package enum ExpressionType: Sendable, Hashable {
   case null
   case value(AttributeType)
   case object(entity: String)
+  /// A composite attribute, by its path from the object, of one object or of each of several.
+  case composite(path: String, entity: String, many: Bool?)
   case objects(entity: String, ordered: Bool)
   /// Several values of one type: an attribute read through a to-many relationship.
   case values(AttributeType)
@@ -46,6 +48,7 @@ package enum ExpressionType: Sendable, Hashable {
     case .null: "nil"
     case .value(let type): type.expressionClass.phrase
     case .object(let entity): "an object of '\(entity)'"
+    case .composite(let path, _, _): "the composite attribute '\(path)'"
     case .objects(let entity, _): "a collection of '\(entity)' objects"
     case .values: "a collection of values"
     case .list: "a list"

@@ -8,7 +8,7 @@ extension ValueExpression: CustomStringConvertible {
     case .evaluatedObject: "SELF"
     case .variable(let name): "$\(name)"
     case .keyPath(let base, let segments):
-      ((base.map { [$0.operand] } ?? []) + segments.map(Self.word)).joined(separator: ".")
+      ((base.map { [$0.operand] } ?? []) + segments.map(Self.path)).joined(separator: ".")
     case .arithmetic(let op, let a, let b): "\(a.operand) \(op.rawValue) \(b.operand)"
     case .negation(let a): "-(\(a))"
     case .aggregate(let items): "{\(Self.list(items))}"
@@ -37,6 +37,11 @@ extension ValueExpression: CustomStringConvertible {
   }
 
   private static func list(_ items: [ValueExpression]) -> String { items.map(\.description).joined(separator: ", ") }
+
+  /// A name, or the path of a leaf in a composite attribute.
+  private static func path(_ name: String) -> String {
+    name.split(separator: ".").map { word(String($0)) }.joined(separator: ".")
+  }
 
   private static func word(_ name: String) -> String {
     let word = name.uppercased()

@@ -33,7 +33,7 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case transformable = 1800
   /// The identifier of an object; legal for transient attributes only.
   case objectID = 2000
-  /// Several values under one name: see `AttributeDescription.compositeName`.
+  /// Several values under one name: see ``AttributeDescription/elements``.
   case composite = 2100
 
   /// The spelling in Xcode's model files (`attributeType`), also used in messages.

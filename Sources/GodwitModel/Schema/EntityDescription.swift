@@ -53,3 +53,11 @@ public struct EntityDescription: Sendable, Hashable {
     uniquenessConstraints = []
   }
 }
+
+extension EntityDescription {
+  /// The attributes that a store holds for those declared here, in the same order: see
+  /// ``AttributeDescription/leaves``.
+  public var leaves: [AttributeDescription] {
+    attributes.contains { $0.type == .composite } ? attributes.flatMap(\.leaves) : attributes
+  }
+}

@@ -12,7 +12,7 @@ extension ManagedObjectModel {
   ///   - name: The entity's name.
   ///   - change: Gets the entity as the model declares it, without inherited properties.
   /// - Throws: Code `.configuration` (78) when the model has no such entity; what
-  ///   ``init(name:entities:versionIdentifiers:configurations:fetchRequestTemplates:composites:)`` throws for the
+  ///   ``init(name:entities:versionIdentifiers:configurations:fetchRequestTemplates:)`` throws for the
   ///   changed entities; what `change` throws.
   public mutating func edit(entity name: String, _ change: (inout EntityDescription) throws -> Void) throws {
     guard let position = entities.firstIndex(where: { $0.name == name }) else {
@@ -79,7 +79,7 @@ extension ManagedObjectModel {
   private func replacingEntities(_ changed: [EntityDescription]) throws -> ManagedObjectModel {
     var model = try ManagedObjectModel(
       name: name, entities: changed, versionIdentifiers: versionIdentifiers, configurations: configurations,
-      fetchRequestTemplates: fetchRequestTemplates, composites: composites)
+      fetchRequestTemplates: fetchRequestTemplates)
     model.remarks = remarks
     guard !publishedVersionHashes.isEmpty else { return model }
     let (before, after) = (computedVersionHashes, model.computedVersionHashes)

@@ -9,6 +9,8 @@ struct InheritedProperties: Sendable {
   private(set) var relationships: [RelationshipDescription] = []
   private(set) var attributeByName: [String: AttributeDescription] = [:]
   private(set) var relationshipByName: [String: RelationshipDescription] = [:]
+  /// The composite attributes, by path also those inside others. Their leaves stand among the attributes.
+  private(set) var compositeByName: [String: AttributeDescription] = [:]
   /// By name; see `ManagedObjectModel.unnamedInverses(declaredIn:)`.
   private(set) var unnamedByName: [String: RelationshipDescription] = [:]
 
@@ -17,7 +19,12 @@ struct InheritedProperties: Sendable {
     lineage.insert(entity, at: 0)
     names.insert(entity.name)
     if !entity.attributes.isEmpty {
-      for attribute in entity.attributes { attributeByName[attribute.name] = attribute }
+      for attribute in entity.attributes {
+        for leaf in compositeByName[attribute.name]?.leaves ?? [] { attributeByName[leaf.name] = nil }
+        if attribute.type == .composite { attributeByName[attribute.name] = nil }
+        addComposites(of: attribute, at: attribute.name)
+        for leaf in attribute.leaves { attributeByName[leaf.name] = leaf }
+      }
       attributes = attributeByName.values.sorted { Text($0.name) < Text($1.name) }
     }
     if !entity.relationships.isEmpty {
@@ -27,8 +34,15 @@ struct InheritedProperties: Sendable {
     for relationship in unnamed { unnamedByName[relationship.name] = relationship }
   }
 
+  private mutating func addComposites(of attribute: AttributeDescription, at path: String) {
+    compositeByName[path] = attribute.type == .composite ? attribute : nil
+    for element in attribute.elements { addComposites(of: element, at: "\(path).\(element.name)") }
+  }
+
   /// How much it holds.
-  var count: Int { lineage.count + attributes.count + relationships.count + unnamedByName.count }
+  var count: Int {
+    lineage.count + compositeByName.count + attributes.count + relationships.count + unnamedByName.count
+  }
 }
 
 extension ManagedObjectModel {

@@ -12,19 +12,12 @@ extension ManagedObjectModel {
     var identifiers: [String] = []
     var configurations: [String: [String]] = [:]
     var templates: [FetchRequestTemplate] = []
-    var composites: [String: [AttributeDescription]] = [:]
     for model in models {
       for entity in model.entities {
         if let known = entities[entity.name], known.entity != entity {
           throw Self.cannotMerge("entity '\(entity.name)'", known.model, model.name)
         }
         entities[entity.name] = (entity, model.name)
-      }
-      for (composite, attributes) in model.composites {
-        if let known = composites[composite], known != attributes {
-          throw Self.cannotMerge("composite type '\(composite)'", "another", model.name)
-        }
-        composites[composite] = attributes
       }
       for (configuration, members) in model.configurations {
         let known = configurations[configuration] ?? []
@@ -35,7 +28,7 @@ extension ManagedObjectModel {
     }
     try self.init(
       name: name, entities: entities.values.map(\.entity), versionIdentifiers: identifiers,
-      configurations: configurations, fetchRequestTemplates: templates, composites: composites)
+      configurations: configurations, fetchRequestTemplates: templates)
     for model in models { publishedVersionHashes.merge(model.publishedVersionHashes) { first, _ in first } }
     remarks = models.flatMap(\.remarks)
   }
@@ -87,9 +80,7 @@ extension ManagedObjectModel {
     var model = try ManagedObjectModel(
       name: name, entities: kept, versionIdentifiers: versionIdentifiers,
       configurations: [configuration: listed],
-      fetchRequestTemplates: fetchRequestTemplates.filter { template in
-        members.contains(template.entityName)
-      }, composites: composites)
+      fetchRequestTemplates: fetchRequestTemplates.filter { members.contains($0.entityName) })
     model.publishedVersionHashes = publishedVersionHashes.filter { members.contains($0.key) }
     model.remarks = remarks
     return model

@@ -13,8 +13,6 @@ public struct ManagedObjectModel: Sendable, Hashable {
   public let configurations: [String: [String]]
   /// The model's named fetch requests.
   public let fetchRequestTemplates: [FetchRequestTemplate]
-  /// Composite type name to its attributes.
-  public let composites: [String: [AttributeDescription]]
   /// Hashes that Apple's software computed for this model, by entity name. They take precedence over computed ones.
   public internal(set) var publishedVersionHashes: [String: VersionHash] = [:]
   /// What the reader of the model's file replaced or left out. Comparisons of models ignore it.
@@ -40,8 +38,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   public init(
     name: String, entities: [EntityDescription], versionIdentifiers: [String] = [],
     configurations: [String: [String]] = [:],
-    fetchRequestTemplates: [FetchRequestTemplate] = [],
-    composites: [String: [AttributeDescription]] = [:]
+    fetchRequestTemplates: [FetchRequestTemplate] = []
   ) throws {
     self.name = name
     let sorted = Self.inNameOrder(entities)
@@ -57,7 +54,6 @@ public struct ManagedObjectModel: Sendable, Hashable {
     self.versionIdentifiers = versionIdentifiers
     self.configurations = configurations
     self.fetchRequestTemplates = fetchRequestTemplates
-    self.composites = composites
     indexByName = index
     var children: [String: [String]] = [:]
     for entity in complete {
@@ -138,6 +134,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   // MARK: Properties, inherited ones included
 
   /// Attributes of the entity and its ancestors; an override replaces the inherited one. Sorted by name.
+  ///
+  /// In place of a composite attribute stand its leaves: see ``AttributeDescription/leaves``.
   public func attributes(of name: String) -> [AttributeDescription] {
     inherited.value[name]?.attributes ?? []
   }
@@ -148,9 +146,19 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   /// An attribute of an entity, inherited or its own; nil when there is none.
+  ///
+  /// A leaf of a composite attribute is found by its path, such as `author.name`; the composite itself is not.
   public func attribute(_ property: String, of entity: String) -> AttributeDescription? {
     inherited.value[entity]?.attributeByName[property]
   }
+
+  /// A composite attribute of an entity, inherited or its own, one inside another by its path; nil when there is none.
+  public func composite(_ property: String, of entity: String) -> AttributeDescription? {
+    inherited.value[entity]?.compositeByName[property]
+  }
+
+  /// Whether some entity has a composite attribute.
+  package var hasComposites: Bool { inherited.value.values.contains { !$0.compositeByName.isEmpty } }
 
   /// A relationship of an entity, inherited or its own; nil when there is none.
   public func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
@@ -168,7 +176,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// The entity in the lineage that first declares the property (nearest the root), which decides its column.
   package func declaringEntity(of property: String, in entity: String) -> EntityDescription? {
     lineage(of: entity).last { ancestor in
-      ancestor.attributes.contains { $0.name == property }
+      ancestor.leaves.contains { $0.name == property }
         || ancestor.relationships.contains { $0.name == property }
         || unnamed.value[ancestor.name]?.contains { $0.name == property } == true
     }
@@ -212,7 +220,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   private func check() throws {
     for entity in entities {
       var seen: Set<String> = []
-      for property in entity.attributes.map(\.name) + entity.relationships.map(\.name)
+      let composites = entity.attributes.filter { $0.type == .composite }
+      for property in composites.map(\.name) + entity.leaves.map(\.name) + entity.relationships.map(\.name)
         + entity.fetchedProperties.map(\.name)
       {
         guard seen.insert(property).inserted else {
@@ -236,7 +245,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
       }
       for constraint in entity.uniquenessConstraints {
         for property in constraint
-        where attribute(property, of: entity.name) == nil
+        where attribute(property, of: entity.name) == nil && composite(property, of: entity.name) == nil
           && relationship(property, of: entity.name) == nil
         {
           throw Self.broken(

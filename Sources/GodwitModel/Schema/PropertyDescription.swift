@@ -32,8 +32,19 @@ public struct AttributeDescription: Sendable, Hashable {
   public var isIndexed: Bool
   /// The text of the derivation expression, for a derived attribute.
   public var derivationExpression: String?
-  /// The name of a composite type, for `AttributeType.composite`.
-  public var compositeName: String?
+  /// The attributes that a composite attribute consists of, in declared order; empty for any other type.
+  ///
+  /// A store holds these and not the composite: see ``leaves``.
+  public var elements: [AttributeDescription]
+  /// The name that an Xcode model gives the type of a composite attribute; nil if none is known, as in a compiled
+  /// model.
+  ///
+  /// The name labels the elements. Comparisons of attributes ignore it.
+  public var compositeName: String? {
+    get { label.value }
+    set { label.value = newValue }
+  }
+  private var label = Derived(String?.none)
   /// A text that makes the version hash another one; nil for none.
   public var versionHashModifier: String?
   /// The name in the earlier version (`elementID`); nil when it is the same.
@@ -60,7 +71,31 @@ public struct AttributeDescription: Sendable, Hashable {
     preservesValueInHistoryOnDeletion = false
     isIndexed = false
     userInfo = [:]
+    elements = []
   }
+}
+
+extension AttributeDescription {
+  /// The attributes that a store holds for this one: the attribute itself, or for a composite one its elements in
+  /// declared order, each under its path, such as `author.name`.
+  ///
+  /// A composite attribute is nil when all its leaves are. So a leaf of an optional composite is optional.
+  public var leaves: [AttributeDescription] {
+    guard type == .composite else { return [self] }
+    return elements.flatMap(\.leaves).map { element in
+      var leaf = element
+      leaf.name = "\(name).\(element.name)"
+      leaf.isOptional = element.isOptional || isOptional
+      leaf.isTransient = element.isTransient || isTransient
+      if renamingIdentifier != nil || element.renamingIdentifier != nil {
+        leaf.renamingIdentifier = "\(renamingIdentifier ?? name).\(element.renamingIdentifier ?? element.name)"
+      }
+      return leaf
+    }
+  }
+
+  /// The last part of the name: that of the element, for a leaf of a composite attribute.
+  package var leafName: String { name.split(separator: ".").last.map(String.init) ?? name }
 }
 
 /// A relationship as its model declares it, Core Data's `NSRelationshipDescription`.

@@ -49,7 +49,7 @@ extension ManagedObjectModel {
 
   /// What an attribute of this description adds to an entity's hash; nil for a transient one.
   package func versionHashDigest(of attribute: AttributeDescription) -> VersionHash? {
-    attribute.isTransient ? nil : VersionHash(attribute, composites: composites)
+    attribute.isTransient ? nil : VersionHash(attribute)
   }
 
   /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient

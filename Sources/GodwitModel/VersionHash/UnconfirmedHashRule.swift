@@ -7,8 +7,6 @@ public struct UnconfirmedHashRule: Sendable, Hashable {
   public enum Rule: String, Sendable, Hashable, CaseIterable {
     /// How a relationship that is its own inverse counts.
     case ownInverse = "a relationship that is its own inverse counts as one without inverse"
-    /// How a composite attribute counts.
-    case compositeAttribute = "a composite attribute counts by its elements alone"
     /// How a derivation expression counts, unless it is a count.
     case derivationExpression = "a derivation other than a count is hashed as it is written"
     /// How an attribute with both flags counts.
@@ -60,11 +58,7 @@ extension ManagedObjectModel {
       if attribute.allowsExternalBinaryDataStorage && attribute.preservesValueInHistoryOnDeletion {
         note(.bothAttributeFlags, attribute.name)
       }
-      switch attribute.type {
-      case .composite: note(.compositeAttribute, attribute.name)
-      case .undefined, .objectID: note(.attributeType, attribute.name)
-      default: break
-      }
+      if [.undefined, .objectID].contains(attribute.type) { note(.attributeType, attribute.name) }
     }
     let line = lineage(of: entityName)
     let relationships = relationships(of: entityName).filter { !$0.isTransient }

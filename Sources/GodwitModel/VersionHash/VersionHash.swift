@@ -62,14 +62,14 @@ extension VersionHash {
     self = VersionHashParts(entity, parent: parent, digests: digests).hash
   }
 
-  /// - Parameter composites: the model's composite types.
-  init(_ attribute: AttributeDescription, composites: [String: [AttributeDescription]]) {
+  /// A composite attribute counts by its stored leaves alone, sorted by their own names.
+  init(_ attribute: AttributeDescription) {
     var sum = SHA256()
     if let expression = attribute.derivationExpression {
       sum.update(text: Self.printed(derivation: expression))
-    } else if attribute.type == .composite, let name = attribute.compositeName {
-      for element in Self.flattened(composite: name, in: composites) {
-        sum.update(data: VersionHash(element, composites: composites).bytes)
+    } else if attribute.type == .composite {
+      for element in Self.storedElements(of: attribute).sorted(by: { Text($0.name) < Text($1.name) }) {
+        sum.update(data: VersionHash(element).bytes)
       }
     } else {
       sum.update(
@@ -110,25 +110,9 @@ extension VersionHash {
     return VersionHash(sum)
   }
 
-  /// The stored elements of a composite type, those of composites inside it included, by name.
-  private static func flattened(
-    composite name: String, in composites: [String: [AttributeDescription]]
-  ) -> [AttributeDescription] {
-    var elements: [AttributeDescription] = []
-    var open = [name]
-    // The limit ends a type inside itself, which only a model built in code can have.
-    var steps = 0
-    while let next = open.popLast(), steps < 10_000 {
-      steps += 1
-      for element in composites[next] ?? [] where !element.isTransient {
-        if element.type == .composite, let inner = element.compositeName {
-          open.append(inner)
-        } else {
-          elements.append(element)
-        }
-      }
-    }
-    return elements.sorted { Text($0.name) < Text($1.name) }
+  /// The stored elements at any depth, without the composites that hold them.
+  private static func storedElements(of composite: AttributeDescription) -> [AttributeDescription] {
+    composite.elements.filter { !$0.isTransient }.flatMap { $0.type == .composite ? storedElements(of: $0) : [$0] }
   }
 
   /// The derivation as NSExpression prints it. Only the form of `x.@count` is confirmed.

@@ -25,7 +25,7 @@ package final class CursorObject: EvaluatedObject {
         try context.value(cursor.row.value(place), of: attribute, entityName: entityName, key: key))
     }
     guard let relationship = layout.relationships[property] else {
-      throw GodwitError(.configuration, "'\(entityName)' has no property '\(property)'")
+      return try .object(context.composite(property, of: self))
     }
     return try context.value(of: relationship, from: key) { place in
       if case .integer(let key) = cursor.row.value(place) { key } else { nil }

@@ -168,7 +168,7 @@ package struct StoredObject: EvaluatedObject {
   package func value(_ property: String) throws -> EvaluatedValue {
     if let attribute = layout.attributes[property] { return .value(try value(of: attribute)) }
     guard let relationship = layout.relationships[property] else {
-      throw GodwitError(.configuration, "'\(entityName)' has no property '\(property)'")
+      return try .object(context.composite(property, of: self))
     }
     return try context.value(of: relationship, from: key) { place in
       if case .integer(let key) = values[place] { key } else { nil }
@@ -182,6 +182,14 @@ package struct StoredObject: EvaluatedObject {
 }
 
 extension ObjectContext {
+  /// The composite attribute of that name, which is neither an attribute nor a relationship of the object's layout.
+  func composite(_ name: String, of object: some EvaluatedObject) throws -> CompositePart {
+    guard schema.model.composite(name, of: object.entityName) != nil else {
+      throw GodwitError(.configuration, "'\(object.entityName)' has no property '\(name)'")
+    }
+    return CompositePart(name, of: object)
+  }
+
   /// What a column holds, as the attribute's type says.
   package func value(
     _ stored: SQLValue, of attribute: ObjectLayout.Attribute, entityName: @autoclosure () -> String,

@@ -26,6 +26,9 @@ package final class ObjectReader {
     case missingFile(String)
     case toOne(Reference?)
     case toMany([Reference])
+
+    /// Whether it is an attribute without a value.
+    package var isNil: Bool { if case .attribute(.null, _) = self { true } else { false } }
   }
 
   /// A text or bytes above `LargeValue.limit`, to be read a piece at a time through `bytes(of:)`.

@@ -271,7 +271,9 @@ struct StoreProbe {
     switch column.role {
     case .primaryKey, .entity, .optimisticLock:
       return Pattern(head: column.name, hasNumber: false, name: "")
-    case .attribute(_, let name, _): return Pattern(head: "Z", hasNumber: false, name: name.uppercased())
+    case .attribute(_, let name, _):
+      let leaf = name.split(separator: ".").last ?? ""
+      return Pattern(head: "Z", hasNumber: false, name: leaf.uppercased())
     case .foreignKey(let owner, let name):
       guard let own = unnamed(owner, name) else {
         return Pattern(head: "Z", hasNumber: false, name: name.uppercased())

@@ -37,7 +37,7 @@ extension StoreSchema {
   /// Whether an ancestor already gave the property its column.
   private func isInherited(_ property: String, in entity: EntityDescription) -> Bool {
     model.lineage(of: entity.name).dropFirst().contains { ancestor in
-      ancestor.attributes.contains { $0.name == property && !$0.isTransient }
+      ancestor.leaves.contains { $0.name == property && !$0.isTransient }
         || ancestor.relationships.contains { $0.name == property && !$0.isTransient }
     }
   }
@@ -74,18 +74,20 @@ extension StoreSchema {
   }
 
   /// Columns in Core Data's order: by group, inside a group by entity number, inside an entity by name.
+  ///
+  /// The leaves of a composite attribute stand where its name would, in declared order, each with its own name.
   func makeTable(root: String) -> EntityTable {
     var names = Names(["Z_PK", "Z_ENT", "Z_OPT"])
     var groups: [Int: [Column]] = [:]
     var orderKeys: [(inverse: String, column: Column)] = []
     for entity in model.family(of: root) {
-      for attribute in entity.attributes.sorted(by: { Text($0.name) < Text($1.name) }) {
+      for attribute in entity.attributes.sorted(by: { Text($0.name) < Text($1.name) }).flatMap(\.leaves) {
         guard !attribute.isTransient, let storage = Self.storage(of: attribute.type),
           !isInherited(attribute.name, in: entity)
         else { continue }
         groups[storage.group, default: []].append(
           Column(
-            name: names.take("Z" + attribute.name.uppercased()), declaredType: storage.declaredType,
+            name: names.take("Z" + attribute.leafName.uppercased()), declaredType: storage.declaredType,
             role: .attribute(entity: entity.name, name: attribute.name, type: attribute.type)))
       }
       var entityOrderKeys: [(inverse: String, column: Column)] = []

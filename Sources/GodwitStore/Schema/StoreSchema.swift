@@ -181,10 +181,8 @@ public struct StoreSchema: Sendable, Hashable {
 
   /// What Core Data (framework version 851 and later) would make for the model.
   ///
-  /// Derived attributes get an ordinary column; `triggers` has the triggers that maintain them. Attributes without a
-  /// storage type (undefined, object ID, composite) get no column: how Core Data stores composite attributes is not
-  /// known.
-  ///
+  /// Derived attributes get an ordinary column; `triggers` has the triggers that maintain them. A composite
+  /// attribute gets a column for each of its leaves. Attributes without a storage type (undefined, object ID) get none.
   public init(model: ManagedObjectModel) { self.init(model: model, names: JoinNames()) }
 
   /// - Parameter names: Names that a store has told; where it says nothing, the rules decide.

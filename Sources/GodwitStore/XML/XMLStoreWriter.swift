@@ -15,15 +15,18 @@ package struct XMLStoreWriter {
   /// What messages call the new store.
   private let name: String
 
+  /// - Throws: `.configuration` (78) when an XML store cannot hold objects of the model: see `XMLStoreNames.init`.
+  package static func check(_ model: ManagedObjectModel) throws { _ = try XMLStoreNames(model: model) }
+
   /// Opens a finished store for reading.
   ///
   /// - Parameters:
   ///   - model: The model of the store.
   ///   - name: What messages call the XML store.
-  /// - Throws: `.configuration` (78) when names of the model differ in case alone; `.dataWrong` (65) when primary keys
+  /// - Throws: as `check`; `.dataWrong` (65) when primary keys
   ///   cannot be made unique; as `ObjectReader.init`.
   package init(readingStoreAt path: String, model: ManagedObjectModel, name: String) throws {
-    _ = try XMLStoreNames(model: model)
+    try Self.check(model)
     self.model = model
     self.name = name
     storePath = path

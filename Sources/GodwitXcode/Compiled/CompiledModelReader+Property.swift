@@ -11,6 +11,9 @@ extension CompiledModelReader {
     "NSAttributeType", "NSAttributeValueClassName", "NSDefaultValue", "NSValueTransformerName", "NSFlagsKey",
   ])
   private static let derivedAttributeKeys = attributeKeys.union(["NSDerivationExpression", "NSFilteringPredicate"])
+  private static let compositeAttributeKeys = attributeKeys.union(["NSCompositeElements"])
+  /// How deep composite attributes lie in each other.
+  private static let compositeDepthMaximum = 20
   private static let relationshipKeys = propertyKeys.union([
     "NSDestinationEntity", "_NSDestinationEntityName", "NSInverseRelationship", "_NSInverseRelationshipName",
     "NSMaxCount", "NSMinCount", "NSDeleteRule", "NSIsOrdered",
@@ -26,18 +29,21 @@ extension CompiledModelReader {
   // MARK: Attributes
 
   mutating func attribute(
-    _ object: KeyedArchive.Object, key: String, at place: String
+    _ object: KeyedArchive.Object, key: String, at place: String, depth: Int = 0
   ) throws -> AttributeDescription {
     let isDerived = object.className == "NSDerivedAttributeDescription"
-    try check(
-      object, is: isDerived ? "NSDerivedAttributeDescription" : "NSAttributeDescription",
-      keys: isDerived ? Self.derivedAttributeKeys : Self.attributeKeys, at: place)
+    let isComposite = object.className == "NSCompositeAttributeDescription"
+    let name = isDerived || isComposite ? object.className : "NSAttributeDescription"
+    let keys =
+      isDerived ? Self.derivedAttributeKeys : isComposite ? Self.compositeAttributeKeys : Self.attributeKeys
+    try check(object, is: name, keys: keys, at: place)
     let number = try integer("NSAttributeType", of: object) ?? 0
-    guard let type = AttributeType(rawValue: number), type != .composite else {
+    guard let type = AttributeType(rawValue: number), (type == .composite) == isComposite else {
       throw problem("unknown value \(number) of key 'NSAttributeType' at \(place)")
     }
     var attribute = AttributeDescription(
-      name: try name(of: object, key: key, at: place), type: type, isOptional: try flag("NSIsOptional", of: object))
+      name: try self.name(of: object, key: key, at: place), type: type,
+      isOptional: try flag("NSIsOptional", of: object))
     attribute.isTransient = try flag("NSIsTransient", of: object)
     if try !isDerived && flag("NSIsReadOnly", of: object) {
       throw problem("unknown value of key 'NSIsReadOnly' at \(place): read-only attributes are not supported")
@@ -57,6 +63,10 @@ extension CompiledModelReader {
     attribute.renamingIdentifier = renaming == attribute.name ? nil : renaming
     attribute.userInfo = try userInfo(of: object, at: place)
     if isDerived { attribute.derivationExpression = try derivation(of: object, at: place) }
+    if isComposite {
+      try readElements(of: object, into: &attribute, at: place, depth: depth)
+      return attribute
+    }
     let value = try archive.value("NSDefaultValue", of: object)
     if let known = try attributeValue(value, type: type) {
       attribute.defaultValue = known
@@ -70,6 +80,40 @@ extension CompiledModelReader {
     }
     try readLimits(of: object, into: &attribute, at: place)
     return attribute
+  }
+
+  /// The elements in their order, with what a default value of the composite says of each.
+  private mutating func readElements(
+    of object: KeyedArchive.Object, into attribute: inout AttributeDescription, at place: String, depth: Int
+  ) throws {
+    guard depth < Self.compositeDepthMaximum else {
+      throw problem("expected at most \(Self.compositeDepthMaximum) composite attributes in each other at \(place)")
+    }
+    let elements = try objects("NSCompositeElements", of: object)
+    try count(elements.count)
+    for element in elements {
+      let name = try required("NSPropertyName", of: element)
+      guard !attribute.elements.contains(where: { $0.name == name }) else {
+        throw problem("\(place) has two elements '\(name)'")
+      }
+      attribute.elements.append(
+        try self.attribute(element, key: name, at: "'\(place.dropFirst().dropLast()).\(name)'", depth: depth + 1))
+    }
+    let value = try archive.value("NSDefaultValue", of: object)
+    if case .null = value { return }
+    guard case .object(let dictionary) = value, let entries = try? archive.entries(of: dictionary) else {
+      replace("the default value at \(place) (key 'NSDefaultValue') is not a dictionary by names and is left out")
+      return
+    }
+    for (key, value) in entries {
+      guard let index = attribute.elements.firstIndex(where: { $0.name == key }),
+        let known = try attributeValue(value, type: attribute.elements[index].type)
+      else {
+        replace("'\(key)' of the default value at \(place) fits no element and is left out")
+        continue
+      }
+      attribute.elements[index].defaultValue = known
+    }
   }
 
   /// As NSExpression prints it, which is what the version hash is made of.

@@ -193,17 +193,12 @@ struct CompiledModelReader: ArchiveReader {
     of object: KeyedArchive.Object, into entity: inout EntityDescription
   ) throws {
     let entries = try entries("NSProperties", of: object)
-    propertyCount += entries.count
-    guard entries.count <= Self.propertiesPerEntityMaximum, propertyCount <= Self.propertiesMaximum else {
-      throw problem(
-        "expected at most \(Self.propertiesPerEntityMaximum) properties of an entity and "
-          + "\(Self.propertiesMaximum) in all, found more")
-    }
+    try count(entries.count)
     for (key, value) in entries {
       let place = "'\(entity.name).\(key)'"
       guard case .object(let property) = value else { throw problem("\(place) is not an object") }
       switch property.className {
-      case "NSAttributeDescription", "NSDerivedAttributeDescription":
+      case "NSAttributeDescription", "NSDerivedAttributeDescription", "NSCompositeAttributeDescription":
         entity.attributes.append(try attribute(property, key: key, at: place))
       case "NSRelationshipDescription": entity.relationships.append(try relationship(property, key: key, at: place))
       case "NSFetchedPropertyDescription":
@@ -217,6 +212,16 @@ struct CompiledModelReader: ArchiveReader {
     entity.attributes.sort { Text($0.name) < Text($1.name) }
     entity.relationships.sort { Text($0.name) < Text($1.name) }
     entity.fetchedProperties.sort { Text($0.name) < Text($1.name) }
+  }
+
+  /// Counts properties of an entity, or elements of a composite attribute.
+  mutating func count(_ properties: Int) throws {
+    propertyCount += properties
+    guard properties <= Self.propertiesPerEntityMaximum, propertyCount <= Self.propertiesMaximum else {
+      throw problem(
+        "expected at most \(Self.propertiesPerEntityMaximum) properties of an entity and "
+          + "\(Self.propertiesMaximum) in all, found more")
+    }
   }
 
   /// Entity name to its own name and those of its ancestors, nearest first.

@@ -8,7 +8,7 @@ extension ManagedObjectModel {
   public var xcodeContents: String { texts.contents { madeContents } }
 
   private var madeContents: String {
-    var out = MarkupWriter()
+    var out = MarkupWriter(composites: CompositeNames(of: self))
     out.open(
       "model",
       [
@@ -22,9 +22,9 @@ extension ManagedObjectModel {
       for member in members { out.empty("memberEntity", [("name", member)]) }
       out.close("configuration")
     }
-    for (name, attributes) in composites.sorted(by: { Text($0.key) < Text($1.key) }) {
+    for (name, elements) in out.composites.types.sorted(by: { Text($0.key) < Text($1.key) }) {
       out.open("composite", [("name", name)])
-      for attribute in attributes { out.write(attribute) }
+      for element in elements { out.write(element) }
       out.close("composite")
     }
     out.close("model")
@@ -32,9 +32,39 @@ extension ManagedObjectModel {
   }
 }
 
+/// The composite types of a model, which its file names and attributes refer to.
+private struct CompositeNames {
+  private(set) var types: [String: [AttributeDescription]] = [:]
+
+  init(of model: ManagedObjectModel) {
+    for attribute in model.entities.flatMap(\.attributes) { add(attribute) }
+  }
+
+  private mutating func add(_ attribute: AttributeDescription) {
+    guard attribute.type == .composite else { return }
+    types[name(of: attribute)] = attribute.elements
+    for element in attribute.elements { add(element) }
+  }
+
+  /// The type's own name, or one after the attribute; with a number where that names other elements.
+  func name(of attribute: AttributeDescription) -> String {
+    let name = attribute.compositeName ?? attribute.name.prefix(1).uppercased() + attribute.name.dropFirst()
+    var candidate = name
+    var number = 1
+    while let other = types[candidate], other != attribute.elements {
+      number += 1
+      candidate = name + String(number)
+    }
+    return candidate
+  }
+}
+
 private struct MarkupWriter {
+  let composites: CompositeNames
   var text = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
   private var depth = 0
+
+  init(composites: CompositeNames) { self.composites = composites }
 
   typealias Attributes = [(name: String, value: String?)]
 
@@ -120,7 +150,8 @@ private struct MarkupWriter {
       ("name", attribute.name), ("optional", Self.flag(attribute.isOptional)),
       ("transient", Self.flag(attribute.isTransient)),
       ("attributeType", attribute.type == .undefined ? nil : attribute.type.xcodeName),
-      ("composite", attribute.compositeName), ("indexed", Self.flag(attribute.isIndexed)),
+      ("composite", attribute.type == .composite ? composites.name(of: attribute) : nil),
+      ("indexed", Self.flag(attribute.isIndexed)),
       ("derived", Self.flag(attribute.isDerived)), ("derivationExpression", attribute.derivationExpression),
       ("defaultValueString", value), ("defaultDateTimeInterval", date),
       ("minValueString", attribute.minimumLength.map(String.init) ?? (isDate ? nil : minimum)),

@@ -6,7 +6,7 @@ extension ModelContents {
 
   /// - Parameter owner: The entity or composite type, as remarks name it.
   func attribute(
-    _ element: MarkupElement, of owner: String, composites: Set<String>
+    _ element: MarkupElement, of owner: String, composites: CompositeTypes
   ) throws -> AttributeDescription {
     try check(element, attributes: Self.attributeAttributes, children: ["userInfo"])
     let name = try required("name", of: element)
@@ -23,10 +23,11 @@ extension ModelContents {
       throw problem("attribute '\(name)' has no type, which only a transient one may lack", at: element)
     }
     if let composite = element.attribute("composite") {
-      guard composites.contains(composite.value) else {
-        throw unknown("composite type", composite.value, among: composites.sorted(), at: composite)
+      guard let elements = composites.elements[composite.value] else {
+        throw unknown("composite type", composite.value, among: composites.elements.keys.sorted(), at: composite)
       }
       attribute.compositeName = composite.value
+      attribute.elements = elements
     }
     if (type == .composite) != (attribute.compositeName != nil) {
       throw problem(

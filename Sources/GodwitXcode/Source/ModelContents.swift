@@ -36,12 +36,12 @@ struct ModelContents {
       throw problem("expected document version 1.0, found '\(version.value)'", at: version)
     }
 
-    let composites = try composites(root)
+    let composites = try CompositeTypes(root, in: self)
     let entityElements = root.children(named: "entity")
     var entities: [EntityDescription] = []
     var places: [String: MarkupElement] = [:]
     for element in entityElements {
-      let entity = try entity(element, composites: Set(composites.keys))
+      let entity = try entity(element, composites: composites)
       guard places.updateValue(element, forKey: entity.name) == nil else {
         throw problem("entity '\(entity.name)' is defined twice", at: element)
       }
@@ -74,8 +74,7 @@ struct ModelContents {
         name: modelName, entities: entities,
         versionIdentifiers: [root["userDefinedModelVersionIdentifier"] ?? ""],
         configurations: configurations,
-        fetchRequestTemplates: try root.children(named: "fetchRequest").map(fetchRequest),
-        composites: composites)
+        fetchRequestTemplates: try root.children(named: "fetchRequest").map(fetchRequest))
       model.remarks = remarks.list
       return model
     } catch var error as GodwitError {
@@ -128,7 +127,7 @@ struct ModelContents {
 
   // MARK: Entities
 
-  private func entity(_ element: MarkupElement, composites: Set<String>) throws -> EntityDescription {
+  private func entity(_ element: MarkupElement, composites: CompositeTypes) throws -> EntityDescription {
     try check(element, attributes: Self.entityAttributes, children: Self.entityChildren)
     var entity = EntityDescription(name: try required("name", of: element))
     entity.managedObjectClassName = nonEmpty("representedClassName", of: element)
@@ -157,30 +156,6 @@ struct ModelContents {
       }
     }
     return entity
-  }
-
-  private func composites(_ root: MarkupElement) throws -> [String: [AttributeDescription]] {
-    let elements = root.children(named: "composite")
-    let names = Set(elements.compactMap { $0["name"] })
-    var composites: [String: [AttributeDescription]] = [:]
-    for element in elements {
-      try check(element, attributes: ["name", "elementID", "syncable"], children: ["attribute", "userInfo"])
-      let name = try required("name", of: element)
-      let attributes = try element.children(named: "attribute").map { try attribute($0, of: name, composites: names) }
-      guard composites.updateValue(attributes, forKey: name) == nil else {
-        throw problem("composite type '\(name)' is defined twice", at: element)
-      }
-    }
-    for element in elements {
-      guard let name = element["name"] else { continue }
-      var open = (composites[name] ?? []).compactMap(\.compositeName)
-      var seen: Set<String> = []
-      while let next = open.popLast() {
-        guard next != name else { throw problem("composite type '\(name)' contains itself", at: element) }
-        if seen.insert(next).inserted { open += (composites[next] ?? []).compactMap(\.compositeName) }
-      }
-    }
-    return composites
   }
 
   private func fetchIndex(_ element: MarkupElement) throws -> FetchIndexDescription {
