@@ -119,7 +119,8 @@ extension MigrationManager {
       .init(
         digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
         overridden: summary.overridden,
-        dropped: summary.dropped, losses: summary.losses, receipt: note?.step))
+        dropped: summary.dropped, losses: summary.losses,
+        keptInvalid: summary.keptInvalid.isEmpty ? nil : summary.keptInvalid, receipt: note?.step))
     try record.write(in: folder, isSynced: job.syncsCheckpoints)
     if let before { try? WorkFolder.removeStep(before.path) }
   }
@@ -172,6 +173,7 @@ extension MigrationManager {
     summary.objects = running?.objects ?? record.steps.last?.objects ?? 0
     summary.ambiguousToOne = record.steps.reduce(running?.ambiguousToOne ?? 0) { $0 + $1.ambiguousToOne }
     summary.overridden = record.steps.reduce(running?.overridden ?? 0) { $0 + $1.overridden }
+    summary.keptInvalid = record.steps.flatMap { $0.keptInvalid ?? [] } + (running?.keptInvalid ?? [])
     summary.dropped = record.steps.flatMap(\.dropped) + (running?.dropped ?? [])
     summary.losses = LossReport(record.steps.flatMap { $0.losses?.losses ?? [] } + (running?.losses.losses ?? []))
     summary.wasResumed = isResumed || running?.wasResumed == true

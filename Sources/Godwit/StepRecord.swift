@@ -17,11 +17,13 @@ struct StepRecord: Codable {
     var dropped: [MigrationPlan.Dropped]
     /// nil in records of earlier versions.
     var losses: LossReport?
+    /// nil without any, and in records of earlier versions.
+    var keptInvalid: [KeptInvalid]?
     /// What the receipt says of the step; nil without one, and in records of earlier versions.
     var receipt: Receipt.Step?
 
     private enum CodingKeys: String, CodingKey {
-      case digest, objects, dropped, losses, receipt
+      case digest, objects, dropped, losses, receipt, keptInvalid
       case ambiguousToOne = "several"
       case overridden = "displaced"
     }
