@@ -53,7 +53,7 @@ extension MigrationManager {
     if summary.outcome == .stopped { noteEnd(summary, watch) }
     // Of a store that was appended to, what was found of earlier jobs still holds.
     if summary.outcome == .finished, !job.appends { KnownFindings.forget(storeAt: job.destinationPath) }
-    if summary.outcome != .alreadyFinished { 
+    if summary.outcome != .alreadyFinished {
       summary.codedNotes = job.inputNotes + summary.codedNotes + KeptInvalid.notes(summary.keptInvalid) + notes
     }
     return summary

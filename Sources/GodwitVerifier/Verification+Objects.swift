@@ -257,7 +257,9 @@ extension Verification {
   }
 
   /// Whether an attribute has its value from one of the source that broke a rule of its own model.
-  private func wasInvalid(_ attribute: AttributeDescription, _ source: Int64, in mapping: VerifiedMapping) throws -> Bool {
+  private func wasInvalid(_ attribute: AttributeDescription, _ source: Int64, in mapping: VerifiedMapping) throws
+    -> Bool
+  {
     guard case .stored(let from)? = mapping.values[attribute.name],
       let object = try objects.object(entityName: mapping.sourceEntity, key: source),
       let content = try expectedContent(of: attribute, in: mapping, from: object)

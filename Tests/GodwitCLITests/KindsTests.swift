@@ -76,7 +76,8 @@ struct `Stores of further kinds` {
   }
 
   @Test(arguments: photos)
-  func `a Photos library names what does not come over, and its indexes over expressions are made`(name: String) throws {
+  func `a Photos library names what does not come over, and its indexes over expressions are made`(name: String) throws
+  {
     let found = try cached(name)
     let schema = StoreSchema(model: found.model)
     // Word for word those that Core Data made: indexes over `entity` and over the object itself, partial ones too.
@@ -85,7 +86,11 @@ struct `Stores of further kinds` {
     defer { try? connection.close() }
     let made = try connection.rows("SELECT sql FROM source.sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
       .compactMap { row -> String? in
-        if case .text(let sql) = row[0] { String(decoding: sql, as: UTF8.self).replacing("WHERE  ", with: "WHERE ") } else { nil }
+        if case .text(let sql) = row[0] {
+          String(decoding: sql, as: UTF8.self).replacing("WHERE  ", with: "WHERE ")
+        } else {
+          nil
+        }
       }
     let own = Set(made.filter { !$0.contains("ON A") && !$0.contains("Z_TRANSACTION") })
     let predicted = Set(schema.indexes.map(\.sql))
@@ -94,7 +99,9 @@ struct `Stores of further kinds` {
 
     let project = ProjectFixture()
     #expect(schema.omittedIndexes == [])
-    let parts = ["_boundedByRect' of an index is not made, and a fetch that", "keeps counts (NSTriggerKey) are not made"]
+    let parts = [
+      "_boundedByRect' of an index is not made, and a fetch that", "keeps counts (NSTriggerKey) are not made",
+    ]
     let inspection = project.godwit("inspect", try path(name))
     for part in parts { #expect(inspection.output.contains(part), "\(inspection.output)") }
 

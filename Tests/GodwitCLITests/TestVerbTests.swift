@@ -108,7 +108,9 @@ struct `The verb test` {
     #expect(result.output.contains("\nNotes 2, plain; Notes 2, nasty\n"), "\(result.output)")
     #expect(result.output.components(separatedBy: "  repeat  ").count == 2)
     var results = ["a", "b", "c"].map { MigrationTestResult(version: "1", store: $0, outcome: .failed) }
-    for (place, message) in ["validation failed for Note p4: x", "validation failed for Note p12: x", "other"].enumerated() {
+    for (place, message) in ["validation failed for Note p4: x", "validation failed for Note p12: x", "other"]
+      .enumerated()
+    {
       results[place].problems = [.init(kind: .run, code: 65, message: message)]
     }
     let text = TestTable.conclusion(results)

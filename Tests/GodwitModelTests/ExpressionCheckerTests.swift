@@ -28,7 +28,7 @@ struct ExpressionCheckerTests {
       (
         "name.lenght == 1", "a value of type String has no 'lenght' (did you mean 'length'?): \(stringKeys)", 5..<11
       ),
-      ("tag.x == 1", "'x' is read from a value of type Transformable, which has no properties", 4..<5),
+      ("tag.x == 1", "a value of type UUID has no 'x': it has UUIDString, description", 4..<5),
       ("born.description == ''", "a value of type Date has no 'description': it has \(dateKeys)", 5..<16),
       ("$source.name == 'x'", "a filter has no '$source': write 'name'", 0..<12),
       ("badge == 'x'", "'Person' has no property 'badge': its subentity 'Employee' has", 0..<5),

@@ -134,7 +134,9 @@ struct LayoutTests {
     var job = try fixture.job
     job.refusesGuessedNames = true
     let (other, _) = try Self.other(fixture.destination)
-    for attempt in [{ _ = try MigrationManager(job).plan() }, { try MigrationManager(job).run() }] as [() throws -> Void] {
+    for attempt in [{ _ = try MigrationManager(job).plan() }, { try MigrationManager(job).run() }]
+      as [() throws -> Void]
+    {
       #expect(throws: GodwitError.self) { try attempt() }
       do { try attempt() } catch let error as GodwitError {
         #expect(error.code == .configuration && error.message.contains("Core Data may expect \(other)"))

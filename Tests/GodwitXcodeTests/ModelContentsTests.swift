@@ -193,7 +193,8 @@ private let broken: [Broken] = [
   Broken("<model type=\"x\"/>", "expected a Core Data model, found the type 'x'", 1, 8),
   Broken("<model documentVersion=\"2.0\"/>", "expected document version 1.0, found '2.0'", 1, 8),
   Broken(
-    entity("<attribute name=\"x\" attributeType=\"String\"><rule/></attribute>"), "unknown element 'rule' in <attribute>", 4, 44),
+    entity("<attribute name=\"x\" attributeType=\"String\"><rule/></attribute>"),
+    "unknown element 'rule' in <attribute>", 4, 44),
   Broken(model("text"), "expected no text inside <model>, found some", 2, 1),
   Broken(model("<entity/>"), "expected attribute 'name' in <entity>, found none", 3, 1),
   Broken(model("<entity name=\"\"/>"), "expected a value of 'name', found an empty one", 3, 9),

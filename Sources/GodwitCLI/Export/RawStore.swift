@@ -120,7 +120,8 @@ struct RawStore {
       }
       let reader = try RowReader(
         connection, database: StoreConnection.sourceSchema, table: table.name,
-        columns: [.init(name: rowID, sql: rowID)] + table.columns.map { .init(name: $0.name) }, keyName: rowID)
+        columns: [.init(name: rowID, sql: rowID)] + table.columns.map { .init(name: $0.name, sql: quoted($0.name)) },
+        keyName: rowID)
       while let row = try reader.next() {
         let large = Dictionary(uniqueKeysWithValues: row.large.map { ($0.key - 1, $0.value) })
         guard try hand(StoredRow(values: Array(row.values.dropFirst()), large: large)) else { return }

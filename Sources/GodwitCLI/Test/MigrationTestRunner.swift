@@ -229,7 +229,8 @@ struct MigrationTestRunner: Sendable {
         let job = Self.shell(path) + settings
         result.reproduce = "godwit run \(job) && godwit verify \(job)"
       case .manifest(let path):
-        let job = "\(Self.shell(path)) --source \(Self.shell(source)) --destination \(Self.shell(destination))" + settings
+        let job =
+          "\(Self.shell(path)) --source \(Self.shell(source)) --destination \(Self.shell(destination))" + settings
         result.reproduce = "godwit run \(job) && godwit verify \(job)"
       }
       result.kept = kept

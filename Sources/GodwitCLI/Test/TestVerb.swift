@@ -78,7 +78,8 @@ struct TestVerb: Verb {
     }
     let own = ["source", "destination", "in-place"]
     if let key = try overrides().map(\.key).first(where: { own.contains($0.prefix { $0 != "." }.description) }) {
-      throw ValidationError("expected another key than '\(key)' after --set: every test has its own source and destination")
+      throw ValidationError(
+        "expected another key than '\(key)' after --set: every test has its own source and destination")
     }
     if isManifest, to != nil {
       throw ValidationError("expected --to with a model, found a manifest: set its key 'destination-model' instead")
@@ -108,7 +109,8 @@ struct TestVerb: Verb {
     try report?.check()
     let runner = MigrationTestRunner(
       subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
-      overrides: try overrides(), policies: session.policies, failsOnLoss: failOnLoss, scratch: scratch.path, keep: absolute(keep))
+      overrides: try overrides(), policies: session.policies, failsOnLoss: failOnLoss, scratch: scratch.path,
+      keep: absolute(keep))
     let table = TestTable(tests)
     if format.format == .text { session.output.write(table.head) }
     let results = try runner.run(
@@ -180,7 +182,8 @@ struct TestVerb: Verb {
   private func loader(in session: CommandSession) throws -> JobLoader {
     let logger = Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }
     guard !isManifest else {
-      return try JobLoader(manifestPath: subject, overrides: try overrides(), logger: logger, policies: session.policies)
+      return try JobLoader(
+        manifestPath: subject, overrides: try overrides(), logger: logger, policies: session.policies)
     }
     let manifest = JobManifest(
       askingFor: "", to: "", models: [subject], destinationModel: to,

@@ -173,7 +173,8 @@ extension SourceAudit {
           property: attribute.name, mapping: mapping.name, message: message, condition: condition, value: value,
           key: "t.Z_PK")
       }
-      let excuse = job.keepsInvalid
+      let excuse =
+        job.keepsInvalid
         ? program.keptInvalid.excuse(source, in: mapping, value: value, patterns: &patterns) : nil
       var checks = rules.filter { $0.property == attribute.name }.map { rule in
         check(rule.message, excuse.map { "(\(rule.condition)) AND NOT \($0)" } ?? rule.condition)

@@ -10,7 +10,8 @@ extension Planner {
     let numbers = try numericCounts()
     return LossCount(
       losses: try losses(facts, dropped: dropped, numbers: numbers),
-      notes: try numberNotes(facts) + misfitNotes(numbers) + KeptInvalid.notes(keptInvalid(facts)), misfits: misfits(numbers))
+      notes: try numberNotes(facts) + misfitNotes(numbers) + KeptInvalid.notes(keptInvalid(facts)),
+      misfits: misfits(numbers))
   }
 
   private func losses(

@@ -191,7 +191,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .noPath: "Write a mapping model for the step that is missing; `godwit mapping new` drafts one."
     case .severalSteps: "Migrate step by step in the application, or add a mapping model for the whole path."
     case .acceptedNotFound: "Correct or remove the entry under `accepted` of the lock file."
-    case .wordIgnored: "Set the renaming identifier in Xcode's editor, which writes `elementID`; correct or remove any other word."
+    case .wordIgnored:
+      "Set the renaming identifier in Xcode's editor, which writes `elementID`; correct or remove any other word."
     case .attributeDropped, .relationshipDropped, .entityDropped:
       "Keep it, set the renaming identifier of what takes its place, or carry the data over with a mapping model. Accept the finding if the data is no longer needed."
     case .probableRename:
@@ -211,7 +212,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .mappingModelUnmatched: "Restore the versions that it names, or delete it."
     case .mappingModelsConflict:
       "Delete one of them, rename the entity mappings of one, or list the one to use under `mappings` of a job."
-    case .layoutAmbiguous: "Give jobs a store of this version that Core Data made, with `layout: {from: STORE}`, or the name under `names`."
+    case .layoutAmbiguous:
+      "Give jobs a store of this version that Core Data made, with `layout: {from: STORE}`, or the name under `names`."
     }
   }
 }

@@ -229,7 +229,8 @@ package struct ExpressionChecker {
     }
     let hint = Spelling.suggestion(for: name, among: known)
     throw ExpressionError(
-      "a value of type \(type.xcodeName) has no '\(name)'\(hint): it has \(known.joined(separator: ", "))", range: range)
+      "a value of type \(type.xcodeName) has no '\(name)'\(hint): it has \(known.joined(separator: ", "))", range: range
+    )
   }
 
   private func property(

@@ -57,7 +57,8 @@ package struct ForeignContent: Sendable {
       addColumns(of: join.name, beside: names.compactMap(\.self) + [StoreSchema.reflexiveColumn], probe)
     }
     let hasCounts = schema.model.entities.contains { $0.attributes.contains { $0.userInfo[Self.countKey] != nil } }
-    for (kind, name) in listing.programs where ![Self.indexPrefix, Self.derivationPrefix].contains(where: name.hasPrefix) {
+    for (kind, name) in listing.programs
+    where ![Self.indexPrefix, Self.derivationPrefix].contains(where: name.hasPrefix) {
       if hasCounts, kind == "trigger", name.hasPrefix(Self.countPrefix) {
         countTriggers += 1
       } else {

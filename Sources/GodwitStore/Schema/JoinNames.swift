@@ -83,7 +83,8 @@ package struct JoinNames: Sendable, Hashable {
       let open = group.filter { suffixes[$0] == nil }
       guard open.count < group.count, suffixes(of: group) == nil else { continue }
       let place = given.indices.first { index in group.contains { $0.description == given[index].end } } ?? 0
-      let rest = open.isEmpty ? "give each another name" : "name those of \(open.map(\.description).joined(separator: ", ")) too"
+      let rest =
+        open.isEmpty ? "give each another name" : "name those of \(open.map(\.description).joined(separator: ", ")) too"
       throw refuse(place, "the columns of \(group.map(\.description).joined(separator: ", ")) share one name: \(rest)")
     }
   }
@@ -203,7 +204,9 @@ extension StoreSchema {
       let number = number(of: end == owner ? inverse.entity : owner.entity)
     {
       let base = "Z_\(number)\(end.relationship.uppercased())"
-      for place in group.indices { names.append((base + (place == 0 ? "" : "\(place)"), .suffix(end, place == 0 ? "" : "\(place)"))) }
+      for place in group.indices {
+        names.append((base + (place == 0 ? "" : "\(place)"), .suffix(end, place == 0 ? "" : "\(place)")))
+      }
     }
     return names
   }

@@ -60,7 +60,8 @@ extension StoreSchema {
     }
     for index in entity.fetchIndexes {
       if index.elements.contains(where: \.isRTree) {
-        list.omitted.append("fetch index '\(entity.name).\(index.name)': it is an R-tree, and a fetch that names it fails")
+        list.omitted.append(
+          "fetch index '\(entity.name).\(index.name)': it is an R-tree, and a fetch that names it fails")
         continue
       }
       if index.elements.count == 1, let property = index.elements.first?.propertyName,

@@ -75,7 +75,9 @@ struct CompiledModelReader: ArchiveReader {
   ) -> Bool {
     guard object.className == className else {
       if noted.insert(object.className).inserted {
-        replace("the unknown class '\(object.className)' at \(place), and wherever it is in place of '\(className)', is left out")
+        replace(
+          "the unknown class '\(object.className)' at \(place), and wherever it is in place of '\(className)', is left out"
+        )
       }
       return false
     }
@@ -290,7 +292,9 @@ struct CompiledModelReader: ArchiveReader {
   private func withoutMirroredIndexes(_ entity: EntityDescription) -> EntityDescription {
     var entity = entity
     let indexed = mirrors[entity.name] ?? []
-    entity.compoundIndexes.removeAll { indexed.contains($0) }
+    entity.compoundIndexes.removeAll { names in
+      indexed.contains(names.map { $0 == "self" ? "SELF" : $0 })
+    }
     for place in entity.attributes.indices where indexed.contains([entity.attributes[place].name]) {
       entity.attributes[place].isIndexed = false
     }
@@ -308,7 +312,8 @@ struct CompiledModelReader: ArchiveReader {
 
   /// Nil for an index with a part that is not known: without it, it would be another index.
   private mutating func fetchIndex(_ object: KeyedArchive.Object, of entity: String) throws -> FetchIndexDescription? {
-    guard isKnown(object, as: "NSFetchIndexDescription", keys: Self.indexKeys, at: "an index of entity '\(entity)'") else {
+    guard isKnown(object, as: "NSFetchIndexDescription", keys: Self.indexKeys, at: "an index of entity '\(entity)'")
+    else {
       return nil
     }
     let name = try required("NSIndexName", of: object)
@@ -324,8 +329,8 @@ struct CompiledModelReader: ArchiveReader {
         guard type == 0 || type == 1 else {
           throw UnknownExpression(text: "unknown value \(type) of key 'NSFetchIndexElementType'")
         }
-        names += try nonEmpty("NSPropertyName", of: element).map { [$0] } ?? []
         let expression = try indexedExpression(of: element)
+        names += try [expression ?? nonEmpty("NSPropertyName", of: element)].compactMap(\.self)
         elements.append(
           .init(
             propertyName: expression == nil ? try required("NSPropertyName", of: element) : nil,

@@ -52,7 +52,8 @@ extension ModelContents {
       }
       remarks.ignore(
         "<\(element.name)>.<\(child.name)>",
-        "the unknown element '\(child.name)' in <\(element.name)>" + Spelling.suggestion(for: child.name, among: children),
+        "the unknown element '\(child.name)' in <\(element.name)>"
+          + Spelling.suggestion(for: child.name, among: children),
         location(child.line, child.column))
     }
     guard element.text.allSatisfy(\.isWhitespace) else {
