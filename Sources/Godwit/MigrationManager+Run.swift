@@ -33,6 +33,7 @@ extension MigrationManager {
     _ control: MigrationControl, _ maximumSeconds: Double?, run: (StopCondition) throws -> MigrationSummary
   ) throws -> MigrationSummary {
     try refuseWithoutStore()
+    try job.refuseGuessedNames()
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // A store that is replaced tells them only before.
     let notes = ((try? job.layoutNotes()) ?? []) + missingLogNotes()
@@ -52,7 +53,9 @@ extension MigrationManager {
     if summary.outcome == .stopped { noteEnd(summary, watch) }
     // Of a store that was appended to, what was found of earlier jobs still holds.
     if summary.outcome == .finished, !job.appends { KnownFindings.forget(storeAt: job.destinationPath) }
-    if summary.outcome != .alreadyFinished { summary.codedNotes = job.inputNotes + summary.codedNotes + notes }
+    if summary.outcome != .alreadyFinished {
+      summary.codedNotes = job.inputNotes + summary.codedNotes + KeptInvalid.notes(summary.keptInvalid) + notes
+    }
     return summary
   }
 

@@ -117,6 +117,7 @@ extension MigrationManager {
       .init(
         digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
         overridden: summary.overridden, dropped: summary.dropped, losses: summary.losses,
+        keptInvalid: summary.keptInvalid.isEmpty ? nil : summary.keptInvalid,
         receipt: journal.content?.outcome?.step))
     try journal.update { $0.steps = record }
     if let before { try? WorkFolder.removeStep(before.path) }
@@ -167,6 +168,7 @@ extension MigrationManager {
     summary.objects = running?.objects ?? record.finished.last?.objects ?? 0
     summary.ambiguousToOne = record.finished.reduce(running?.ambiguousToOne ?? 0) { $0 + $1.ambiguousToOne }
     summary.overridden = record.finished.reduce(running?.overridden ?? 0) { $0 + $1.overridden }
+    summary.keptInvalid = record.finished.flatMap { $0.keptInvalid ?? [] } + (running?.keptInvalid ?? [])
     summary.dropped = record.finished.flatMap(\.dropped) + (running?.dropped ?? [])
     summary.losses = LossReport(record.finished.flatMap(\.losses.losses) + (running?.losses.losses ?? []))
     summary.wasResumed = isResumed || running?.wasResumed == true

@@ -62,6 +62,7 @@ public struct MigrationManager: Sendable {
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
   public func plan(estimatingTime estimatesTime: Bool = false) throws -> MigrationPlan {
     try refuseWithoutStore()
+    try job.refuseGuessedNames()
     if let error = RunRequest.refusal(of: job) { throw error }
     let missing = job.missingPolicies
     var complete = self

@@ -141,6 +141,7 @@ final class SingleStepRun {
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
     (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
+    summary.keptInvalid = try ledger.keptInvalid()
     summary.dropped = plan.dropped
     summary.wasResumed = !made
     var plan = plan
@@ -148,7 +149,8 @@ final class SingleStepRun {
     let isCounted = try addLosses(to: &plan, waiting: goesOn)
     summary.losses = try executor.losses(summary, plan: plan)
     summary.losses.losses += try quarantineLosses()
-    summary.codedNotes = plan.codedNotes + executor.notes
+    // How many objects were kept is known, and no longer what the plan has counted.
+    summary.codedNotes = plan.codedNotes.filter { $0.code != .invalidKept } + executor.notes
     guard goesOn else { return (summary, nil) }
     guard try isCounted && settleDigest(executor, ledger) else {
       summary.reason = control.reason

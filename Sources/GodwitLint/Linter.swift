@@ -56,8 +56,10 @@ package struct Linter {
 
   /// Looks for everything.
   ///
-  /// - Parameter isLocking: Whether versions are to be recorded, so that none of them has to be reported as missing.
-  package func report(isLocking: Bool = false) -> LintReport {
+  /// - Parameters:
+  ///   - isLocking: Whether versions are to be recorded, so that none of them has to be reported as missing.
+  ///   - advance: Hears how many versions of how many are checked.
+  package func report(isLocking: Bool = false, advance: @escaping (Int, Int) -> Void = { _, _ in }) -> LintReport {
     var findings: [LintFinding] = []
     for (path, problem) in sources.broken {
       findings.append(
@@ -66,9 +68,15 @@ package struct Linter {
           try: problem.remedy ?? LintRule.versionUnreadable.remedy))
     }
     var usedMappings: Set<String> = []
+    let count = sources.bundles.reduce(0) { $0 + $1.versions.count }
+    var checked = 0
     for bundle in sources.bundles {
       let entry = lock?.bundles[lockKey(of: bundle)]
       var lint = BundleLint(bundle: bundle, mappings: sources.mappings, locked: entry?.versions ?? [:])
+      lint.advance = { _ in
+        checked += 1
+        advance(min(checked, count), count)
+      }
       lint.checkVersions()
       if lock != nil, let lockPlaces {
         lint.checkLock(places: lockPlaces, key: lockKey(of: bundle), isLocking: isLocking)

@@ -116,6 +116,12 @@ final class Counterparts {
     }
   }
 
+  /// The source object that gave a destination object its key; nil for a dense numbering, where only a walk tells.
+  func source(of destination: Int64) throws -> Int64? {
+    guard case .shift(let shift) = place, try makes(destination) else { return nil }
+    return destination - shift
+  }
+
   /// The objects of the mapping in the order of their keys.
   func walk() throws -> Walk { Walk(sources: try winners.walk(), place: place) }
 

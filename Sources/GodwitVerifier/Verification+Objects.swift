@@ -96,7 +96,7 @@ extension Verification {
         } else {
           let row = try stored(key)
           tally.values += try compareValues(row, key: key, mapping: proof.mapping, source: object.source)
-          try checkRow(row, key: key, layout: proof.layout)
+          try checkRow(row, key: key, layout: proof.layout, of: (proof.mapping, object.source))
         }
         try proof.compareReferences(cursor.row, source: object.source)
         proof.objects += 1
@@ -143,7 +143,8 @@ extension Verification {
       }
       if let entity {
         tally.counts[entity, default: 0] += 1
-        try checkRow(row, key: key, layout: try self.layout(of: entity))
+        let origin = object.map { (mappings[$0.mapping], $0.source) }
+        try checkRow(row, key: key, layout: try self.layout(of: entity), of: origin)
       }
       hasRow = try cursor.next()
     }
@@ -234,7 +235,11 @@ extension Verification {
   // MARK: Rules of one row
 
   /// `Z_OPT`, columns of other entities, and the model's rules for attributes and required to-ones.
-  private func checkRow(_ row: StoredRow, key: Int64, layout: VerifiedLayout) throws {
+  ///
+  /// - Parameter origin: The source object, and the mapping that took it; nil where none explains the row.
+  private func checkRow(
+    _ row: StoredRow, key: Int64, layout: VerifiedLayout, of origin: (mapping: VerifiedMapping, source: Int64)?
+  ) throws {
     try checkLock(row.values[layout.lockPlace], key: key, entity: layout.entity)
     for (name, place) in layout.others where !row.content(place).isNull {
       find(.value, layout.entity, key: key, "column \(name) belongs to another entity and is not NULL")
@@ -242,9 +247,24 @@ extension Verification {
     for (attribute, place) in layout.attributes where !attribute.isDerived {
       try noteExternalFile(row.values[place], attribute, layout.entity)
       if let message = try broken(attribute, row.content(place), on: destination) {
+        if job.keepsInvalid, let origin, try wasInvalid(attribute, origin.source, in: origin.mapping) {
+          report.count("values that break rules as in the source (on-invalid: keep)", 1)
+          continue
+        }
         find(.invalid, layout.entity, key: key, property: attribute.name, message)
       }
     }
+  }
+
+  /// Whether an attribute has its value from one of the source that broke a rule of its own model.
+  private func wasInvalid(_ attribute: AttributeDescription, _ source: Int64, in mapping: VerifiedMapping) throws
+    -> Bool
+  {
+    guard case .stored(let from)? = mapping.values[attribute.name],
+      let object = try objects.object(entityName: mapping.sourceEntity, key: source),
+      let content = try expectedContent(of: attribute, in: mapping, from: object)
+    else { return false }
+    return try broken(from, content, on: self.source) != nil
   }
 
   /// A migration sets the counter of edits to 1, or leaves the row alone.

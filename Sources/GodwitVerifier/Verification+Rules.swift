@@ -41,6 +41,10 @@ extension Verification {
       let count = row.int(1)
       if count == 0, relationship.isOptional { return true }
       if count < low || count > high {
+        if job.keepsInvalid, try wasInvalid(relationship, of: entity, key: row.int64(0)) {
+          report.count("objects that break the rule of a relationship as in the source (on-invalid: keep)", 1)
+          return true
+        }
         let limits = high < .max ? "\(low) to \(high)" : "at least \(low)"
         find(
           .invalid, entity, key: row.int64(0), property: relationship.name,
@@ -49,6 +53,37 @@ extension Verification {
       return true
     }
     report.count("counts of \(entity).\(relationship.name)", rows)
+  }
+
+  /// Whether the source object of a destination object broke the rule of the relationship that this one was made of.
+  private func wasInvalid(_ relationship: RelationshipDescription, of entity: String, key: Int64) throws -> Bool {
+    guard let root = job.destinationModel.root(of: entity)?.name else { return false }
+    for index in settled[root] ?? [] where mappings[index].destinationEntity == entity {
+      let mapping = mappings[index]
+      guard try counterparts[index].makes(key), let source = try counterparts[index].source(of: key),
+        let assignment = mapping.assignments.first(where: { $0.relationship.name == relationship.name }),
+        assignment.path.count == 1,
+        let from = job.sourceModel.relationship(assignment.path[0], of: mapping.sourceEntity)
+      else { continue }
+      let count: String
+      switch sourceSchema.storage(of: from.name, in: mapping.sourceEntity) {
+      case .foreignKey(let table, let column, _, _):
+        guard !from.isOptional, let target = sourceSchema.table(of: from.destinationEntityName)?.name else { continue }
+        count =
+          "SELECT COUNT(*) FROM \(self.table(table)) AS s JOIN \(self.table(target)) AS d ON d.Z_PK = s.\(StoreSchema.identifier(column)) WHERE s.Z_PK = ?1"
+      case .inverse(let table, let column, _, _):
+        count = "SELECT COUNT(*) FROM \(self.table(table)) WHERE \(StoreSchema.identifier(column)) = ?1"
+      case .join(let join, let subject, _, _):
+        count = "SELECT COUNT(*) FROM \(self.table(join.name)) WHERE \(StoreSchema.identifier(subject)) = ?1"
+      case .none: continue
+      }
+      let found = try self.source.integer(count, [.integer(source)]) ?? 0
+      if found == 0, from.isOptional { continue }
+      let low = from.isToMany ? Int64(from.minCount) : from.isOptional ? 0 : 1
+      let high = from.isToMany && from.maxCount > 0 ? Int64(from.maxCount) : .max
+      if found < low || found > high { return true }
+    }
+    return false
   }
 
   private func grouped(_ table: String, _ column: String) -> String {

@@ -114,6 +114,9 @@ extension BadInput {
     ) {
       try $0.append("job.yaml", "layout-from: library.sqlite\n")
     },
+    .init("a guessed name that is none", 78, ["job.yaml:10:30: ", "'Book' has no relationship 'authr'"]) {
+      try $0.append("job.yaml", "layout: {names: {Book.authr: Z_1AUTHORS}}\n")
+    },
     .init("names taken from what is no store", 65, ["job.yaml:10:14: ", "noise"]) {
       try $0.writeNoise("noise")
       try $0.append("job.yaml", "layout-from: noise\n")

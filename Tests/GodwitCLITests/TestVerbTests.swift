@@ -102,6 +102,44 @@ struct `The verb test` {
     #expect(try document.nodes(forXPath: "//testcase/error[@type='run']").count == 2)
   }
 
+  @Test func `tests that failed alike share one paragraph, and others do not`() throws {
+    let project = try project(isBroken: true)
+    let result = try run(project, project.path("Notes.xcdatamodeld"), "--from", "1")
+    #expect(result.output.contains("\nNotes 2, plain; Notes 2, nasty\n"), "\(result.output)")
+    #expect(result.output.components(separatedBy: "  repeat  ").count == 2)
+    var results = ["a", "b", "c"].map { MigrationTestResult(version: "1", store: $0, outcome: .failed) }
+    for (place, message) in ["validation failed for Note p4: x", "validation failed for Note p12: x", "other"]
+      .enumerated()
+    {
+      results[place].problems = [.init(kind: .run, code: 65, message: message)]
+    }
+    let text = TestTable.conclusion(results)
+    #expect(text.contains("\n1, a; 1, b\n") && text.contains("\n1, c\n"), "\(text)")
+  }
+
+  @Test func `keys of the manifest are set for every test, and repeated by the command that repeats it`() throws {
+    let project = try project()
+    let model = try project.path("Notes.xcdatamodeld")
+    let loss = try run(project, model, "--from", "1", "--set", "on-loss=fail")
+    #expect(loss.status == 4 && loss.output.contains("--set on-loss=fail && godwit verify"), "\(loss.output)")
+    #expect(try run(project, model, "--from", "1", "--set", "on-loss=report").status == 0)
+    let wrong = try run(project, model, "--set", "source=a.sqlite")
+    #expect(wrong.status == 64 && wrong.errors.contains("every test has its own source"), "\(wrong.errors)")
+    let unknown = try run(project, model, "--from", "1", "--set", "memroy=1")
+    #expect(unknown.output.contains("did you mean 'memory'?"), "\(unknown.output)")
+  }
+
+  @Test func `a store with a receipt is the result of a job and is not tested`() throws {
+    let project = try project()
+    let model = try project.path("Notes.xcdatamodeld")
+    try oldStore(project, "stores/a.sqlite", texts: ["one"])
+    try oldStore(project, "stores/b.sqlite", texts: ["one"])
+    try project.write("stores/b.sqlite.receipt.json", "{}")
+    let result = try run(project, model, "--from", "none", "--stores", project.path("stores"))
+    #expect(result.status == 0 && result.output.contains("1 tests: 1 passed"), "\(result)")
+    #expect(result.errors.contains("1 store has a receipt and is not tested: jobs made it"), "\(result.errors)")
+  }
+
   @Test func `given stores are found with their expectations, and what does not hold fails`() throws {
     let project = try project()
     let model = try project.path("Notes.xcdatamodeld")

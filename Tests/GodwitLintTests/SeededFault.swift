@@ -105,6 +105,10 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
       try project.lock()
       try project.editLock { $0.bundles["App.xcdatamodeld"]?.accepted = ["GW201:Person.nmae:App→App 2"] }
     },
+    SeededFault(.wordIgnored, in: second, at: "renamingIdentifier", key: "GW110:App 2:age.renamingIdentifier") {
+      let renamed = P.attribute("age", "String", "optional=\"YES\" renamingIdentifier=\"note\"")
+      try versions(P.person(name), P.person(name, renamed))(&$0)
+    },
   ]
 
   // MARK: Steps

@@ -90,7 +90,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
       cloudkit: drop
       version-order: [Peoplizer 1, Peoplizer 4]
       mapping-search: maps
-      layout-from: old/people.sqlite
+      layout: {from: old/people.sqlite, names: {Person.friends: Z_1FRIENDS}, strict: true}
       unregistered-policies: default
       stages:
         - step: Peoplizer 4
@@ -119,10 +119,22 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.history == .keep && job.cloudkit == .drop)
     #expect(job.versionOrder == ["Peoplizer 1", "Peoplizer 4"])
     #expect(job.mappingSearch.map(\.resolved) == ["jobs/maps"])
-    #expect(job.layoutFrom?.resolved == "jobs/old/people.sqlite")
+    #expect(job.layout?.from?.resolved == "jobs/old/people.sqlite")
+    #expect(job.layout?.names.map(\.end) == ["Person.friends"] && job.layout?.isStrict == true)
+    #expect(job.layout?.names.first?.name.value == "Z_1FRIENDS" && job.layout?.names.first?.name.location.line == 23)
     #expect(job.unregisteredPolicies == .default)
     #expect(job.stages.map(\.step.value) == ["Peoplizer 4"])
     #expect(job.stages.first?.before?.value == "check" && job.stages.first?.after?.value == "tidy")
+  }
+
+  @Test func `the earlier form of a layout is read, and not beside the new one`() throws {
+    let required = "godwit: 1\nsource: a\ndestination: b\nmodels: M\n"
+    let job = try manifest(Array((required + "layout-from: c.sqlite\non-invalid: keep\n").utf8))
+    #expect(job.layout?.from?.raw == "c.sqlite" && job.layout?.isStrict == false && job.onInvalid == .keep)
+    let both = try #require(try complaint(of: required + "layout: {strict: true}\nlayout-from: c.sqlite\n"))
+    #expect(both.code == .configuration && both.message.contains("found both"))
+    let plain = try #require(try complaint(of: required + "layout: c.sqlite\n"))
+    #expect(plain.remedy == "write `layout: {from: c.sqlite}`")
   }
 
   @Test func `a YAML alias stands for its anchor`() throws {

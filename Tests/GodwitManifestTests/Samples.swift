@@ -27,7 +27,7 @@ enum Samples {
     cloudkit: drop
     version-order: [Peoplizer 3, Peoplizer 4]
     mapping-search: [maps, more]
-    layout-from: old/people.sqlite
+    layout: {from: old/people.sqlite, names: {Person.friends: Z_1FRIENDS}, strict: true}
     unregistered-policies: default
     stages:
       - step: Peoplizer 4
@@ -36,6 +36,7 @@ enum Samples {
 
     """,
     "godwit: 1\nsource: a\nin-place: true\nkeep-old: false\nmodels: M\nmappings: inferred\nmemory: 33554432\n",
+    "godwit: 1\nsource: a\nin-place: true\nmodels: M\nlayout-from: b.sqlite\non-invalid: keep\n",
   ]
 
   static let mappings = [

@@ -11,7 +11,7 @@ import Yams
     let schema = try JSONSchema(named: "job.schema.json")
     let places: [String: [String]] = [
       "": [], "chunks": ["chunks"], "on-invalid": ["on-invalid"], "quarantine": ["on-invalid", "quarantine"],
-      "stages": ["stages", "[]"], "source": ["source"], "stores": ["stores"],
+      "stages": ["stages", "[]"], "source": ["source"], "stores": ["stores"], "layout": ["layout"],
     ]
     #expect(Set(places.keys) == Set(JobManifest.keys.keys))
     for (map, path) in places { #expect(schema.keys(path) == Set(JobManifest.keys(in: map)), "\(map)") }

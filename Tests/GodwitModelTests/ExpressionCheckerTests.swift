@@ -1,6 +1,10 @@
 import GodwitModel
 import Testing
 
+private let stringKeys =
+  "it has lastPathComponent, intValue, doubleValue, boolValue, length, lowercaseString, uppercaseString, description"
+private let dateKeys = "timeIntervalSinceReferenceDate, timeIntervalSince1970"
+
 struct ExpressionCheckerTests {
   private func checker(_ role: ExpressionRole) throws -> ExpressionChecker {
     ExpressionChecker(model: try ExpressionFixture.model(), entityName: "Person", role: role)
@@ -20,7 +24,12 @@ struct ExpressionCheckerTests {
     arguments: [
       ("nmae == 'x'", "'Person' has no property 'nmae' (did you mean 'name'?)", 0..<4),
       ("manager.nmae.x == 1", "'Person' has no property 'nmae' (did you mean 'name'?)", 8..<12),
-      ("name.x == 1", "'x' is read from a string, which has no properties", 5..<6),
+      ("name.x == 1", "a value of type String has no 'x': \(stringKeys)", 5..<6),
+      (
+        "name.lenght == 1", "a value of type String has no 'lenght' (did you mean 'length'?): \(stringKeys)", 5..<11
+      ),
+      ("tag.x == 1", "a value of type UUID has no 'x': it has UUIDString, description", 4..<5),
+      ("born.description == ''", "a value of type Date has no 'description': it has \(dateKeys)", 5..<16),
       ("$source.name == 'x'", "a filter has no '$source': write 'name'", 0..<12),
       ("badge == 'x'", "'Person' has no property 'badge': its subentity 'Employee' has", 0..<5),
       ("note == 'x'", "'note' of 'Person' is transient: no store holds its value", 0..<4),

@@ -110,6 +110,7 @@ func libraryModel() throws -> ManagedObjectModel {
         "CREATE INDEX Z_1TAGS_Z_5TAGS_INDEX ON Z_1TAGS (Z_5TAGS, Z_1BOOKS1)",
         "CREATE INDEX Z_Book_title ON ZBOOK (ZTITLE COLLATE BINARY ASC)",
         "CREATE INDEX Z_Book_byDate ON ZBOOK (ZPUBLISHEDAT COLLATE BINARY DESC, ZTITLE COLLATE BINARY ASC)",
+        "CREATE INDEX Z_Book_some ON ZBOOK (ZPAGES COLLATE BINARY ASC) WHERE ZPAGES > 3",
         "CREATE UNIQUE INDEX Z_Book_UNIQUE_id ON ZBOOK (ZID COLLATE BINARY ASC)",
         "CREATE UNIQUE INDEX Z_Book_UNIQUE_title_author ON ZBOOK (ZTITLE COLLATE BINARY ASC, ZAUTHOR COLLATE BINARY ASC)",
         "CREATE INDEX ZWRITER_ZFAVOURITE_INDEX ON ZWRITER (ZFAVOURITE)",
@@ -117,7 +118,7 @@ func libraryModel() throws -> ManagedObjectModel {
         "CREATE INDEX Z_6FRIENDS_REFLEXIVE_INDEX ON Z_6FRIENDS (REFLEXIVE, Z_6FRIENDS)",
         "CREATE INDEX Z_6FOLLOWS_Z_6FOLLOWS_INDEX ON Z_6FOLLOWS (Z_6FOLLOWS, Z_6FOLLOWERS)",
       ])
-    #expect(schema.omittedIndexes == ["fetch index 'Book.some': it has a partial predicate"])
+    #expect(schema.omittedIndexes == ["fetch index 'Book.place': it is an R-tree, and a fetch that names it fails"])
   }
 
   @Test func `entity numbers go depth first, names without case`() throws {

@@ -95,6 +95,94 @@ struct LayoutTests {
     }
   }
 
+  @Test func `a name that the user gives settles a guess, and a wrong one is refused`() throws {
+    let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string])])
+    try fixture.infer()
+    let (other, ruled) = try Self.other(fixture.destination)
+    let schema = StoreSchema(model: fixture.destination)
+    struct Refused: Error { var why: String }
+    func names(_ end: String, _ name: String) throws -> JoinNames {
+      try JoinNames(naming: [(end, name)], in: schema) { Refused(why: "\($0) \($1)") }
+    }
+    for end in ["Client.sources", "Client.targets"] {
+      var job = try fixture.job
+      job.layoutNames = try names(end, other)
+      job.refusesGuessedNames = true
+      #expect(try MigrationManager(job).plan().notes == [])
+      let first = try MigrationManager(job).run()
+      #expect(first.notes == [])
+      #expect(try joinTables(fixture.destinationPath) == [other])
+      #expect(try Verifier(job: job).run().isClean)
+      // The name decides content.
+      job.layoutNames = try names(end, ruled)
+      #expect { try MigrationManager(job).run() } throws: { ($0 as? GodwitError)?.code == .cannotCreate }
+      try FileManager.default.removeItem(atPath: fixture.destinationPath)
+    }
+    for (end, name, why) in [
+      ("Client.sources", "Z_2SOURCES", "Core Data never uses 'Z_2SOURCES' for 'Client.sources': it is Z_1"),
+      ("Clint.sources", "Z_1SOURCES", "the unknown entity 'Clint' (did you mean 'Client'?)"),
+      ("Client.source", "Z_1SOURCES", "no relationship 'source' (did you mean 'sources'?)"),
+      ("Client", "Z_1SOURCES", "expected Entity.relationship of '2', found 'Client'"),
+    ] {
+      #expect { try names(end, name) } throws: { ($0 as? Refused)?.why.contains(why) == true }
+    }
+  }
+
+  @Test func `a guess is 78 before anything is written where the job is strict`() throws {
+    let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string])])
+    try fixture.infer()
+    var job = try fixture.job
+    job.refusesGuessedNames = true
+    let (other, _) = try Self.other(fixture.destination)
+    for attempt in [{ _ = try MigrationManager(job).plan() }, { try MigrationManager(job).run() }]
+      as [() throws -> Void]
+    {
+      #expect(throws: GodwitError.self) { try attempt() }
+      do { try attempt() } catch let error as GodwitError {
+        #expect(error.code == .configuration && error.message.contains("Core Data may expect \(other)"))
+      }
+    }
+    #expect(!FileManager.default.fileExists(atPath: fixture.folder.file("out")))
+    // Without a guess it runs.
+    let plain = try MigrationFixture([Self.note], to: [Self.note, Self.client()].dropLast())
+    try plain.build { try $0.insert("Note", key: 1) }
+    try plain.infer()
+    var sure = try plain.job
+    sure.refusesGuessedNames = true
+    try MigrationManager(sure).run()
+  }
+
+  @Test func `names settle the suffixes of join columns of one owner`() throws {
+    func entity(_ name: String, _ relationships: [RelationshipDescription]) -> EntityDescription {
+      .make(name, ["name": .string], relationships)
+    }
+    let model = try ManagedObjectModel(
+      name: "M",
+      entities: [
+        entity("Album", [.toMany("covers", "Photo", inverse: "albums"), .toMany("extras", "Song", inverse: "albums")]),
+        entity("Photo", [.toMany("albums", "Album", inverse: "covers")]),
+        entity("Song", [.toMany("albums", "Album", inverse: "extras")]),
+      ])
+    let schema = StoreSchema(model: model)
+    let columns = schema.joinTables.map(\.ownerColumn)
+    #expect(Set(columns) == ["Z_1ALBUMS", "Z_1ALBUMS1"])
+    #expect(schema.guesses.count == 1)
+    struct Refused: Error { var why: String }
+    let refuse = { (place: Int, why: String) in Refused(why: why) }
+    let turned = try JoinNames(
+      naming: [("Photo.albums", columns[1]), ("Song.albums", columns[0])], in: schema, refuse: refuse)
+    let settled = StoreSchema(model: model, names: turned)
+    #expect(settled.guesses == [])
+    #expect(settled.joinTables.map(\.ownerColumn) == columns.reversed())
+    #expect { try JoinNames(naming: [("Photo.albums", columns[1])], in: schema, refuse: refuse) } throws: {
+      ($0 as? Refused)?.why.hasSuffix("name those of Song.albums too") == true
+    }
+    #expect {
+      try JoinNames(
+        naming: [("Photo.albums", columns[1]), ("Song.albums", columns[1])], in: schema, refuse: refuse)
+    } throws: { ($0 as? Refused)?.why.hasSuffix("give each another name") == true }
+  }
+
   @Test(arguments: [false, true]) func `the source's table names stay while the entity is unchanged`(steps: Bool) throws
   {
     let fixture = try fixture(to: [Self.client(), Self.note])

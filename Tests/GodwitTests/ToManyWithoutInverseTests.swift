@@ -302,7 +302,7 @@ struct `To-many without an inverse` {
       return error?.code == .configuration
         && error?.message.contains("the order of 'Book.pages', an ordered to-many without an inverse, is not known")
           == true
-        && error?.remedy?.contains("layout-from") == true
+        && error?.remedy?.contains("`layout: {from: STORE}`") == true
     }
     let layout = fixture.folder.file("layout.sqlite")
     try StoreBuilder(path: layout, model: fixture.destination).finish()

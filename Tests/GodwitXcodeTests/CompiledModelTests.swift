@@ -355,6 +355,72 @@ struct `Compiled models` {
       }.contains("key 'NSValidationPredicates'"))
   }
 
+  @Test func `what decides neither hashes nor rows is kept or left out with a remark`() throws {
+    var a = ArchiveFixture()
+    func element(_ a: inout ArchiveFixture, _ more: [String: PropertyListValue]) -> PropertyListValue {
+      let fields: [String: PropertyListValue] = [
+        "NSPropertyName": a.string("e"), "NSAscending": .boolean(true), "NSFetchIndexElementType": .integer(0),
+      ]
+      return a.object("NSFetchIndexElementDescription", fields.merging(more) { _, new in new })
+    }
+    func index(
+      _ a: inout ArchiveFixture, _ name: String, _ elements: [PropertyListValue],
+      _ more: [String: PropertyListValue] = [:]
+    ) -> PropertyListValue {
+      let fields: [String: PropertyListValue] = ["NSIndexName": a.string(name), "NSIndexElements": a.array(elements)]
+      return a.object("NSFetchIndexDescription", fields.merging(more) { _, new in new })
+    }
+    let expression = a.object(
+      "NSExpressionDescription", ["NSPropertyName": a.string("e"), "NSExpression": a.object("NSSelfExpression", [:])])
+    let strange = a.object("NSExpressionDescription", ["NSExpression": a.object("NSNewExpression", [:])])
+    let block = a.object("NSBlockPredicate", [:])
+    let indexes = a.array([
+      index(&a, "self", [element(&a, ["NSIndexedProperty": expression, "NSNewKey": .integer(1)])]),
+      index(&a, "rtree", [element(&a, ["NSPropertyName": a.string("a"), "NSFetchIndexElementType": .integer(1)])]),
+      index(&a, "strange", [element(&a, ["NSIndexedProperty": strange])]),
+      index(&a, "partial", [element(&a, [:])], ["NSPartialIndexPredicate": block]),
+      index(&a, "type", [element(&a, ["NSFetchIndexElementType": .integer(7)])]),
+      a.object("NSNewIndexDescription", [:]),
+    ])
+    let attribute = a.attribute("a", .double, ["NSAllowsCloudEncryption": .boolean(true)])
+    let info = a.dictionary([("list", a.array([a.string("x")])), ("text", a.string("t"))])
+    let entity = a.entity(
+      "E", [attribute], ["NSFetchIndexDescriptions": indexes, "NSUserInfo": info, "NSNewEntityKey": .integer(1)])
+    let requests = a.dictionary([
+      ("new", a.object("NSNewRequest", [:])),
+      ("block", a.object("NSFetchRequest", ["NSEntityName": a.string("E"), "NSPredicate": block])),
+    ])
+    let bytes = a.model([entity], ["NSNewModelKey": .integer(1), "NSFetchRequestTemplates": requests])
+    let found = try ManagedObjectModel(compiled: bytes, name: "M")
+    #expect(
+      found.entity("E")?.fetchIndexes == [
+        .init(
+          name: "self",
+          elements: [.init(propertyName: nil, expressionText: "SELF", isRTree: false, isAscending: true)]),
+        .init(
+          name: "rtree",
+          elements: [.init(propertyName: "a", expressionText: nil, isRTree: true, isAscending: true)]),
+      ])
+    #expect(found.attribute("a", of: "E")?.allowsCloudEncryption == true)
+    #expect(found.entity("E")?.userInfo == ["text": "t"])
+    let texts = found.remarks.map(\.text)
+    for part in [
+      "the unknown key 'NSNewModelKey' of class 'NSManagedObjectModel'", "the unknown key 'NSNewEntityKey'",
+      "the unknown key 'NSNewKey' of class 'NSFetchIndexElementDescription', first met at index 'self' of entity 'E'",
+      "the value of 'list' in 'NSUserInfo' at entity 'E' is not a string and is left out",
+      "unknown class 'NSNewExpression': index 'strange' of entity 'E' is left out",
+      "unknown class 'NSBlockPredicate': index 'partial' of entity 'E' is left out",
+      "unknown value 7 of key 'NSFetchIndexElementType': index 'type'",
+      "the unknown class 'NSNewIndexDescription' at an index of entity 'E'",
+      "the unknown class 'NSNewRequest' at fetch request 'new'",
+      "unknown class 'NSBlockPredicate' in the predicate of fetch request 'block'",
+    ] { #expect(texts.contains { $0.contains(part) }, "\(part) in \(texts)") }
+    #expect(texts.count == 10)
+    // The same model in Xcode's format is as it was read.
+    let contents = found.xcodeContents
+    #expect(contents.contains("allowsCloudEncryption=\"YES\"") && contents.contains("expression=\"SELF\""))
+  }
+
   @Test func `a compiled model as an XML archive is read`() throws {
     let binary = try PropertyListSerialization.propertyList(from: Data(people()), format: nil)
     let xml = try PropertyListSerialization.data(fromPropertyList: binary, format: .xml, options: 0)

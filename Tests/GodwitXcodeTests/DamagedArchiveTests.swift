@@ -81,7 +81,8 @@ struct `Damaged archives` {
       }
       attempt(damaged)
     }
-    #expect(refused > 1000 && read > 100)
+    // Damage outside of properties is read over.
+    #expect(refused > 500 && read > 100)
   }
 
   @Test func `a compiled model with any reference or value in any field never traps`() throws {

@@ -223,11 +223,10 @@ private let broken: [Broken] = [
   Broken("<mapping/>", "expected the element <model>, found <mapping>", 1, 1),
   Broken("<model type=\"x\"/>", "expected a Core Data model, found the type 'x'", 1, 8),
   Broken("<model documentVersion=\"2.0\"/>", "expected document version 1.0, found '2.0'", 1, 8),
-  Broken(model("<entitty/>"), "unknown element 'entitty' in <model> (did you mean 'entity'?)", 3, 1),
-  Broken(model("text"), "expected no text inside <model>, found some", 2, 1),
   Broken(
-    model("<entity name=\"A\" isAbstrct=\"YES\"/>"),
-    "unknown attribute 'isAbstrct' of <entity> (did you mean 'isAbstract'?)", 3, 18),
+    entity("<attribute name=\"x\" attributeType=\"String\"><rule/></attribute>"),
+    "unknown element 'rule' in <attribute>", 4, 44),
+  Broken(model("text"), "expected no text inside <model>, found some", 2, 1),
   Broken(model("<entity/>"), "expected attribute 'name' in <entity>, found none", 3, 1),
   Broken(model("<entity name=\"\"/>"), "expected a value of 'name', found an empty one", 3, 9),
   Broken(model("<entity name=\"A\" isAbstract=\"true\"/>"), "expected YES or NO for 'isAbstract', found 'true'", 3, 18),
@@ -402,4 +401,36 @@ private func `a default of the wrong kind is replaced or left out with a remark`
   #expect(rest.message.contains("conflict markers"))
   #expect(problem("<model>\n<entity name=\"A\">")?.cause == "the file is cut off: it was not written to its end")
   #expect(problem("<model>\n<entity name=\"A\"></model>")?.cause == nil)
+}
+
+@Test func `words that are not known are ignored with a remark at their first place`() throws {
+  let text = model(
+    """
+    <entity name="A" isAbstrct="YES" future="1"><attribute name="x" attributeType="String" renamingIdentifier="y"/>
+    <attribute name="z" attributeType="String" tint="red"/>
+    <attribute name="w" attributeType="String" tint="blue"/><vector/>
+    <relationship name="r" maxCount="1" optional="YES" destinationEntity="A" renamingIdentifier="q"/></entity>
+    <entitty/>
+    <configuration name="C" kind="x"><memberEntity name="A"/><other/></configuration>
+    """)
+  let found = try read(text)
+  #expect(found.attribute("x", of: "A")?.renamingIdentifier == nil)
+  #expect(found.relationship("r", of: "A")?.renamingIdentifier == nil)
+  #expect(found.entity("A")?.isAbstract == false)
+  #expect(found.configurations == ["C": ["A"]])
+  #expect(found.entity("A")?.attributes.count == 3)
+  let renaming = "Core Data does not rename here: write elementID"
+  #expect(
+    found.remarks.map(\.text) == [
+      "the unknown element 'entitty' in <model> (did you mean 'entity'?) is ignored",
+      "the unknown attribute 'isAbstrct' of <entity> (did you mean 'isAbstract'?) is ignored",
+      "the unknown attribute 'future' of <entity> is ignored",
+      "the unknown element 'vector' in <entity> is ignored",
+      "'renamingIdentifier' of <attribute> 'x' is ignored: \(renaming)",
+      "the unknown attribute 'tint' of <attribute> is ignored, here and in 1 other place",
+      "'renamingIdentifier' of <relationship> 'r' is ignored: \(renaming)",
+      "the unknown attribute 'kind' of <configuration> is ignored",
+      "the unknown element 'other' in <configuration> is ignored",
+    ])
+  #expect(found.remarks.map { $0.location?.line } == [7, 3, 3, 5, 3, 4, 6, 8, 8])
 }

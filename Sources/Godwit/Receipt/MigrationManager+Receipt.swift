@@ -188,9 +188,11 @@ extension MigrationManager {
       return mapping
     }
     fixed.now = 0
-    let step = Receipt.Step(
+    var step = Receipt.Step(
       job, plan, digest: Digest.hex(String(decoding: try encoder.encode(fixed), as: UTF8.self)),
       made: try ledger.objectsMade(), quarantined: quarantined)
+    let kept = try ledger.keptInvalid()
+    step.keptInvalid = kept.isEmpty ? nil : kept
     let note = Receipt.Note(
       step: step, losses: losses, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
       content: content)

@@ -32,22 +32,18 @@ struct RawStore {
   private static let prefix = StoreConnection.sourceSchema + "."
   private static let numberColumn = "Z_ENT"
 
-  /// Opens a store, or any SQLite database.
+  /// Opens a store, or any SQLite database. The tables of an XML store are its entities: see `XMLTables`.
   ///
-  /// - Throws: as `StoreFiles.init`; `.usage` (64) for a store that has no tables.
+  /// - Throws: as `StoreFiles.init`.
   init(path: String) throws {
-    var type: StoreType?
-    do { type = try StoreFiles(path: path).type } catch let error as GodwitError where error.topic == .cutOff {
+    var files: StoreFiles?
+    do { files = try StoreFiles(path: path) } catch let error as GodwitError where error.topic == .cutOff {
       // There are tables in what is left.
-    }
-    if type == .xml {
-      throw GodwitError(
-        .usage, "cannot export tables of '\(path)': expected a SQLite store, found an XML store",
-        remedy: "export its objects with --entity or --all and --model MODEL")
     }
     self.path = path
     (connection, tables, entityNames) = try Self.naming(path) {
-      let connection = try DatabaseTables.open(path)
+      let connection =
+        if let files, files.type == .xml { try XMLTables.open(files) } else { try DatabaseTables.open(path) }
       let tables = try DatabaseTables.names(connection).map { try Self.table($0, connection) }
       return (connection, tables, try Self.entityNames(tables, connection))
     }
@@ -124,7 +120,8 @@ struct RawStore {
       }
       let reader = try RowReader(
         connection, database: StoreConnection.sourceSchema, table: table.name,
-        columns: [.init(name: rowID, sql: rowID)] + table.columns.map { .init(name: $0.name) }, keyName: rowID)
+        columns: [.init(name: rowID, sql: rowID)] + table.columns.map { .init(name: $0.name, sql: quoted($0.name)) },
+        keyName: rowID)
       while let row = try reader.next() {
         let large = Dictionary(uniqueKeysWithValues: row.large.map { ($0.key - 1, $0.value) })
         guard try hand(StoredRow(values: Array(row.values.dropFirst()), large: large)) else { return }

@@ -149,7 +149,7 @@ struct FileInspection: Encodable {
       detail = MissingLog.note(ofStoreAt: path)
       let metadata = try StoreMetadata(readingStoreAt: path)
       let stored = try StoredModel(inStoreAt: path, metadata: metadata)
-      cachedModel = Self.cachedModel(stored)
+      cachedModel = Self.cachedModel(stored, of: path)
       var fitting: ManagedObjectModel?
       if case .fits(let cached) = stored { fitting = cached.model }
       if !models.isEmpty {
@@ -249,10 +249,22 @@ struct FileInspection: Encodable {
     return (content, problem)
   }
 
-  private static func cachedModel(_ model: StoredModel) -> CachedModelContent? {
+  /// Indexes and triggers of Core Data that a store made of this one lacks.
+  private static func leftOut(_ model: ManagedObjectModel, of path: String) -> [String] {
+    guard let connection = try? StoreConnection.openStore(readingAt: path) else { return [] }
+    defer { try? connection.close() }
+    return (try? StoreSchema(model: model, probing: connection))?.foreignContent.leftOut ?? []
+  }
+
+  private static func cachedModel(_ model: StoredModel, of path: String) -> CachedModelContent? {
     switch model {
     case .missing: nil
-    case .fits(let cached): CachedModelContent(fits: true, problem: nil, omissions: cached.omissions)
+    case .fits(let cached):
+      CachedModelContent(
+        fits: true, problem: nil,
+        omissions: cached.omissions
+          + (StoreSchema(model: cached.model).omittedIndexes + leftOut(cached.model, of: path))
+          .map { "in a store that Godwit makes: \($0)" })
     case .differs(let cached):
       CachedModelContent(fits: false, problem: "its version hashes differ", omissions: cached.omissions)
     case .unreadable(let error): CachedModelContent(fits: false, problem: error.message, omissions: [])

@@ -67,7 +67,7 @@ struct PlanIdentity: Codable, Equatable {
     if case .replace(let keepsReplaced) = job.existingDestination { keepsOld = keepsReplaced }
     appends = job.appends
     replaces = job.replacesEarlierResult
-    onInvalid = job.quarantine.map { "quarantine, \($0)" } ?? "fail"
+    onInvalid = job.quarantine.map { "quarantine, \($0)" } ?? (job.keepsInvalid ? "keep" : "fail")
     refusesLosses = job.failsOnLoss
   }
 

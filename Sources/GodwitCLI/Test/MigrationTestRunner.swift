@@ -19,6 +19,8 @@ struct MigrationTestRunner: Sendable {
   }
 
   let subject: Subject
+  /// Keys of each test's manifest that the command line sets.
+  let overrides: [ManifestOverride]
   let policies: PolicyRegistry
   let failsOnLoss: Bool
   /// Where the folders of the tests are made.
@@ -167,7 +169,7 @@ struct MigrationTestRunner: Sendable {
     let destination = folder + "/" + Self.destinationName
     switch subject {
     case .manifest(let path):
-      var manifest = try JobManifest(contentsOf: path)
+      var manifest = try JobManifest(contentsOf: path, overrides: overrides)
       func place(_ text: String) -> ManifestPath {
         ManifestPath(raw: text, resolved: text, location: .init(file: text, line: 1, column: 1))
       }
@@ -178,7 +180,7 @@ struct MigrationTestRunner: Sendable {
     case .models:
       let path = folder + "/" + Self.manifestName
       try write(manifestText(source: source, destination: destination), to: path)
-      return try JobManifest(contentsOf: path)
+      return try JobManifest(contentsOf: path, overrides: overrides)
     }
   }
 
@@ -224,9 +226,11 @@ struct MigrationTestRunner: Sendable {
       case .models:
         let path = "\(kept)/\(Self.manifestName)"
         try write(manifestText(source: source, destination: destination), to: path)
-        result.reproduce = "godwit run \(Self.shell(path)) && godwit verify \(Self.shell(path))"
+        let job = Self.shell(path) + settings
+        result.reproduce = "godwit run \(job) && godwit verify \(job)"
       case .manifest(let path):
-        let job = "\(Self.shell(path)) --source \(Self.shell(source)) --destination \(Self.shell(destination))"
+        let job =
+          "\(Self.shell(path)) --source \(Self.shell(source)) --destination \(Self.shell(destination))" + settings
         result.reproduce = "godwit run \(job) && godwit verify \(job)"
       }
       result.kept = kept
@@ -235,6 +239,11 @@ struct MigrationTestRunner: Sendable {
       result.problems.append(
         .init(kind: .run, code: GodwitError.Code.cannotCreate.rawValue, message: "cannot keep the store: \(cause)"))
     }
+  }
+
+  /// The overrides as options of a command.
+  private var settings: String {
+    overrides.map { " --set " + Self.shell("\($0.key)=\($0.value)") }.joined()
   }
 
   /// A word of a shell command.

@@ -44,8 +44,9 @@ struct TestTable {
     for result in results {
       for note in result.notes ?? [] { text += "\nnote: \(result.version), \(result.store): \(note)\n" }
     }
-    for result in results where result.outcome == .failed {
-      text += "\n\(result.version), \(result.store)\n"
+    for group in groups(of: results.filter { $0.outcome == .failed }) {
+      let result = group[0]
+      text += "\n" + group.map { "\($0.version), \($0.store)" }.joined(separator: "; ") + "\n"
       for problem in result.problems { text += indented(problem.message) }
       if let command = result.reproduce { text += "  repeat  \(command)\n" }
     }
@@ -53,6 +54,27 @@ struct TestTable {
     let skipped = results.count { $0.outcome == .skipped }
     text += "\n\(results.count) tests: \(results.count - failed - skipped) passed, \(failed) failed"
     return text + (skipped > 0 ? ", \(skipped) skipped\n" : "\n")
+  }
+
+  /// The tests that failed alike, in the order of their firsts: the same problems, whatever the version, the object and
+  /// the chunk.
+  private static func groups(of failed: [MigrationTestResult]) -> [[MigrationTestResult]] {
+    var groups: [[MigrationTestResult]] = []
+    var places: [[String]: Int] = [:]
+    for result in failed {
+      let key = result.problems.map { problem -> String in
+        let first = problem.message.prefix { !$0.isNewline }
+        let plain = first.replacing("'\(result.version)'", with: "''").replacing(#/\bp\d+\b/#, with: "p")
+        return "\(problem.kind.rawValue) \(problem.code) \(plain)"
+      }
+      if let place = places[key] {
+        groups[place].append(result)
+      } else {
+        places[key] = groups.count
+        groups.append([result])
+      }
+    }
+    return groups
   }
 
   private static func indented(_ text: String) -> String {

@@ -12,7 +12,8 @@ struct TestVerb: Verb {
     commandName: "test", abstract: "Migrate stores of every shipped model version to the current one, and prove each.",
     discussion: """
       Makes two stores for each version before the current one: a plain store, and one with what migrations often fail \
-      on. Migrates and verifies these and the stores of --stores. A file 'Name.expect.yaml' beside 'Name.sqlite' says \
+      on. Migrates and verifies these and the stores of --stores, except stores with a receipt, which are results of \
+      jobs. A file 'Name.expect.yaml' beside 'Name.sqlite' says \
       what the migrated store must hold. The store and the job of a failed test go to the folder of --keep. Exit \
       status: 0 all passed; 4 a test failed.
       """)
@@ -48,6 +49,11 @@ struct TestVerb: Verb {
   var from: Versions = .all
   @Option(help: ArgumentHelp("Migrate to this version instead of the current one.", valueName: "VERSION"))
   var to: String?
+  @Option(
+    help: ArgumentHelp(
+      "Set any key of the manifest but source and destination to a YAML value, such as on-invalid=keep. May be repeated.",
+      valueName: "KEY=VALUE"))
+  var set: [String] = []
   @Option(help: ArgumentHelp("Number of objects in a made store.", valueName: "N")) var rows = 200
   @Option(help: ArgumentHelp("Seed of the random values in made stores.", valueName: "S")) var seed: UInt64 = 1
   @Option(
@@ -70,10 +76,17 @@ struct TestVerb: Verb {
     if let jobs, !(1...256).contains(jobs) {
       throw ValidationError("cannot run \(jobs) tests at once: expected 1 to 256")
     }
+    let own = ["source", "destination", "in-place"]
+    if let key = try overrides().map(\.key).first(where: { own.contains($0.prefix { $0 != "." }.description) }) {
+      throw ValidationError(
+        "expected another key than '\(key)' after --set: every test has its own source and destination")
+    }
     if isManifest, to != nil {
       throw ValidationError("expected --to with a model, found a manifest: set its key 'destination-model' instead")
     }
   }
+
+  private func overrides() throws -> [ManifestOverride] { try set.map(ManifestOverride.init(parsing:)) }
 
   private var isManifest: Bool { [".yaml", ".yml"].contains { subject.hasSuffix($0) } }
 
@@ -96,7 +109,8 @@ struct TestVerb: Verb {
     try report?.check()
     let runner = MigrationTestRunner(
       subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
-      policies: session.policies, failsOnLoss: failOnLoss, scratch: scratch.path, keep: absolute(keep))
+      overrides: try overrides(), policies: session.policies, failsOnLoss: failOnLoss, scratch: scratch.path,
+      keep: absolute(keep))
     let table = TestTable(tests)
     if format.format == .text { session.output.write(table.head) }
     let results = try runner.run(
@@ -151,8 +165,14 @@ struct TestVerb: Verb {
       }
     }
     guard let stores else { return tests }
+    let given = try GivenStore.all(in: stores)
+    if given.results > 0 {
+      session.diagnostics.write(
+        "godwit: \(given.results) store\(given.results == 1 ? " has" : "s have") a receipt and \(given.results == 1 ? "is" : "are") not tested: jobs made \(given.results == 1 ? "it" : "them")\n"
+      )
+    }
     return tests
-      + (try GivenStore.all(in: stores)).map {
+      + given.stores.map {
         MigrationTest(
           name: $0.name, store: .given(absolute($0.path)),
           expectations: everywhere + ($0.expectations.map { [$0] } ?? []))
@@ -162,7 +182,8 @@ struct TestVerb: Verb {
   private func loader(in session: CommandSession) throws -> JobLoader {
     let logger = Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }
     guard !isManifest else {
-      return try JobLoader(manifestPath: subject, logger: logger, policies: session.policies)
+      return try JobLoader(
+        manifestPath: subject, overrides: try overrides(), logger: logger, policies: session.policies)
     }
     let manifest = JobManifest(
       askingFor: "", to: "", models: [subject], destinationModel: to,
@@ -196,7 +217,9 @@ private struct GivenStore {
   private static let expectationEnd = ".expect.yaml"
 
   /// Files with the extension of a store, and those that begin like a SQLite database, by name.
-  static func all(in folder: String) throws -> [GivenStore] {
+  ///
+  /// - Returns: Those without a receipt beside them, and how many have one.
+  static func all(in folder: String) throws -> (stores: [GivenStore], results: Int) {
     guard let names = FileManager.default.enumerator(atPath: folder) else {
       throw GodwitError(
         .missingInput, "cannot read folder '\(folder)'", remedy: "name the folder with the stores after --stores")
@@ -209,6 +232,7 @@ private struct GivenStore {
     }
     var found: [GivenStore] = []
     var expectations: Set<String> = []
+    var results = 0
     while let name = names.nextObject() as? String {
       // The external data of a store is in a hidden folder.
       guard !name.split(separator: "/").contains(where: { $0.hasPrefix(".") }) else { continue }
@@ -217,6 +241,10 @@ private struct GivenStore {
       let file = (name as NSString).pathExtension.lowercased()
       guard extensions.contains(file) || isDatabase(path) else { continue }
       guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else { continue }
+      guard !FileManager.default.fileExists(atPath: path + Receipt.suffix) else {
+        results += 1
+        continue
+      }
       found.append(GivenStore(path: path, name: name))
     }
     found.sort { $0.name < $1.name }
@@ -227,7 +255,7 @@ private struct GivenStore {
       found[index].expectations = folder + "/" + file
       expectations.subtract(own)
     }
-    guard let lost = expectations.sorted().first else { return found }
+    guard let lost = expectations.sorted().first else { return (found, results) }
     throw GodwitError(
       .configuration, "'\(folder)/\(lost)' belongs to no store",
       remedy: "name it after its store: 'Name\(expectationEnd)' beside 'Name.sqlite'")

@@ -12,7 +12,7 @@ struct ExportVerb: Verb {
       are object URIs; in SQLite, binary data is a BLOB and related objects are keys. The store is never written.
 
       --raw needs no model: it writes the rows of tables with the names and values that SQLite has. Dates stay numbers, \
-      seconds since 2001 in UTC.
+      seconds since 2001 in UTC. Of an XML store the tables are its entities, under the names of the file.
       """)
 
   @Argument(help: ArgumentHelp("The store.", valueName: "STORE"), completion: .file()) var store: String

@@ -49,7 +49,12 @@ struct LintVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let path = lock ?? ModelLock.standardName
     let linter = try Linter(models, lock: path, mayLockBeMissing: lock == nil || writesLock)
-    let report = linter.report(isLocking: writesLock)
+    let stream = session.diagnostics
+    let isShown = stream.isTerminal && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+    let report = linter.report(isLocking: writesLock) { checked, count in
+      if isShown { stream.write(control: "\r\(checked) of \(count) versions compared") }
+    }
+    if isShown { stream.write(control: "\r\u{1B}[K") }
     switch format {
     case .text: session.output.write(report.text(showsAll: showsAll))
     case .json: session.output.write(try report.json() + "\n")

@@ -115,6 +115,8 @@ extension CommandSession {
   func warnOfReplacedValues(in job: MigrationJob) {
     var seen: Set<String> = []
     for model in job.steps.flatMap({ [$0.sourceModel, $0.destinationModel] }) {
+      // A note of the plan says it of the model that the store carries.
+      if job.sourceModelOrigin != nil, model.name == job.sourceModel.name { continue }
       guard let first = model.remarks.first, seen.insert(model.name).inserted else { continue }
       let count = model.remarks.count
       let rest = count > 1 ? "; \(count - 1) more like it (see `godwit inspect`)" : ""

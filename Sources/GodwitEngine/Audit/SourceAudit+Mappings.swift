@@ -98,17 +98,17 @@ extension SourceAudit {
   private func audit(_ mapping: ResolvedEntityMapping, _ program: StepProgram) throws {
     var patterns: [String] = []
     let rules = program.validation.attributeRules(of: mapping.destination.name, patterns: &patterns)
+    let builder = StatementBuilder()
+    let association = inlineAssociations(program, builder)
+    var parts = try attributeParts(mapping, program, builder, rules, &patterns)
+    parts += try relationshipParts(mapping, program, association)
     let compiled = try patterns.map { pattern in
       do { return try SQLFunctions.validationPattern(pattern) } catch {
         throw GodwitError(
           .missingInput, "cannot use a regular expression of '\(mapping.destination.name)': it does not compile",
-          remedy: "correct the expression in the destination model")
+          remedy: "correct the expression in the model")
       }
     }
-    let builder = StatementBuilder()
-    let association = inlineAssociations(program, builder)
-    var parts = try attributeParts(mapping, program, builder, rules)
-    parts += try relationshipParts(mapping, program, association)
     let rows = TakenRows(
       mapping: mapping, table: try association.table(mapping.index),
       kind: schema.isObject(of: [mapping.source.name], row: "s"),
@@ -158,7 +158,8 @@ extension SourceAudit {
   // MARK: Attributes
 
   private func attributeParts(
-    _ mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder, _ rules: [ValidationRule]
+    _ mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder, _ rules: [ValidationRule],
+    _ patterns: inout [String]
   ) throws -> [Part] {
     var parts: [Part] = []
     for (attribute, source) in mapping.attributes {
@@ -172,7 +173,12 @@ extension SourceAudit {
           property: attribute.name, mapping: mapping.name, message: message, condition: condition, value: value,
           key: "t.Z_PK")
       }
-      var checks = rules.filter { $0.property == attribute.name }.map { check($0.message, $0.condition) }
+      let excuse =
+        job.keepsInvalid
+        ? program.keptInvalid.excuse(source, in: mapping, value: value, patterns: &patterns) : nil
+      var checks = rules.filter { $0.property == attribute.name }.map { rule in
+        check(rule.message, excuse.map { "(\(rule.condition)) AND NOT \($0)" } ?? rule.condition)
+      }
       if plainColumn(of: source.withoutDefault, for: attribute, in: mapping) != nil {
         if let range = attribute.type.integerRange, attribute.type != .integer64 {
           checks.append(

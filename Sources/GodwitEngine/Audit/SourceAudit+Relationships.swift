@@ -36,7 +36,7 @@ extension SourceAudit {
       let (name, entity) = (relationship.name, mapping.destination.name)
       let storage = attached.destinationSchema.storage(of: name, in: entity)
       guard let rule = program.validation.countRule(relationship, storage: storage) else { continue }
-      let condition: String
+      var condition: String
       switch try reach(of: relationship, mapping, program, association) {
       case .unknown(let why):
         skip("how many objects '\(entity).\(name)' leads to in mapping '\(mapping.name)': \(why)")
@@ -45,6 +45,11 @@ extension SourceAudit {
         condition =
           relationship.isToMany
           ? program.validation.limitRule(relationship, count: sql)?.condition ?? "0" : "(\(sql)) IS NOT TRUE"
+      }
+      if job.keepsInvalid {
+        var patterns: [String] = []
+        let pair = program.keptInvalid.pairs(of: mapping, patterns: &patterns).first { $0.property == name }
+        if let pair { condition = "(\(condition)) AND NOT (\(pair.condition))" }
       }
       let column = "godwit_r\(parts.count)"
       parts.append(

@@ -33,8 +33,9 @@ extension Executor {
     }
     return GodwitError(
       .dataWrong, message, context: context(chunk), cause: cause,
-      remedy:
-        "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
+      remedy: job.keepsInvalid
+        ? "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
+        : "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again. `on-invalid: keep` keeps objects that broke their own model's rules too, `on-invalid: {quarantine: …}` sets objects aside"
     ).about(.rejectedRow)
   }
 

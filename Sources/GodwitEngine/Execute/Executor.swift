@@ -367,6 +367,7 @@ package final class Executor {
 
   private func validate(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     if ahead?.passed(chunk.id) == true { return .init(rows: chunk.rows) }
+    if job.keepsInvalid { return try validateKeeping(chunk, entity) }
     let validation = try program.validation.entity(entity)
     var broken: [(key: Int64, rule: Int)] = []
     // No further than the chunk, however few are found.

@@ -20,6 +20,8 @@ package struct Ledger {
     package var overridden: Int64 = 0
     /// Values that expressions turned to nil.
     var nils: [NilCount] = []
+    /// Objects that break a rule as before, and stay.
+    var kept: [KeptInvalid] = []
   }
 
   package let connection: StoreConnection
@@ -150,6 +152,7 @@ package struct Ledger {
       "UPDATE godwit_chunk SET done = 1, rows = ?2, several = ?3, displaced = ?4 WHERE id = ?1",
       [.int(chunk.id), .integer(outcome.rows), .integer(outcome.ambiguousToOne), .integer(outcome.overridden)])
     try addNils(outcome.nils, of: chunk)
+    if !outcome.kept.isEmpty { try set("kept", encoded(KeptInvalid.sums(keptInvalid() + outcome.kept))) }
     if let pace { try set("pace", encoded(pace)) }
   }
 
@@ -157,6 +160,12 @@ package struct Ledger {
   package func knownPace() throws -> MigrationStatus.Pace? {
     guard try connection.value("SELECT 1 FROM godwit_ledger WHERE key = 'pace'") != nil else { return nil }
     return try? decoded("pace")
+  }
+
+  /// Objects that break a rule as they did in the source.
+  package func keptInvalid() throws -> [KeptInvalid] {
+    guard try connection.value("SELECT 1 FROM godwit_ledger WHERE key = 'kept'") != nil else { return [] }
+    return try decoded("kept")
   }
 
   package func totals() throws -> (objects: Int64, ambiguousToOne: Int64, overridden: Int64) {

@@ -11,6 +11,10 @@ extension ForeignContent {
 
   /// For the plan: views and triggers hold no data, and do not come over.
   package var notes: [MigrationNote] {
+    leftOut.map { MigrationNote(.triggersLeftOut, $0) } + programNotes
+  }
+
+  private var programNotes: [MigrationNote] {
     guard !programs.isEmpty else { return [] }
     let more = programs.count - Self.limitNamed
     let names = programs.prefix(Self.limitNamed).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")

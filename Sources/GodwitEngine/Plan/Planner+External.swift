@@ -57,7 +57,7 @@ extension Planner {
         .configuration,
         "cannot make a store of model '\(resolved.destinationModel.name)': how Core Data stores the order of '\(name)', an ordered to-many without an inverse, is not known",
         remedy:
-          "give the relationship an inverse in the model, or name a store of this version that Core Data wrote with `layout-from`"
+          "give the relationship an inverse in the model, or name a store of this version that Core Data wrote with `layout: {from: STORE}`"
       )
     }
     for mapping in resolved.entityMappings {

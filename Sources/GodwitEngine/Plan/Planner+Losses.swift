@@ -10,7 +10,8 @@ extension Planner {
     let numbers = try numericCounts()
     return LossCount(
       losses: try losses(facts, dropped: dropped, numbers: numbers),
-      notes: try numberNotes(facts) + misfitNotes(numbers), misfits: misfits(numbers))
+      notes: try numberNotes(facts) + misfitNotes(numbers) + KeptInvalid.notes(keptInvalid(facts)),
+      misfits: misfits(numbers))
   }
 
   private func losses(
@@ -46,6 +47,30 @@ extension Planner {
         reason: "they lead to no object that the relationship can hold", cause: .leadsNowhere)
     }
     return LossReport(found)
+  }
+
+  /// Objects that broke a rule of their own model, and that the job keeps: one walk over the rows of each mapping that
+  /// copies a property with rules.
+  private func keptInvalid(_ facts: PlanFacts) throws -> [KeptInvalid] {
+    guard isCounted, job.keepsInvalid else { return [] }
+    let program = try StepProgram(
+      resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
+    var kept: [KeptInvalid] = []
+    for mapping in resolved.entityMappings where mapping.earlier == nil {
+      var patterns: [String] = []
+      guard let (statement, properties) = try program.keptInvalid.counts(of: mapping, patterns: &patterns) else {
+        continue
+      }
+      let inputs = StatementInputs(patterns: try patterns.map { try SQLFunctions.validationPattern($0) })
+      let rows = try functions.running(statement, context: "mapping '\(mapping.name)'", with: inputs) {
+        try connection.rows(statement.sql, statement.builder.arguments())
+      }
+      for (property, value) in zip(properties, rows.first ?? []) {
+        guard case .integer(let count) = value, count > 0 else { continue }
+        kept.append(KeptInvalid(entity: mapping.destination.name, property: property, objects: count))
+      }
+    }
+    return KeptInvalid.sums(kept)
   }
 
   /// Values whose attribute has another numeric type in the destination.

@@ -51,56 +51,58 @@ package struct ValidationStatements: StageStatements {
 
   /// The rules of single values.
   func attributeRules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
-    let model = resolved.destinationModel
-    var rules: [ValidationRule] = []
-    for attribute in model.attributes(of: entity) where !attribute.isTransient && !attribute.isDerived {
-      guard let column = destinationSchema.column(of: attribute.name, in: entity).map({ "t.\(quoted($0))" }) else {
-        continue
-      }
-      if !attribute.isOptional {
-        rules.append(
-          .init(
-            condition: "\(column) IS NULL", message: "attribute '\(attribute.name)' is required and is nil",
-            readsHeaderOnly: true))
-      }
-      let builder = StatementBuilder()
-      func literal(_ value: AttributeValue) -> String? {
-        switch try? SQLValue(encoding: value, as: attribute) {
-        case .integer(let number): return builder.bind(.integer(number))
-        case .real(let number): return number.isFinite ? "\(number)" : nil
-        default: return nil
-        }
-      }
-      if let low = attribute.minimumValue.flatMap(literal) {
-        rules.append(
-          .init(condition: "\(column) < \(low)", message: "attribute '\(attribute.name)' is below its minimum \(low)"))
-      }
-      if let high = attribute.maximumValue.flatMap(literal) {
-        rules.append(
-          .init(condition: "\(column) > \(high)", message: "attribute '\(attribute.name)' is above its maximum \(high)")
-        )
-      }
-      if let low = attribute.minimumLength {
-        rules.append(
-          .init(
-            condition: "godwit_length(\(column)) < \(low)",
-            message: "attribute '\(attribute.name)' is shorter than \(low)"))
-      }
-      if let high = attribute.maximumLength {
-        rules.append(
-          .init(
-            condition: "godwit_length(\(column)) > \(high)",
-            message: "attribute '\(attribute.name)' is longer than \(high)"))
-      }
-      if let pattern = attribute.regularExpression {
-        patterns.append(pattern)
-        rules.append(
-          .init(
-            condition: "NOT godwit_matches(\(patterns.count - 1), \(column))",
-            message: "attribute '\(attribute.name)' does not match its regular expression"))
-      }
-      for place in rules.indices where rules[place].property.isEmpty { rules[place].property = attribute.name }
+    resolved.destinationModel.attributes(of: entity).filter { !$0.isTransient && !$0.isDerived }.flatMap { attribute in
+      destinationSchema.column(of: attribute.name, in: entity)
+        .map { rules(of: attribute, column: "t.\(quoted($0))", patterns: &patterns) } ?? []
     }
+  }
+
+  /// The rules of an attribute of either model, for a value in `column`.
+  func rules(of attribute: AttributeDescription, column: String, patterns: inout [String]) -> [ValidationRule] {
+    var rules: [ValidationRule] = []
+    if !attribute.isOptional {
+      rules.append(
+        .init(
+          condition: "\(column) IS NULL", message: "attribute '\(attribute.name)' is required and is nil",
+          readsHeaderOnly: true))
+    }
+    let builder = StatementBuilder()
+    func literal(_ value: AttributeValue) -> String? {
+      switch try? SQLValue(encoding: value, as: attribute) {
+      case .integer(let number): return builder.bind(.integer(number))
+      case .real(let number): return number.isFinite ? "\(number)" : nil
+      default: return nil
+      }
+    }
+    if let low = attribute.minimumValue.flatMap(literal) {
+      rules.append(
+        .init(condition: "\(column) < \(low)", message: "attribute '\(attribute.name)' is below its minimum \(low)"))
+    }
+    if let high = attribute.maximumValue.flatMap(literal) {
+      rules.append(
+        .init(condition: "\(column) > \(high)", message: "attribute '\(attribute.name)' is above its maximum \(high)")
+      )
+    }
+    if let low = attribute.minimumLength {
+      rules.append(
+        .init(
+          condition: "godwit_length(\(column)) < \(low)",
+          message: "attribute '\(attribute.name)' is shorter than \(low)"))
+    }
+    if let high = attribute.maximumLength {
+      rules.append(
+        .init(
+          condition: "godwit_length(\(column)) > \(high)",
+          message: "attribute '\(attribute.name)' is longer than \(high)"))
+    }
+    if let pattern = attribute.regularExpression {
+      patterns.append(pattern)
+      rules.append(
+        .init(
+          condition: "NOT godwit_matches(\(patterns.count - 1), \(column))",
+          message: "attribute '\(attribute.name)' does not match its regular expression"))
+    }
+    for place in rules.indices { rules[place].property = attribute.name }
     return rules
   }
 

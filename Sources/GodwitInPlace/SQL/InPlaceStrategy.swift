@@ -30,7 +30,8 @@ package enum InPlaceStrategy {
       return
     } catch let obstacle as SchemaOnlyLayout.Obstacle { rowReason = obstacle.reason }
     let (plan, program) = try counted()
-    if let reason = try Self.obstacle(program) {
+    let keeping = job.keepsInvalid ? "'on-invalid: keep' compares objects with those of the source" : nil
+    if let reason = try keeping ?? Self.obstacle(program) {
       self = .executor(reason: reason)
       return
     }

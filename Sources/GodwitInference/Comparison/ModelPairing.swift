@@ -45,6 +45,7 @@ package struct ModelPairing {
   package let entities: [(old: EntityDescription?, new: EntityDescription?)]
   private let newNames, oldNames: [String: String]
   private let oldIdentified, newIdentified: Identified
+  private let hashes: (old: [String: VersionHash], new: [String: VersionHash])
 
   /// By entity and renaming identifier, the properties that have it, inherited ones too.
   private typealias Identified = [String: [String: [Property]]]
@@ -64,6 +65,7 @@ package struct ModelPairing {
     }
     self.newNames = newNames
     self.oldNames = oldNames
+    hashes = (old.versionHashes, new.versionHashes)
     oldIdentified = Self.identified(old)
     newIdentified = Self.identified(new)
   }
@@ -71,6 +73,13 @@ package struct ModelPairing {
   private static func identified(_ model: ManagedObjectModel) -> Identified {
     var found: Identified = [:]
     for entity in model.entities {
+      // Most models rename nothing.
+      guard
+        model.lineage(of: entity.name).contains(where: { declaring in
+          declaring.attributes.contains { $0.renamingIdentifier != nil }
+            || declaring.relationships.contains { $0.renamingIdentifier != nil }
+        })
+      else { continue }
       for attribute in model.attributes(of: entity.name) {
         guard let identifier = attribute.renamingIdentifier else { continue }
         found[entity.name, default: [:]][identifier, default: []].append(.attribute(attribute))
@@ -81,6 +90,12 @@ package struct ModelPairing {
       }
     }
     return found
+  }
+
+  /// Whether two versions of an entity have the same properties, whose version hashes tell, and none is renamed.
+  package func isSame(_ before: EntityDescription, _ after: EntityDescription) -> Bool {
+    before.name == after.name && oldIdentified[before.name] == nil && newIdentified[after.name] == nil
+      && hashes.old[before.name] == hashes.new[after.name]
   }
 
   /// What an entity of the earlier model is called in the later; nil when it is gone.

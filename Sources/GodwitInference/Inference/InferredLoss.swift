@@ -5,7 +5,7 @@ package import GodwitModel
 /// A renaming identifier may name the name before and no earlier one. Then the versions together tell what became of a
 /// property, and the two ends alone do not.
 package enum InferredLoss {
-  private struct Name: Hashable, Comparable {
+  struct Name: Hashable, Comparable {
     var entity: String
     /// Empty for the entity itself.
     var property = ""
@@ -19,7 +19,7 @@ package enum InferredLoss {
   /// - Parameter versions: The first is the source of the step, the last its destination.
   /// - Returns: Their names in order, an entity's properties not named beside it; empty where a version between leads
   ///   nowhere.
-  package static func keptThrough(_ versions: [ManagedObjectModel]) -> [String] {
+  package static func keptThrough(_ versions: [ManagedObjectModel], cache: InferenceCache? = nil) -> [String] {
     guard versions.count > 2, let first = versions.first, let last = versions.last else { return [] }
     let direct = carried(from: first, to: last)
     let all = names(of: first)
@@ -27,8 +27,9 @@ package enum InferredLoss {
     guard all.contains(where: { direct[$0] == nil }) else { return [] }
     var way = Dictionary(uniqueKeysWithValues: all.map { ($0, $0) })
     for (before, after) in zip(versions, versions.dropFirst()) {
-      guard MappingInference(from: before, to: after).refusals.isEmpty else { return [] }
-      let hop = carried(from: before, to: after)
+      let refusals = cache?.refusals(from: before, to: after) ?? MappingInference.refusals(from: before, to: after)
+      guard refusals.isEmpty else { return [] }
+      let hop = cache?.hop(from: before, to: after) ?? carried(from: before, to: after)
       way = way.compactMapValues { hop[$0] }
     }
     let kept = way.keys.filter { direct[$0] == nil }
@@ -69,11 +70,18 @@ package enum InferredLoss {
     }
   }
 
-  private static func carried(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [Name: Name] {
+  static func carried(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [Name: Name] {
     let pairing = ModelPairing(from: source, to: destination)
     var carried: [Name: Name] = [:]
     for case (let before?, let after?) in pairing.entities {
       carried[Name(entity: before.name)] = Name(entity: after.name)
+      if pairing.isSame(before, after) {
+        for property in ModelPairing.Property.all(of: after.name, in: destination) {
+          let name = Name(entity: after.name, property: property.name)
+          carried[name] = name
+        }
+        continue
+      }
       for property in ModelPairing.Property.all(of: after.name, in: destination) {
         guard let origin = pairing.origin(of: property, in: after.name, from: before.name) else { continue }
         carried[Name(entity: before.name, property: origin.name)] = Name(entity: after.name, property: property.name)

@@ -57,6 +57,15 @@ public struct MappingInference: Sendable {
 
   /// Compares the models, in time proportional to their properties, inherited ones included.
   public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+    self.init(from: source, to: destination, refusalsOnly: false)
+  }
+
+  /// Why nothing can be inferred; empty when it can. It looks at no entity that is the same in both models.
+  package static func refusals(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [Refusal] {
+    MappingInference(from: source, to: destination, refusalsOnly: true).refusals
+  }
+
+  private init(from source: ManagedObjectModel, to destination: ManagedObjectModel, refusalsOnly: Bool) {
     self.source = source
     self.destination = destination
     pairing = ModelPairing(from: source, to: destination)
@@ -65,6 +74,7 @@ public struct MappingInference: Sendable {
     for pair in pairing.entities {
       switch pair {
       case (let before?, let after?):
+        if refusalsOnly, pairing.isSame(before, after) { continue }
         add(before, after, isSame: before.name == after.name && hashes.0[before.name] == hashes.1[after.name])
       case (nil, let entity?):
         let mapping = EntityMapping(

@@ -8,6 +8,11 @@ extension MigrationJob {
       let text =
         "no listed model fits the store: the source model '\(sourceModel.name)' is \(sourceModelOrigin), and its place among the versions is not known"
       notes.append(MigrationNote(.modelFromStore, text))
+      if let first = sourceModel.remarks.first {
+        let more = sourceModel.remarks.count - 1
+        let rest = more > 0 ? "; \(more) more like it (see `godwit inspect`)" : ""
+        notes.append(MigrationNote(.modelPartsLeftOut, "of the model that the store carries, \(first)\(rest)"))
+      }
     }
     notes += mappingSearch.emptyFolders.map { folder in
       MigrationNote(.mappingSearchEmpty, "no mapping model was found in '\(folder)', which 'mapping-search' names")

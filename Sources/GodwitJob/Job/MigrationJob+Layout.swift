@@ -46,6 +46,12 @@ extension MigrationJob {
   /// - Parameter sourceSchema: What the source has, when it is known already.
   func joinNames(sourceSchema: StoreSchema? = nil) throws -> JoinNames {
     guard position.isLast, hasJoinNames else { return JoinNames() }
+    let found = try foundNames(sourceSchema: sourceSchema)
+    return layoutNames.isEmpty ? found : found.replaced(by: layoutNames, in: StoreSchema(model: destinationModel))
+  }
+
+  /// Those that a store tells.
+  private func foundNames(sourceSchema: StoreSchema?) throws -> JoinNames {
     if let layoutStore { return layoutStore.names }
     if let firstSource { return firstSource.names.kept(from: firstSource.model, to: destinationModel) }
     // What a store of another type becomes has the names that the rules make.
@@ -69,20 +75,49 @@ extension MigrationJob {
     return try? LayoutStore(path: sourcePath, model: sourceModel)
   }
 
+  /// Whether the job makes tables: a store that it appends to has its own.
+  private var makesLayout: Bool {
+    destinationType == .sqlite && (!appends || !FileManager.default.fileExists(atPath: destinationPath))
+  }
+
+  /// Refuses names that Core Data may choose otherwise, for a job that wants none.
+  ///
+  /// - Throws: `.configuration` (78).
+  package func refuseGuessedNames() throws {
+    guard refusesGuessedNames, makesLayout, let guess = try destinationSchema().guesses.first else { return }
+    throw GodwitError(
+      .configuration, "cannot make a store without a guessed name, which 'strict' asks for: \(guess)",
+      location: layoutLocation,
+      remedy:
+        "name a store of version '\(destinationModel.name)' that Core Data wrote with `from`, give the name under `names`, or remove `strict`"
+    )
+  }
+
   /// What plan and summary say of names that Core Data may choose otherwise.
   package func layoutNotes() throws -> [MigrationNote] {
-    guard destinationType == .sqlite, !appends || !FileManager.default.fileExists(atPath: destinationPath) else {
-      return []
-    }
+    guard makesLayout else { return [] }
+    let rules = StoreSchema(model: destinationModel)
     // Names that a store tells leave fewer guesses, not more.
-    guard !StoreSchema(model: destinationModel).guesses.isEmpty else { return [] }
-    let remedy = "a store of version '\(destinationModel.name)' that Core Data wrote settles it (layout-from)"
-    return try destinationSchema().guesses.map { MigrationNote(.guessedName, "\($0); \(remedy)") }
+    guard !rules.guesses.isEmpty else { return rules.indexNotes }
+    let remedy =
+      "a store of version '\(destinationModel.name)' that Core Data wrote shows the name (`layout: {from: STORE}`); `names` gives it"
+    return try destinationSchema().guesses.map { MigrationNote(.guessedName, "\($0); \(remedy)") } + rules.indexNotes
   }
 
   /// What of the layout decides content, for the digest of the job.
   var layoutText: String {
-    guard let layoutStore, hasJoinNames else { return "" }
-    return "\nlayout " + layoutStore.names.text
+    guard hasJoinNames else { return "" }
+    let given = layoutNames.isEmpty ? "" : "\nnames " + layoutNames.text
+    return (layoutStore.map { "\nlayout " + $0.names.text } ?? "") + given
+  }
+}
+
+extension StoreSchema {
+  /// Notes of plan and summary on indexes that are not made.
+  fileprivate var indexNotes: [MigrationNote] {
+    guard let first = omittedIndexes.first else { return [] }
+    let more = omittedIndexes.count - 1
+    let rest = more > 0 ? "; \(more) more like it (see `godwit model schema`)" : ""
+    return [MigrationNote(.indexesLeftOut, "not made: \(first)\(rest)")]
   }
 }

@@ -112,6 +112,12 @@ public struct MigrationJob: Sendable {
   public var userInfo: [String: PropertyListValue] = [:]
   /// A store of the destination version, whose names the new store takes where the model leaves them open.
   public var layoutStore: LayoutStore?
+  /// Names that the user gives; they win over those of a store.
+  package var layoutNames = JoinNames()
+  /// Whether a name of the destination that Core Data may choose otherwise is an error, before anything is written.
+  public var refusesGuessedNames = false
+  /// The place of `layout` in the manifest.
+  package var layoutLocation: GodwitError.Location?
   /// For the last of several steps: what the first one reads.
   var firstSource: LayoutStore?
   /// What happens to a policy class that nobody registered.
@@ -157,6 +163,9 @@ public struct MigrationJob: Sendable {
   public var receipt: ReceiptPlace?
   /// How many objects that validation rejects a run may set aside; nil: the first one stops it.
   public var quarantine: Quarantine?
+  /// Whether an object that breaks a rule of the destination model stays when it broke a rule of its own model in the
+  /// same property. Objects that break only the destination's rules stop the run all the same. Not with `quarantine`.
+  public var keepsInvalid = false
   /// Whether the data of CloudKit mirroring is left out. Otherwise a mirrored store is an error.
   public var dropsMirroring = false
   /// How a job replaces its own source. `destination` is then `source`.

@@ -1,4 +1,4 @@
-import GodwitInference
+package import GodwitInference
 public import GodwitModel
 
 /// A mapping model that a search found, before it is known which models it is for.
@@ -87,6 +87,18 @@ public struct MigrationPathFinder: Sendable {
   /// Hears, before ``log``, of a mapping model that serves no step of the path, and the line that `log` gets.
   package var logMiss: @Sendable (_ origin: String, _ line: String) -> Void = { _, _ in }
 
+  /// Results of comparisons; nil to compare each pair again.
+  package var cache: InferenceCache? {
+    get { known.cache }
+    set { known = CacheBox(cache: newValue) }
+  }
+  private var known = CacheBox(cache: nil)
+
+  /// Unchecked: whoever sets a cache uses the finder on one thread.
+  private struct CacheBox: @unchecked Sendable {
+    var cache: InferenceCache?
+  }
+
   /// A search among model versions.
   ///
   /// - Parameters:
@@ -113,7 +125,7 @@ public struct MigrationPathFinder: Sendable {
   ///   mapping models serve one step and do not go together; what reading a mapping model throws.
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
-    var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages)
+    var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages, cache: cache)
     for (origin, reason) in search.misses {
       let line = "mapping model '\(origin)' not used: \(reason)"
       logMiss(origin, line)
@@ -187,7 +199,7 @@ public struct MigrationPathFinder: Sendable {
     let others = models.indices.filter { $0 != from && $0 != to }
     var search = MigrationPathSearch(
       versions: [source] + others.map { models[$0] } + [destination], mappings: mappings, stages: stages,
-      isOrdered: false)
+      isOrdered: false, cache: cache)
     guard let way = search.way() else { return .none }
     let places = [from] + others + [to]
     let passed = way.map { places[$0] }
@@ -196,7 +208,7 @@ public struct MigrationPathFinder: Sendable {
     }
     // A stage, or a step that a mapping model serves, between two versions of the path rules it out.
     let between = ordered[(ordered.firstIndex(of: from) ?? 0)...(ordered.firstIndex(of: to) ?? 0)].map { models[$0] }
-    var check = MigrationPathSearch(versions: between, mappings: mappings, stages: stages)
+    var check = MigrationPathSearch(versions: between, mappings: mappings, stages: stages, cache: cache)
     guard check.way() != nil else { return .none }
     let served = Set(
       zip(way, way.dropFirst()).filter { !search.mappings(from: $0, to: $1).isEmpty }.map { places[$0.1] })

@@ -28,6 +28,7 @@ struct MigrationPathSearch {
   private let stages: [MigrationStage]
   /// Whether the versions have an order, so that no step goes back.
   private let isOrdered: Bool
+  private let cache: InferenceCache?
   private let served: [Hop: [FoundMapping]]
   private let servedHops: [Hop]
   private var known: [Hop: Problem] = [:]
@@ -42,8 +43,10 @@ struct MigrationPathSearch {
   }
 
   init(
-    versions: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage], isOrdered: Bool = true
+    versions: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage], isOrdered: Bool = true,
+    cache: InferenceCache? = nil
   ) {
+    self.cache = cache
     self.versions = versions
     self.stages = stages
     self.isOrdered = isOrdered
@@ -151,8 +154,9 @@ struct MigrationPathSearch {
       let (from, to) = (versions[inner.start].name, versions[inner.end].name)
       return .refused("a mapping model serves '\(from)' to '\(to)', which inference would skip")
     }
-    let inference = MappingInference(from: versions[hop.start], to: versions[hop.end])
-    guard !inference.refusals.isEmpty else { return .none }
-    return .refused(inference.refusals.map(\.description).joined(separator: "\n"))
+    let (start, end) = (versions[hop.start], versions[hop.end])
+    let refusals = cache?.refusals(from: start, to: end) ?? MappingInference.refusals(from: start, to: end)
+    guard !refusals.isEmpty else { return .none }
+    return .refused(refusals.map(\.description).joined(separator: "\n"))
   }
 }

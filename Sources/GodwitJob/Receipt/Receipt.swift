@@ -87,6 +87,8 @@ package struct Receipt: Codable, Sendable {
     package var plan: String
     package var mappings: [Mapping]
     package var dropped: [Dropped]
+    /// Objects that break a rule as they did in the source; nil without any.
+    package var keptInvalid: [KeptInvalid]?
   }
 
   package struct Entity: Codable, Sendable {

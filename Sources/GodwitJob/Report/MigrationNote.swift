@@ -18,6 +18,10 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case emptyLookup = "empty-lookup"
     /// The triggers of a derived attribute are not made.
     case triggersLeftOut = "triggers-left-out"
+    /// Indexes of the destination model are not made.
+    case indexesLeftOut = "indexes-left-out"
+    /// The source model was read from the store without some of its parts, none of which decides rows.
+    case modelPartsLeftOut = "model-parts-left-out"
     /// Values are in files beside the store.
     case externalData = "external-data"
     /// Files of external data are missing.
@@ -26,6 +30,8 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case valuesDoNotFit = "values-do-not-fit"
     /// Values are too large for their new numeric type, and are read as NaN.
     case valuesTooLarge = "values-too-large"
+    /// Objects break a rule that they broke in the source too, and stay.
+    case invalidKept = "invalid-kept"
     /// Core Data may choose another name for a table or column.
     case guessedName = "guessed-name"
     /// A damaged spill file was rebuilt.

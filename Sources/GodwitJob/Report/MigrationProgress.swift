@@ -84,6 +84,8 @@ public struct MigrationSummary: Sendable, Hashable {
   public var ambiguousToOne: Int64 = 0
   /// Relationship assignments that a later one overrides.
   public var overridden: Int64 = 0
+  /// Objects that break a rule as they did in the source: see ``MigrationJob/keepsInvalid``.
+  public package(set) var keptInvalid: [KeptInvalid] = []
   /// Source objects that are in quarantine, by entity: see ``MigrationJob/quarantine``.
   public var quarantined: [QuarantinedObjects] = []
   /// How many objects the job has set aside: those in quarantine, and those of a quarantine that is not there any more

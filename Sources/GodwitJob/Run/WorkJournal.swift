@@ -43,15 +43,18 @@ package struct WorkJournal: Codable, Sendable {
       package var objects, ambiguousToOne, overridden: Int64
       package var dropped: [MigrationPlan.Dropped]
       package var losses: LossReport
+      /// Objects that break a rule as they did before; nil without any.
+      package var keptInvalid: [KeptInvalid]?
       /// What the receipt says of the step; nil without one.
       package var receipt: Receipt.Step?
 
       package init(
         digest: String, objects: Int64, ambiguousToOne: Int64, overridden: Int64, dropped: [MigrationPlan.Dropped],
-        losses: LossReport, receipt: Receipt.Step?
+        losses: LossReport, keptInvalid: [KeptInvalid]?, receipt: Receipt.Step?
       ) {
         (self.digest, self.objects, self.ambiguousToOne) = (digest, objects, ambiguousToOne)
-        (self.overridden, self.dropped, self.losses, self.receipt) = (overridden, dropped, losses, receipt)
+        (self.overridden, self.dropped, self.losses) = (overridden, dropped, losses)
+        (self.keptInvalid, self.receipt) = (keptInvalid, receipt)
       }
     }
 

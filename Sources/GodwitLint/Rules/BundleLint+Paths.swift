@@ -13,10 +13,12 @@ extension BundleLint {
     guard let target else { return }
     let models = bundle.readable
     let found = foundMappings(among: models)
-    let finder = MigrationPathFinder(models: models, mappings: found)
+    var finder = MigrationPathFinder(models: models, mappings: found)
+    finder.cache = cache
     let hashes = target.versionHashes
     let earlier = models.filter { $0.name != target.name && $0.versionHashes != hashes }
     for model in earlier {
+      advance(model.name)
       do { ways[model.name] = .success(try finder.path(from: model, to: target)) } catch let error as GodwitError {
         ways[model.name] = .failure(error)
       } catch {}
@@ -223,7 +225,7 @@ extension BundleLint {
         let start = models.firstIndex(where: { $0.name == model.name }),
         let end = models.firstIndex(where: { $0.name == step.destinationModel.name }), end - start > 1
       else { continue }
-      let kept = InferredLoss.keptThrough(Array(models[start...end])).filter { told.insert($0).inserted }
+      let kept = InferredLoss.keptThrough(Array(models[start...end]), cache: cache).filter { told.insert($0).inserted }
       for name in kept {
         let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
         let index = bundle.index(model.name)

@@ -14,6 +14,10 @@ struct BundleLint {
   private(set) var findings: [LintFinding] = []
   /// The paths of mapping models that are for versions of this model.
   var usedMappings: Set<String> = []
+  /// Results of comparisons of versions.
+  let cache = InferenceCache()
+  /// Hears of each version that is checked.
+  var advance: (String) -> Void = { _ in }
   /// How each version is migrated: the steps, or why there is none.
   var ways: [String: Result<[MigrationStep], GodwitError>] = [:]
 
@@ -57,6 +61,7 @@ struct BundleLint {
 
   mutating func checkVersions() {
     for version in bundle.versions {
+      if case .success(let model) = bundle.result(version) { checkWords(of: model, version) }
       guard case .failure(let error) = bundle.result(version) else { continue }
       let place = error.location.map { LintFinding.Location(file: bundle.file(of: version), line: $0.line) }
       add(
@@ -65,6 +70,17 @@ struct BundleLint {
     }
     checkCurrentVersion()
     checkOrder()
+  }
+
+  /// Reports words that Xcode's compiler passes over. A version that was shipped cannot be mended.
+  private mutating func checkWords(of model: ManagedObjectModel, _ version: String) {
+    let severity: LintRule.Severity = locked[version] == nil ? .warning : .note
+    for remark in model.remarks {
+      guard let word = remark.ignoredWord else { continue }
+      add(
+        .wordIgnored, severity: severity, "\(version):\(word)",
+        at: .init(file: bundle.file(of: version), line: remark.location?.line), remark.text)
+    }
   }
 
   private mutating func checkCurrentVersion() {
@@ -178,7 +194,7 @@ struct BundleLint {
     guard let target else { return }
     let index = bundle.index(target.name)
     let schema = StoreSchema(model: target)
-    let remedy = "give jobs a store of '\(target.name)' that Core Data made: `layout-from: STORE`"
+    let remedy = "give jobs a store of '\(target.name)' that Core Data made, or the name: `layout: {from: STORE}`"
     func place(_ text: String) -> LintFinding.Location {
       for word in text.split(whereSeparator: { " ,:".contains($0) }) {
         let parts = word.split(separator: ".", maxSplits: 1).map(String.init)

@@ -12,6 +12,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   case noPath = "GW107"
   case severalSteps = "GW108"
   case acceptedNotFound = "GW109"
+  case wordIgnored = "GW110"
 
   case attributeDropped = "GW201"
   case relationshipDropped = "GW202"
@@ -70,7 +71,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       .requiredAttributeAdded, .requiredToOneAdded, .needsMappingModel, .mappingModelUnusable, .mappingModelsConflict:
       .error
     case .currentVersionUnknown, .versionOrderUnclear, .attributeDropped, .relationshipDropped, .entityDropped,
-      .probableRename, .uniquenessAdded, .rowsMayBreakRule, .renameChainBroken, .mappingModelStale, .layoutAmbiguous:
+      .probableRename, .uniquenessAdded, .rowsMayBreakRule, .renameChainBroken, .mappingModelStale, .layoutAmbiguous,
+      .wordIgnored:
       .warning
     case .versionNotLocked, .severalSteps, .acceptedNotFound, .needsPolicy, .rowsReadInPlace, .mappingModelUnmatched:
       .note
@@ -89,6 +91,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .noPath: "No path leads from a version to the current one"
     case .severalSteps: "The path to the current version has several steps"
     case .acceptedNotFound: "An accepted finding does not occur"
+    case .wordIgnored: "A word of a model file is ignored"
     case .attributeDropped: "A step drops an attribute"
     case .relationshipDropped: "A step drops a relationship"
     case .entityDropped: "A step drops an entity"
@@ -131,6 +134,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       "Core Data's automatic migration makes one step. It needs a mapping model from the store's version to the current one, or must be able to infer one."
     case .acceptedNotFound:
       "An entry that accepts nothing is misspelt or no longer needed."
+    case .wordIgnored:
+      "Xcode's compiler passes over words that it does not know. A renaming identifier that is not written as `elementID` renames nothing, so the values are lost."
     case .attributeDropped: "The values of the attribute are lost."
     case .relationshipDropped: "The links of the relationship are lost."
     case .entityDropped: "The objects of the entity are lost."
@@ -186,6 +191,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .noPath: "Write a mapping model for the step that is missing; `godwit mapping new` drafts one."
     case .severalSteps: "Migrate step by step in the application, or add a mapping model for the whole path."
     case .acceptedNotFound: "Correct or remove the entry under `accepted` of the lock file."
+    case .wordIgnored:
+      "Set the renaming identifier in Xcode's editor, which writes `elementID`; correct or remove any other word."
     case .attributeDropped, .relationshipDropped, .entityDropped:
       "Keep it, set the renaming identifier of what takes its place, or carry the data over with a mapping model. Accept the finding if the data is no longer needed."
     case .probableRename:
@@ -205,7 +212,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .mappingModelUnmatched: "Restore the versions that it names, or delete it."
     case .mappingModelsConflict:
       "Delete one of them, rename the entity mappings of one, or list the one to use under `mappings` of a job."
-    case .layoutAmbiguous: "Give jobs a store of this version that Core Data made, with `layout-from`."
+    case .layoutAmbiguous:
+      "Give jobs a store of this version that Core Data made, with `layout: {from: STORE}`, or the name under `names`."
     }
   }
 }

@@ -27,6 +27,8 @@ extension StepLint {
     pairing.entities.flatMap { pair -> [Lost] in
       guard let before = pair.old else { return [] }
       guard let after = pair.new else { return before.isAbstract ? [] : [.entity(before)] }
+      // Losses of subentities are found with the subentities.
+      if pairing.isSame(before, after), old.family(of: before.name).count == 1 { return [] }
       return lostAttributes(of: before).map { .attribute($0, of: before) }
         + lostRelationships(of: before, now: after).map { .relationship($0, of: before) }
     }
@@ -40,12 +42,27 @@ extension StepLint {
   }
 
   private func isCarried(_ name: String, from was: String, to now: String) -> Bool {
-    ModelPairing.Property.all(of: now, in: new).contains { property in
-      switch property {
-      case .attribute(let attribute) where attribute.isTransient: return false
-      case .relationship(let relationship) where !new.isStored(relationship): return false
-      default: return pairing.origin(of: property, in: now, from: was)?.name == name
+    carried.names(from: was, to: now) {
+      let isSame = old.entity(was).flatMap { before in new.entity(now).map { pairing.isSame(before, $0) } } ?? false
+      return ModelPairing.Property.all(of: now, in: new).compactMap { property in
+        switch property {
+        case .attribute(let attribute) where attribute.isTransient: return nil
+        case .relationship(let relationship) where !new.isStored(relationship): return nil
+        default: return isSame ? property.name : pairing.origin(of: property, in: now, from: was)?.name
+        }
       }
+    }.contains(name)
+  }
+
+  /// By entity before and after, the properties before that some property after has its values from.
+  final class CarriedNames {
+    private var known: [[String]: Set<String>] = [:]
+
+    func names(from was: String, to now: String, _ find: () -> [String]) -> Set<String> {
+      if let names = known[[was, now]] { return names }
+      let names = Set(find())
+      known[[was, now]] = names
+      return names
     }
   }
 

@@ -20,15 +20,16 @@ struct StepLint {
   let old, new: ManagedObjectModel
   let bundle: LintedBundle
   let pairing: ModelPairing
-  let oldIndex, newIndex: ElementIndex
+  let carried = CarriedNames()
+  /// The places in the files of both versions, which are read when a finding needs them.
+  var oldIndex: ElementIndex { bundle.index(old.name) }
+  var newIndex: ElementIndex { bundle.index(new.name) }
 
   init(from old: ManagedObjectModel, to new: ManagedObjectModel, in bundle: LintedBundle) {
     self.old = old
     self.new = new
     self.bundle = bundle
     pairing = ModelPairing(from: old, to: new)
-    oldIndex = bundle.index(old.name)
-    newIndex = bundle.index(new.name)
   }
 
   var step: LintFinding.Step { .init(from: old.name, to: new.name) }
@@ -58,7 +59,7 @@ struct StepLint {
   func refusals() -> [Finding] {
     var findings: [Finding] = []
     var told: Set<String> = []
-    for refusal in MappingInference(from: old, to: new).refusals {
+    for refusal in MappingInference.refusals(from: old, to: new) {
       // A property that subentities inherit is refused for each of them.
       let entity = refusal.property.flatMap { new.declaringEntity(of: $0, in: refusal.entity)?.name } ?? refusal.entity
       let subject = refusal.property.map { "\(entity).\($0)" } ?? entity

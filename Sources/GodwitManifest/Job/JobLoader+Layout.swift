@@ -5,10 +5,25 @@ import GodwitStore
 import Logging
 
 extension JobLoader {
-  /// The store that settles names which the destination model leaves open: the one of `layout-from`, else one among
+  /// Reads the names that the manifest gives where the destination model leaves them open.
+  func readLayout(into job: inout MigrationJob) throws {
+    guard let layout = manifest.layout else { return }
+    job.refusesGuessedNames = layout.isStrict
+    job.layoutLocation = manifest.locations["layout"]
+    job.layoutNames = try JoinNames(
+      naming: layout.names.map { ($0.end, $0.name.value) }, in: StoreSchema(model: job.destinationModel)
+    ) { place, why in
+      GodwitError(
+        .configuration, "cannot take the name '\(layout.names[place].name.value)': \(why)",
+        location: layout.names[place].name.location,
+        remedy: "correct or remove it; `godwit plan` names what is guessed, and what Core Data may expect")
+    }
+  }
+
+  /// The store that settles names which the destination model leaves open: the one of `layout`, else one among
   /// `models` that has the hashes of the destination; nil without either.
   func layoutStore(for model: ManagedObjectModel) throws -> LayoutStore? {
-    if let path = manifest.layoutFrom { return try layoutStore(at: path, for: model) }
+    if let path = manifest.layout?.from { return try layoutStore(at: path, for: model) }
     for path in manifest.models where PublishedVersionHashes.isFile(at: path.resolved) {
       guard let files = try? StoreFiles(path: path.resolved), files.type == .sqlite,
         let metadata = try? StoreMetadata(readingStoreAt: path.resolved),
@@ -25,7 +40,9 @@ extension JobLoader {
     func refuse(_ why: String) -> GodwitError {
       GodwitError(
         .configuration, "cannot take names from '\(path.resolved)': \(why)", location: path.location,
-        remedy: "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove 'layout-from'")
+        remedy:
+          "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove '\(manifest.layout?.fromKey ?? "from")'"
+      )
     }
     do {
       guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is not a SQLite store") }

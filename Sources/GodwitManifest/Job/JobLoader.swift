@@ -102,6 +102,7 @@ public struct JobLoader {
       sourceModelOrigin: way.origin)
     job.mappingSearch = way.search
     job.layoutStore = way.layout
+    try readLayout(into: &job)
     job.policies = policies
     job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
     job.failsOnLoss = manifest.onLoss == .fail
@@ -118,6 +119,7 @@ public struct JobLoader {
     }
     job.receipt = receiptPlace
     job.quarantine = quarantine
+    job.keepsInvalid = manifest.onInvalid == .keep
     if known == nil { logFusing(of: job) }
     return job
   }
@@ -213,7 +215,9 @@ public struct JobLoader {
       switch try StoredModel(inStoreAt: path, metadata: metadata, name: nameWanted) {
       case .fits(let cached):
         logger.debug("source model taken from the store", metadata: ["omissions": "\(cached.omissions.count)"])
-        return (cached.model, "from the store's own cache")
+        var model = cached.model
+        model.remarks = cached.omissions.map { ModelRemark($0) }
+        return (model, "from the store's own cache")
       case .missing: throw error
       case .differs, .unreadable:
         var error = error

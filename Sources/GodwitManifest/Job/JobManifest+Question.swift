@@ -34,7 +34,7 @@ extension JobManifest {
     var paths = [("source", source)] + models.map { ("models", $0) } + mergeModels.map { ("merge-models", $0) }
     if case .files(let files) = mappings { paths += files.map { ("mappings", $0) } }
     paths += mappingSearch.map { ("mapping-search", $0) }
-    if let layoutFrom { paths.append(("layout-from", layoutFrom)) }
+    if let layout, let from = layout.from { paths.append((layout.fromKey, from)) }
     return paths.map { (key: $0.0, path: $0.1) }
   }
 }

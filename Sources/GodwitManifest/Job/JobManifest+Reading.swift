@@ -8,7 +8,7 @@ extension JobManifest {
     "": [
       "godwit", "job", "source", "destination", "in-place", "keep-old", "models", "destination-model", "mappings",
       "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
-      "destination-type", "history", "cloudkit", "version-order", "mapping-search", "layout-from",
+      "destination-type", "history", "cloudkit", "version-order", "mapping-search", "layout", "layout-from",
       "unregistered-policies", "stages", "on-loss", "allow-empty", "check-source", "receipt",
       "on-success", "on-failure", "on-existing", "stores",
     ],
@@ -18,6 +18,7 @@ extension JobManifest {
     "on-invalid": ["quarantine"],
     "quarantine": ["max-rows", "max-percent"],
     "stages": ["step", "before", "after"],
+    "layout": ["from", "names", "strict"],
   ]
   static let rowsInChunk = 1...10_000_000
   static let memoryBudget = ByteCount.mebibytes(16)...ByteCount.gibibytes(1024)
@@ -141,7 +142,16 @@ extension JobManifest {
         return name
       }
     }
-    if let entry = top["layout-from"] { layoutFrom = try reader.path(entry.value, key: entry.key) }
+    if let entry = top["layout"] { layout = try Self.layout(entry.value, reader) }
+    // Its name before `layout` had more to say.
+    if let entry = top["layout-from"] {
+      guard layout == nil else {
+        throw reader.error(
+          "expected either 'layout' or 'layout-from', found both", at: entry.location,
+          remedy: "write the store under 'layout': `layout: {from: STORE}`")
+      }
+      layout = Layout(from: try reader.path(entry.value, key: entry.key), fromKey: entry.key)
+    }
     if let entry = top["mapping-search"] { mappingSearch = try reader.paths(entry.value, key: entry.key) }
   }
 
@@ -255,11 +265,12 @@ extension JobManifest {
   }
 
   /// What `on-invalid` may be, in words.
-  private static let onInvalidValues = "fail or {quarantine: {max-rows: N}}"
+  private static let onInvalidValues = "fail, keep or {quarantine: {max-rows: N}}"
 
   private static func onInvalid(_ node: Node, _ reader: YAMLReader) throws -> OnInvalid {
     if case .scalar(let scalar) = node {
       if scalar.string == "fail" { return .fail }
+      if scalar.string == "keep" { return .keep }
       var error = reader.wrong("on-invalid", expected: onInvalidValues, node)
       // The word alone has no limit, and a run must have one.
       if Spelling.nearest(to: scalar.string, among: ["quarantine"]) != nil {
@@ -282,6 +293,25 @@ extension JobManifest {
         remedy: "give a limit for the rows that may be set aside")
     }
     return .quarantine(maxRows: rows, maxPercent: percent)
+  }
+
+  private static func layout(_ node: Node, _ reader: YAMLReader) throws -> Layout {
+    if case .scalar(let scalar) = node, !YAMLReader.isNull(scalar) {
+      throw reader.error(
+        "expected keys and values for 'layout', found '\(scalar.string)'", at: reader.file.location(of: node),
+        remedy: "write `layout: {from: \(scalar.string)}`")
+    }
+    let entries = try reader.entries(node, key: "layout", known: keys(in: "layout"))
+    var layout = Layout()
+    if let entry = entries["from"] { layout.from = try reader.path(entry.value, key: entry.key) }
+    if let entry = entries["strict"] { layout.isStrict = try reader.flag(entry.value, key: entry.key) }
+    if let entry = entries["names"] {
+      let expected = "the name of a table or column"
+      layout.names = try reader.entries(
+        entry.value, key: entry.key, expected: "relationships with names of tables or columns"
+      ).map { ($0.key, try reader.located($0.value, key: $0.key, expected: expected)) }
+    }
+    return layout
   }
 
   private static func stage(_ node: Node, _ reader: YAMLReader) throws -> Stage {

@@ -40,6 +40,8 @@ package struct JobManifest: Sendable {
   /// What happens to a row that validation rejects.
   package enum OnInvalid: Sendable, Hashable {
     case fail
+    /// Rows that broke their own model's rules stay as they are.
+    case keep
     /// Rows are set aside until a limit is passed; percent counts the rows of the job.
     case quarantine(maxRows: Int?, maxPercent: Double?)
   }
@@ -76,6 +78,23 @@ package struct JobManifest: Sendable {
   /// What happens when a mapping names a policy nobody registered.
   package enum UnregisteredPolicies: String, Sendable, Hashable, CaseIterable {
     case fail, `default`
+  }
+
+  /// Where the names of the new store come from where Core Data's choice is open.
+  package struct Layout: Sendable, Equatable {
+    /// A store of the destination version.
+    package var from: ManifestPath?
+    /// `Entity.relationship` and the name of its table or column, in file order.
+    package var names: [(end: String, name: Located<String>)] = []
+    /// Whether a guess is an error.
+    package var isStrict = false
+    /// The key that `from` stands under.
+    package var fromKey = "from"
+
+    package static func == (a: Layout, b: Layout) -> Bool {
+      (a.from, a.isStrict, a.names.map(\.end), a.names.map(\.name))
+        == (b.from, b.isStrict, b.names.map(\.end), b.names.map(\.name))
+    }
   }
 
   /// Hooks before and after a version step.
@@ -130,8 +149,7 @@ package struct JobManifest: Sendable {
   package var versionOrder: [String] = []
   /// Folders and files where `auto` looks for mapping models; empty: beside the models.
   package var mappingSearch: [ManifestPath] = []
-  /// A store of the destination version, whose table names the new one takes where Core Data's choice is open.
-  package var layoutFrom: ManifestPath?
+  package var layout: Layout?
   package var receipt = ReceiptPlace.file(nil)
   package var unregisteredPolicies: UnregisteredPolicies = .fail
   package var stages: [Stage] = []

@@ -208,6 +208,8 @@ package struct ExpressionChecker {
     case .objects(let entity, let ordered): return try property(segment, of: entity, many: ordered, range)
     case .composite(let path, let entity, let many):
       return try property("\(path).\(segment)", of: entity, many: many, range)
+    case .value(let type): return .value(try valueKey(segment, of: type, range))
+    case .values(let type): return .values(try valueKey(segment, of: type, range))
     case .manager, .facts: return try fact(segment, of: current, range)
     case .other:
       throw ExpressionError(
@@ -218,6 +220,22 @@ package struct ExpressionChecker {
         range: range)
     default: throw ExpressionError("'\(segment)' is read from \(current.phrase), which has no properties", range: range)
     }
+  }
+
+  /// The type of a property of a value.
+  private func valueKey(
+    _ name: String, of type: AttributeType, _ range: Range<Int>
+  ) throws(ExpressionError) -> AttributeType {
+    if let result = ValueKey(rawValue: name)?.result(on: type) { return result }
+    let known = ValueKey.all(on: type).map(\.rawValue)
+    guard !known.isEmpty else {
+      throw ExpressionError(
+        "'\(name)' is read from a value of type \(type.xcodeName), which has no properties", range: range)
+    }
+    let hint = Spelling.suggestion(for: name, among: known)
+    throw ExpressionError(
+      "a value of type \(type.xcodeName) has no '\(name)'\(hint): it has \(known.joined(separator: ", "))", range: range
+    )
   }
 
   private func property(

@@ -55,10 +55,22 @@ struct KeyPathStep {
       case .objects(let objects, let ordered): current = try step.gather(objects, ordered: ordered)
       // What no object was asked for has no kind; nothing is read from it either.
       case .values(let values) where values.isEmpty: continue
+      case .value(let value): current = .value(try step.read(value, range))
+      case .values(let values): current = .values(try values.map { try step.read($0, range) })
       default: throw ExpressionError("'\(step.name)' is read from \(current.phrase)", range: range)
       }
     }
     return current
+  }
+
+  /// A property of a value.
+  private func read(_ value: AttributeValue, _ range: Range<Int>) throws -> AttributeValue {
+    guard let key = ValueKey(rawValue: name) else {
+      throw ExpressionError("'\(name)' is read from \(EvaluatedValue.value(value).phrase)", range: range)
+    }
+    do throws(ExpressionError) { return try key.value(of: value.known) } catch {
+      throw ExpressionError(error.message, range: range)
+    }
   }
 
   /// A property of each object: values with their nils, or objects without.

@@ -1,4 +1,5 @@
-/// Something in a model's file that its reader replaced or left out: a default value that does not fit its attribute.
+/// Something in a model's file that its reader replaced or left out: a default value that does not fit its attribute, or
+/// a word that is not known.
 ///
 /// Xcode keeps such values when an attribute's type is changed, and still compiles the model. None of them is part of
 /// the version hash. A remark is printed when a job uses the model.
@@ -8,9 +9,13 @@ public struct ModelRemark: Sendable, Hashable {
   /// The place in the file; nil for an archive, which has no lines.
   public var location: GodwitError.Location?
 
-  package init(_ text: String, location: GodwitError.Location? = nil) {
+  /// The word of the file that Xcode's compiler passes over, when it is about one: `age.renamingIdentifier`.
+  package var ignoredWord: String?
+
+  package init(_ text: String, location: GodwitError.Location? = nil, ignoredWord: String? = nil) {
     self.text = text
     self.location = location
+    self.ignoredWord = ignoredWord
   }
 }
 

@@ -24,6 +24,8 @@ public struct AttributeDescription: Sendable, Hashable {
   public var allowsExternalBinaryDataStorage: Bool
   /// Whether persistent history keeps the value of a deleted object.
   public var preservesValueInHistoryOnDeletion: Bool
+  /// Whether CloudKit encrypts the value; it does not matter to a store.
+  public var allowsCloudEncryption: Bool
   /// The name of the value transformer of a transformable attribute; nil for none.
   public var valueTransformerName: String?
   /// The name of the class of a transformable attribute's values; nil for none.
@@ -69,6 +71,7 @@ public struct AttributeDescription: Sendable, Hashable {
     defaultValue = .null
     allowsExternalBinaryDataStorage = false
     preservesValueInHistoryOnDeletion = false
+    allowsCloudEncryption = false
     isIndexed = false
     userInfo = [:]
     elements = []

@@ -4,8 +4,8 @@ import GodwitModel
 /// application, or of a library that it uses. No migration carries them over.
 ///
 /// Core Data's own are the tables of entities and relationships, `Z_PRIMARYKEY`, `Z_METADATA`, `Z_MODELCACHE`,
-/// persistent history, CloudKit's mirror, the R-trees of its indexes with their triggers (`Z_RT_…`) and the triggers of
-/// derived attributes (`Z_DA_…`). Names that begin with `sqlite_` are SQLite's.
+/// persistent history, CloudKit's mirror, the R-trees of its indexes with their triggers (`Z_RT_…`), the triggers of
+/// derived attributes (`Z_DA_…`) and of counts (`ZT_…`). Names that begin with `sqlite_` are SQLite's.
 package struct ForeignContent: Sendable {
   /// A table with rows, or a column with values.
   package struct Finding: Sendable, Hashable {
@@ -21,6 +21,20 @@ package struct ForeignContent: Sendable {
   private var columns: [(table: String, names: [String])] = []
   /// Views and triggers by kind and name, for example `view newest`.
   package private(set) var programs: [String] = []
+  /// How many of Core Data's triggers keep a count, for attributes with `NSTriggerKey` in their user info.
+  package private(set) var countTriggers = 0
+  /// The R-trees of Core Data's indexes.
+  package private(set) var rTrees: [String] = []
+  /// Indexes and triggers of Core Data that a store made by Godwit lacks, in sentences.
+  package var leftOut: [String] {
+    var sentences = rTrees.map { "the R-tree '\($0)' of an index is not made, and a fetch that names it fails" }
+    if countTriggers > 0 {
+      sentences.append(
+        "\(countTriggers) trigger\(countTriggers == 1 ? "" : "s") with which Core Data keeps counts (NSTriggerKey) are not made: nothing updates the counts that were migrated"
+      )
+    }
+    return sentences
+  }
 
   package init() {}
 
@@ -29,6 +43,7 @@ package struct ForeignContent: Sendable {
     for virtual in listing.virtualTables {
       let parts = listing.tableNames.filter { name in Self.shadows.contains { name == virtual + $0 } }
       known.formUnion(parts)
+      if virtual.hasPrefix(Self.indexPrefix) { rTrees.append(virtual) }
       guard !virtual.hasPrefix(Self.indexPrefix),
         let counted = Self.countedShadows.map({ virtual + $0 }).first(where: parts.contains)
       else { continue }
@@ -41,9 +56,15 @@ package struct ForeignContent: Sendable {
       let names = [join.ownerColumn, join.destinationColumn, join.ownerOrderColumn, join.destinationOrderColumn]
       addColumns(of: join.name, beside: names.compactMap(\.self) + [StoreSchema.reflexiveColumn], probe)
     }
-    programs = listing.programs.filter { _, name in
-      !name.hasPrefix(Self.indexPrefix) && !name.hasPrefix(Self.derivationPrefix)
-    }.map { "\($0) \($1)" }
+    let hasCounts = schema.model.entities.contains { $0.attributes.contains { $0.userInfo[Self.countKey] != nil } }
+    for (kind, name) in listing.programs
+    where ![Self.indexPrefix, Self.derivationPrefix].contains(where: name.hasPrefix) {
+      if hasCounts, kind == "trigger", name.hasPrefix(Self.countPrefix) {
+        countTriggers += 1
+      } else {
+        programs.append("\(kind) \(name)")
+      }
+    }
   }
 
   private mutating func addColumns(of table: String, beside known: [String], _ probe: StoreProbe) {
@@ -57,6 +78,8 @@ package struct ForeignContent: Sendable {
   ]
   private static let indexPrefix = "Z_RT_"
   private static let derivationPrefix = "Z_DA_"
+  private static let countPrefix = "ZT_"
+  private static let countKey = "NSTriggerKey"
 
   private static func isOwn(_ name: String) -> Bool { name.hasPrefix("sqlite_") || name.hasPrefix("ANSCK") }
 

@@ -42,6 +42,75 @@ package struct JoinNames: Sendable, Hashable {
     return (owners + suffixes + orders.sorted(by: End.precedes).map(\.description)).joined(separator: ", ")
   }
 
+  /// The names that a user gives, as `Entity.relationship` and name.
+  ///
+  /// - Parameter schema: A layout for the model.
+  /// - Throws: a complaint about the first that cannot be so; `place` tells which one.
+  package init(
+    naming given: [(end: String, name: String)], in schema: StoreSchema,
+    refuse: (_ place: Int, _ why: String) -> any Error
+  ) throws {
+    for (place, pair) in given.enumerated() {
+      let parts = pair.end.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      guard parts.count == 2, let entity = schema.model.entity(parts[0]) else {
+        let found = parts[0].isEmpty || parts.count < 2 ? "'\(pair.end)'" : "the unknown entity '\(parts[0])'"
+        throw refuse(
+          place,
+          "expected Entity.relationship of '\(schema.model.name)', found \(found)"
+            + Spelling.suggestion(for: parts[0], among: schema.model.entityNames))
+      }
+      guard let declaring = schema.model.declaringEntity(of: parts[1], in: entity.name),
+        schema.model.relationship(parts[1], of: entity.name) != nil
+      else {
+        let known = schema.model.lineage(of: entity.name).flatMap(\.relationships).map(\.name)
+        throw refuse(
+          place,
+          "'\(entity.name)' has no relationship '\(parts[1])'" + Spelling.suggestion(for: parts[1], among: known))
+      }
+      let end = End(entity: declaring.name, relationship: parts[1])
+      let names = schema.possibleNames(of: end)
+      guard !names.isEmpty else {
+        throw refuse(place, "nothing is open about the names of '\(end)': Core Data has one name for each")
+      }
+      guard names.contains(where: { $0.name == pair.name }) else {
+        throw refuse(
+          place,
+          "Core Data never uses '\(pair.name)' for '\(end)': it is \(names.map(\.name).joined(separator: " or "))")
+      }
+      for found in names where found.name == pair.name { take(found.choice) }
+    }
+    for group in schema.suffixGroups {
+      let open = group.filter { suffixes[$0] == nil }
+      guard open.count < group.count, suffixes(of: group) == nil else { continue }
+      let place = given.indices.first { index in group.contains { $0.description == given[index].end } } ?? 0
+      let rest =
+        open.isEmpty ? "give each another name" : "name those of \(open.map(\.description).joined(separator: ", ")) too"
+      throw refuse(place, "the columns of \(group.map(\.description).joined(separator: ", ")) share one name: \(rest)")
+    }
+  }
+
+  private mutating func take(_ choice: StoreSchema.NameChoice) {
+    switch choice {
+    case .owner(let end): owners.insert(end)
+    case .suffix(let end, let suffix): suffixes[end] = suffix
+    case .order(let end): orders.insert(end)
+    }
+  }
+
+  /// These names, and those of a user in their place.
+  package func replaced(by given: JoinNames, in schema: StoreSchema) -> JoinNames {
+    var names = self
+    for join in schema.joinTables where !join.endSet.isDisjoint(with: given.owners) {
+      names.owners.subtract(join.endSet)
+    }
+    names.owners.formUnion(given.owners)
+    names.suffixes.merge(given.suffixes) { _, given in given }
+    names.orders.formUnion(given.orders)
+    return names
+  }
+
+  package var isEmpty: Bool { owners.isEmpty && suffixes.isEmpty && orders.isEmpty }
+
   /// The names of a store that exists.
   package init(of schema: StoreSchema) {
     orders = Set(schema.unnamedOrders)
@@ -104,6 +173,42 @@ extension StoreSchema {
         "how Core Data stores the order of \($0), an ordered to-many without an inverse, is not known"
       }
       + omittedIndexes.map { "not made: \($0)" }
+  }
+
+  /// The meaning of a name of a many-to-many.
+  enum NameChoice {
+    /// The end names the join table.
+    case owner(JoinNames.End)
+    /// The suffix of the column with the keys of what the end leads to.
+    case suffix(JoinNames.End, String)
+    /// There is a column for the order.
+    case order(JoinNames.End)
+  }
+
+  /// The names that Core Data may use for a relationship where the model leaves them open, and what each would say.
+  func possibleNames(of end: JoinNames.End) -> [(name: String, choice: NameChoice)] {
+    var names: [(name: String, choice: NameChoice)] = []
+    if unknownOrders.contains(end.description), let number = number(of: end.entity) {
+      names.append(("Z_FOK_\(number)\(end.relationship.uppercased())", .order(end)))
+    }
+    if let join = joinTables.first(where: { $0.endSet.contains(end) }), !join.isReflexive, let (a, b) = join.ends,
+      model.root(of: a.entity)?.name == model.root(of: b.entity)?.name
+    {
+      for end in [a, b] {
+        guard let number = number(of: end.entity) else { continue }
+        names.append(("Z_\(number)\(end.relationship.uppercased())", .owner(end)))
+      }
+    }
+    if let group = suffixGroups.first(where: { $0.contains(end) }),
+      let join = joinTables.first(where: { $0.endSet.contains(end) }), let (owner, inverse) = join.ends,
+      let number = number(of: end == owner ? inverse.entity : owner.entity)
+    {
+      let base = "Z_\(number)\(end.relationship.uppercased())"
+      for place in group.indices {
+        names.append((base + (place == 0 ? "" : "\(place)"), .suffix(end, place == 0 ? "" : "\(place)")))
+      }
+    }
+    return names
   }
 
   /// A name in a layout that Core Data may choose otherwise.

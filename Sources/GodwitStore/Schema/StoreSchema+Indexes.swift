@@ -7,14 +7,17 @@ extension StoreSchema {
     private(set) var indexes: [Index] = []
     var omitted: [String] = []
 
-    mutating func add(_ name: String, on table: String, _ columns: [String], unique: Bool = false) {
+    mutating func add(
+      _ name: String, on table: String, _ columns: [String], unique: Bool = false, where condition: String? = nil
+    ) {
       // SQLite compares index names without case; an index of the same name would be the same index.
       guard taken.insert(name.lowercased()).inserted else { return }
       let kind = unique ? "UNIQUE INDEX" : "INDEX"
       indexes.append(
         Index(
           name: name, table: table,
-          sql: "CREATE \(kind) \(identifier(name)) ON \(identifier(table)) (\(columns.joined(separator: ", ")))",
+          sql: "CREATE \(kind) \(identifier(name)) ON \(identifier(table)) (\(columns.joined(separator: ", ")))"
+            + (condition.map { " WHERE \($0)" } ?? ""),
           isUnique: unique))
     }
   }
@@ -28,7 +31,8 @@ extension StoreSchema {
           list.add("\(table.name)_\(column.name)_INDEX", on: table.name, [Self.identifier(column.name)])
         }
       }
-      if model.hasSubentities(table.rootEntityName) {
+      let omitsEntity = model.entity(table.rootEntityName)?.userInfo["_NSEntityOmitSubentityColumnIndex"] == "YES"
+      if model.hasSubentities(table.rootEntityName), !omitsEntity {
         list.add("\(table.name)_Z_ENT_INDEX", on: table.name, ["Z_ENT"])
       }
       let family = model.family(of: table.rootEntityName)
@@ -55,23 +59,31 @@ extension StoreSchema {
       list.add(prefix + attribute.name, on: table.name, [ordered(column)])
     }
     for index in entity.fetchIndexes {
-      if index.elements.contains(where: \.isRTree) { continue }
+      if index.elements.contains(where: \.isRTree) {
+        list.omitted.append(
+          "fetch index '\(entity.name).\(index.name)': it is an R-tree, and a fetch that names it fails")
+        continue
+      }
       if index.elements.count == 1, let property = index.elements.first?.propertyName,
-        let relationship = model.relationship(property, of: entity.name), !relationship.isToMany
+        model.relationship(property, of: entity.name) != nil
       {
+        // A to-one has an index of its own. A to-many has no column.
         continue
       }
       let columns = index.elements.map { element -> String? in
-        element.propertyName.flatMap { storedColumn(of: $0, in: entity.name) }
+        (element.propertyName.flatMap { storedColumn(of: $0, in: entity.name) }
+          ?? element.expressionText.flatMap { Self.indexedColumns[$0] })
           .map { ordered($0, ascending: element.isAscending) }
       }
-      guard index.partialPredicateText == nil, !columns.isEmpty, !columns.contains(nil) else {
+      let condition = index.partialPredicateText.map { partialCondition($0, in: entity.name) }
+      guard condition != .some(nil), !columns.isEmpty, !columns.contains(nil) else {
         list.omitted.append(
           "fetch index '\(entity.name).\(index.name)': it has "
-            + (index.partialPredicateText != nil ? "a partial predicate" : "an element that is no stored property"))
+            + (condition == .some(nil)
+              ? "a partial predicate of a form that no store has shown" : "an element that is no stored property"))
         continue
       }
-      list.add(prefix + index.name, on: table.name, columns.compactMap { $0 })
+      list.add(prefix + index.name, on: table.name, columns.compactMap { $0 }, where: condition ?? nil)
     }
     for (position, properties) in entity.compoundIndexes.enumerated() {
       // A fetch index of the same properties is the later form of the same index, and has its own name.
@@ -94,6 +106,40 @@ extension StoreSchema {
         prefix + "UNIQUE_" + properties.joined(separator: "_"), on: table.name, columns.compactMap { $0 }, unique: true)
     }
   }
+
+  /// A partial predicate as Core Data spells it in SQL; nil for a form that no store has shown.
+  private func partialCondition(_ text: String, in entity: String) -> String? {
+    (try? FilterPredicate(parsing: text)).flatMap { condition($0, in: entity) }
+  }
+
+  private func condition(_ predicate: FilterPredicate, in entity: String) -> String? {
+    func joined(_ parts: [FilterPredicate], by word: String) -> String? {
+      let conditions = parts.compactMap { condition($0, in: entity) }
+      return conditions.count == parts.count && parts.count > 1
+        ? "(" + conditions.joined(separator: " \(word) ") + ")" : nil
+    }
+    switch predicate.node {
+    case .and(let parts): return joined(parts, by: "AND")
+    case .or(let parts): return joined(parts, by: "OR")
+    case .comparison(let comparison):
+      guard comparison.modifier == .direct, comparison.options.isEmpty,
+        case .keyPath(base: nil, let segments) = comparison.left.node, segments.count == 1,
+        let column = storedColumn(of: segments[0], in: entity).map(Self.identifier),
+        case .constant(let constant) = comparison.right.node
+      else { return nil }
+      let operators: [FilterPredicate.Comparison.Operator: String] = [.equal: "=", .notEqual: "<>", .greater: ">"]
+      switch (constant, operators[comparison.operator]) {
+      case (.null, _): return comparison.operator == .notEqual ? "\(column) IS NOT NULL" : nil
+      case (.integer(let number), let word?): return "\(column) \(word) \(number)"
+      case (.boolean(let truth), let word?): return "\(column) \(word) \(truth ? 1 : 0)"
+      default: return nil
+      }
+    default: return nil
+    }
+  }
+
+  /// The expressions that stores of Core Data's have an index over, and their columns.
+  private static let indexedColumns = ["SELF": "Z_PK", "entity": "Z_ENT"]
 
   /// The column of an attribute or the key column of a to-one.
   private func storedColumn(of property: String, in entity: String) -> String? {

@@ -9,6 +9,7 @@ extension CompiledModelReader {
   ]
   private static let attributeKeys = propertyKeys.union([
     "NSAttributeType", "NSAttributeValueClassName", "NSDefaultValue", "NSValueTransformerName", "NSFlagsKey",
+    "NSAllowsCloudEncryption",
   ])
   private static let derivedAttributeKeys = attributeKeys.union(["NSDerivationExpression", "NSFilteringPredicate"])
   private static let compositeAttributeKeys = attributeKeys.union(["NSCompositeElements"])
@@ -53,6 +54,7 @@ extension CompiledModelReader {
     guard flags & ~20 == 0 else { throw problem("unknown value \(flags) of key 'NSFlagsKey' at \(place)") }
     attribute.allowsExternalBinaryDataStorage = flags & 4 != 0
     attribute.preservesValueInHistoryOnDeletion = flags & 16 != 0
+    attribute.allowsCloudEncryption = try flag("NSAllowsCloudEncryption", of: object)
     attribute.valueTransformerName = try nonEmpty("NSValueTransformerName", of: object)
     if type == .transformable {
       let className = try nonEmpty("NSAttributeValueClassName", of: object)

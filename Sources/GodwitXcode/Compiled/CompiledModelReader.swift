@@ -2,15 +2,19 @@ import GodwitModel
 
 /// Turns the archive of a compiled model into a model.
 ///
-/// What is not understood is an error that names class and key: a key ignored here could be data
-/// lost in a migration. A store's own model may hold what only code can give an entity (a default
-/// that is an object of the application, any predicate as a validation); there it is left out and listed.
+/// An unknown part of a property is an error that names class and key: a key ignored there could be data lost in a
+/// migration. An unknown part outside of properties decides neither version hashes nor rows: it is left out and noted. A store's own model may hold what only code can give an entity (a default that is an object of the
+/// application, any predicate as a validation); it is left out and listed too.
 struct CompiledModelReader: ArchiveReader {
   let name: String
   /// Whether what a source store does not need may be left out.
   let allowsOmissions: Bool
   private(set) var omissions: [String] = []
   private var remarks: [ModelRemark] = []
+  /// By entity, the names in each of its fetch indexes: an old form of the index has them too.
+  private var mirrors: [String: Set<[String]>] = [:]
+  /// Unknown keys and classes that were noted, so that each is noted once.
+  private var noted: Set<String> = []
   var archive: KeyedArchive
 
   /// More than any store can hold; they bound the work that a damaged archive can ask for.
@@ -60,9 +64,27 @@ struct CompiledModelReader: ArchiveReader {
     omissions.append(text)
   }
 
-  /// Notes that a value of the editor's was replaced or left out, which the model's user is told.
+  /// Notes that something was replaced or left out, which the model's user is told.
   mutating func replace(_ text: String) {
     if allowsOmissions { omissions.append(text) } else { remarks.append(ModelRemark(text)) }
+  }
+
+  /// Whether an object outside properties has a class that is read. Notes an unknown one, and unknown keys.
+  private mutating func isKnown(
+    _ object: KeyedArchive.Object, as className: String, keys: Set<String>, at place: String
+  ) -> Bool {
+    guard object.className == className else {
+      if noted.insert(object.className).inserted {
+        replace(
+          "the unknown class '\(object.className)' at \(place), and wherever it is in place of '\(className)', is left out"
+        )
+      }
+      return false
+    }
+    for key in object.keys where !keys.contains(key) && noted.insert("\(className) \(key)").inserted {
+      replace("the unknown key '\(key)' of class '\(className)', first met at \(place), is left out")
+    }
+    return true
   }
 
   // MARK: Fields
@@ -90,7 +112,7 @@ struct CompiledModelReader: ArchiveReader {
     var info: [String: String] = [:]
     for (key, value) in try entries("NSUserInfo", of: object) {
       guard let text = try archive.text(value) else {
-        try omit("the value of '\(key)' in 'NSUserInfo' at \(place) is not a string")
+        replace("the value of '\(key)' in 'NSUserInfo' at \(place) is not a string and is left out")
         continue
       }
       info[key] = text
@@ -106,7 +128,9 @@ struct CompiledModelReader: ArchiveReader {
   ]
 
   private mutating func model(_ root: KeyedArchive.Object) throws -> ManagedObjectModel {
-    try check(root, is: "NSManagedObjectModel", keys: Self.modelKeys, at: "the root")
+    guard isKnown(root, as: "NSManagedObjectModel", keys: Self.modelKeys, at: "the root") else {
+      throw problem("expected the class 'NSManagedObjectModel' at the root, found '\(root.className)'")
+    }
     let members = try entries("NSEntities", of: root)
     guard members.count <= Self.entitiesMaximum else {
       throw problem("expected at most \(Self.entitiesMaximum) entities, found \(members.count)")
@@ -121,7 +145,7 @@ struct CompiledModelReader: ArchiveReader {
       entities.append(entity)
     }
     let parents = try lineages(of: entities)
-    entities = Self.withoutInherited(entities, lineages: parents).map(Self.withoutMirroredIndexes)
+    entities = Self.withoutInherited(entities, lineages: parents).map(withoutMirroredIndexes)
     for index in entities.indices {
       for place in entities[index].relationships.indices {
         let relationship = entities[index].relationships[place]
@@ -172,7 +196,9 @@ struct CompiledModelReader: ArchiveReader {
 
   private mutating func entity(_ object: KeyedArchive.Object) throws -> EntityDescription {
     let name = try required("NSEntityName", of: object)
-    try check(object, is: "NSEntityDescription", keys: Self.entityKeys, at: "entity '\(name)'")
+    guard isKnown(object, as: "NSEntityDescription", keys: Self.entityKeys, at: "entity '\(name)'") else {
+      throw problem("expected the class 'NSEntityDescription' at entity '\(name)', found '\(object.className)'")
+    }
     var entity = EntityDescription(name: name)
     entity.managedObjectClassName = try nonEmpty("NSClassNameForEntity", of: object)
     entity.superentityName = try self.object("NSSuperentity", of: object).map { try required("NSEntityName", of: $0) }
@@ -268,10 +294,12 @@ struct CompiledModelReader: ArchiveReader {
 
   /// Takes away the old forms of fetch indexes, which the archive repeats: a compound index for one
   /// over several properties, the flag of the attribute for one over a single property.
-  private static func withoutMirroredIndexes(_ entity: EntityDescription) -> EntityDescription {
+  private func withoutMirroredIndexes(_ entity: EntityDescription) -> EntityDescription {
     var entity = entity
-    let indexed = Set(entity.fetchIndexes.map { $0.elements.compactMap(\.propertyName) })
-    entity.compoundIndexes.removeAll { indexed.contains($0) }
+    let indexed = mirrors[entity.name] ?? []
+    entity.compoundIndexes.removeAll { names in
+      indexed.contains(names.map { $0 == "self" ? "SELF" : $0 })
+    }
     for place in entity.attributes.indices where indexed.contains([entity.attributes[place].name]) {
       entity.attributes[place].isIndexed = false
     }
@@ -280,32 +308,62 @@ struct CompiledModelReader: ArchiveReader {
 
   // MARK: Fetch indexes and requests
 
+  private static let indexKeys: Set<String> = [
+    "NSIndexName", "NSIndexElements", "NSPartialIndexPredicate", "NSEntity",
+  ]
+  private static let indexElementKeys: Set<String> = [
+    "NSPropertyName", "NSAscending", "NSFetchIndexElementType", "NSFetchIndexDescription", "NSIndexedProperty",
+  ]
+
+  /// Nil for an index with a part that is not known: without it, it would be another index.
   private mutating func fetchIndex(_ object: KeyedArchive.Object, of entity: String) throws -> FetchIndexDescription? {
+    guard isKnown(object, as: "NSFetchIndexDescription", keys: Self.indexKeys, at: "an index of entity '\(entity)'")
+    else {
+      return nil
+    }
     let name = try required("NSIndexName", of: object)
     let place = "index '\(name)' of entity '\(entity)'"
-    try check(
-      object, is: "NSFetchIndexDescription",
-      keys: ["NSIndexName", "NSIndexElements", "NSPartialIndexPredicate", "NSEntity"], at: place)
-    let elements = try objects("NSIndexElements", of: object).map { element in
-      try check(
-        element, is: "NSFetchIndexElementDescription",
-        keys: ["NSPropertyName", "NSAscending", "NSFetchIndexElementType", "NSFetchIndexDescription"], at: place)
-      let type = try integer("NSFetchIndexElementType", of: element) ?? 0
-      guard type == 0 || type == 1 else {
-        throw problem("unknown value \(type) of key 'NSFetchIndexElementType' at \(place)")
+    var elements: [FetchIndexDescription.Element] = []
+    var names: [String] = []
+    defer { mirrors[entity, default: []].insert(names) }
+    do {
+      for element in try objects("NSIndexElements", of: object) {
+        let className = "NSFetchIndexElementDescription"
+        guard isKnown(element, as: className, keys: Self.indexElementKeys, at: place) else { return nil }
+        let type = try integer("NSFetchIndexElementType", of: element) ?? 0
+        guard type == 0 || type == 1 else {
+          throw UnknownExpression(text: "unknown value \(type) of key 'NSFetchIndexElementType'")
+        }
+        let expression = try indexedExpression(of: element)
+        names += try [expression ?? nonEmpty("NSPropertyName", of: element)].compactMap(\.self)
+        elements.append(
+          .init(
+            propertyName: expression == nil ? try required("NSPropertyName", of: element) : nil,
+            expressionText: expression, isRTree: type == 1, isAscending: try flag("NSAscending", of: element)))
       }
-      return FetchIndexDescription.Element(
-        propertyName: try required("NSPropertyName", of: element), expressionText: nil, isRTree: type == 1,
-        isAscending: try flag("NSAscending", of: element))
+      let predicate = try self.object("NSPartialIndexPredicate", of: object).map { try "\(self.predicate($0))" }
+      return FetchIndexDescription(name: name, elements: elements, partialPredicateText: predicate)
+    } catch let error as UnknownExpression {
+      replace("\(error.text): \(place) is left out")
+      return nil
     }
-    var text: String?
-    if let predicate = try self.object("NSPartialIndexPredicate", of: object) {
-      do { text = "\(try self.predicate(predicate))" } catch let error as UnknownExpression {
-        try omit("\(error.text) in the predicate of \(place)")
+  }
+
+  /// The text of the expression that an element indexes; nil when it indexes a property.
+  private mutating func indexedExpression(of element: KeyedArchive.Object) throws -> String? {
+    guard let indexed = try object("NSIndexedProperty", of: element) else { return nil }
+    guard indexed.className == "NSExpressionDescription" else {
+      if ["NSAttributeDescription", "NSRelationshipDescription", "_NSPropertyDescriptionProxy"]
+        .contains(indexed.className)
+      {
         return nil
       }
+      throw UnknownExpression(text: "unknown class '\(indexed.className)' of key 'NSIndexedProperty'")
     }
-    return FetchIndexDescription(name: name, elements: elements, partialPredicateText: text)
+    guard let expression = try object("NSExpression", of: indexed) else {
+      throw UnknownExpression(text: "an element without its expression")
+    }
+    return "\(try self.expression(expression))"
   }
 
   private static let fetchRequestKeys: Set<String> = [
@@ -317,17 +375,16 @@ struct CompiledModelReader: ArchiveReader {
   /// Only entity and predicate are kept: nothing here runs the request.
   mutating func fetchRequest(_ object: KeyedArchive.Object, name: String) throws -> FetchRequestTemplate? {
     let place = "fetch request '\(name)'"
-    try check(object, is: "NSFetchRequest", keys: Self.fetchRequestKeys, at: place)
+    guard isKnown(object, as: "NSFetchRequest", keys: Self.fetchRequestKeys, at: place) else { return nil }
     let entity =
       try self.object("NSEntity", of: object).map { try required("NSEntityName", of: $0) }
       ?? required("NSEntityName", of: object)
-    var text: String?
-    if let predicate = try self.object("NSPredicate", of: object) {
-      do { text = "\(try self.predicate(predicate))" } catch let error as UnknownExpression {
-        try omit("\(error.text) in the predicate of \(place)")
-        return nil
-      }
+    do {
+      let predicate = try self.object("NSPredicate", of: object).map { try "\(self.predicate($0))" }
+      return FetchRequestTemplate(name: name, entityName: entity, predicateText: predicate)
+    } catch let error as UnknownExpression {
+      replace("\(error.text) in the predicate of \(place), which is left out")
+      return nil
     }
-    return FetchRequestTemplate(name: name, entityName: entity, predicateText: text)
   }
 }

@@ -161,6 +161,7 @@ private struct MarkupWriter {
       ("valueTransformerName", attribute.valueTransformerName), ("customClassName", attribute.customClassName),
       ("allowsExternalBinaryDataStorage", Self.flag(attribute.allowsExternalBinaryDataStorage)),
       ("preserveAfterDeletion", Self.flag(attribute.preservesValueInHistoryOnDeletion)),
+      ("allowsCloudEncryption", Self.flag(attribute.allowsCloudEncryption)),
       ("elementID", attribute.renamingIdentifier), ("versionHashModifier", attribute.versionHashModifier),
     ]
     write(element: "attribute", attributes, userInfo: attribute.userInfo)

@@ -36,6 +36,7 @@ extension ModelContents {
     attribute.isIndexed = try flag("indexed", of: element)
     attribute.allowsExternalBinaryDataStorage = try flag("allowsExternalBinaryDataStorage", of: element)
     attribute.preservesValueInHistoryOnDeletion = try flag("preserveAfterDeletion", of: element)
+    attribute.allowsCloudEncryption = try flag("allowsCloudEncryption", of: element)
     attribute.valueTransformerName = nonEmpty("valueTransformerName", of: element)
     attribute.customClassName = nonEmpty("customClassName", of: element)
     attribute.regularExpression = nonEmpty("regularExpressionString", of: element)

@@ -44,10 +44,17 @@ extension ModelContents {
 
   func check(_ element: MarkupElement, attributes: [String], children: [String]) throws {
     for attribute in element.attributes where !attributes.contains(attribute.name) {
-      throw unknown("attribute", attribute.name, of: element, among: attributes, at: attribute)
+      ignore(attribute, of: element, among: attributes)
     }
     for child in element.children where !children.contains(child.name) {
-      throw unknown("element", child.name, of: element, among: children, at: child)
+      guard !Self.properties.contains(element.name) else {
+        throw unknown("element", child.name, of: element, among: children, at: child)
+      }
+      remarks.ignore(
+        "<\(element.name)>.<\(child.name)>",
+        "the unknown element '\(child.name)' in <\(element.name)>"
+          + Spelling.suggestion(for: child.name, among: children),
+        location(child.line, child.column))
     }
     guard element.text.allSatisfy(\.isWhitespace) else {
       if MarkupReader.hasConflictMarker(element.text) {
@@ -55,6 +62,23 @@ extension ModelContents {
       }
       throw problem("expected no text inside <\(element.name)>, found some", at: element)
     }
+  }
+
+  private static let properties: Set<String> = ["attribute", "relationship", "fetchedProperty"]
+
+  /// Xcode's compiler passes over an attribute that it does not know.
+  private func ignore(_ attribute: MarkupElement.Attribute, of element: MarkupElement, among known: [String]) {
+    let place = location(attribute.line, attribute.column)
+    guard attribute.name == "renamingIdentifier", known.contains("elementID") else {
+      return remarks.ignore(
+        "<\(element.name)>.\(attribute.name)",
+        "the unknown attribute '\(attribute.name)' of <\(element.name)>"
+          + Spelling.suggestion(for: attribute.name, among: known), place)
+    }
+    remarks.list.append(
+      ModelRemark(
+        "'renamingIdentifier' of <\(element.name)> '\(element["name"] ?? "")' is ignored: Core Data does not rename here: write elementID",
+        location: place, ignoredWord: (element["name"] ?? "") + ".renamingIdentifier"))
   }
 
   /// The value of an attribute that must be there and not be empty.
@@ -103,14 +127,6 @@ extension ModelContents {
 
   func problem(_ text: String, at attribute: MarkupElement.Attribute) -> GodwitError {
     problem(text, line: attribute.line, column: attribute.column)
-  }
-
-  func unknown(
-    _ kind: String, _ name: String, of element: MarkupElement, among known: [String],
-    at attribute: MarkupElement.Attribute
-  ) -> GodwitError {
-    problem(
-      "unknown \(kind) '\(name)' of <\(element.name)>" + Spelling.suggestion(for: name, among: known), at: attribute)
   }
 
   func unknown(

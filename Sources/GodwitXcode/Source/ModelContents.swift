@@ -4,8 +4,9 @@ import GodwitXML
 
 /// Reads the `contents` file of a `.xcdatamodel`.
 ///
-/// What is not understood is an error that names it: an element or attribute ignored here could be
-/// data lost in a migration. Flags that only steer Xcode or CloudKit are known and dropped.
+/// Xcode's compiler passes over words that it does not know, so this reader does too, and notes each with its place. An
+/// unknown value, and an unknown element in a property, are errors: they could be data lost in a migration. Flags that
+/// only steer Xcode or CloudKit are known and dropped.
 struct ModelContents {
   let file: String
   let modelName: String
@@ -16,6 +17,18 @@ struct ModelContents {
   /// What was replaced or left out so far.
   final class Remarks {
     var list: [ModelRemark] = []
+    private var ignored: [String: (index: Int, count: Int)] = [:]
+
+    /// Notes a word that is not known: its first place, and how often it occurs.
+    func ignore(_ word: String, _ phrase: String, _ location: GodwitError.Location?) {
+      guard let (index, count) = ignored[word] else {
+        ignored[word] = (list.count, 1)
+        list.append(ModelRemark("\(phrase) is ignored", location: location, ignoredWord: word))
+        return
+      }
+      ignored[word] = (index, count + 1)
+      list[index].text = "\(phrase) is ignored, here and in \(count) other place\(count == 1 ? "" : "s")"
+    }
   }
 
   /// - Throws: code `.missingInput` with file, line and column.
@@ -56,7 +69,7 @@ struct ModelContents {
       try check(element, attributes: ["name", "syncable", "usedWithCloudKit"], children: ["memberEntity"])
       let name = try required("name", of: element)
       var members: [String] = []
-      for member in element.children {
+      for member in element.children(named: "memberEntity") {
         try check(member, attributes: ["name"], children: [])
         let entity = try required("name", of: member)
         guard places[entity] != nil else {
@@ -161,7 +174,7 @@ struct ModelContents {
   private func fetchIndex(_ element: MarkupElement) throws -> FetchIndexDescription {
     try check(element, attributes: ["name", "partialIndexPredicate"], children: ["fetchIndexElement"])
     var elements: [FetchIndexDescription.Element] = []
-    for child in element.children {
+    for child in element.children(named: "fetchIndexElement") {
       try check(child, attributes: ["property", "expression", "expressionType", "type", "order"], children: [])
       guard child["property"] != nil || child["expression"] != nil else {
         throw problem("expected a property or an expression in <fetchIndexElement>, found neither", at: child)
@@ -180,9 +193,9 @@ struct ModelContents {
 
   private func nameLists(_ element: MarkupElement, item: String, name: String) throws -> [[String]] {
     try check(element, attributes: [], children: [item])
-    return try element.children.map { list in
+    return try element.children(named: item).map { list in
       try check(list, attributes: [], children: [name])
-      return try list.children.map { entry in
+      return try list.children(named: name).map { entry in
         try check(entry, attributes: ["value"], children: [])
         return try required("value", of: entry)
       }
@@ -192,7 +205,7 @@ struct ModelContents {
   func userInfo(_ element: MarkupElement) throws -> [String: String] {
     try check(element, attributes: [], children: ["entry"])
     var info: [String: String] = [:]
-    for entry in element.children {
+    for entry in element.children(named: "entry") {
       try check(entry, attributes: ["key", "value"], children: [])
       guard let key = entry["key"] else { throw problem("expected attribute 'key' in <entry>, found none", at: entry) }
       info[key] = entry["value"] ?? ""

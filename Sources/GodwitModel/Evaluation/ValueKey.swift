@@ -1,0 +1,166 @@
+import Foundation
+
+/// What key-value coding reads from a value of an attribute: the properties of `NSURL`, `NSUUID`, `NSNumber`, `NSString`,
+/// `NSData` and `NSDate` that have one meaning on every system.
+package enum ValueKey: String, CaseIterable, Sendable {
+  case absoluteString, path, lastPathComponent
+  case uuidString = "UUIDString"
+  case stringValue, intValue, doubleValue, boolValue
+  case length, lowercaseString, uppercaseString
+  case timeIntervalSinceReferenceDate, timeIntervalSince1970
+  case description
+
+  /// Seconds between 1970 and 2001.
+  private static let epoch = 978_307_200.0
+
+  /// The type of what is read from an attribute of a type; nil when its values have no such property.
+  package func result(on type: AttributeType) -> AttributeType? {
+    switch (self, type) {
+    case (.absoluteString, .uri), (.path, .uri), (.lastPathComponent, .uri), (.lastPathComponent, .string): .string
+    case (.uuidString, .uuid): .string
+    case (.stringValue, _) where type.isNumberLike: .string
+    case (.intValue, _) where type.isNumberLike || type == .string: .integer32
+    case (.doubleValue, _) where type.isNumberLike || type == .string: .double
+    case (.boolValue, _) where type.isNumberLike || type == .string: .boolean
+    case (.length, .string), (.length, .binary): .integer64
+    case (.lowercaseString, .string), (.uppercaseString, .string): .string
+    case (.timeIntervalSinceReferenceDate, .date), (.timeIntervalSince1970, .date): .double
+    case (.description, .string), (.description, .uri), (.description, .uuid): .string
+    case (.description, _) where type.isNumberLike: .string
+    default: nil
+    }
+  }
+
+  /// The properties that values of a type have.
+  package static func all(on type: AttributeType) -> [ValueKey] { allCases.filter { $0.result(on: type) != nil } }
+
+  /// - Throws: `ExpressionError` without a place for a value that has no such property, or whose number does not fit.
+  func value(of value: AttributeValue) throws(ExpressionError) -> AttributeValue {
+    switch (self, value) {
+    case (_, .null): return .null
+    case (.absoluteString, .uri(let text)), (.description, .uri(let text)): return .string(text)
+    case (.path, .uri(let text)):
+      guard let url = URL(string: text.string), url.path != "" || url.host != nil else { return .null }
+      return AttributeValue(url.path)
+    case (.lastPathComponent, .uri(let text)):
+      guard let url = URL(string: text.string) else { return .null }
+      return AttributeValue(url.lastPathComponent)
+    case (.lastPathComponent, .string(let text)):
+      return AttributeValue(NSString(string: text.string).lastPathComponent)
+    case (.uuidString, .uuid(let uuid)), (.description, .uuid(let uuid)): return AttributeValue(uuid.uuidString)
+    case (.description, .string): return value
+    case (.length, .string(let text)): return .integer(Int64(text.string.utf16.count))
+    case (.length, .data(let bytes)): return .integer(Int64(bytes.count))
+    case (.lowercaseString, .string(let text)): return .string(text.lowercased)
+    case (.uppercaseString, .string(let text)): return .string(text.uppercased)
+    case (.timeIntervalSinceReferenceDate, .date(let seconds)): return .double(seconds)
+    case (.timeIntervalSince1970, .date(let seconds)): return .double(seconds + Self.epoch)
+    case (.intValue, .string(let text)): return .integer(Int64(Self.integer(in: text.string)))
+    case (.doubleValue, .string(let text)): return .double(Self.double(in: text.string))
+    case (.boolValue, .string(let text)): return .boolean(Self.truth(in: text.string))
+    default: break
+    }
+    guard value.isNumberLike else {
+      throw ExpressionError("'\(rawValue)' is read from \(EvaluatedValue.value(value).phrase)", range: 0..<0)
+    }
+    switch self {
+    case .stringValue, .description:
+      if case .boolean(let truth) = value { return AttributeValue(truth ? "1" : "0") }
+      return try Calculation.cast(value, to: .string, named: "NSString", 0..<0)
+    case .intValue:
+      guard let whole = Self.whole(value), let number = Int32(exactly: whole) else {
+        throw ExpressionError("'intValue' of a number that 32 bits do not hold", range: 0..<0)
+      }
+      return .integer(Int64(number))
+    case .doubleValue: return value.number.map { .double($0.double) } ?? .null
+    case .boolValue: return value.number.map { .boolean($0.double != 0) } ?? .null
+    default: throw ExpressionError("'\(rawValue)' is read from a number", range: 0..<0)
+    }
+  }
+
+  /// A number without its fraction; nil for one that is none, or too large.
+  private static func whole(_ value: AttributeValue) -> Int64? {
+    switch value {
+    case .boolean(let truth): truth ? 1 : 0
+    case .integer(let number): number
+    default: value.number.flatMap { Int64(exactly: $0.double.rounded(.towardZero)) }
+    }
+  }
+
+  // MARK: Numbers in texts, as NSString reads them
+
+  private static func skipped(_ text: String) -> Substring.UnicodeScalarView {
+    text.unicodeScalars.drop { $0.properties.isWhitespace }
+  }
+
+  /// The digits at the start, no further than 32 bits reach; 0 without any.
+  private static func integer(in text: String) -> Int32 {
+    var rest = skipped(text)
+    let isNegative = rest.first == "-"
+    if let sign = rest.first, sign == "-" || sign == "+" { rest.removeFirst() }
+    var number: Int64 = 0
+    while let digit = rest.first, ("0"..."9").contains(digit) {
+      number = min(number * 10 + Int64(digit.value - 48), 1 << 32)
+      rest.removeFirst()
+    }
+    return Int32(clamping: isNegative ? -number : number)
+  }
+
+  /// The longest decimal number at the start; 0 without any.
+  private static func double(in text: String) -> Double {
+    let scalars = skipped(text)
+    var end = scalars.startIndex
+    var (best, hasDigit) = (end, false)
+    var (hasPoint, hasExponent) = (false, false)
+    scan: while end < scalars.endIndex {
+      let scalar = scalars[end]
+      let previous = end > scalars.startIndex ? scalars[scalars.index(before: end)] : nil
+      let next = scalars.index(after: end)
+      switch scalar {
+      case "0"..."9":
+        hasDigit = true
+        best = next
+      case "+", "-":
+        guard previous == nil || previous == "e" || previous == "E" else { break scan }
+      case ".":
+        guard !hasPoint, !hasExponent else { break scan }
+        hasPoint = true
+        if hasDigit { best = next }
+      case "e", "E":
+        guard hasDigit, !hasExponent else { break scan }
+        hasExponent = true
+      default: break scan
+      }
+      end = next
+    }
+    var digits = String(scalars[scalars.startIndex..<best])
+    if digits.hasSuffix(".") { digits.removeLast() }
+    if digits.hasPrefix("+") { digits.removeFirst() }
+    if digits.hasPrefix(".") { digits = "0" + digits }
+    if digits.hasPrefix("-.") { digits = "-0" + digits.dropFirst() }
+    return Double(digits) ?? 0
+  }
+
+  /// Whether it begins with `Y`, `T` or a digit that is not 0, after signs and zeros.
+  private static func truth(in text: String) -> Bool {
+    var rest = skipped(text)
+    if let sign = rest.first, sign == "-" || sign == "+" { rest.removeFirst() }
+    rest = rest.drop { $0 == "0" }
+    guard let first = rest.first else { return false }
+    return "YyTt123456789".unicodeScalars.contains(first)
+  }
+}
+
+extension AttributeType {
+  /// Whether values are `NSNumber`s.
+  fileprivate var isNumberLike: Bool { isNumeric || self == .boolean }
+}
+
+extension AttributeValue {
+  fileprivate var isNumberLike: Bool {
+    switch self {
+    case .boolean, .integer, .double, .decimal: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import GodwitModel
+import TestSupport
+import Testing
+
+@testable import Godwit
+@testable import GodwitEngine
+@testable import GodwitJob
+@testable import GodwitStore
+@testable import GodwitVerifier
+
+/// `on-invalid: keep`: rows that broke a rule of their own model stay, and others stop the run.
+struct KeptInvalidTests {
+  private static func person(
+    _ more: [String: AttributeType] = [:], ageMaximum: Int64? = nil, isNoteOptional: Bool = true
+  ) -> EntityDescription {
+    var person = EntityDescription.make(
+      "Person", ["name": .string, "age": .integer64, "note": .string].merging(more) { a, _ in a },
+      [.toOne("home", "House", inverse: "people")])
+    for place in person.attributes.indices {
+      switch person.attributes[place].name {
+      case "name":
+        person.attributes[place].isOptional = false
+        person.attributes[place].regularExpression = "[a-z0-9]+"
+      case "age": person.attributes[place].maximumValue = ageMaximum.map { .integer($0) }
+      case "note": person.attributes[place].isOptional = isNoteOptional
+      default: break
+      }
+    }
+    for place in person.relationships.indices { person.relationships[place].isOptional = false }
+    return person
+  }
+
+  private static let house = EntityDescription.make(
+    "House", ["street": .string], [.toMany("people", "Person", inverse: "home")])
+
+  /// p1 is sound; p2 has no name, p3 a name that does not match, p4 no home, p5 a home that is gone.
+  private func fixture(to person: EntityDescription) throws -> MigrationFixture {
+    let fixture = try MigrationFixture([Self.person(), Self.house], to: [person, Self.house])
+    try fixture.build { store in
+      try store.insert("House", key: 1)
+      for key in Int64(1)...5 {
+        try store.insert(
+          "Person", key: key, attributes: ["name": .init("p\(key)"), "age": .integer(key * 10), "note": .init("n")],
+          relationships: ["home": [1]])
+      }
+    }
+    try fixture.alter("UPDATE ZPERSON SET ZNAME = NULL WHERE Z_PK = 2")
+    try fixture.alter("UPDATE ZPERSON SET ZNAME = 'P 3' WHERE Z_PK = 3")
+    try fixture.alter("UPDATE ZPERSON SET ZHOME = NULL WHERE Z_PK = 4")
+    try fixture.alter("UPDATE ZPERSON SET ZHOME = 9 WHERE Z_PK = 5")
+    return fixture
+  }
+
+  private static let notes = [
+    "2 objects of Person break a rule of 'home', as before the migration: kept",
+    "2 objects of Person break a rule of 'name', as before the migration: kept",
+  ]
+
+  @Test(arguments: ["inferred", "copy", "stored"])
+  func `rows that broke their own model's rules stay, and are counted`(way: String) throws {
+    let fixture = try fixture(to: Self.person(["more": .string]))
+    switch way {
+    case "inferred": try fixture.infer()
+    case "copy":
+      fixture.mappings = [
+        try .make("Person", "Person", kind: .copy), try .make("House", "House", kind: .copy),
+      ]
+    default:
+      // A numbering without gaps, so that keys are looked up.
+      fixture.mappings = [
+        try .make("House", "House", kind: .copy),
+        try .make("Person", "Person", kind: .copy, filter: "age > 0"),
+      ]
+    }
+    var job = try fixture.job
+    job.receipt = .besideDestination
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error.code == .dataWrong && error.remedy?.contains("`on-invalid: keep`") == true, "\(error)")
+
+    job.keepsInvalid = true
+    let plan = try MigrationManager(job).plan()
+    #expect(plan.notes.filter { $0.contains("kept") } == Self.notes)
+    let summary = try MigrationManager(job).run()
+    #expect(summary.outcome == .finished)
+    #expect(summary.notes.filter { $0.contains("kept") } == Self.notes)
+    #expect(
+      summary.keptInvalid == [
+        .init(entity: "Person", property: "home", objects: 2), .init(entity: "Person", property: "name", objects: 2),
+      ])
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZNAME, ZHOME FROM source.ZPERSON ORDER BY 1") == [
+        "1|p1|1", "2|nil|1", "3|P 3|1", "4|p4|nil", "5|p5|nil",
+      ])
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+    let receipt = try String(contentsOfFile: fixture.destinationPath + ".receipt.json", encoding: .utf8)
+    let document = try JSONDecoder().decode(Receipt.self, from: Data(receipt.utf8))
+    #expect(document.steps.map(\.keptInvalid) == [summary.keptInvalid])
+
+    // Without the word the verifier finds them.
+    job.keepsInvalid = false
+    #expect(try Verifier(job: job).run().findings.filter { $0.kind == .invalid }.count == 4)
+  }
+
+  @Test func `a row that breaks only a rule of the destination stops the run all the same`() throws {
+    for (person, message) in [
+      (Self.person(ageMaximum: 45), "Person p5: attribute 'age' is above its maximum 45"),
+      (Self.person(isNoteOptional: false), "Person p2: attribute 'note' is required and is nil"),
+    ] {
+      let fixture = try fixture(to: person)
+      // p2 breaks a rule that it broke before, and this one.
+      try fixture.alter("UPDATE ZPERSON SET ZNOTE = NULL WHERE Z_PK = 2")
+      fixture.mappings = [
+        try .make("Person", "Person", kind: .copy), try .make("House", "House", kind: .copy),
+      ]
+      var job = try fixture.job
+      job.keepsInvalid = true
+      let error = try #require(throws: GodwitError.self) { try MigrationManager(job).run() }
+      #expect(error.code == .dataWrong && error.message.contains(message), "\(error)")
+      #expect(!FileManager.default.fileExists(atPath: fixture.destinationPath))
+    }
+  }
+
+  @Test func `a value that the mapping computes is not excused`() throws {
+    let fixture = try fixture(to: Self.person())
+    fixture.mappings = [
+      try .make("House", "House", kind: .copy),
+      try .make("Person", "Person", kind: .copy, attributes: ["name": "uppercase:($source.name)"]),
+    ]
+    var job = try fixture.job
+    job.keepsInvalid = true
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error.message.contains("Person p1: attribute 'name' does not match"), "\(error)")
+  }
+
+  @Test func `a run in place keeps them too`() throws {
+    let fixture = try fixture(to: Self.person(["more": .string], ageMaximum: 100))
+    try fixture.infer()
+    var job = try fixture.job
+    job.destinationPath = job.sourcePath
+    job.inPlace = .init(keepsOld: true)
+    job.keepsInvalid = true
+    let summary = try MigrationManager(job).run()
+    #expect(summary.outcome == .finished)
+    let store = try StoreConnection(path: fixture.sourcePath)
+    #expect(try store.integer("SELECT COUNT(*) FROM ZPERSON WHERE ZNAME IS NULL OR ZHOME IS NULL") == 3)
+    try store.close()
+  }
+
+  @Test func `an audit lists only what would stop the run`() throws {
+    let fixture = try fixture(to: Self.person(ageMaximum: 45))
+    try fixture.infer()
+    var job = try fixture.job
+    func invalid() throws -> [String] {
+      try MigrationManager(job).audit().findings.filter { $0.kind == .invalid }.compactMap(\.property).sorted()
+    }
+    #expect(try invalid() == ["age", "home", "name", "name"])
+    job.keepsInvalid = true
+    #expect(try invalid() == ["age"])
+  }
+}
