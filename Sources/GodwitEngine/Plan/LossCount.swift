@@ -29,11 +29,9 @@ package struct LossCount: Sendable {
     let work = Work(planner: planner, reader: reader)
     return BackgroundTask { [dropped = plan.dropped, facts = plan.facts] isWanted in
       defer { try? work.reader.close() }
-      return try withoutActuallyEscaping(isWanted) { isWanted in
-        work.reader.whileRunning { !isWanted() }
-        defer { work.reader.whileRunning(stopIf: nil) }
-        return try work.planner.reading(with: work.reader, now: facts.now).lossCount(facts, dropped: dropped)
-      }
+      work.reader.whileRunning { !isWanted() }
+      defer { work.reader.whileRunning(stopIf: nil) }
+      return try work.planner.reading(with: work.reader, now: facts.now).lossCount(facts, dropped: dropped)
     }
   }
 
@@ -57,6 +55,9 @@ extension Planner {
     return Planner(
       job: job, resolved: resolved, connection: reader, sourceSchema: sourceSchema,
       destinationSchema: destinationSchema,
-      functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing)
+      functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing,
+      // The thread that writes has a processor to itself.
+      scan: SourceScan(
+        job, reader, sourceSchema, functions, isSample: false, readers: max(1, ReaderPool.processors - 1)))
   }
 }
