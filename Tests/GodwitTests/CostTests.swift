@@ -147,7 +147,7 @@ import Testing
     let connection = try StoreConnection.openStore(readingAt: fixture.destinationPath)
     let cost = ConnectionCost(connection)
     let (database, schema) = (StoreConnection.sourceSchema, program.destinationSchema)
-    let sums = try StoreChecksums(
+    let sums = StoreChecksums(
       try StoreChecksums.parts(of: connection, database: database, schema: schema).map { part in
         try StoreChecksums(
           of: part, on: connection, database: database, schema: schema,

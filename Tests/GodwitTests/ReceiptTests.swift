@@ -437,7 +437,10 @@ struct ReceiptTests {
 
   @Test func `several threads count the same sums as one`() throws {
     let entities: [EntityDescription] = [
-      .make("Person", ["name": .string], [.toMany("tags", "Tag", inverse: "people"), .toOne("boss", "Person")]),
+      .make("Person", ["name": .string], [
+          .toMany("tags", "Tag", inverse: "people"), .toOne("boss", "Person", inverse: "staff"),
+          .toMany("staff", "Person", inverse: "boss"),
+        ]),
       .make("Tag", ["word": .string], [.toMany("people", "Person", inverse: "tags")]),
     ]
     let fixture = try MigrationFixture(entities, to: entities)
