@@ -26,7 +26,10 @@ package struct LossCount: Sendable {
     guard let reader = try planner.connection.anotherReader(cache: .init(bytes: planner.job.memory.bytes / 32)) else {
       return nil
     }
-    let work = Work(planner: planner, reader: reader)
+    var silent = planner
+    // The caller's closure must not outlive its call.
+    silent.progress = nil
+    let work = Work(planner: silent, reader: reader)
     return BackgroundTask { [dropped = plan.dropped, facts = plan.facts] isWanted in
       defer { try? work.reader.close() }
       work.reader.whileRunning { !isWanted() }
