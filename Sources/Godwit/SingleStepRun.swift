@@ -110,7 +110,7 @@ final class SingleStepRun {
       connection, job: job, files: source.files, existing: existing,
       digest: { try known?.source ?? identity().source })
     let (plan, program) = try withoutActuallyEscaping(progress) { progress in
-      try made ? begin(opened, ledger, stamp, progress) : resume(opened, ledger, stamp, progress)
+      try made ? begin(opened, ledger, stamp, progress) : resume(opened, ledger, stamp)
     }
     let done = try ledger.done()
     ledger.pace = pace(plan, done: done)
@@ -350,8 +350,7 @@ final class SingleStepRun {
 
   /// Takes the plan from the ledger of a run before.
   private func resume(
-    _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp,
-    _ progress: @escaping (MigrationProgress) -> Void
+    _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp
   ) throws -> (MigrationPlan, StepProgram) {
     try manager.compare(
       ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
@@ -359,7 +358,8 @@ final class SingleStepRun {
     try rejections?.setTaken(facts)
     try rejections?.check()
     opened.functions.setNow(facts.now)
-    let planner = planner(opened, progress)
+    // It tells of no counting: the percent would be less than an earlier run has shown.
+    let planner = opened.planner(job)
     var planned = try planner.plan(facts: facts, chunks: try ledger.chunks(), countsLosses: false)
     try MigrationManager.checkTables(
       opened.destinationSchema.createStatements, isOwn: existing == nil,

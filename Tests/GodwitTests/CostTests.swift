@@ -107,7 +107,7 @@ import Testing
     var age = AttributeDescription(name: "age", type: .integer32)
     (age.isOptional, age.minimumValue) = (false, .integer(0))
     var name = AttributeDescription(name: "name", type: .string)
-    (name.isOptional, name.maximumLength) = (false, 40)
+    name.isOptional = false
     var person = EntityDescription.make("Person", [:], [.toOne("friend", "Person", inverse: "friends")])
     person.relationships.append(.toMany("friends", "Person", inverse: "friend"))
     person.attributes = [age, name]
@@ -128,7 +128,7 @@ import Testing
   @Test func `validating an object takes few SQLite instructions, in one walk`() throws {
     let (fixture, program) = try validated()
     let validation = try program.validation.entity("Person")
-    #expect(validation.rules.count >= 4)
+    #expect(validation.rules.count >= 3)
     let connection = try StoreConnection(path: fixture.destinationPath)
     let cost = ConnectionCost(connection)
     var broken = 0

@@ -64,7 +64,7 @@ import Testing
       try EngineTuning.with(\.sampledKeys, 20) { try plan(fixture, samples: true) }
     )
     let found = counts(sample)
-    #expect(exact.count == 8, "\(exact)")
+    #expect(exact.count == 7, "\(exact)")
     #expect(Set(found.keys) == Set(exact.keys))
     for (name, count) in exact {
       let estimate = Double(found[name] ?? 0)
@@ -112,7 +112,7 @@ import Testing
     }
     let alone = try plan(.max)
     #expect(try plan(0) == alone)
-    #expect(counts(alone)["values Person.nick"] == 300)
+    #expect(counts(alone)["values Person.nick"] == 450)
   }
 
   // MARK: Progress
@@ -154,8 +154,9 @@ import Testing
     }
     #expect(error?.code == .dataWrong)
     let planning = told.filter(\.isPlanning)
-    #expect(planning.contains { $0.stage == "losses" } && planning.contains { $0.stage == "count" } == !resumed)
+    // A run that is resumed would show less than before.
+    #expect(Set(planning.map(\.stage)) == (resumed ? [] : ["count", "losses"]))
     #expect(told.map(\.percent) == told.map(\.percent).sorted())
-    #expect(planning.allSatisfy { $0.totalRows == 0 && (resumed ? $0.percent >= 30 : $0.percent == 0) })
+    #expect(planning.allSatisfy { $0.totalRows == 0 && $0.percent == 0 })
   }
 }

@@ -137,7 +137,7 @@ package final class SourceScan {
 
   private func cut(_ table: Table) throws -> Cut {
     // A table of others may have no numbers for its rows.
-    let ends = table.column == "rowid" ? try? ends(of: table.name, column: "rowid") : try ends(of: table.name)
+    let ends = table.column == "rowid" ? try? ends(of: table.name, column: "rowid") : try ends(of: table.name, column: table.column)
     guard let ends else { return Cut(ranges: [nil]) }
     let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
     var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? .max / 1024 : min(span, .max / 1024 - 1) + 1)

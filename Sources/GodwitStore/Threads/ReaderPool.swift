@@ -140,6 +140,7 @@ package struct ReaderPool {
       for task in tasks {
         while try task.value(for: Self.secondsBetweenReports) == nil { report() }
       }
+      report()
     }
     return try work.outputs()
   }
