@@ -13,7 +13,8 @@ import Testing
     let store = try StoreConnection(path: folder.file("numbers.sqlite"), create: true)
     try store.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
     try store.execute(
-      "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 1000) INSERT INTO numbers SELECT i FROM c")
+      "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 1000) INSERT INTO numbers SELECT i FROM c"
+    )
     try store.close()
     let connection = try StoreConnection(path: nil)
     try connection.attachSource(StoreFiles(path: folder.file("numbers.sqlite")))
@@ -47,7 +48,9 @@ import Testing
     let folder = try TemporaryFolder()
     let pool = pool(try connection(in: folder), readers: 4)
     let found = try ThreadRefusal.run {
-      try pool.map(Array(0..<20), isWorthThreads: true) { $0 } _: { reader, item in
+      try pool.map(Array(0..<20), isWorthThreads: true) {
+        $0
+      } _: { reader, item in
         try reader.integer("SELECT COUNT(*) FROM source.numbers WHERE n <= ?1", [.integer(Int64(item))]) ?? -1
       }
     }
@@ -59,7 +62,9 @@ import Testing
     let pool = pool(try connection(in: folder), readers: readers)
     for _ in 0..<20 {
       let error = #expect(throws: GodwitError.self) {
-        try pool.map(Array(0..<50), isWorthThreads: true) { $0 } _: { _, item in
+        try pool.map(Array(0..<50), isWorthThreads: true) {
+          $0
+        } _: { _, item in
           if item >= 7 { throw GodwitError(.dataWrong, "item \(item)") }
         }
       }
@@ -74,7 +79,9 @@ import Testing
     let endless = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c) SELECT COUNT(*) FROM c"
     let error = #expect(throws: GodwitError.self) {
       // The calling thread tells the interrupt when both readers are at work.
-      try pool(connection, readers: 2).map([0, 1], isWorthThreads: true) { $0 } progress: { _ in
+      try pool(connection, readers: 2).map([0, 1], isWorthThreads: true) {
+        $0
+      } progress: { _ in
         if started.withLock({ $0 }) == 2 { connection.interrupt() }
       } _: { reader, _ in
         started.withLock { $0 += 1 }
@@ -89,7 +96,9 @@ import Testing
     var told: [Int64] = []
     _ = try pool(try connection(in: folder), readers: 3).map(
       Array(0..<30), weights: (0..<30).map { Int64($0) }, isWorthThreads: true
-    ) { $0 } progress: {
+    ) {
+      $0
+    } progress: {
       told.append($0)
     } _: { reader, _ in
       try reader.integer("SELECT COUNT(*) FROM source.numbers")

@@ -18,8 +18,10 @@ import Testing
       [
         .make(
           "Person", ["name": .string, "nick": .string, "age": .integer32],
-          [.toMany("tags", "Tag", inverse: "people"), .toOne("friend", "Person", inverse: "friends"),
-            .toMany("friends", "Person", inverse: "friend")]),
+          [
+            .toMany("tags", "Tag", inverse: "people"), .toOne("friend", "Person", inverse: "friends"),
+            .toMany("friends", "Person", inverse: "friend"),
+          ]),
         .make("Tag", ["word": .string], [.toMany("people", "Person", inverse: "tags")]),
       ],
       to: [.make("Person", ["name": .string, "age": .integer16])])
@@ -32,7 +34,8 @@ import Testing
             "name": .init("person \(key)"), "nick": key % 2 == 0 ? .init("nick") : .null, "age": .integer(key % 90),
           ],
           relationships: [
-            "tags": key % 4 == 0 ? [key % 20 + 1] : [], "friend": [key % 10 == 0 ? 1_000_000_000 : key / 2 * step + step],
+            "tags": key % 4 == 0 ? [key % 20 + 1] : [],
+            "friend": [key % 10 == 0 ? 1_000_000_000 : key / 2 * step + step],
           ])
       }
     }

@@ -437,7 +437,9 @@ struct ReceiptTests {
 
   @Test func `several threads count the same sums as one`() throws {
     let entities: [EntityDescription] = [
-      .make("Person", ["name": .string], [
+      .make(
+        "Person", ["name": .string],
+        [
           .toMany("tags", "Tag", inverse: "people"), .toOne("boss", "Person", inverse: "staff"),
           .toMany("staff", "Person", inverse: "boss"),
         ]),
