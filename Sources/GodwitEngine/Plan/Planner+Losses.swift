@@ -169,7 +169,8 @@ extension Planner {
         ? MigrationNote(.valuesDoNotFit, "the run will stop: \(Self.misfit(found))")
         : MigrationNote(
           .valuesTooLarge,
-          "\(found.isEstimate ? "about " : "")\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN")
+          "\(found.isEstimate ? "about " : "")\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN"
+        )
     }
   }
 

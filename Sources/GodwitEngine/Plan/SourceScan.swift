@@ -75,8 +75,10 @@ package final class SourceScan {
     for (number, walk) in walks.enumerated() {
       for (part, keys) in cuts[number].ranges.enumerated() {
         items.append(
-          ((places[Table(walk)] ?? 0, part, number), Item(walk: number, keys: keys),
-            cuts[number].rows / Int64(cuts[number].ranges.count)))
+          (
+            (places[Table(walk)] ?? 0, part, number), Item(walk: number, keys: keys),
+            cuts[number].rows / Int64(cuts[number].ranges.count)
+          ))
       }
     }
     items.sort { $0.order < $1.order }
@@ -90,7 +92,9 @@ package final class SourceScan {
       let functions = try SQLFunctions(connection: reader, sourceSchema: sourceSchema, now: now)
       functions.setSupportFolder(SupportFolder(ofStoreAt: path))
       return Reader(connection: reader, functions: functions)
-    } progress: { progress?($0, total) } _: { reader, item in
+    } progress: {
+      progress?($0, total)
+    } _: { reader, item in
       try walks[item.walk].read(reader.connection, reader.functions, item.keys)
     }
     var rows = walks.map { _ in [[SQLValue]]() }
@@ -137,7 +141,8 @@ package final class SourceScan {
 
   private func cut(_ table: Table) throws -> Cut {
     // A table of others may have no numbers for its rows.
-    let ends = table.column == "rowid" ? try? ends(of: table.name, column: "rowid") : try ends(of: table.name, column: table.column)
+    let found = Result { try ends(of: table.name, column: table.column) }
+    let ends = table.column == "rowid" ? try? found.get() : try found.get()
     guard let ends else { return Cut(ranges: [nil]) }
     let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
     var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? .max / 1024 : min(span, .max / 1024 - 1) + 1)

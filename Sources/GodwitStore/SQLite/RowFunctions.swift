@@ -189,7 +189,8 @@ package struct RowTally: Sendable, Equatable {
   package mutating func add(_ row: [SQLValue], flags count: Int) {
     if case .text(let bytes)? = row.first {
       add(RowTally(String(decoding: bytes, as: UTF8.self), flags: count))
-    } else if row.count == 3, case (.integer(let rows), .integer(let low), .integer(let high)) = (row[0], row[1], row[2])
+    } else if row.count == 3,
+      case (.integer(let rows), .integer(let low), .integer(let high)) = (row[0], row[1], row[2])
     {
       all.add(Flag(rows: rows, minimumKey: low, maximumKey: high))
     }
