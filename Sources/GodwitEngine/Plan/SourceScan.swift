@@ -141,7 +141,7 @@ package final class SourceScan {
 
   private func cut(_ table: Table) throws -> Cut {
     // A table of others may have no numbers for its rows.
-    let found = Result { try ends(of: table.name, column: table.column) }
+    let found = Result { try self.ends(of: table.name, column: table.column) }
     let ends = table.column == "rowid" ? try? found.get() : try found.get()
     guard let ends else { return Cut(ranges: [nil]) }
     let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
