@@ -34,6 +34,8 @@ final class HistoryRecorder {
 
   /// Notes what was done since the progress before.
   func note(_ progress: MigrationProgress) {
+    // The first progress of chunks has the time of the plan.
+    guard !progress.isPlanning else { return }
     let now = seconds
     // The first progress of a step comes before its first chunk: until then it was opened, counted and planned.
     let isFirst = last?.step != progress.step

@@ -63,7 +63,7 @@ final class SingleStepRun {
       let task = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
       digest = task
       // The time box does not end it: a digest begins anew each time.
-      guard let found = try task.value(while: { control.reason == nil }) else {
+      guard let found = try task.value(while: { [control] in control.reason == nil }) else {
         throw RejectionSearchStopped(reason: control.reason ?? "")
       }
       identity.source = found
@@ -116,7 +116,9 @@ final class SingleStepRun {
       digest: { try known?.source ?? identity().source })
     // One transaction, which ends in `complete`: what fails or stops before takes all of it back.
     if job.durability == .restart { try connection.execute("BEGIN IMMEDIATE") }
-    let (plan, program) = try made ? begin(opened, ledger, stamp) : resume(opened, ledger, stamp)
+    let (plan, program) = try withoutActuallyEscaping(progress) { progress in
+      try made ? begin(opened, ledger, stamp, progress) : resume(opened, ledger, stamp)
+    }
     let done = try ledger.done()
     ledger.pace = pace(plan, done: done)
     let executor = try executor(plan, program, opened, ledger, stamp)
@@ -164,7 +166,7 @@ final class SingleStepRun {
       connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0
     ) {
       // Where it failed or was stopped, the finished store is counted.
-      let content = try? counting?.value { control.reason == nil }
+      let content = try? counting?.value { [control] in control.reason == nil }
       try manager.recordOutcome(
         in: journal, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
         content: content)
@@ -233,13 +235,28 @@ final class SingleStepRun {
   /// - Returns: false if the run is stopped before it is counted.
   private func addLosses(to plan: inout MigrationPlan, waiting: Bool) throws -> Bool {
     guard let losses else { return true }
-    let counted = try waiting ? losses.value(while: { control.reason == nil }) : losses.valueIfReady()
+    let counted = try waiting ? losses.value(while: { [control] in control.reason == nil }) : losses.valueIfReady()
     counted?.add(to: &plan)
     return counted != nil
   }
 
-  private func plan(_ opened: AttachedSource) throws -> (MigrationPlan, StepProgram) {
-    let planner = opened.planner(job)
+  /// A planner that tells of its counting. The percent is that of the chunks.
+  private func planner(
+    _ opened: AttachedSource, _ progress: @escaping (MigrationProgress) -> Void
+  ) -> Planner {
+    var planner = opened.planner(job)
+    planner.progress = { part in
+      var part = part
+      (part.percent, part.rows, part.totalRows, part.rowsPerSecond) = (0, 0, 0, 0)
+      progress(part)
+    }
+    return planner
+  }
+
+  private func plan(
+    _ opened: AttachedSource, _ progress: @escaping (MigrationProgress) -> Void
+  ) throws -> (MigrationPlan, StepProgram) {
+    let planner = planner(opened, progress)
     do {
       var planned = try planner.plan(
         now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now(), countsLosses: false)
@@ -298,10 +315,11 @@ final class SingleStepRun {
 
   /// Plans, and makes the tables and the ledger in one transaction.
   private func begin(
-    _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp
+    _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp,
+    _ progress: @escaping (MigrationProgress) -> Void
   ) throws -> (MigrationPlan, StepProgram) {
     let connection = opened.connection
-    let (plan, program) = try plan(opened)
+    let (plan, program) = try plan(opened, progress)
     if let error = job.error(for: LossReport(try plan.losses.losses + quarantineLosses())) { throw error }
     var need = try need(plan)
     // The store of the step before and the one under construction lie side by side.
@@ -344,6 +362,7 @@ final class SingleStepRun {
     try rejections?.setTaken(facts)
     try rejections?.check()
     opened.functions.setNow(facts.now)
+    // It tells of no counting: the percent would be less than an earlier run has shown.
     let planner = opened.planner(job)
     var planned = try planner.plan(facts: facts, chunks: try ledger.chunks(), countsLosses: false)
     try MigrationManager.checkTables(
@@ -414,7 +433,7 @@ final class SingleStepRun {
   private func settleDigest(_ executor: Executor, _ ledger: Ledger) throws -> Bool {
     // The ledger is asked, since what a chunk wrote may have been rolled back with it.
     guard let pending = digest, try ledger.identity().source.isEmpty else { return true }
-    guard let digest = try pending.value(while: { control.reason == nil }) else { return false }
+    guard let digest = try pending.value(while: { [control] in control.reason == nil }) else { return false }
     try ledger.connection.transaction {
       try ledger.setSource(digest)
       try executor.checkSource()

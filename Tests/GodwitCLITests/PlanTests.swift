@@ -1,14 +1,15 @@
 import Foundation
 import Godwit
-import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
+import Yams
 
 @testable import GodwitCLI
+@testable import GodwitJob
 
 /// What `godwit plan` says first, and what `--details` adds.
 struct PlanTests {
@@ -84,6 +85,83 @@ struct PlanTests {
       ])
     let time = try #require(plan.output.split(separator: "\n").first { $0.hasPrefix("  time ") })
     #expect(time.hasSuffix(", estimated from a sample of 5 objects"), "\(time)")
+  }
+
+  /// 10,000 notes, half of them with a mood.
+  private static func largeProject() throws -> ProjectFixture {
+    let project = try project()
+    let store = try StoreConnection(path: project.path("notes.sqlite"))
+    try store.execute(
+      """
+      INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTEXT, ZMOOD) WITH RECURSIVE n(i) AS \
+      (SELECT 6 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
+      SELECT i, (SELECT Z_ENT FROM ZNOTE LIMIT 1), 1, 't', CASE WHEN i % 2 THEN 'm' END FROM n
+      """)
+    try store.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = 10000 WHERE Z_NAME = 'Note'")
+    try store.close()
+    return project
+  }
+
+  @Test func `a plan from a sample says so in text and JSON`() throws {
+    let project = try Self.largeProject()
+    let job = try project.path("job.yaml")
+    func lines(_ arguments: String...) throws -> [String] {
+      let plan = project.godwit(["plan", job] + arguments)
+      #expect(plan.status == 0, "\(plan.diagnostics)")
+      return try Self.lines(plan.output, of: project)
+    }
+    let exact = try lines()
+    #expect(exact.contains("  objects      10001 in, 10000 out; lost: 1 object, 4999 values"))
+    try EngineTuning.with(\.sampledKeys, 10) {
+      let sample = try lines("--sample")
+      #expect(
+        sample[1]
+          == "  estimate     from a sample, 641 of 10001 keys: counts are estimates, and losses that are rare may be missing"
+      )
+      #expect(sample.contains { $0.hasPrefix("  objects      about ") })
+      #expect(sample.contains { $0.hasPrefix("  lost         about ") && $0.contains(" values of Note.mood (") })
+      #expect(sample.contains("  verdict      the step loses data; an estimate from a sample"))
+      let details = try lines("--sample", "--details")
+      #expect(details.contains { $0.hasPrefix("  estimate     from a sample, 641 of ") })
+      let json = try #require(try compose(yaml: lines("--sample", "--json").joined(separator: "\n")))
+      #expect(json["sample"]?["keys"]?.int == 641 && json["sample"]?["ofKeys"]?.int == 10_001)
+      let mood = try #require(json["losses"]?.sequence?.first { $0["subject"]?.string == "Note.mood" })
+      #expect(mood["isEstimate"]?.bool == true && (4000...6000).contains(mood["count"]?.int ?? 0))
+      let value = try JSONValue(parsing: lines("--sample", "--json").joined(separator: "\n"))
+      let schema = try JSONSchema(text: project.godwit("schema", "plan").output)
+      #expect(schema.findings(value) == [])
+    }
+  }
+
+  @Test(arguments: [
+    (["-o", "plan.json"], "a run cannot do the plan that -o would write"),
+    (["--diff", "plan.json"], "--diff compares"),
+    (["--fail-on-loss"], "may miss a loss"),
+  ])
+  func `what needs every count does not go with a sample`(options: [String], message: String) throws {
+    let project = try Self.project()
+    let plan = project.godwit(["plan", try project.path("job.yaml"), "--sample"] + options)
+    #expect(plan.status == 64 && plan.diagnostics.contains(message), "\(plan.diagnostics)")
+  }
+
+  @Test func `a plan shows what it counts on standard error`() throws {
+    let project = try Self.largeProject()
+    try EngineTuning.with(\.leastCountedKeys, 0) {
+      // With one thread each item is told of.
+      try EngineTuning.with(\.readers, 1) {
+        try EngineTuning.with(\.progressPulseSeconds, 0) {
+          let job = try project.path("job.yaml")
+          let plain = project.godwit("plan", job, "--progress", "plain")
+          #expect(plain.status == 0 && plain.output.hasPrefix("job job\n"))
+          #expect(
+            plain.diagnostics.contains("% step 1/1 pass 0/0 planning losses chunk 0/0 rows "), "\(plain.diagnostics)")
+          let json = project.godwit("plan", job, "--progress", "json")
+          let lines = json.diagnostics.split(separator: "\n")
+          #expect(lines.count > 2 && lines.dropFirst().allSatisfy { $0.contains("\"name\":\"planning\"") })
+          #expect(project.godwit("plan", job).diagnostics.isEmpty)
+        }
+      }
+    }
   }
 
   @Test func `the details have every mapping, and no overview`() throws {

@@ -97,6 +97,66 @@ import Testing
     let perRow = Double(cost.instructions) / Double(Self.people)
     // Measured with SQLite 3.40: about 27 without the losses, and 63 with them.
     #expect(countsLosses ? perRow > 45 && perRow < 80 : perRow > 15 && perRow < 35, "\(perRow) instructions a row")
+    // One walk over the people, and some over the addresses, which are a sixth as many.
+    let scans = Double(cost.scannedRows) / Double(Self.people)
+    #expect(scans < (countsLosses ? 6 : 2.5), "\(scans) full scans")
+  }
+
+  /// A finished store of people whose age is required and limited.
+  private func validated() throws -> (MigrationFixture, StepProgram) {
+    var age = AttributeDescription(name: "age", type: .integer32)
+    (age.isOptional, age.minimumValue) = (false, .integer(0))
+    var name = AttributeDescription(name: "name", type: .string)
+    name.isOptional = false
+    var person = EntityDescription.make("Person", [:], [.toOne("friend", "Person", inverse: "friends")])
+    person.relationships.append(.toMany("friends", "Person", inverse: "friend"))
+    person.attributes = [age, name]
+    let fixture = try MigrationFixture([person], to: [person])
+    try fixture.build { store in
+      for key in 1...Self.people {
+        try store.insert(
+          "Person", key: key, attributes: ["name": .init("person number \(key)"), "age": .integer(key % 90)],
+          relationships: ["friend": [key / 2 + 1]])
+      }
+    }
+    fixture.mappings = [try .make("Person", "Person", kind: .copy)]
+    let (_, program) = try OpenSource(fixture.job).planner(fixture.job).plan(now: 0)
+    _ = try fixture.run()
+    return (fixture, program)
+  }
+
+  @Test func `validating an object takes few SQLite instructions, in one walk`() throws {
+    let (fixture, program) = try validated()
+    let validation = try program.validation.entity("Person")
+    #expect(validation.rules.count >= 3)
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    let cost = ConnectionCost(connection)
+    var broken = 0
+    try connection.query(validation.sql, [.integer(.min), .integer(.max)]) { _ in
+      broken += 1
+      return true
+    }
+    #expect(broken == 0)
+    let perRow = Double(cost.instructions) / Double(Self.people)
+    #expect(perRow > 8 && perRow < 30, "\(perRow) instructions a row")
+    #expect(Double(cost.scannedRows) < 1.1 * Double(Self.people), "\(cost.scannedRows) rows scanned")
+  }
+
+  @Test func `the checksums of a receipt take few SQLite instructions, in one walk`() throws {
+    let (fixture, program) = try validated()
+    let connection = try StoreConnection.openStore(readingAt: fixture.destinationPath)
+    let cost = ConnectionCost(connection)
+    let (database, schema) = (StoreConnection.sourceSchema, program.destinationSchema)
+    let sums = StoreChecksums(
+      try StoreChecksums.parts(of: connection, database: database, schema: schema).map { part in
+        try StoreChecksums(
+          of: part, on: connection, database: database, schema: schema,
+          support: ExternalFiles(ofStoreAt: fixture.destinationPath), limits: nil, inPieces: false, check: {})
+      })
+    #expect(sums.entities.map(\.objects.count) == [Self.people])
+    let perRow = Double(cost.instructions) / Double(Self.people)
+    #expect(perRow > 5 && perRow < 16, "\(perRow) instructions a row")
+    #expect(Double(cost.scannedRows) < 1.1 * Double(Self.people), "\(cost.scannedRows) rows scanned")
   }
 
   @Test func `every page of the destination is written about once, and the source is only read`() throws {

@@ -435,6 +435,42 @@ struct ReceiptTests {
     #expect(fast.entities.contains { $0.objects.count == 9 && $0.objects.sum != 0 })
   }
 
+  @Test func `several threads count the same sums as one`() throws {
+    let entities: [EntityDescription] = [
+      .make(
+        "Person", ["name": .string],
+        [
+          .toMany("tags", "Tag", inverse: "people"), .toOne("boss", "Person", inverse: "staff"),
+          .toMany("staff", "Person", inverse: "boss"),
+        ]),
+      .make("Tag", ["word": .string], [.toMany("people", "Person", inverse: "tags")]),
+    ]
+    let fixture = try MigrationFixture(entities, to: entities)
+    try fixture.build { store in
+      // So far apart that the table is read in parts.
+      for key in Int64(-20)...100 {
+        try store.insert("Tag", key: key * 5_000, attributes: ["word": .init("tag \(key)")])
+        try store.insert(
+          "Person", key: key * 777, attributes: ["name": .init("person \(key)")],
+          relationships: ["tags": [key * 5_000], "boss": [key / 2 * 777]])
+      }
+    }
+    func sums(_ readers: Int) throws -> StoreChecksums {
+      try ReceiptedStore(path: fixture.sourcePath, model: fixture.source, readers: readers).checksums(
+        limits: .init(highest: ["Person": 50_000, "Tag": 100_000], later: ["Tag": [100_001...200_000]]))
+    }
+    let (alone, together) = (try sums(1), try sums(4))
+    #expect(alone.entities.map(\.objects) == together.entities.map(\.objects))
+    #expect(alone.entities.map(\.newerObjects) == together.entities.map(\.newerObjects))
+    #expect(alone.entities.map(\.laterObjects) == together.entities.map(\.laterObjects))
+    #expect(alone.entities.map(\.edits) == together.entities.map(\.edits))
+    #expect(alone.relationships.map(\.links) == together.relationships.map(\.links))
+    #expect(alone.entities.map(\.objects.count) == [85, 41] && alone.entities.map(\.laterObjects) == [0, 20])
+    // A part with an object that changes gives another sum.
+    try fixture.alter("UPDATE ZPERSON SET ZNAME = 'x' WHERE Z_PK = 777")
+    #expect(try sums(4).entities.map(\.objects) != alone.entities.map(\.objects))
+  }
+
   @Test func `a receipt that a killed run left in the work folder is put in its place`() throws {
     let fixture = try Self.fixture()
     try MigrationManager(Self.job(fixture)).run()

@@ -28,6 +28,8 @@ package final class ConnectionCost {
   private let connection: StoreConnection
   /// Instructions of SQLite's virtual machine.
   package private(set) var instructions = 0
+  /// Rows that it stepped to in tables without the help of an index or a key.
+  package private(set) var scannedRows = 0
 
   package init(_ connection: StoreConnection) {
     self.connection = connection
@@ -36,8 +38,10 @@ package final class ConnectionCost {
         handle, UInt32(SQLITE_TRACE_PROFILE),
         { _, context, statement, _ in
           guard let context, let statement else { return 0 }
-          Unmanaged<ConnectionCost>.fromOpaque(context).takeUnretainedValue().instructions += Int(
-            sqlite3_stmt_status(OpaquePointer(statement), SQLITE_STMTSTATUS_VM_STEP, 1))
+          let cost = Unmanaged<ConnectionCost>.fromOpaque(context).takeUnretainedValue()
+          func status(_ kind: Int32) -> Int { Int(sqlite3_stmt_status(OpaquePointer(statement), kind, 1)) }
+          cost.instructions += status(SQLITE_STMTSTATUS_VM_STEP)
+          cost.scannedRows += status(SQLITE_STMTSTATUS_FULLSCAN_STEP)
           return 0
         }, Unmanaged.passUnretained(self).toOpaque())
     }

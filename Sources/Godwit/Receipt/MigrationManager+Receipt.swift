@@ -145,16 +145,17 @@ extension MigrationManager {
   /// destination as it is.
   func countAhead(in folder: StepFolder) -> BackgroundTask<Receipt.Content>? {
     guard countsAhead else { return nil }
-    let cache = ByteCount(bytes: max(job.memory.bytes / 16, 1 << 20))
     return BackgroundTask {
-      [path = folder.storePath, destination = job.destinationPath, model = job.destinationModel]
+      [path = folder.storePath, destination = job.destinationPath, model = job.destinationModel, budget = job.memory]
       isWanted in
-      let sums = try ReceiptedStore.checksums(
-        ofFilledStoreAt: path, becoming: destination, model: try Receipt.model(asReceiptOf: model), cache: cache
-      ) {
-        guard isWanted() else { throw CancellationError() }
-      }
-      return Receipt.content(sums)
+      let store = try ReceiptedStore(
+        filledAt: path, becoming: destination, model: try Receipt.model(asReceiptOf: model), budget: budget,
+        // SQLite's check has a processor to itself.
+        readers: max(1, ReaderPool.processors - 1))
+      return Receipt.content(
+        try store.checksums {
+          guard isWanted() else { throw CancellationError() }
+        })
     }
   }
 
@@ -289,7 +290,7 @@ extension MigrationManager {
   /// - Parameter content: What it holds, if that is counted already.
   private func receipt(
     ofStoreAt path: String, _ content: Receipt.Content?,
-    _ counted: (facts: ReceiptedStore.Facts, content: Receipt.Content)?, check: () throws -> Void
+    _ counted: (facts: ReceiptedStore.Facts, content: Receipt.Content)?, check: @escaping () throws -> Void
   ) throws -> Receipt {
     let (facts, content) = try counted ?? count(storeAt: path, content, check)
     // In place the source is the store that the destination took over its identifier from.
@@ -302,13 +303,12 @@ extension MigrationManager {
   }
 
   private func count(
-    storeAt path: String, _ content: Receipt.Content?, _ check: () throws -> Void
+    storeAt path: String, _ content: Receipt.Content?, _ check: @escaping () throws -> Void
   ) throws -> (facts: ReceiptedStore.Facts, content: Receipt.Content) {
     // What reads the receipt has the model from it alone: the one that counts must not know more.
     let store = try ReceiptedStore(
       path: path, becoming: path == job.destinationPath ? nil : job.destinationPath,
-      model: Receipt.model(asReceiptOf: job.destinationModel), cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)),
-      checkpoint: check)
+      model: Receipt.model(asReceiptOf: job.destinationModel), budget: job.memory, checkpoint: check)
     return (try store.facts(), try content ?? Receipt.content(store.checksums(check: check)))
   }
 

@@ -21,6 +21,8 @@ struct PlanRecord: Codable {
   /// Left out, as is all that follows, where the job is finished.
   var summary: PlanSummary?
   var time: TimeEstimate?
+  /// The sample from which the counts are estimated.
+  var sample: MigrationPlan.Sample?
   var steps: [MigrationPlan.Step]?
   var expressions: [PlanExpressions]?
   var stages: [MigrationPlan.StageCount]?
@@ -51,6 +53,7 @@ struct PlanRecord: Codable {
     guard let plan else { return }
     summary = plan.summary
     time = plan.time
+    sample = plan.sample
     steps = plan.steps
     expressions = PlanExpressions.all(of: manager.job)
     stages = plan.stages

@@ -21,11 +21,9 @@ package final class SourceCheck {
     work = BackgroundTask(isShort: job.needsNoThread(reading: files)) { isWanted in
       let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
       try connection.attachSource(files)
-      return try withoutActuallyEscaping(isWanted) { isWanted in
-        connection.whileRunning { !isWanted() }
-        defer { connection.whileRunning(stopIf: nil) }
-        return try connection.complaints(about: StoreConnection.sourceSchema, isFull: level == .full, limit: 1).first
-      }
+      connection.whileRunning { !isWanted() }
+      defer { connection.whileRunning(stopIf: nil) }
+      return try connection.complaints(about: StoreConnection.sourceSchema, isFull: level == .full, limit: 1).first
     }
   }
 
@@ -37,7 +35,7 @@ package final class SourceCheck {
   ///
   /// - Returns: false when that ended before.
   /// - Throws: `.dataWrong` (65) when the source is damaged.
-  package func finish(while isWanted: () -> Bool) throws -> Bool {
+  package func finish(while isWanted: @escaping () -> Bool) throws -> Bool {
     guard let result = try work.value(while: isWanted) else { return false }
     if let complaint = result { throw Self.damage(path, complaint) }
     return true

@@ -102,7 +102,7 @@ final class UniqueKeyScan {
     defer { worker.stop() }
     if EngineTuning.current.uniqueKeys.fills { worker.fill() }
     // Who stops the run stops both.
-    try own.connection.accompanied(by: other.connection) {
+    try own.connection.accompanied(by: [other.connection]) {
       for span in 0..<spans.count {
         if let batch = try batch(of: span, statement) {
           try own.functions.running(own.query, context: own.context) { try batch.forEach(body) }

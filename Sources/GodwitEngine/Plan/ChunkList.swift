@@ -147,7 +147,7 @@ struct ChunkList {
       for (scan, job) in try program.relationships.scans(linkIndex).enumerated() {
         for (range, rows) in try planner.keyRanges(
           table: job.driverTable, key: job.driverKey, entity: nil,
-          total: try planner.connection.integer("SELECT COUNT(*) FROM source.\(quoted(job.driverTable))") ?? 0,
+          total: try planner.scan.rowCount(job.driverTable, key: job.driverKey),
           rows: facts.mappings[job.mapping].chunkRows)
         {
           add(

@@ -26,14 +26,15 @@ package struct LossCount: Sendable {
     guard let reader = try planner.connection.anotherReader(cache: .init(bytes: planner.job.memory.bytes / 32)) else {
       return nil
     }
-    let work = Work(planner: planner, reader: reader)
+    var silent = planner
+    // The caller's closure must not outlive its call.
+    silent.progress = nil
+    let work = Work(planner: silent, reader: reader)
     return BackgroundTask { [dropped = plan.dropped, facts = plan.facts] isWanted in
       defer { try? work.reader.close() }
-      return try withoutActuallyEscaping(isWanted) { isWanted in
-        work.reader.whileRunning { !isWanted() }
-        defer { work.reader.whileRunning(stopIf: nil) }
-        return try work.planner.reading(with: work.reader, now: facts.now).lossCount(facts, dropped: dropped)
-      }
+      work.reader.whileRunning { !isWanted() }
+      defer { work.reader.whileRunning(stopIf: nil) }
+      return try work.planner.reading(with: work.reader, now: facts.now).lossCount(facts, dropped: dropped)
     }
   }
 
@@ -57,6 +58,9 @@ extension Planner {
     return Planner(
       job: job, resolved: resolved, connection: reader, sourceSchema: sourceSchema,
       destinationSchema: destinationSchema,
-      functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing)
+      functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing,
+      // The thread that writes has a processor to itself.
+      scan: SourceScan(
+        job, reader, sourceSchema, functions, isSample: false, readers: max(1, ReaderPool.processors - 1)))
   }
 }

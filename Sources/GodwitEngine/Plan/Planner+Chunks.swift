@@ -58,6 +58,7 @@ extension Planner {
     let condition = entity.map { sourceSchema.isObject(of: [$0]).further } ?? ""
     let name = quoted(table)
     guard total > 0 else { return [] }
+    if scan.isSample { return try evenRanges(table: table, key: key, total: total, rows: rows) }
     var ranges: [(Chunk.KeyRange, Int64)] = []
     var lower: Int64?
     var left = total
@@ -82,6 +83,24 @@ extension Planner {
     }
     ranges.append((.init(lower: lower, upper: nil), left))
     return ranges
+  }
+
+  /// Ranges of equally many keys, for a plan that does not look at every key.
+  private func evenRanges(
+    table: String, key: String, total: Int64, rows: Int64
+  ) throws -> [(Chunk.KeyRange, Int64)] {
+    guard let ends = try scan.ends(of: table, column: key) else { return [] }
+    let keys = UInt64(bitPattern: ends.upperBound &- ends.lowerBound)
+    let count = max(1, (total + rows - 1) / max(1, rows))
+    let shares = Self.shares(of: total, by: (0..<count).map { _ in 1 })
+    var lower: Int64?
+    return shares.enumerated().map { number, share in
+      let upper =
+        number + 1 < count
+        ? ends.lowerBound &+ Int64(bitPattern: keys / UInt64(count) * UInt64(number + 1)) &+ 1 : nil
+      defer { lower = upper }
+      return (.init(lower: lower, upper: upper), share)
+    }
   }
 
   /// Destination key ranges that cover every object of an entity or its subentities, each key once; those of objects
@@ -164,15 +183,17 @@ extension Planner {
     let sum = predicates.indices.map { "p\($0)" }.joinedEvenly(by: " + ")
     let columns =
       predicates.indices.map { "SUM(p\($0))" } + ["SUM((\(sum)) = 0)", "SUM((\(sum)) > 1)"]
-    let statement = ChunkStatement(
-      sql:
-        "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(tests.joined(separator: ", ")) FROM \(try association.table(mapping.index)) AS s WHERE \(association.matches(mapping.index, alias: "s").sql) LIMIT -1)",
-      builder: builder)
-    let row = try functions.running(statement, context: "planning, counting the chunks of \(mapping.name)") {
-      try connection.rows(statement.sql, builder.arguments()).first ?? []
+    let table = try association.table(mapping.index)
+    let takes = association.matches(mapping.index, alias: "s").sql
+    guard let name = sourceSchema.table(of: mapping.source.name)?.name else { return predicates.map { _ in 0 } }
+    let walk = SourceWalk(
+      name, key: "s.Z_PK", builder: builder, context: "planning, counting the chunks of \(mapping.name)"
+    ) {
+      "SELECT \(columns.joined(separator: ", ")) FROM (SELECT \(tests.joined(separator: ", ")) FROM \(table) AS s"
+        + whereClause(["(\(takes))", $0]) + " LIMIT -1)"
     }
-    func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
-    let (none, several) = (integer(predicates.count), integer(predicates.count + 1))
+    let counts = try scan.counts([walk])[0].sums(columns.count)
+    let (none, several) = (counts[predicates.count], counts[predicates.count + 1])
     for (count, what) in [(none, "no predicate matches"), (several, "more than one predicate matches")] where count > 0
     {
       throw GodwitError(
@@ -181,6 +202,6 @@ extension Planner {
         location: predicates.first?.source.location,
         remedy: "make the predicates under chunks.by match every object exactly once; a nil value needs '== nil'")
     }
-    return predicates.indices.map(integer)
+    return Array(counts.prefix(predicates.count))
   }
 }

@@ -34,15 +34,22 @@ extension Planner {
         let title = "\(mapping.source.name).\(name)"
         let isInlined = !attribute.allowsExternalBinaryDataStorage
         guard !counts.contains(where: { $0.attribute == title && $0.isInlined == isInlined }) else { continue }
-        var count = ExternalCount(attribute: title, isInlined: isInlined)
-        try connection.query(
-          "SELECT \(column) FROM source.\(quoted(table.name)) WHERE \(ExternalDataSQL.isReference(column))\(sourceSchema.isObject(of: [mapping.source.name]).further)"
-        ) { row in
-          guard case .external(let file)? = StoredBinary(row.bytes(0)) else { return true }
-          count.files += 1
-          if let size = try folder.size(of: file) { count.bytes += size } else { count.missing += 1 }
-          return true
+        let objects = sourceSchema.isObject(of: [mapping.source.name])
+        let walk = SourceWalk(table.name, column: "Z_PK") { connection, _, keys in
+          let range = keys.map { "Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
+          let rows = whereClause([ExternalDataSQL.isReference(column), objects.sql, range])
+          var (files, missing, bytes): (Int64, Int64, Int64) = (0, 0, 0)
+          try connection.query("SELECT \(column) FROM source.\(quoted(table.name))\(rows)") { row in
+            guard case .external(let file)? = StoredBinary(row.bytes(0)) else { return true }
+            files += 1
+            if let size = try folder.size(of: file) { bytes += size } else { missing += 1 }
+            return true
+          }
+          return [files, missing, bytes].map(SQLValue.integer)
         }
+        let sums = try scan.counts([walk])[0].sums(3)
+        let count = ExternalCount(
+          attribute: title, files: sums[0], missing: sums[1], bytes: sums[2], isInlined: isInlined)
         if count.files > 0 { counts.append(count) }
       }
     }

@@ -5,20 +5,26 @@ import GodwitStore
 /// Links of the source that lead to nothing: to a row that is gone, or to a row of an entity that the relationship
 /// cannot hold. Stores that have been in use for years have some; they are nil to Core Data, and they become nil.
 extension Planner {
-  /// The number of such links by relationship, `Entity.relationship` of the entity that declares it.
-  func linksToNothing(_ facts: PlanFacts) throws -> [(relationship: String, count: Int64)] {
-    var found: [(relationship: String, count: Int64)] = []
+  struct StrayWalk {
+    /// `Entity.relationship` of the entity that declares it.
+    var relationship: String
+    var walk: SourceWalk
+  }
+
+  /// What counts such links, by relationship.
+  func strayWalks(_ facts: PlanFacts) throws -> [StrayWalk] {
+    var found: [StrayWalk] = []
     var seen: Set<String> = []
     let ends = try KeyEnds(self, facts: facts)
     for entity in resolved.sourceModel.entities {
       for relationship in entity.relationships where !relationship.isTransient {
         let name = relationship.name
         guard resolved.sourceModel.declaringEntity(of: name, in: entity.name)?.name == entity.name else { continue }
-        let count: Int64
+        let walk: SourceWalk?
         switch sourceSchema.storage(of: name, in: entity.name) {
         case .foreignKey(let table, let column, _, _):
           guard seen.insert("\(table).\(column)").inserted else { continue }
-          count = try reading(table) {
+          walk = try reading(table) {
             try ends.strays(
               table, column: column, holder: entity.name, to: relationship.destinationEntityName)
           }
@@ -27,16 +33,16 @@ extension Planner {
           guard resolved.sourceModel.inverse(of: relationship) == nil, seen.insert("\(table).\(column)").inserted else {
             continue
           }
-          count = try reading(table) {
+          walk = try reading(table) {
             try ends.strays(
               table, column: column, holder: relationship.destinationEntityName, to: entity.name)
           }
         case .join(let join, _, _, _):
           guard seen.insert(join.name).inserted else { continue }
-          count = try reading(join.name) { try ends.strays(join) }
+          walk = try reading(join.name) { try ends.strays(join) }
         case .none: continue
         }
-        if count > 0 { found.append(("\(entity.name).\(name)", count)) }
+        if let walk { found.append(StrayWalk(relationship: "\(entity.name).\(name)", walk: walk)) }
       }
     }
     return found
@@ -58,6 +64,8 @@ extension Planner {
 
     init(_ planner: Planner, facts: PlanFacts) throws {
       self.planner = planner
+      // Estimates tell of no gap.
+      guard !planner.scan.isSample else { return }
       let rowsByEntity = Dictionary(facts.entities.map { ($0.name, $0.rows) }, uniquingKeysWith: +)
       for root in planner.resolved.sourceModel.rootEntities {
         guard let table = planner.sourceSchema.table(of: root.name) else { continue }
@@ -95,27 +103,30 @@ extension Planner {
       }
     }
 
-    func strays(_ table: String, column: String, holder: String, to entity: String) throws -> Int64 {
+    /// nil where there are none.
+    func strays(_ table: String, column: String, holder: String, to entity: String) throws -> SourceWalk? {
       guard try !isWithinRun(table, column, of: entity),
         let isNowhere = planner.isNowhere("h.\(quoted(column))", entity)
       else {
-        return 0
+        return nil
       }
-      let kind = planner.sourceSchema.isKind(of: holder, row: "h").further
-      return try planner.connection.integer(
-        "SELECT COUNT(*) FROM source.\(quoted(table)) AS h WHERE h.\(quoted(column)) IS NOT NULL AND \(isNowhere)\(kind)"
-      )
-        ?? 0
+      let kind = planner.sourceSchema.isKind(of: holder, row: "h")
+      return SourceWalk(table, key: "h.Z_PK") {
+        "SELECT COUNT(*) FROM source.\(quoted(table)) AS h"
+          + whereClause(["h.\(quoted(column)) IS NOT NULL", isNowhere, kind.sql, $0])
+      }
     }
 
-    func strays(_ join: StoreSchema.JoinTable) throws -> Int64 {
+    func strays(_ join: StoreSchema.JoinTable) throws -> SourceWalk? {
       let ends = [
         (join.ownerColumn, join.ownerEntityName), (join.destinationColumn, join.destinationEntityName),
       ]
-      if try ends.allSatisfy({ try isWithinRun(join.name, $0.0, of: $0.1) }) { return 0 }
+      if try ends.allSatisfy({ try isWithinRun(join.name, $0.0, of: $0.1) }) { return nil }
       let tests = ends.compactMap { planner.isNowhere("j.\(quoted($0.0))", $0.1) }
-      return try planner.connection.integer(
-        "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j WHERE \(tests.joinedEvenly(by: " OR "))") ?? 0
+      return SourceWalk(join.name, key: "j.rowid") {
+        "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j"
+          + whereClause(["(\(tests.joinedEvenly(by: " OR ")))", $0])
+      }
     }
   }
 }

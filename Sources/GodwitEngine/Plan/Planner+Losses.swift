@@ -7,25 +7,30 @@ import GodwitStore
 extension Planner {
   /// Everything that counting the source tells of losses.
   func lossCount(_ facts: PlanFacts, dropped: [MigrationPlan.Dropped]) throws -> LossCount {
-    let numbers = try numericCounts()
-    return LossCount(
-      losses: try losses(facts, dropped: dropped, numbers: numbers),
-      notes: try numberNotes(facts) + misfitNotes(numbers) + KeptInvalid.notes(keptInvalid(facts)),
-      misfits: misfits(numbers))
-  }
-
-  private func losses(
-    _ facts: PlanFacts, dropped: [MigrationPlan.Dropped], numbers: [NumericCount]
-  ) throws -> LossReport {
     let step = job.position.index + 1
+    let numeric = numericWalks()
+    let foreignNumbers = isCounted ? foreignNumberWalks(facts) : []
+    let properties = try PropertyLosses(self, facts: facts, step: step, isCounted: isCounted).find()
+    let strays = try strayWalks(facts)
+    let foreign = isCounted ? sourceSchema.foreignContent.counted.map { (counted: $0, walk: walk($0)) } : []
+    var walks = numeric.map(\.walk) + foreignNumbers.map(\.walk)
+    walks += properties.compactMap(\.walk) + foreign.map(\.walk) + strays.map(\.walk)
+    var counts = try telling("losses", 30...100) { try scan.counts(walks) }[...]
+    let numbers = numeric.map { part in part.count(counts.popFirst()) }
+    let notes = foreignNumbers.flatMap { part in numberNotes(part, counts.popFirst()) }
     var found = dropped.map {
       LossReport.Loss(
         step: step, kind: .objects, subject: $0.entity, count: $0.rows,
         reason: $0.cause == .removeMapping ? "no mapping carries them over" : $0.reason, cause: $0.cause)
     }
+    if scan.isSample { for index in found.indices { found[index].isEstimate = true } }
     found += uncounted(step)
-    found += try PropertyLosses(self, facts: facts, step: step, isCounted: isCounted).find()
-    if isCounted { found += try sourceSchema.foreignContent.losses(step: step, on: connection) }
+    found += properties.flatMap { $0.losses(of: $0.walk == nil ? nil : counts.popFirst()) }
+    found += foreign.flatMap { part -> [LossReport.Loss] in
+      guard let count = counts.popFirst() else { return [] }
+      return part.counted.findings(count.sums(max(1, part.counted.columns.count)))
+        .map { LossReport.Loss($0, step: step).estimated(count.isEstimate) }
+    }
     found += resolved.defaulted.map {
       LossReport.Loss(
         step: step, kind: .policy, subject: $0.policy, count: nil,
@@ -34,19 +39,35 @@ extension Planner {
     }
     found += numbers.filter { $0.rounded > 0 }.map {
       LossReport.Loss(
-        step: step, kind: .rounded, subject: $0.path, count: $0.rounded, reason: $0.types, cause: .numericType)
+        step: step, kind: .rounded, subject: $0.path, count: $0.rounded, reason: $0.types, cause: .numericType
+      ).estimated($0.isEstimate)
     }
     found += numbers.filter { $0.valueless > 0 }.map {
       LossReport.Loss(
         step: step, kind: .nils, subject: $0.target, count: $0.valueless, reason: "mapping \($0.mapping)",
-        cause: .expression)
+        cause: .expression
+      ).estimated($0.isEstimate)
     }
-    found += try linksToNothing(facts).map {
-      LossReport.Loss(
-        step: step, kind: .linksToNothing, subject: $0.relationship, count: $0.count,
-        reason: "they lead to no object that the relationship can hold", cause: .leadsNowhere)
+    found += strays.flatMap { stray -> [LossReport.Loss] in
+      guard let count = counts.popFirst(), count.sum > 0 else { return [] }
+      return [
+        LossReport.Loss(
+          step: step, kind: .linksToNothing, subject: stray.relationship, count: count.sum,
+          reason: "they lead to no object that the relationship can hold", cause: .leadsNowhere
+        ).estimated(count.isEstimate)
+      ]
     }
-    return LossReport(found)
+    return LossCount(
+      losses: LossReport(found), notes: try notes + misfitNotes(numbers) + KeptInvalid.notes(keptInvalid(facts)),
+      misfits: misfits(numbers))
+  }
+
+  private func walk(_ counted: ForeignContent.Counted) -> SourceWalk {
+    SourceWalk(counted.table, key: "rowid", isCut: !counted.columns.isEmpty) {
+      let columns = counted.columns.map { "COUNT(\(quoted($0)))" }.joined(separator: ", ")
+      let table = "source.\(quoted(counted.table))\(counted.columns.isEmpty ? " NOT INDEXED" : "")"
+      return "SELECT \(columns.isEmpty ? "COUNT(*)" : columns) FROM \(table)\(whereClause([$0]))"
+    }
   }
 
   /// Objects that broke a rule of their own model, and that the job keeps: one walk over the rows of each mapping that
@@ -81,59 +102,89 @@ extension Planner {
     var mapping: String
     var types: String
     var isInteger: Bool
+    var plansNils: Bool
     /// How many become another number.
-    var rounded: Int64
+    var rounded: Int64 = 0
     /// How many become none.
-    var misfits: Int64
+    var misfits: Int64 = 0
     /// How many are decimals without a value, and become nil.
-    var valueless: Int64
+    var valueless: Int64 = 0
+    var isEstimate = false
   }
 
-  /// One or two walks over the table for each attribute that changes its type.
-  private func numericCounts() throws -> [NumericCount] {
+  private struct NumericWalk {
+    var number: NumericCount
+    var walk: SourceWalk
+
+    func count(_ count: SourceWalk.Count?) -> NumericCount {
+      var number = number
+      guard let count else { return number }
+      let sums = count.sums(3)
+      (number.rounded, number.misfits) = (sums[0], sums[1])
+      number.valueless = number.plansNils ? sums[2] : 0
+      number.isEstimate = count.isEstimate
+      return number
+    }
+  }
+
+  /// A walk over the table for each attribute that changes its type.
+  private func numericWalks() -> [NumericWalk] {
     guard isCounted else { return [] }
-    var found: [NumericCount] = []
+    var found: [NumericWalk] = []
     for mapping in resolved.entityMappings where mapping.filter == nil && mapping.earlier == nil {
-      guard let table = sourceSchema.table(of: mapping.source.name) else { continue }
+      guard let table = sourceSchema.table(of: mapping.source.name)?.name else { continue }
       for (attribute, value) in mapping.attributes {
         guard let (from, change) = resolved.numericChange(of: value, to: attribute, in: mapping),
           let column = sourceSchema.column(of: from.name, in: mapping.source.name)
         else { continue }
-        let counts = try change.counts(
-          of: quoted(column), in: "source.\(quoted(table.name))",
-          where: sourceSchema.isObject(of: [mapping.source.name]).term, on: connection)
+        let objects = sourceSchema.isObject(of: [mapping.source.name]).term
         found.append(
-          NumericCount(
-            path: "\(mapping.source.name).\(from.name)", target: "\(mapping.destination.name).\(attribute.name)",
-            mapping: mapping.name,
-            types: "\(from.type.xcodeName) to \(attribute.type.xcodeName)", isInteger: attribute.type.isInteger,
-            rounded: counts.rounded, misfits: counts.misfits,
-            valueless: resolved.plansNils(of: value, in: mapping) ? counts.valueless : 0))
+          NumericWalk(
+            number: NumericCount(
+              path: "\(mapping.source.name).\(from.name)", target: "\(mapping.destination.name).\(attribute.name)",
+              mapping: mapping.name, types: "\(from.type.xcodeName) to \(attribute.type.xcodeName)",
+              isInteger: attribute.type.isInteger, plansNils: resolved.plansNils(of: value, in: mapping)),
+            walk: SourceWalk(table, column: "Z_PK") { connection, _, keys in
+              let range = keys.map { " AND Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" } ?? ""
+              let counts = try change.counts(
+                of: quoted(column), in: "source.\(quoted(table))", where: objects + range, on: connection)
+              return [counts.rounded, counts.misfits, counts.valueless].map(SQLValue.integer)
+            }))
       }
     }
     return found
   }
 
+  private struct ForeignNumbers {
+    var entity: String
+    var table: String
+    var walk: SourceWalk
+  }
+
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.
-  private func numberNotes(_ facts: PlanFacts) throws -> [MigrationNote] {
-    try facts.entities.flatMap { entity -> [MigrationNote] in
+  private func foreignNumberWalks(_ facts: PlanFacts) -> [ForeignNumbers] {
+    facts.entities.compactMap { entity in
       guard sourceSchema.fillsTable(entity.name), let number = sourceSchema.number(of: entity.name),
         let table = sourceSchema.table(of: entity.name)?.name
-      else { return [] }
-      let row = try reading(table) {
-        try connection.rows(
-          """
-          SELECT COUNT(s.Z_ENT), COUNT(*) - COUNT(s.Z_ENT) FROM source.\(quoted(table)) AS s \
-          WHERE s.Z_ENT IS NOT \(number)
-          """
-        ).first
+      else { return nil }
+      let walk = SourceWalk(table, key: "s.Z_PK") {
+        """
+        SELECT COUNT(s.Z_ENT), COUNT(*) - COUNT(s.Z_ENT) FROM source.\(quoted(table)) AS s\
+        \(whereClause(["s.Z_ENT IS NOT \(number)", $0]))
+        """
       }
-      guard let row, case (.integer(let foreign), .integer(let missing)) = (row[0], row[1]) else { return [] }
-      return [(foreign, "another entity's number"), (missing, "no number")].filter { $0.0 > 0 }.map { rows, what in
-        let (verb, subject) = rows == 1 ? ("row of \(table) has", "it is") : ("rows of \(table) have", "they are")
-        return MigrationNote(
-          .entityNumbers, "\(rows) \(verb) \(what); \(subject) read as \(entity.name), as Core Data does")
-      }
+      return ForeignNumbers(entity: entity.name, table: table, walk: walk)
+    }
+  }
+
+  private func numberNotes(_ part: ForeignNumbers, _ count: SourceWalk.Count?) -> [MigrationNote] {
+    let sums = count?.sums(2) ?? [0, 0]
+    return [(sums[0], "another entity's number"), (sums[1], "no number")].filter { $0.0 > 0 }.map { rows, what in
+      let (verb, subject) =
+        rows == 1 ? ("row of \(part.table) has", "it is") : ("rows of \(part.table) have", "they are")
+      let about = count?.isEstimate == true ? "about " : ""
+      return MigrationNote(
+        .entityNumbers, "\(about)\(rows) \(verb) \(what); \(subject) read as \(part.entity), as Core Data does")
     }
   }
 
@@ -144,7 +195,8 @@ extension Planner {
         ? MigrationNote(.valuesDoNotFit, "the run will stop: \(Self.misfit(found))")
         : MigrationNote(
           .valuesTooLarge,
-          "\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN")
+          "\(found.isEstimate ? "about " : "")\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN"
+        )
     }
   }
 
@@ -183,7 +235,7 @@ extension Planner {
   }
 
   private static func misfit(_ found: NumericCount) -> String {
-    "\(found.misfits) values of \(found.path) do not fit, \(found.types)"
+    "\(found.isEstimate ? "about " : "")\(found.misfits) values of \(found.path) do not fit, \(found.types)"
   }
 
   /// A step whose source is not there yet is planned on a store without rows: what it may lose is named, not counted.

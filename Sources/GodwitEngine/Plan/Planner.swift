@@ -18,6 +18,9 @@ package struct Planner {
   let leftOut: UnmodelledTables
   /// What the job appends to; nil for a new store.
   let existing: ExistingDestination?
+  let scan: SourceScan
+  /// Hears of the counting now and then.
+  package var progress: ((MigrationProgress) -> Void)?
 
   /// Chunks larger than this gain nothing and make an interrupted run lose more.
   static let maximumChunkRows: Int64 = 500_000
@@ -44,6 +47,7 @@ package struct Planner {
     let chunks = try known ?? self.chunks(program, passes: passes)
     var plan = try describe(program, passes: passes, chunks: chunks)
     if countsLosses { try addLosses(to: &plan) }
+    plan.sample = scan.sample
     return (plan, program)
   }
 
@@ -65,6 +69,7 @@ package struct Planner {
       }
     }
     let own = Dictionary(grouping: mappings.filter { $0.earlier == nil }, by: \.source.name)
+    let counted = try countEntities(served: own, facts)
     for root in resolved.sourceModel.rootEntities {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
@@ -80,11 +85,10 @@ package struct Planner {
       facts.highestKeys[root.name] = max(highest, counter, 0)
       var known: Int64 = 0
       for entity in family {
-        known += try reading(table.name) {
-          try count(entity, in: table.name, served: own[entity.name] ?? [], facts: &facts)
-        }
+        guard let tally = counted[entity.name] else { continue }
+        known += add(tally, of: entity, served: own[entity.name] ?? [], to: &facts)
       }
-      guard !sourceSchema.fillsTable(root.name) else { continue }
+      guard !sourceSchema.fillsTable(root.name), !scan.isSample else { continue }
       // Counting alone is cheap: SQLite walks the smallest index.
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
       if total != known { try refuseUnknownEntities(in: table.name, numbers: numbers) }
@@ -128,19 +132,49 @@ package struct Planner {
   /// SQLite passes 127 arguments at most, one of which is the key.
   private static let limitFilters = 126
 
-  /// Counts one entity's rows, each mapping's share, and the shares that overlap.
+  /// Counts the rows of each entity, each mapping's share of them, and the shares that overlap.
   ///
-  /// - Returns: the rows of the entity.
-  func count(
-    _ entity: EntityDescription, in table: String, served: [ResolvedEntityMapping], facts: inout PlanFacts
-  ) throws -> Int64 {
+  /// - Parameter served: The mappings of each entity.
+  private func countEntities(
+    served: [String: [ResolvedEntityMapping]], _ facts: PlanFacts
+  ) throws -> [String: RowTally] {
+    struct Part {
+      var entity: EntityDescription
+      var table: String
+      var flags: Int
+      var walk: SourceWalk
+    }
+    let parts = try resolved.sourceModel.rootEntities.flatMap { root -> [Part] in
+      guard let table = sourceSchema.table(of: root.name)?.name else { return [] }
+      return try resolved.sourceModel.family(of: root.name).map { entity in
+        // A mapping without a filter takes every row there is.
+        let filtered = (served[entity.name] ?? []).filter { $0.filter != nil }
+        return Part(
+          entity: entity, table: table, flags: filtered.count,
+          walk: try walk(counting: entity, in: table, filtered: filtered, facts))
+      }
+    }
+    let counts = try telling("count", 0...30) { try scan.counts(parts.map(\.walk)) }
+    var tallies: [String: RowTally] = [:]
+    for (part, count) in zip(parts, counts) {
+      var tally = RowTally(flags: part.flags)
+      for row in count.rows { tally.add(row, flags: part.flags) }
+      if count.isEstimate {
+        tally.scale(by: count.scaled, keys: try scan.ends(of: part.table) ?? 0...0)
+      }
+      tallies[part.entity.name] = tally
+    }
+    return tallies
+  }
+
+  private func walk(
+    counting entity: EntityDescription, in table: String, filtered: [ResolvedEntityMapping], _ facts: PlanFacts
+  ) throws -> SourceWalk {
     let builder = StatementBuilder()
     builder.rowChecks = RowChecks()
     var association = AssociationLowering(
       mappings: resolved.entityMappings, facts: facts, schema: sourceSchema, builder: builder)
     association.checks = .byRow
-    // A mapping without a filter takes every row there is.
-    let filtered = served.filter { $0.filter != nil }
     guard filtered.count <= Self.limitFilters else {
       throw GodwitError(
         .configuration,
@@ -150,33 +184,54 @@ package struct Planner {
     }
     let tests = filtered.map { "(\(association.matches($0.index, alias: "s").sql)) IS TRUE" }
     // Only filters need the rows themselves; a count alone may use the entity index.
-    let condition = sourceSchema.isObject(of: [entity.name], row: "s", usesIndex: filtered.isEmpty)
+    let condition = sourceSchema.isObject(of: [entity.name], row: "s", usesIndex: filtered.isEmpty && !scan.isSample)
     var key = "s.Z_PK"
     if let checks = builder.rowChecks, !checks.fields.isEmpty {
       key = checks.guarding(key, member: "-1", builder: builder)
     }
-    let rows = "FROM source.\(quoted(table)) AS s\(condition.clause)"
-    // One figure a query, so that SQLite finds the ends by seeking.
-    let query =
-      filtered.isEmpty
-      ? "SELECT (SELECT COUNT(*) \(rows)), (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))"
-      : "SELECT godwit_tally(\(([key] + tests).joined(separator: ", "))) \(rows)"
-    let context = "planning, counting \(entity.name)"
-    var tally = RowTally(flags: filtered.count)
-    if filtered.isEmpty {
-      let row = try functions.running(ChunkStatement(sql: query, builder: builder), context: context) {
-        try connection.rows(query, builder.arguments()).first ?? []
-      }
-      if row.count == 3, case (.integer(let rows), .integer(let low), .integer(let high)) = (row[0], row[1], row[2]) {
-        tally.all = .init(rows: rows, minimumKey: low, maximumKey: high)
-      }
-    } else {
-      let inRange = "\(condition.clause.isEmpty ? " WHERE" : " AND") s.Z_PK BETWEEN ?1 AND ?2"
-      tally = try RowCounter(
-        statement: ChunkStatement(sql: query + inRange, builder: builder), flags: filtered.count, table: table,
-        context: context, planner: self
-      ).count()
+    let arguments = ([key] + tests).joined(separator: ", ")
+    return SourceWalk(
+      table, key: "s.Z_PK", isCut: !filtered.isEmpty, builder: builder, context: "planning, counting \(entity.name)"
+    ) { keys in
+      let rows = "FROM source.\(quoted(table)) AS s\(whereClause([condition.sql, keys]))"
+      // One figure a query, so that SQLite finds the ends by seeking.
+      return filtered.isEmpty && keys == nil
+        ? "SELECT (SELECT COUNT(*) \(rows)), (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))"
+        : "SELECT godwit_tally(\(arguments)) \(rows)"
     }
+  }
+
+  /// Tells of what a body counts.
+  ///
+  /// - Parameter part: The percent of the planning that it is.
+  func telling<T>(_ stage: String, _ part: ClosedRange<Double>, _ body: () throws -> T) rethrows -> T {
+    guard let progress else { return try body() }
+    let start = Date()
+    var told = start
+    scan.progress = { [job] rows, total in
+      let now = Date()
+      guard now.timeIntervalSince(told) >= EngineTuning.current.progressPulseSeconds else { return }
+      told = now
+      let (share, seconds) = (Double(rows) / Double(max(1, total)), now.timeIntervalSince(start))
+      var update = MigrationProgress(
+        percent: part.lowerBound + share * (part.upperBound - part.lowerBound), step: job.position.index + 1,
+        steps: job.position.count, pass: 0, passes: 0, name: "planning", stage: stage, chunk: 0, chunks: 0, rows: rows,
+        totalRows: total, rowsPerSecond: seconds > 0 ? Double(rows) / seconds : 0,
+        secondsLeft: share > 0.05 ? seconds / share * (1 - share) : nil, residentBytes: ProcessMemory.residentBytes)
+      update.isPlanning = true
+      progress(update)
+    }
+    defer { scan.progress = nil }
+    return try body()
+  }
+
+  /// Adds what was counted of an entity.
+  ///
+  /// - Returns: the rows of the entity.
+  private func add(
+    _ tally: RowTally, of entity: EntityDescription, served: [ResolvedEntityMapping], to facts: inout PlanFacts
+  ) -> Int64 {
+    let filtered = served.filter { $0.filter != nil }
     guard tally.all.rows > 0 else { return 0 }
     func flag(_ mapping: ResolvedEntityMapping) -> Int? { filtered.firstIndex { $0.index == mapping.index } }
     for (position, mapping) in served.enumerated() {

@@ -71,8 +71,8 @@ extension PropertyLosses {
     return takesAll(Set(full.map(\.mapping)), of: entity)
   }
 
-  func links(of entity: String, in table: String) throws -> [LossReport.Loss] {
-    var found: [LossReport.Loss] = []
+  func links(of entity: String, in table: String) throws -> [Part] {
+    var found: [Part] = []
     for relationship in model.relationships(of: entity) where model.isStored(relationship) {
       let ends = linkEnds(of: relationship, from: entity)
       let inverse = model.inverse(of: relationship)?.name
@@ -90,13 +90,19 @@ extension PropertyLosses {
 
   // MARK: Links that nothing takes
 
-  private func droppedLinks(_ ends: LinkEnds, in table: String) throws -> [LossReport.Loss] {
+  private func droppedLinks(_ ends: LinkEnds, in table: String) throws -> [Part] {
     guard isCounter(ends) else { return [] }
     // What a longer path brings over of objects that no mapping takes, it brings over to the object before them.
     if ends.mapped.isEmpty, reads.isFollowed(ends.relationship.name, of: ends.entity) { return [] }
-    return loss(
-      .links, "\(ends.entity).\(ends.relationship.name)", isCounted ? try allLinks(ends, in: table) : nil,
-      "no destination relationship takes them", .notTaken)
+    var walk: SourceWalk?
+    if isCounted {
+      guard let counter = try allLinks(ends, in: table) else { return [] }
+      walk = counter
+    }
+    return [
+      part(
+        .links, "\(ends.entity).\(ends.relationship.name)", walk, "no destination relationship takes them", .notTaken)
+    ]
   }
 
   /// Whether the links are counted at this end: the one that stores them. Both ends store a one-to-one: the one whose
@@ -119,31 +125,32 @@ extension PropertyLosses {
     }
   }
 
-  /// Every link that the objects of the entity have, wherever it leads.
-  private func allLinks(_ ends: LinkEnds, in table: String) throws -> Int64 {
-    let name = ends.relationship.name
-    let connection = planner.connection
-    switch schema.storage(of: name, in: ends.entity) {
+  /// Every link that the objects of the entity have, wherever it leads; nil where there can be none.
+  private func allLinks(_ ends: LinkEnds, in table: String) throws -> SourceWalk? {
+    switch schema.storage(of: ends.relationship.name, in: ends.entity) {
     case .foreignKey(let table, let column, _, _):
-      return try connection.integer(
-        "SELECT COUNT(\(quoted(column))) FROM source.\(quoted(table))\(schema.isObject(of: [ends.entity]).clause)") ?? 0
+      let condition = schema.isObject(of: [ends.entity])
+      return SourceWalk(table, key: "Z_PK", isCut: false) {
+        "SELECT COUNT(\(quoted(column))) FROM source.\(quoted(table))\(whereClause([condition.sql, $0]))"
+      }
     case .join(let join, let subject, _, _):
       let kind = schema.isObject(of: [ends.entity], row: "s").further
-      return try connection.integer(
+      return SourceWalk(join.name, key: "j.rowid") {
         "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j CROSS JOIN source.\(quoted(table)) AS s "
-          + "ON s.Z_PK = j.\(quoted(subject))\(kind)") ?? 0
-    case .inverse: return try count(ends, to: ends.mapped + ends.unmapped, in: table)
-    case .none: return 0
+          + "ON s.Z_PK = j.\(quoted(subject))\(kind)\(whereClause([$0]))"
+      }
+    case .inverse: return try walk(ends, to: ends.mapped + ends.unmapped, in: table)
+    case .none: return nil
     }
   }
 
   // MARK: Links of which a part is taken
 
-  private func leftLinks(_ ends: LinkEnds, in table: String) throws -> [LossReport.Loss] {
+  private func leftLinks(_ ends: LinkEnds, in table: String) throws -> [Part] {
     guard isCounted else { return [] }
     let isInferred = planner.job.steps[0].isInferred
     var refused: [String] = []
-    var found: [LossReport.Loss] = []
+    var found: [Part] = []
     let path = "\(ends.entity).\(ends.relationship.name)"
     if isCounter(ends) {
       for other in ends.mapped where !policyEntities.contains(other) {
@@ -152,9 +159,9 @@ extension PropertyLosses {
         if forward.isEmpty, backward.isEmpty {
           refused.append(other)
         } else if !carryAll(forward, from: ends.entity, to: other), !carryAll(backward, from: other, to: ends.entity) {
-          let number = try count(ends, to: [other], in: table, without: (forward, backward))
+          let walk = try walk(ends, to: [other], in: table, without: (forward, backward))
           let reason = "to '\(other)', between objects whose mappings do not set them"
-          found += loss(.links, path, number, reason, .notTaken)
+          found.append(part(.links, path, walk, reason, .notTaken))
         }
       }
     }
@@ -163,12 +170,12 @@ extension PropertyLosses {
     if isInferred, !ends.forward.isEmpty, ends.forward.allSatisfy({ $0.lookups.isEmpty }) { refused += ends.unmapped }
     guard !refused.isEmpty else { return found }
     let names = refused.map { "'\($0)'" }.joined(separator: " and ")
-    let number = try count(ends, to: refused, in: table)
-    found += loss(
-      .links, path, number,
-      "to \(names), which "
-        + (isInferred ? "the destination's relationship does not accept" : "no mapping of the relationship looks up"),
-      isInferred ? .entityNotAccepted : .notTaken)
+    found.append(
+      part(
+        .links, path, try walk(ends, to: refused, in: table),
+        "to \(names), which "
+          + (isInferred ? "the destination's relationship does not accept" : "no mapping of the relationship looks up"),
+        isInferred ? .entityNotAccepted : .notTaken))
     return found
   }
 
@@ -176,10 +183,10 @@ extension PropertyLosses {
   ///
   /// - Parameter assignments: Those that bring links over, from this end and from the other one: only links between
   ///   objects that come over are counted, and none that these bring over. nil counts all.
-  private func count(
+  private func walk(
     _ ends: LinkEnds, to others: [String], in table: String,
     without assignments: (forward: [Assignment], backward: [Assignment])? = nil
-  ) throws -> Int64 {
+  ) throws -> SourceWalk {
     let builder = StatementBuilder()
     var chain = try linkChain(along: ends, builder)
     let target = try loadedRow(&chain, ends)
@@ -202,11 +209,11 @@ extension PropertyLosses {
         + pairs(assignments.backward, from: target.alias, to: "s", source)
       conditions.append("NOT (\(carried.joinedEvenly(by: " OR ")))")
     }
-    let sql = """
-      SELECT COALESCE(SUM((SELECT COUNT(*)\(chain.from) AND \(conditions.joinedEvenly(by: " AND ")))), 0) \
-      FROM source.\(quoted(table)) AS s\(schema.isObject(of: [ends.entity], row: "s").clause)
-      """
-    return try count(sql, builder, ends.entity)
+    let objects = schema.isObject(of: [ends.entity], row: "s")
+    let links = "(SELECT COUNT(*)\(chain.from) AND \(conditions.joinedEvenly(by: " AND ")))"
+    return walk(table, builder, ends.entity) {
+      "SELECT COALESCE(SUM(\(links)), 0) FROM source.\(quoted(table)) AS s\(whereClause([objects.sql, $0]))"
+    }
   }
 
   private func linkChain(along ends: LinkEnds, _ builder: StatementBuilder) throws -> RelationshipJoinPath {
@@ -230,8 +237,8 @@ extension PropertyLosses {
   // MARK: Order
 
   /// Links of ordered relationships that come over, but into none that is ordered. One link alone has no order.
-  func orders(of entity: String, in table: String) throws -> [LossReport.Loss] {
-    var found: [LossReport.Loss] = []
+  func orders(of entity: String, in table: String) throws -> [Part] {
+    var found: [Part] = []
     for relationship in model.relationships(of: entity)
     where relationship.isToMany && relationship.isOrdered && model.isStored(relationship) {
       switch schema.storage(of: relationship.name, in: entity) {
@@ -252,17 +259,18 @@ extension PropertyLosses {
       let others = carriers.subtracting(keepers)
       guard !reached.isEmpty, !others.isEmpty, !isKept, !takesAll(keepers, of: entity), isCounted || keepers.isEmpty
       else { continue }
-      found += loss(
-        .order, "\(entity).\(relationship.name)",
-        isCounted ? try orderedLinks(ends, to: reached, keepers: keepers, others: others, in: table) : nil,
-        "no ordered relationship of the destination takes them", .notOrdered)
+      found.append(
+        part(
+          .order, "\(entity).\(relationship.name)",
+          isCounted ? try orderedLinks(ends, to: reached, keepers: keepers, others: others, in: table) : nil,
+          "no ordered relationship of the destination takes them", .notOrdered))
     }
     return found
   }
 
   private func orderedLinks(
     _ ends: LinkEnds, to reached: [String], keepers: Set<Int>, others: Set<Int>, in table: String
-  ) throws -> Int64 {
+  ) throws -> SourceWalk {
     let builder = StatementBuilder()
     var chain = try linkChain(along: ends, builder)
     let target = try loadedRow(&chain, ends)
@@ -271,10 +279,12 @@ extension PropertyLosses {
     if !takesAll(others, of: ends.entity) { terms.append(taken(by: others, row: "s", builder)) }
     if !keepers.isEmpty { terms.append("NOT \(taken(by: keepers, row: "s", builder))") }
     // The limit keeps SQLite from counting the links of an object twice.
-    let sql = """
-      SELECT COALESCE(SUM(n), 0) FROM (SELECT (SELECT COUNT(*)\(chain.from) AND \(accepted)) AS n \
-      FROM source.\(quoted(table)) AS s WHERE \(terms.joinedEvenly(by: " AND ")) LIMIT -1 OFFSET 0) WHERE n > 1
+    let links = "(SELECT COUNT(*)\(chain.from) AND \(accepted))"
+    return walk(table, builder, ends.entity) { [terms] in
       """
-    return try count(sql, builder, ends.entity)
+      SELECT COALESCE(SUM(n), 0) FROM (SELECT \(links) AS n FROM source.\(quoted(table)) AS s\
+      \(whereClause((terms as [String?]) + [$0])) LIMIT -1 OFFSET 0) WHERE n > 1
+      """
+    }
   }
 }

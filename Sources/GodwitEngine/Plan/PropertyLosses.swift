@@ -37,9 +37,27 @@ struct PropertyLosses {
     policyEntities = Set(own.filter { policies.contains($0.index) }.map(\.source.name))
   }
 
+  /// Losses that are known, or that a walk counts.
+  struct Part {
+    /// nil for what is not counted.
+    var walk: SourceWalk?
+    /// One for each figure of the walk.
+    fileprivate var wanted: [LossReport.Loss]
+
+    /// - Parameter count: What the walk gave.
+    func losses(of count: SourceWalk.Count?) -> [LossReport.Loss] {
+      guard let count else { return wanted }
+      return zip(wanted, count.sums(wanted.count)).filter { $0.1 > 0 }.map { loss, number in
+        var loss = loss.estimated(count.isEstimate)
+        loss.count = number
+        return loss
+      }
+    }
+  }
+
   /// All of them, entity by entity in the order of the mappings.
-  func find() throws -> [LossReport.Loss] {
-    var found: [LossReport.Loss] = []
+  func find() throws -> [Part] {
+    var found: [Part] = []
     var seen: Set<String> = []
     for mapping in mappings where mapping.earlier == nil {
       let entity = mapping.source.name
@@ -53,22 +71,23 @@ struct PropertyLosses {
     return found
   }
 
-  /// One loss, or none where nothing is lost.
+  /// A loss.
   ///
-  /// - Parameter count: nil where it is not counted.
-  func loss(
-    _ kind: LossReport.Kind, _ subject: String, _ count: Int64?, _ reason: String, _ cause: LossReport.Cause
-  ) -> [LossReport.Loss] {
-    if let count, count <= 0 { return [] }
-    return [.init(step: step, kind: kind, subject: subject, count: count, reason: reason, cause: cause)]
+  /// - Parameter walk: What counts it; nil where it is not counted.
+  func part(
+    _ kind: LossReport.Kind, _ subject: String, _ walk: SourceWalk?, _ reason: String, _ cause: LossReport.Cause
+  ) -> Part {
+    Part(
+      walk: walk,
+      wanted: [.init(step: step, kind: kind, subject: subject, count: nil, reason: reason, cause: cause)])
   }
 
   // MARK: Values
 
   private static let notTaken = "no destination attribute takes them"
 
-  private func values(of entity: String, in table: String) throws -> [LossReport.Loss] {
-    var found: [LossReport.Loss] = []
+  private func values(of entity: String, in table: String) throws -> [Part] {
+    var found: [Part] = []
     var whole: [(name: String, column: String)] = []
     for attribute in model.attributes(of: entity) where !attribute.isTransient && !attribute.isDerived {
       guard let column = schema.column(of: attribute.name, in: entity),
@@ -86,33 +105,39 @@ struct PropertyLosses {
       var terms = ["s.\(quoted(column)) IS NOT NULL", schema.isObject(of: [entity], row: "s").term]
       if !readers.isEmpty { terms += left(by: readers, of: entity, row: "s", builder) }
       terms += try paths.map { "s.Z_PK NOT IN (\(try reached(along: $0, builder)))" }
-      let sql = "SELECT COUNT(*) FROM source.\(quoted(table)) AS s WHERE \(terms.joinedEvenly(by: " AND "))"
-      found += loss(
-        .values, "\(entity).\(attribute.name)", try count(sql, builder, entity),
-        readers.isEmpty
-          ? "no destination attribute takes them, and no path leads to them"
-          : "the mappings of these objects do not read them",
-        .notTaken)
+      let walk = walk(table, builder, entity) { [terms] in
+        "SELECT COUNT(*) FROM source.\(quoted(table)) AS s\(whereClause((terms as [String?]) + [$0]))"
+      }
+      found.append(
+        part(
+          .values, "\(entity).\(attribute.name)", walk,
+          readers.isEmpty
+            ? "no destination attribute takes them, and no path leads to them"
+            : "the mappings of these objects do not read them",
+          .notTaken))
     }
-    return try wholeAttributes(whole, of: entity, in: table) + found
+    return wholeAttributes(whole, of: entity, in: table) + found
   }
 
   /// Attributes that nobody reads. One walk over the table, however many there are.
   private func wholeAttributes(
     _ attributes: [(name: String, column: String)], of entity: String, in table: String
-  ) throws -> [LossReport.Loss] {
+  ) -> [Part] {
     guard !attributes.isEmpty else { return [] }
     let columns = attributes.map { "COUNT(\(quoted($0.column)))" }.joined(separator: ", ")
-    let counts =
-      isCounted
-      ? try planner.connection.rows(
-        "SELECT \(columns) FROM source.\(quoted(table))\(schema.isObject(of: [entity]).clause)"
-      ).first ?? [] : []
-    return attributes.enumerated().flatMap { index, attribute -> [LossReport.Loss] in
-      var number: Int64?
-      if index < counts.count, case .integer(let found) = counts[index] { number = found }
-      return loss(.values, "\(entity).\(attribute.name)", number, Self.notTaken, .notTaken)
+    let condition = schema.isObject(of: [entity])
+    let walk = SourceWalk(table, key: "Z_PK") {
+      "SELECT \(columns) FROM source.\(quoted(table))\(whereClause([condition.sql, $0]))"
     }
+    return [
+      Part(
+        walk: isCounted ? walk : nil,
+        wanted: attributes.map {
+          .init(
+            step: step, kind: .values, subject: "\(entity).\($0.name)", count: nil, reason: Self.notTaken,
+            cause: .notTaken)
+        })
+    ]
   }
 
   /// The keys of the objects at the end of a path.
@@ -170,13 +195,11 @@ struct PropertyLosses {
     AssociationLowering(mappings: mappings, facts: facts, schema: schema, builder: builder)
   }
 
-  /// A count whose statement may test filters.
-  func count(_ sql: String, _ builder: StatementBuilder, _ entity: String) throws -> Int64 {
-    let statement = ChunkStatement(sql: sql, builder: builder)
-    return try planner.functions.running(statement, context: "planning, counting what \(entity) loses") {
-      let row = try planner.connection.rows(sql, builder.arguments()).first ?? []
-      guard case .integer(let number)? = row.first else { return 0 }
-      return number
-    }
+  /// A walk over the rows `s`, whose statement may test filters.
+  func walk(
+    _ table: String, _ builder: StatementBuilder, _ entity: String, sql: @escaping (String?) -> String
+  ) -> SourceWalk {
+    SourceWalk(
+      table, key: "s.Z_PK", builder: builder, context: "planning, counting what \(entity) loses", sql: sql)
   }
 }

@@ -117,6 +117,8 @@ package struct AttachedSource {
     Planner(
       job: job, resolved: resolved, connection: connection, sourceSchema: sourceSchema,
       destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes,
-      leftOut: leftOut, existing: existing)
+      leftOut: leftOut, existing: existing,
+      scan: SourceScan(job, connection, sourceSchema, functions, isSample: job.hooks.samplesPlans),
+      progress: job.hooks.whilePlanning)
   }
 }

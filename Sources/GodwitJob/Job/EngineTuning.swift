@@ -43,6 +43,10 @@ package struct EngineTuning: Sendable {
     package var space: SpaceShare?
     /// The most rounds of a run that sets rejected objects aside. Each is a run of its own on a copy of the source.
     package var rejectionRounds = 100
+    /// Whether a plan counts a sample of the source in place of all of it.
+    package var samplesPlans = false
+    /// Hears of the counting of a plan now and then.
+    package var whilePlanning: (@Sendable (MigrationProgress) -> Void)?
   }
 
   /// Of `ExpressionPrefetcher`.
@@ -55,7 +59,7 @@ package struct EngineTuning: Sendable {
   package var policyRowsPerBatch = 128
   /// Fewer rows are not worth a `SpeculativeValidator`.
   package var leastValidatedRows: Int64 = 50_000
-  /// Tables of a shorter range of keys are counted by one thread.
+  /// Tables of a shorter range of keys are read by one thread.
   package var leastCountedKeys: Int64 = 50_000
   /// Memory for the source keys of mappings that are looked up, in place of the budget's share.
   package var keySetBytes: Int64?
@@ -67,6 +71,10 @@ package struct EngineTuning: Sendable {
   package var shortSourceBytes: Int64 = 1 << 20
   /// The digest of a source of this many bytes is not waited for.
   package var largeSourceBytes: Int64 = 64 << 20
+  /// Threads that read a store, in place of one for each processor.
+  package var readers: Int?
+  /// Keys of each range of a sample, in place of its own number.
+  package var sampledKeys: Int64?
   /// What holds in place of the budget's limits.
   package var largeRows: LargeRowLimits?
   /// Whether no expression becomes SQL.

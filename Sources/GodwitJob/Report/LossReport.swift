@@ -76,15 +76,24 @@ public struct LossReport: Sendable, Codable, Hashable {
     public var reason: String
     /// Why it is lost, as a code. Nil in a plan or ledger of an earlier version of Godwit.
     public var cause: Cause?
+    /// True if the count is an estimate from a sample; otherwise nil.
+    public package(set) var isEstimate: Bool?
 
     private enum CodingKeys: String, CodingKey {
-      case step, kind, subject, count, reason
+      case step, kind, subject, count, reason, isEstimate
       case cause = "reasonCode"
     }
 
     package init(step: Int, kind: Kind, subject: String, count: Int64?, reason: String, cause: Cause) {
       (self.step, self.kind, self.subject, self.count, self.reason) = (step, kind, subject, count, reason)
       self.cause = cause
+    }
+
+    /// The same loss with a count that was estimated.
+    package func estimated(_ isEstimate: Bool) -> Loss {
+      var loss = self
+      if isEstimate { loss.isEstimate = true }
+      return loss
     }
 
     /// Whether the destination will lack something that the source has. False while it is not counted.
@@ -117,7 +126,8 @@ public struct LossReport: Sendable, Codable, Hashable {
 extension LossReport.Loss: CustomStringConvertible {
   /// One line: what is lost, how many, and why.
   public var description: String {
-    guard let count else { return uncounted }
+    guard let number = self.count else { return uncounted }
+    let count = isEstimate == true ? "about \(number)" : "\(number)"
     switch kind {
     case .objects: return "\(count) of \(subject) (\(reason))"
     case .values: return "\(count) values of \(subject) (\(reason))"

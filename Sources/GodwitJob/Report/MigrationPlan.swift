@@ -161,6 +161,16 @@ public struct MigrationPlan: Sendable {
     }
   }
 
+  /// What a plan of estimates is made of.
+  public struct Sample: Sendable, Codable, Hashable {
+    /// Keys that were looked at, in all tables that were counted.
+    public var keys: Int64
+    /// All keys between the lowest and the highest of these tables.
+    public var ofKeys: Int64
+
+    package init(keys: Int64, ofKeys: Int64) { (self.keys, self.ofKeys) = (keys, ofKeys) }
+  }
+
   /// Chunks and rows of one stage.
   public struct StageCount: Sendable, Codable, Hashable {
     /// The stage.
@@ -223,6 +233,8 @@ public struct MigrationPlan: Sendable {
   public var mappingSearch: [String] = []
   /// The lines of ``mappingSearch`` that the owner of the job should act on.
   package var advice: [String] = []
+  /// The sample from which all counts of the plan are estimated; nil where every row was counted.
+  public package(set) var sample: Sample?
   /// What the migration loses, in the order of steps.
   public var losses = LossReport()
   /// Other facts: tables whose rows are left out, external files, triggers that cannot be made.
@@ -267,6 +279,13 @@ extension MigrationPlan {
   package var dropped: [Dropped] { steps.flatMap(\.dropped) }
 }
 
+extension MigrationPlan.Sample: CustomStringConvertible {
+  /// What to think of the counts of the plan.
+  public var description: String {
+    "from a sample, \(keys) of \(ofKeys) keys: counts are estimates, and losses that are rare may be missing"
+  }
+}
+
 extension MigrationPlan: Equatable {
   /// Whether both plans do the same to the same stores. Free disk space, the time of the plan and its estimate of a run's
   /// time do not count.
@@ -281,8 +300,10 @@ extension MigrationPlan: Equatable {
 extension MigrationPlan: CustomStringConvertible {
   /// The whole plan as `godwit plan --details` prints it, over many lines. ``overview`` is about ten.
   public var description: String {
-    var lines = [
-      "job \(job)", "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
+    var lines = ["job \(job)"]
+    if let sample { lines.append("  estimate     \(sample)") }
+    lines += [
+      "  source       \(source) (\(ByteCount(bytes: sourceBytes)))", "  destination  \(destination)",
     ]
     if let quarantine { lines.append("  quarantine   \(quarantine)") }
     if let sourceModelOrigin { lines.append("  source model  \(sourceModelOrigin)") }

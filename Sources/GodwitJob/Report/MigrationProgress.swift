@@ -34,6 +34,8 @@ public struct MigrationProgress: Sendable, Hashable {
   public var residentBytes: Int64
   /// Whether a part of a chunk that is running is counted: a run that is killed does the chunk again.
   package var isEstimated = false
+  /// Whether the source is counted: no chunk has begun.
+  package var isPlanning = false
   /// Which round of a run with a quarantine it belongs to, from 1.
   package var round = 1
 

@@ -71,7 +71,9 @@ public struct PlanSummary: Sendable, Codable, Hashable {
     (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .ambiguousToOne))
     rowsLost = sum(.rows)
     obstacles = Self.obstacles(plan)
-    verdict = Self.verdict(steps, withoutPolicy: stepsWithoutPolicy.count, obstacles: obstacles)
+    verdict =
+      Self.verdict(steps, withoutPolicy: stepsWithoutPolicy.count, obstacles: obstacles)
+      + (plan.sample == nil ? "" : "; an estimate from a sample")
   }
 
   private static func obstacles(_ plan: MigrationPlan) -> [String] {
@@ -135,6 +137,7 @@ extension MigrationPlan {
     let summary = summary
     var lines = ["job \(job)"]
     func line(_ label: String, _ text: String) { lines.append("  " + label.padded(to: 13) + text) }
+    if let sample { line("estimate", "\(sample)") }
     line("path", Self.path(summary.path) + " (\(mappingText))")
     line("source", "\(source) (\(ByteCount(bytes: sourceBytes)))")
     line("destination", destination)
@@ -202,6 +205,7 @@ extension MigrationPlan {
       + (unordered > 0 ? ["the order of \(unordered) links"] : [])
     let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")
     let part = steps.count > 1 ? "step \(summary.countedStep): " : ""
-    return "\(part)\(summary.objectsRead) in, \(written); \(losses)"
+    let about = sample == nil ? "" : "about "
+    return "\(part)\(about)\(summary.objectsRead) in, \(written); \(losses)"
   }
 }

@@ -11,19 +11,24 @@ package struct ReceiptedStore {
   private let connection: StoreConnection
   /// The name under which the connection has the store.
   private let database: String
+  private let budget: ByteCount
+  private let readers: Int
 
   /// - Parameters:
   ///   - destination: Where the store will be; nil for one that is in its place.
+  ///   - budget: The memory of the process.
+  ///   - readers: The threads that read it.
   ///   - checkpoint: Called while an XML store is converted; what it throws ends that.
   /// - Throws: as `StoreConnection.openStore`, `StoreMetadata.init(reading:path:)` and `StoreSchema.init(model:probing:)`.
   package init(
-    path: String, becoming destination: String? = nil, model: ManagedObjectModel, cache: ByteCount = .mebibytes(8),
-    checkpoint: () throws -> Void = {}
+    path: String, becoming destination: String? = nil, model: ManagedObjectModel, budget: ByteCount = .mebibytes(64),
+    readers: Int = ReaderPool.processors, checkpoint: () throws -> Void = {}
   ) throws {
+    (self.budget, self.readers) = (budget, readers)
     for store in [path, destination].compactMap(\.self) { try SupportFolder(ofStoreAt: store).refuseLinks() }
     files = ExternalFiles(ofStoreAt: path, becoming: destination)
     connection = try StoreConnection.openStore(
-      readingAt: path, cache: cache, model: model, purpose: .comparison,
+      readingAt: path, cache: .init(bytes: max(budget.bytes / 8, 1 << 20)), model: model, purpose: .comparison,
       checkpoint: checkpoint)
     // As the file has it: what an XML store is converted into has metadata of its own.
     metadata =
@@ -42,6 +47,8 @@ package struct ReceiptedStore {
     metadata: StoreMetadata
   ) throws {
     (self.connection, self.path, self.metadata) = (connection, path, metadata)
+    // No other connection sees what is not committed.
+    (budget, readers) = (.mebibytes(64), 1)
     files = ExternalFiles(ofStoreAt: path, becoming: destination)
     database = "main"
     schema = try StoreSchema(model: model, probing: connection, schema: database)
@@ -53,31 +60,80 @@ package struct ReceiptedStore {
   /// The size of the file.
   package func byteCount() throws -> Int64 { try StoreFiles(path: path).size }
 
-  /// - Parameters:
-  ///   - isInPieces: Whether all rows are read as those with large values are.
-  package func checksums(
-    limits: StoreChecksums.Limits? = nil, inPieces isInPieces: Bool = false, check: () throws -> Void = {}
-  ) throws -> StoreChecksums {
-    try StoreChecksums(
-      of: connection, database: database, schema: schema, support: files, limits: limits, inPieces: isInPieces,
-      check: check)
-  }
-
-  /// The checksums of a store that another connection of this process has finished to fill. It must not change
-  /// meanwhile.
+  /// Reads every object and every link of the store once, on all processors.
   ///
   /// - Parameters:
-  ///   - cache: Memory for its pages.
-  ///   - check: Called now and then; what it throws ends the reading.
-  package static func checksums(
-    ofFilledStoreAt path: String, becoming destination: String, model: ManagedObjectModel, cache: ByteCount,
-    check: () throws -> Void
+  ///   - isInPieces: Whether all rows are read as those with large values are.
+  ///   - check: Called every few thousand rows; what it throws ends the reading.
+  package func checksums(
+    limits: StoreChecksums.Limits? = nil, inPieces isInPieces: Bool = false, check: @escaping () throws -> Void = {}
   ) throws -> StoreChecksums {
-    let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
-    try connection.attachUnlocked(path: path, cache: cache)
-    return try StoreChecksums(
-      of: connection, schema: StoreSchema(model: model, probing: connection),
-      support: ExternalFiles(ofStoreAt: path, becoming: destination), check: check)
+    try read(limits: limits, inPieces: isInPieces, complaints: nil, check: check).sums
+  }
+
+  /// The checksums, and what SQLite's quick check says meanwhile, at most `limit` lines.
+  package func checked(
+    limits: StoreChecksums.Limits, complaints limit: Int, check: @escaping () throws -> Void
+  ) throws -> (sums: StoreChecksums, complaints: [String]) {
+    try read(limits: limits, inPieces: false, complaints: limit, check: check)
+  }
+
+  private enum Work {
+    case check(limit: Int)
+    case part(StoreChecksums.Part)
+  }
+
+  private enum Finding {
+    case complaints([String])
+    case sums(StoreChecksums)
+  }
+
+  private func read(
+    limits: StoreChecksums.Limits?, inPieces isInPieces: Bool, complaints: Int?, check: @escaping () throws -> Void
+  ) throws -> (sums: StoreChecksums, complaints: [String]) {
+    let parts = try StoreChecksums.parts(of: connection, database: database, schema: schema)
+    let work = (complaints.map { [Work.check(limit: $0)] } ?? []) + parts.map(Work.part)
+    let found = try ReaderPool(connection, budget: budget, readers: readers).map(
+      work, isWorthThreads: parts.count > schema.tables.count + schema.joinTables.count
+    ) { [connection] reader in
+      // The caller is asked on its own thread. When it stops, the other threads come to the end of their parts.
+      (connection: reader, check: reader === connection ? check : {})
+    } _: { [database, schema, files] reader, work in
+      switch work {
+      case .check(let limit):
+        return Finding.complaints(try reader.connection.complaints(about: database, isFull: false, limit: limit))
+      case .part(let part):
+        return .sums(
+          try StoreChecksums(
+            of: part, on: reader.connection, database: database, schema: schema, support: files, limits: limits,
+            inPieces: isInPieces, check: reader.check))
+      }
+    }
+    var (sums, lines): ([StoreChecksums], [String]) = ([], [])
+    for finding in found {
+      switch finding {
+      case .complaints(let found): lines = found
+      case .sums(let part): sums.append(part)
+      }
+    }
+    return (StoreChecksums(sums), lines)
+  }
+
+  /// A store that another connection of this process has finished to fill. It must not change meanwhile.
+  ///
+  /// - Parameters:
+  ///   - budget: The memory of the process.
+  ///   - readers: The threads that read it.
+  package init(
+    filledAt path: String, becoming destination: String, model: ManagedObjectModel, budget: ByteCount, readers: Int
+  ) throws {
+    connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+    try connection.attachUnlocked(path: path, cache: .init(bytes: max(budget.bytes / 16, 1 << 20)))
+    metadata = try StoreMetadata(reading: connection, path: path)
+    files = ExternalFiles(ofStoreAt: path, becoming: destination)
+    schema = try StoreSchema(model: model, probing: connection)
+    (self.path, self.budget, self.readers) = (path, budget, readers)
+    database = StoreConnection.sourceSchema
   }
 
   /// By root entity: the highest key that was given out, of those in the store and in `Z_MAX`.
@@ -108,11 +164,6 @@ package struct ReceiptedStore {
   /// Rows and values that no model names.
   package func foreignContent() throws -> [ForeignContent.Finding] {
     try schema.foreignContent.findings(on: connection, in: database)
-  }
-
-  /// What SQLite's quick check says, at most `limit` lines.
-  package func complaints(limit: Int) throws -> [String] {
-    try connection.complaints(about: database, isFull: false, limit: limit)
   }
 
   /// Transactions in the persistent history; 0 without its tables.

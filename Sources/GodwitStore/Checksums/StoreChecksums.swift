@@ -20,6 +20,8 @@ package struct StoreChecksums: Sendable {
       sum &+= digest
     }
 
+    fileprivate mutating func add(_ other: Sum) { (count, sum) = (count &+ other.count, sum &+ other.sum) }
+
     /// The sum as 32 hexadecimal digits.
     package var checksum: String {
       let digits = String(sum, radix: 16)
@@ -36,6 +38,13 @@ package struct StoreChecksums: Sendable {
     /// Objects that are not summed up: those of later jobs, and all others.
     package var laterObjects: Int64 = 0
     package var newerObjects: Int64 = 0
+
+    fileprivate mutating func add(_ other: Entity) {
+      objects.add(other.objects)
+      edits &+= other.edits
+      laterObjects += other.laterObjects
+      newerObjects += other.newerObjects
+    }
   }
 
   /// The links of one relationship, from the end at which they are stored.
@@ -46,6 +55,12 @@ package struct StoreChecksums: Sendable {
     /// Links of objects that are not summed up: those of later jobs, and all others.
     package var laterLinks: Int64 = 0
     package var newerLinks: Int64 = 0
+
+    fileprivate mutating func add(_ other: Relationship) {
+      links.add(other.links)
+      laterLinks += other.laterLinks
+      newerLinks += other.newerLinks
+    }
   }
 
   /// Up to which keys objects are summed up, by root entity. Others are counted.
@@ -92,7 +107,41 @@ package struct StoreChecksums: Sendable {
   package private(set) var entities: [Entity] = []
   /// By entity and name.
   package private(set) var relationships: [Relationship] = []
-  /// Reads every object and every link of a store once.
+
+  /// A part of a store whose rows are read together.
+  enum Part {
+    /// The rows of a table between two keys; nil for all of them.
+    case rows(StoreSchema.EntityTable, ClosedRange<Int64>?)
+    case links(StoreSchema.JoinTable)
+  }
+
+  /// A table of more keys is read in parts.
+  private static let keysOfPart: Int64 = 20_000
+  private static let limitParts: Int64 = 16
+
+  /// All parts of a store, each row in one of them.
+  static func parts(
+    of connection: StoreConnection, database: String, schema: StoreSchema
+  ) throws -> [Part] {
+    var parts: [Part] = schema.joinTables.map { .links($0) }
+    for table in schema.tables {
+      let from = "FROM \(StoreSchema.identifier(database)).\(StoreSchema.identifier(table.name))"
+      let ends = try connection.rows("SELECT (SELECT MIN(Z_PK) \(from)), (SELECT MAX(Z_PK) \(from))").first ?? []
+      guard ends.count == 2, case (.integer(let low), .integer(let high)) = (ends[0], ends[1]), low < high,
+        case (let span, false) = high.subtractingReportingOverflow(low), span >= keysOfPart
+      else {
+        parts.append(.rows(table, nil))
+        continue
+      }
+      let step = span / limitParts + 1
+      for lower in stride(from: low, through: high, by: Int64.Stride(step)) {
+        parts.append(.rows(table, lower...min(high, lower + (step - 1))))
+      }
+    }
+    return parts
+  }
+
+  /// Reads a part of a store.
   ///
   /// - Parameters:
   ///   - connection: Has the store.
@@ -100,22 +149,42 @@ package struct StoreChecksums: Sendable {
   ///   - support: Where the store has its external files.
   ///   - isInPieces: Whether all rows are read as those with large values are.
   ///   - check: Called every few thousand rows; what it throws ends the reading.
-  package init(
-    of connection: StoreConnection, database: String = StoreConnection.sourceSchema, schema: StoreSchema,
-    support: ExternalFiles, limits: Limits? = nil, inPieces isInPieces: Bool = false, check: () throws -> Void = {}
+  init(
+    of part: Part, on connection: StoreConnection, database: String, schema: StoreSchema, support: ExternalFiles,
+    limits: Limits?, inPieces isInPieces: Bool, check: () throws -> Void
   ) throws {
-    let model = schema.model
-    let marks = TableScan.marks(of: schema)
-    for table in schema.tables {
+    switch part {
+    case .rows(let table, let keys):
       let scan = try TableScan(
-        table, schema, connection, database: database, support: support, marks: marks, limits: limits)
-      try scan.run(inPieces: isInPieces, check: check)
-      let result = scan.result
-      entities += result.entities
-      relationships += result.relationships
+        table, schema, connection, database: database, support: support, marks: TableScan.marks(of: schema),
+        limits: limits)
+      try scan.run(keys, inPieces: isInPieces, check: check)
+      (entities, relationships) = scan.result
+    case .links(let join):
+      relationships = try Self.links(
+        of: join, schema.model, connection, database: database, limits: limits, check: check)
     }
-    for join in schema.joinTables {
-      relationships += try Self.links(of: join, model, connection, database: database, limits: limits, check: check)
+  }
+
+  /// What all parts come to together.
+  init(_ parts: [StoreChecksums]) {
+    var places: [String: Int] = [:]
+    for entity in parts.flatMap(\.entities) {
+      if let place = places[entity.name] {
+        entities[place].add(entity)
+      } else {
+        places[entity.name] = entities.count
+        entities.append(entity)
+      }
+    }
+    var ends: [[String]: Int] = [:]
+    for relationship in parts.flatMap(\.relationships) {
+      if let place = ends[[relationship.entity, relationship.name]] {
+        relationships[place].add(relationship)
+      } else {
+        ends[[relationship.entity, relationship.name]] = relationships.count
+        relationships.append(relationship)
+      }
     }
     entities.sort { Text($0.name) < Text($1.name) }
     relationships.sort { (Text($0.entity), Text($0.name)) < (Text($1.entity), Text($1.name)) }

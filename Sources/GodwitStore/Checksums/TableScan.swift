@@ -158,11 +158,13 @@ final class TableScan {
     }
   }
 
-  func run(inPieces isInPieces: Bool, check: () throws -> Void) throws {
-    let rows = "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(table.name))"
+  /// - Parameter keys: The keys whose rows are read; nil for all of them.
+  func run(_ keys: ClosedRange<Int64>?, inPieces isInPieces: Bool, check: () throws -> Void) throws {
+    let name = "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(table.name)) NOT INDEXED"
+    let rows = name + (keys.map { " WHERE Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" } ?? "")
     if columns.count <= RowFeed.columnLimit, !isInPieces {
       let isRead = try RowFeed(connection).run(
-        columns: columns.map(\.sql), from: rows + " NOT INDEXED", lengthLimit: LargeValue.limit, check: check
+        columns: columns.map(\.sql), from: rows, lengthLimit: LargeValue.limit, check: check
       ) { values, _ in
         try add(ArgumentRow(values: values))
       }
@@ -174,7 +176,7 @@ final class TableScan {
 
   /// Reads row by row, large values in pieces.
   private func walk(_ rows: String, check: () throws -> Void) throws {
-    let keys = try connection.prepare("SELECT Z_PK FROM \(rows) NOT INDEXED ORDER BY Z_PK")
+    let keys = try connection.prepare("SELECT Z_PK FROM \(rows) ORDER BY Z_PK")
     defer { keys.finalize() }
     let reader = try RowReader(
       connection, database: database, table: table.name, columns: columns)

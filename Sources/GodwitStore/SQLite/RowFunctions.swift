@@ -185,6 +185,27 @@ package struct RowTally: Sendable, Equatable {
     pairs.merge(other.pairs, uniquingKeysWith: +)
   }
 
+  /// Adds a row that says how many there are between which keys, or a `godwit_tally` of them.
+  package mutating func add(_ row: [SQLValue], flags count: Int) {
+    if case .text(let bytes)? = row.first {
+      add(RowTally(String(decoding: bytes, as: UTF8.self), flags: count))
+    } else if row.count == 3,
+      case (.integer(let rows), .integer(let low), .integer(let high)) = (row[0], row[1], row[2])
+    {
+      all.add(Flag(rows: rows, minimumKey: low, maximumKey: high))
+    }
+  }
+
+  /// Makes an estimate of the tally of a sample. Rows may have any of the keys.
+  package mutating func scale(by scaled: (Int64) -> Int64, keys: ClosedRange<Int64>) {
+    func estimate(_ flag: Flag) -> Flag {
+      flag.rows == 0
+        ? flag : Flag(rows: scaled(flag.rows), minimumKey: keys.lowerBound, maximumKey: keys.upperBound)
+    }
+    (all, flags, flagged) = (estimate(all), flags.map(estimate), scaled(flagged))
+    pairs = pairs.mapValues(scaled)
+  }
+
   package init(flags count: Int) { flags = Array(repeating: Flag(), count: count) }
 
   fileprivate mutating func add(_ arguments: SQLFunctionArguments) {

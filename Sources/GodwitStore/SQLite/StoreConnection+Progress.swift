@@ -43,4 +43,18 @@ extension StoreConnection {
     let first = progressCheck
     whileRunning(stopIf: { first?.isStopped() == true || isStopped() })
   }
+
+  /// Runs `body`, and calls `tick` now and then while statements run, beside what `whileRunning(stopIf:)` has set. It
+  /// must not use the connection.
+  package func ticking<T>(_ tick: () -> Void, _ body: () throws -> T) rethrows -> T {
+    let first = progressCheck
+    return try withoutActuallyEscaping(tick) { tick in
+      whileRunning(stopIf: {
+        tick()
+        return first?.isStopped() == true
+      })
+      defer { whileRunning(stopIf: first?.isStopped) }
+      return try body()
+    }
+  }
 }

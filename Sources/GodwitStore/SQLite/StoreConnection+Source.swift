@@ -85,7 +85,9 @@ extension StoreConnection {
   package func attachUnlocked(path given: String, cache: ByteCount) throws {
     let path = URL(filePath: given).standardizedFileURL.path
     sourcePath = given
-    try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
+    let uri = StoreFiles.uri(path: path, query: "mode=ro&immutable=1")
+    try attach(uri)
+    sourceURI = uri
     try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
   }
 

@@ -10,7 +10,7 @@ import Synchronization
 public final class StoreConnection: @unchecked Sendable {
   let handle: OpaquePointer
   private var isClosed = false
-  private let beside = Mutex<StoreConnection?>(nil)
+  private let beside = Mutex<[StoreConnection]>([])
   /// What messages call the main database.
   package let path: String
   /// Whether the main database is one that this process makes.
@@ -122,16 +122,16 @@ public final class StoreConnection: @unchecked Sendable {
 
   /// Makes the running statement end with an error soon. Safe to call from any thread.
   ///
-  /// So does the one of the connection beside it.
+  /// So do those of the connections beside it.
   public func interrupt() {
     sqlite3_interrupt(handle)
-    beside.withLock { $0?.interrupt() }
+    for other in beside.withLock({ $0 }) { other.interrupt() }
   }
 
-  /// Runs `body` while interrupts reach another connection too.
-  package func accompanied<T>(by other: StoreConnection, _ body: () throws -> T) rethrows -> T {
-    beside.withLock { $0 = other }
-    defer { beside.withLock { $0 = nil } }
+  /// Runs `body` while interrupts reach other connections too.
+  package func accompanied<T>(by others: [StoreConnection], _ body: () throws -> T) rethrows -> T {
+    beside.withLock { $0 = others }
+    defer { beside.withLock { $0 = [] } }
     return try body()
   }
 

@@ -16,7 +16,31 @@ package struct ForeignContent: Sendable {
     package var count: Int64
   }
 
-  /// By name, with the table whose rows are counted: a virtual table may need a module that is not there.
+  /// A table whose rows are counted, or the values of some of its columns.
+  package struct Counted: Sendable {
+    /// The name in messages.
+    package var name: String
+    /// A virtual table may need a module that is not there: one that holds its rows stands for it.
+    package var table: String
+    /// Empty for the rows.
+    package var columns: [String]
+
+    /// What was counted. What holds none is left out.
+    package func findings(_ counts: [Int64]) -> [Finding] {
+      guard !columns.isEmpty else {
+        return counts.prefix(1).filter { $0 > 0 }.map { Finding(table: name, column: nil, count: $0) }
+      }
+      return zip(columns, counts).filter { $0.1 > 0 }.map { Finding(table: name, column: $0.0, count: $0.1) }
+    }
+  }
+
+  /// What `findings` counts, in its order.
+  package var counted: [Counted] {
+    tables.map { Counted(name: $0.name, table: $0.counted, columns: []) }
+      + columns.map { Counted(name: $0.table, table: $0.table, columns: $0.names) }
+  }
+
+  /// By name, with the table whose rows are counted.
   private var tables: [(name: String, counted: String)] = []
   private var columns: [(table: String, names: [String])] = []
   /// Views and triggers by kind and name, for example `view newest`.
@@ -94,18 +118,14 @@ package struct ForeignContent: Sendable {
     on connection: StoreConnection, in database: String = StoreConnection.sourceSchema
   ) throws -> [Finding] {
     let prefix = quoted(database) + "."
-    var found: [Finding] = []
-    for table in tables {
-      let count = try connection.integer("SELECT COUNT(*) FROM \(prefix)\(quoted(table.counted)) NOT INDEXED") ?? 0
-      found.append(Finding(table: table.name, column: nil, count: count))
+    return try counted.flatMap { part -> [Finding] in
+      let counts = part.columns.map { "COUNT(\(quoted($0)))" }.joined(separator: ", ")
+      let sql =
+        part.columns.isEmpty
+        ? "SELECT COUNT(*) FROM \(prefix)\(quoted(part.table)) NOT INDEXED"
+        : "SELECT \(counts) FROM \(prefix)\(quoted(part.table))"
+      let row = try connection.rows(sql).first ?? []
+      return part.findings(row.map { if case .integer(let count) = $0 { count } else { 0 } })
     }
-    for (table, names) in columns {
-      let counts = names.map { "COUNT(\(quoted($0)))" }.joined(separator: ", ")
-      let row = try connection.rows("SELECT \(counts) FROM \(prefix)\(quoted(table))").first ?? []
-      for (name, count) in zip(names, row) {
-        if case .integer(let count) = count { found.append(Finding(table: table, column: name, count: count)) }
-      }
-    }
-    return found.filter { $0.count > 0 }
   }
 }

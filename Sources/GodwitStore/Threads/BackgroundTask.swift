@@ -13,7 +13,7 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
     var rest: Body?
   }
 
-  package typealias Body = @Sendable (_ isWanted: () -> Bool) throws -> Value
+  package typealias Body = @Sendable (_ isWanted: @escaping () -> Bool) throws -> Value
 
   private let state = State()
 
@@ -36,9 +36,11 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
   }
 
   /// Does the work that no thread does. It is done again after a wait that was given up.
-  private func catchUp(while isWanted: () -> Bool) {
+  private func catchUp(while isWanted: @escaping () -> Bool) {
     guard let body = state.condition.withLock({ state.rest }) else { return }
-    let result = Result { try body { isWanted() && state.condition.withLock { !state.isAbandoned } } }
+    let result = Result { [state] in
+      try body { isWanted() && state.condition.withLock { !state.isAbandoned } }
+    }
     guard isWanted() else { return }
     state.condition.withLock { (state.result, state.rest) = (result, nil) }
   }
@@ -57,7 +59,7 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
   }
 
   /// Waits while the result is wanted; nil when that ends before the result is there.
-  package func value(while isWanted: () -> Bool) throws -> Value? {
+  package func value(while isWanted: @escaping () -> Bool) throws -> Value? {
     catchUp(while: isWanted)
     while true {
       let result = state.condition.withLock {
@@ -66,6 +68,15 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
       }
       if let result { return try result.get() }
       guard isWanted() else { return nil }
+    }
+  }
+
+  /// Waits for the result for some seconds; nil if it is not there then.
+  package func value(for seconds: Double) throws -> Value? {
+    catchUp { true }
+    return try state.condition.withLock {
+      if state.result == nil { _ = state.condition.wait(until: Date(timeIntervalSinceNow: seconds)) }
+      return try state.result?.get()
     }
   }
 

@@ -82,7 +82,7 @@ final class IntegrityCheck {
   ///
   /// - Throws: `.stopped` if the verification was.
   func complaints() throws -> Complaints {
-    guard try task.value(while: { !isStopped() }) != nil else {
+    guard try task.value(while: { [isStopped] in !isStopped() }) != nil else {
       throw GodwitError(.stopped, "cannot check the stores: stopped", stopReason: .requested)
     }
     var found = known

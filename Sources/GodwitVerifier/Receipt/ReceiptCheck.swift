@@ -185,7 +185,6 @@ public struct ReceiptCheck: Sendable {
     let check = { if stop.isDue { throw GodwitError(.stopped, "the comparison was stopped") } }
     let store = try ReceiptedStore(path: path, model: receipt.model(path: receiptPath), checkpoint: check)
     store.whileRunning(stopIf: { stop.isDue })
-    for line in try store.complaints(limit: 10) { report.add(.init(.file, message: line)) }
     // Keys that later jobs say they gave out.
     var laterKeys: [String: [ClosedRange<Int64>]] = [:]
     for record in try AppendRecord.all(in: metadata, path: path) where later.contains(record.job) {
@@ -194,8 +193,9 @@ public struct ReceiptCheck: Sendable {
         if after < keys.through { laterKeys[root, default: []].append(after + 1...keys.through) }
       }
     }
-    let sums = try store.checksums(
-      limits: .init(highest: receipt.destination.highestKeys, later: laterKeys), check: check)
+    let (sums, complaints) = try store.checked(
+      limits: .init(highest: receipt.destination.highestKeys, later: laterKeys), complaints: 10, check: check)
+    for line in complaints { report.add(.init(.file, message: line)) }
     compareEntities(receipt, sums, &report)
     compareRelationships(receipt, sums, &report)
     for found in try store.foreignContent() {

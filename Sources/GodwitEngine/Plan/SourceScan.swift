@@ -1,0 +1,185 @@
+import Foundation
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// How a planner counts the source: every row on all cores, or a sample of the rows.
+///
+/// All walks that are known are handed over together. Each table is cut into ranges of keys. The ranges of one table
+/// follow each other, every walk over a range before the next range, so that a large table is read from the disk once.
+///
+/// A sample reads `sampledRanges` short ranges, spread evenly between the lowest and the highest key. A table that is
+/// not longer than the sample is read as a whole, and exactly.
+package final class SourceScan {
+  private let job: MigrationJob
+  private let connection: StoreConnection
+  private let sourceSchema: StoreSchema
+  private let functions: SQLFunctions
+  private let readers: Int
+  package let isSample: Bool
+  /// Hears how many rows are read, and how many there are to read, now and then.
+  package var progress: ((_ rows: Int64, _ total: Int64) -> Void)?
+  private var sampled: (rows: Int64, of: Int64) = (0, 0)
+  private var cuts: [Table: Cut] = [:]
+
+  private struct Table: Hashable {
+    let name, column: String
+
+    init(_ walk: SourceWalk) { (name, column) = (walk.table, walk.column) }
+  }
+
+  private struct Cut {
+    /// nil for a table without rows, or one that cannot be cut.
+    var ends: ClosedRange<Int64>?
+    var ranges: [ClosedRange<Int64>?]
+    var factor = 1.0
+    /// Of all ranges together, as far as keys tell.
+    var rows: Int64 = 0
+  }
+
+  private static let parts: Int64 = 16
+  private static let sampledRanges: Int64 = 64
+  private static let sampledKeys: Int64 = 128
+
+  /// - Parameters:
+  ///   - isSample: Whether some rows stand for all of them.
+  ///   - readers: The threads that count at most.
+  init(
+    _ job: MigrationJob, _ connection: StoreConnection, _ sourceSchema: StoreSchema, _ functions: SQLFunctions,
+    isSample: Bool, readers: Int = EngineTuning.current.readers ?? ReaderPool.processors
+  ) {
+    (self.job, self.connection, self.sourceSchema, self.functions) = (job, connection, sourceSchema, functions)
+    (self.isSample, self.readers) = (isSample, readers)
+  }
+
+  // MARK: Counting
+
+  private struct Item {
+    var walk: Int
+    var keys: ClosedRange<Int64>?
+  }
+
+  /// What a reader counts with.
+  private struct Reader {
+    var connection: StoreConnection
+    var functions: SQLFunctions
+  }
+
+  /// Counts what walks ask for, in their order.
+  func counts(_ walks: [SourceWalk]) throws -> [SourceWalk.Count] {
+    let cuts = try walks.map { try cut($0) }
+    var places: [Table: Int] = [:]
+    for walk in walks where places[Table(walk)] == nil { places[Table(walk)] = places.count }
+    var items: [(order: (Int, Int, Int), item: Item, rows: Int64)] = []
+    for (number, walk) in walks.enumerated() {
+      for (part, keys) in cuts[number].ranges.enumerated() {
+        items.append(
+          (
+            (places[Table(walk)] ?? 0, part, number), Item(walk: number, keys: keys),
+            cuts[number].rows / Int64(cuts[number].ranges.count)
+          ))
+      }
+    }
+    items.sort { $0.order < $1.order }
+    let total = items.reduce(0) { $0 + $1.rows }
+    let (own, now) = (functions, functions.now)
+    let path = job.sourcePath
+    let found = try ReaderPool(connection, budget: job.memory, readers: readers).map(
+      items.map(\.item), weights: items.map(\.rows), isWorthThreads: cuts.contains { $0.ranges.count > 1 && !isSample }
+    ) { [connection, sourceSchema] reader in
+      if reader === connection { return Reader(connection: reader, functions: own) }
+      let functions = try SQLFunctions(connection: reader, sourceSchema: sourceSchema, now: now)
+      functions.setSupportFolder(SupportFolder(ofStoreAt: path))
+      return Reader(connection: reader, functions: functions)
+    } progress: {
+      progress?($0, total)
+    } _: { reader, item in
+      try walks[item.walk].read(reader.connection, reader.functions, item.keys)
+    }
+    var rows = walks.map { _ in [[SQLValue]]() }
+    for (item, row) in zip(items, found) { rows[item.item.walk].append(row) }
+    return walks.indices.map { SourceWalk.Count(rows: rows[$0], factor: cuts[$0].factor) }
+  }
+
+  /// How many rows a table has; about, in a sample.
+  func rowCount(_ table: String, key: String) throws -> Int64 {
+    let walk = SourceWalk(table, key: key, isCut: false) {
+      "SELECT COUNT(*) FROM source.\(quoted(table))\(whereClause([$0]))"
+    }
+    return try counts([walk])[0].sum
+  }
+
+  /// What a sample read; nil if every row was counted.
+  var sample: MigrationPlan.Sample? { isSample ? .init(keys: sampled.rows, ofKeys: sampled.of) : nil }
+
+  // MARK: Cutting
+
+  /// The lowest and the highest key of a table; nil for a table without rows.
+  func ends(of table: String, column: String = "Z_PK") throws -> ClosedRange<Int64>? {
+    let from = "FROM source.\(quoted(table))"
+    let row = try connection.rows("SELECT (SELECT MIN(\(column)) \(from)), (SELECT MAX(\(column)) \(from))").first
+    guard let row, case (.integer(let low), .integer(let high)) = (row[0], row[1]), low <= high else { return nil }
+    return low...high
+  }
+
+  private func cut(_ walk: SourceWalk) throws -> Cut {
+    let table = Table(walk)
+    let cut: Cut
+    if let known = cuts[table] {
+      cut = known
+    } else {
+      do { cut = try self.cut(table) } catch var error as GodwitError {
+        error.context = error.context ?? "planning, reading table \(table.name)"
+        throw error
+      }
+      cuts[table] = cut
+    }
+    guard !isSample, !walk.isCut else { return cut }
+    return Cut(ends: cut.ends, ranges: [nil], rows: cut.rows)
+  }
+
+  private func cut(_ table: Table) throws -> Cut {
+    // A table of others may have no numbers for its rows.
+    let found = Result { try self.ends(of: table.name, column: table.column) }
+    let ends = table.column == "rowid" ? try? found.get() : try found.get()
+    guard let ends else { return Cut(ranges: [nil]) }
+    let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
+    var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? .max / 1024 : min(span, .max / 1024 - 1) + 1)
+    guard isSample else {
+      if overflow || span >= EngineTuning.current.leastCountedKeys {
+        cut.ranges = Self.ranges(from: ends.lowerBound, through: ends.upperBound)
+      }
+      return cut
+    }
+    let keys = EngineTuning.current.sampledKeys ?? Self.sampledKeys
+    guard overflow || span / keys >= Self.sampledRanges else {
+      sampled = (sampled.rows + cut.rows, sampled.of + cut.rows)
+      return cut
+    }
+    let step = UInt64(bitPattern: ends.upperBound &- ends.lowerBound) / UInt64(Self.sampledRanges)
+    cut.ranges = (0..<UInt64(Self.sampledRanges)).map { number in
+      // In the middle of its part of the keys.
+      let low = ends.lowerBound &+ Int64(bitPattern: step * number + (step - UInt64(keys)) / 2)
+      return low...(low + keys - 1)
+    }
+    let read = keys * Self.sampledRanges
+    cut.factor = Double(UInt64(bitPattern: ends.upperBound &- ends.lowerBound)) / Double(read)
+    sampled = (sampled.rows + read, sampled.of + cut.rows)
+    cut.rows = read
+    return cut
+  }
+
+  /// Equal parts of a span of keys, which may be all there are.
+  static func ranges(from low: Int64, through high: Int64) -> [ClosedRange<Int64>] {
+    let step = Int64(UInt64(bitPattern: high &- low) / UInt64(parts)) + 1
+    var ranges: [ClosedRange<Int64>] = []
+    var lower = low
+    while true {
+      let (upper, overflow) = lower.addingReportingOverflow(step - 1)
+      guard !overflow, upper < high else { return ranges + [lower...high] }
+      ranges.append(lower...upper)
+      lower = upper + 1
+    }
+  }
+}
