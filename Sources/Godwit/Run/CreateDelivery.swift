@@ -51,6 +51,8 @@ struct CreateDelivery: Delivery {
 
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
     let notes = try manager.placeQuarantine(of: claim, made, watch.control)
+    // The destination that an earlier run was to replace has been moved away, and keeps its receipt.
+    if claim.journal.content?.receipt?.replaced != nil { try claim.journal.update { $0.receipt?.replaced = nil } }
     try publish(made, claim)
     return notes
   }

@@ -33,7 +33,8 @@ extension Planner {
     let pages = Int64(destinationSchema.tables.count + destinationSchema.indexes.count + 16) * Self.pageBytes
     let inlined = external.reduce(Int64(0)) { $0 + ($1.isInlined ? $1.bytes : 0) }
     let store = (rows + inlined + indexes.reduce(0, +) + relations.joins + scratch) / 100 * 101 + pages
-    let journal = min(store, journalBytes(program, rows: rows) + scratch)
+    // A run that begins again after a kill keeps its journal in memory.
+    let journal = job.durability == .restart ? 0 : min(store, journalBytes(program, rows: rows) + scratch)
     var bytes = store + journal + spill
     let copied = external.reduce(Int64(0)) { $0 + ($1.isInlined ? 0 : $1.bytes) }
     if copied > 0, !isSupportLinkable { bytes += copied }
