@@ -44,7 +44,7 @@ struct `Stores of further kinds` {
     let model = try cached(name).model
     let metadata = try StoreMetadata(readingStoreAt: store)
     #expect(model.isCompatible(with: metadata))
-    // What Xcode's format holds of the model is the same model.
+    // Written in Xcode's format and read again, it is the same model.
     let written = try ManagedObjectModel(xcodeContents: model.xcodeContents, name: "Stored", file: "contents")
     #expect(written.isCompatible(with: metadata))
     #expect(written.remarks == [])

@@ -59,12 +59,12 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken(required + "memory: -5\n", 5, 9, "expected a size such as 64 MiB"),
     Broken(required + "memory: much\n", 5, 9, "expected a size such as 64 MiB for 'memory', found 'much'"),
     Broken(
-      required + "on-invalid: ignore\n", 5, 13, "expected fail or {quarantine: {max-rows: N}} for 'on-invalid'",
-      "write fail or {quarantine: {max-rows: N}}"),
+      required + "on-invalid: ignore\n", 5, 13, "expected fail, keep or {quarantine: {max-rows: N}} for 'on-invalid'",
+      "write fail, keep or {quarantine: {max-rows: N}}"),
     Broken(
       required + "on-invalid: quarantine\n", 5, 13, "for 'on-invalid', found 'quarantine'",
       "`on-invalid: {quarantine: {max-rows: N}}`"),
-    Broken(required + "on-invalid: [fail]\n", 5, 13, "expected fail or {quarantine: {max-rows: N}}"),
+    Broken(required + "on-invalid: [fail]\n", 5, 13, "expected fail, keep or {quarantine: {max-rows: N}}"),
     Broken(required + "on-invalid: {quarantine: 5}\n", 5, 26, "expected {max-rows: N} for 'quarantine', found '5'"),
     Broken(required + "on-invalid: {quarantine: {}}\n", 5, 14, "expected 'max-rows' or 'max-percent'"),
     Broken(required + "on-invalid: {quarantine: {max-percent: 101}}\n", 5, 40, "for 'max-percent', found '101'"),

@@ -19,7 +19,7 @@ public struct KeptInvalid: Sendable, Codable, Hashable {
       .sorted { ($0.entity, $0.property) < ($1.entity, $1.property) }
   }
 
-  /// What plan and summary say.
+  /// Notes of plan and summary.
   package static func notes(_ counts: [KeptInvalid]) -> [MigrationNote] {
     counts.map { kept in
       MigrationNote(

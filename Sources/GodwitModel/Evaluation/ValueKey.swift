@@ -1,6 +1,6 @@
 import Foundation
 
-/// What key-value coding reads from a value of an attribute: the properties of `NSURL`, `NSUUID`, `NSNumber`, `NSString`,
+/// A property of a value, as key-value coding reads it: the properties of `NSURL`, `NSUUID`, `NSNumber`, `NSString`,
 /// `NSData` and `NSDate` that have one meaning on every system.
 package enum ValueKey: String, CaseIterable, Sendable {
   case absoluteString, path, lastPathComponent
