@@ -396,9 +396,9 @@ import Testing
 
   @Test func `unfinished work of an earlier version is refused, and stays`() throws {
     let world = try RepairWorld(seed: 51, people: 12)
-    for text in ["godwit work folder 1\n", "godwit work folder, not synced, boot 1\n"] {
+    for (number, text) in ["godwit work folder 1\n", "godwit work folder, not synced, boot 1\n"].enumerated() {
       var job = try world.job()
-      job.destinationPath = world.folder.file("other.sqlite")
+      job.destinationPath = world.folder.file("other-\(number).sqlite")
       _ = try WorkFolder(forDestination: job.destinationPath).path
       try Data(text.utf8).write(to: URL(filePath: job.workPath + "/made-by-godwit"))
       try Data("{}".utf8).write(to: URL(filePath: job.workPath + "/job.json"))

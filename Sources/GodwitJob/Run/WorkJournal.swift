@@ -8,7 +8,7 @@ package import GodwitStore
 /// The chunks of the store under construction are in the ledger of that store. All else that a later run must know is here.
 /// A work folder without it has nothing to resume.
 package struct WorkJournal: Codable, Sendable {
-  package enum Phase: String, Codable, Sendable, Comparable {
+  package enum Phase: String, Codable, Sendable, Comparable, CaseIterable {
     /// A store is under construction.
     case making
     /// The store of the last step is finished, and so is its receipt.
@@ -18,8 +18,9 @@ package struct WorkJournal: Codable, Sendable {
     /// The finished store is the destination.
     case placing
 
-    private var order: Int { [Self.making, .made, .exchanging, .placing].firstIndex(of: self) ?? 0 }
-    package static func < (a: Phase, b: Phase) -> Bool { a.order < b.order }
+    package static func < (a: Phase, b: Phase) -> Bool {
+      (allCases.firstIndex(of: a) ?? 0) < (allCases.firstIndex(of: b) ?? 0)
+    }
   }
 
   /// The job that the work belongs to. Several jobs may append to one destination, and their digests may differ in the
