@@ -20,7 +20,9 @@ extension MigrationManager {
     in claim: borrowing Claim, source: OpenSource, watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let (folder, journal) = (claim.path, claim.journal)
-    guard job.isStepped else { return try runRounds(in: folder, journal, source: source, watch: watch, progress: progress) }
+    guard job.isStepped else {
+      return try runRounds(in: folder, journal, source: source, watch: watch, progress: progress)
+    }
     var (record, isResumed) = try record(of: source, journal)
     var meter = StepMeter(count: job.steps.count)
     var last: MigrationProgress?

@@ -86,7 +86,8 @@ struct NamedPipeTests {
 
   private static let names = [
     "made-by-godwit", "lock", "run.json", "store.sqlite", "store.sqlite-journal", "store.sqlite-wal", "receipt.json",
-    "shown.percent", "history.json", "replaced.names", "edited.names", "source-copy.sqlite", "association-0.lz4", "given.names",
+    "shown.percent", "history.json", "replaced.names", "edited.names", "source-copy.sqlite", "association-0.lz4",
+    "given.names",
   ]
 
   @Test(arguments: TestTier.sample(names, each: 5))

@@ -202,13 +202,13 @@ struct LastLookTests {
     // On a busy machine the application may not have its turn while the store is counted.
     for attempt in 1...5 {
       var summary = MigrationSummary(outcome: .finished)
-      let folder = try WorkFolder(forDestination: path)
+      let claim = try Claim(job)
       let manager = MigrationManager(job)
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
       try manager.writeReceiptOfEditedStore(
-        StoreFiles(path: path), in: folder, &summary, watch,
+        StoreFiles(path: path), in: claim, &summary, watch,
         history: HistoryRecorder(job, folder: nil, begin: watch.start))
-      try folder.remove()
+      try claim.release()
       let isThere = exists(path + Receipt.suffix)
       if isThere, attempt < 5 {
         try FileManager.default.removeItem(atPath: path + Receipt.suffix)

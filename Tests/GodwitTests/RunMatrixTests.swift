@@ -21,7 +21,8 @@ struct RunMatrixTests {
         toFile: Self.recordPath, atomically: true, encoding: .utf8)
     }
     let recorded = try String(contentsOfFile: Self.recordPath, encoding: .utf8).split(separator: "\n").map(String.init)
-    #expect(recorded.map { $0.prefix(while: { $0 != "|" }).trimmingCharacters(in: .whitespaces) } == runs.map(\.description))
+    #expect(
+      recorded.map { $0.prefix(while: { $0 != "|" }).trimmingCharacters(in: .whitespaces) } == runs.map(\.description))
     let pairs = zip(runs, recorded).filter { !$0.1.isEmpty }
     for (run, line) in TestTier.sample(Array(pairs), each: 8) {
       let found = "\(run) | \(try run.result())"
@@ -79,7 +80,8 @@ private struct MatrixRun: CustomStringConvertible {
 
   var description: String {
     [
-      delivery.rawValue, maker.rawValue, "\(type)", isQuarantined ? "quarantine" : "fail", "receipt-\(receipt.rawValue)",
+      delivery.rawValue, maker.rawValue, "\(type)", isQuarantined ? "quarantine" : "fail",
+      "receipt-\(receipt.rawValue)",
       isSynced ? "synced" : "unsynced",
     ].joined(separator: " ")
   }
@@ -122,8 +124,11 @@ private struct MatrixRun: CustomStringConvertible {
       ]
       let mapping = MappingModel(entityMappings: mappings)
       first = MigrationStep(
-        sourceModel: try Self.model("1"), destinationModel: try Self.model("2", isSecond: true), mappingModels: [mapping])
-      if maker == .steps { later.append(try Self.inferred(Self.model("2", isSecond: true), Self.model("3", rank: true))) }
+        sourceModel: try Self.model("1"), destinationModel: try Self.model("2", isSecond: true),
+        mappingModels: [mapping])
+      if maker == .steps {
+        later.append(try Self.inferred(Self.model("2", isSecond: true), Self.model("3", rank: true)))
+      }
     case .statements: first = try Self.inferred(Self.model("1"), Self.model("4", rank: true))
     case .schemaOnly: first = try Self.inferred(Self.model("1"), Self.model("5", note: true))
     }
@@ -166,7 +171,8 @@ private struct MatrixRun: CustomStringConvertible {
       try Self.change(source, "UPDATE ZPERSON SET ZAGE = 32767, ZNAME = NULL WHERE Z_PK = 3")
     }
     switch delivery {
-    case .create, .inPlace, .inPlaceKeepingOld, .appendToNothing, .replaceNothing, .replaceInPlace, .appendInPlace: break
+    case .create, .inPlace, .inPlaceKeepingOld, .appendToNothing, .replaceNothing, .replaceInPlace, .appendInPlace:
+      break
     case .again, .appendAgain:
       try breakRow()
       _ = try? MigrationManager(job).run()
@@ -248,7 +254,8 @@ private struct MatrixRun: CustomStringConvertible {
   private static func names(in folder: String) throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: folder)
       .filter { !$0.hasSuffix("_SUPPORT") && !$0.hasSuffix("_EXTERNAL_DATA") }
-      .map { $0.replacing(/\.[0-9a-f]{12}\./, with: ".DIGEST.").replacing("_SUPPORT/_EXTERNAL_DATA", with: "") }.sorted()
+      .map { $0.replacing(/\.[0-9a-f]{12}\./, with: ".DIGEST.").replacing("_SUPPORT/_EXTERNAL_DATA", with: "") }
+      .sorted()
   }
 
   /// A mark of the rows of a store; of an XML store, of its objects.

@@ -78,7 +78,8 @@ extension MigrationManager {
   private func ended(_ holder: LockHolder?) -> MigrationStatus.Run {
     // Whoever asks may look at a folder that somebody else has made.
     guard WorkFolder.isOwn(job.workPath), let record = try? WorkJournal.read(in: job.workPath)?.lastRun,
-      record.holder == holder else {
+      record.holder == holder
+    else {
       return MigrationStatus.Run(.stale, isResumable: true).of(holder)
     }
     let fixable = [GodwitError.Code.inputOutput, .permission].map(\.rawValue)

@@ -148,7 +148,8 @@ extension MigrationManager {
     let notes = try missingFilesNote(record)
     try record.close()
     let journal = claim.journal
-    try claim.folder.publish(store, to: path, like: made.source.path, mark: journal.content?.quarantineSupport) { mark in
+    try claim.folder.publish(store, to: path, like: made.source.path, mark: journal.content?.quarantineSupport) {
+      mark in
       try journal.publish {
         $0.phase = .exchanging
         $0.quarantineSupport = mark

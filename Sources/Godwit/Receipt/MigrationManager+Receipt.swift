@@ -269,7 +269,8 @@ extension MigrationManager {
       }
       var told = error
       told.remedy = "fix the cause\(replacesReceipt ? "" : ", or write `receipt: none`,") and run the same command"
-      let isKept = journal.isDurable && FileManager.default.fileExists(atPath: job.lastStepFolder(in: claim.path).storePath)
+      let isKept =
+        journal.isDurable && FileManager.default.fileExists(atPath: job.lastStepFolder(in: claim.path).storePath)
       if isKept { told.remedy? += ": the migration itself is done" }
       throw told
     }

@@ -27,7 +27,9 @@ extension MigrationManager {
     }
     let place = journal.content?.receipt
     let isOwn = journal.receipt != nil || isOwn(made)
-    guard let path = isOwn ? receiptPath : place?.path ?? Self.usualReceiptPath(ofStoreAt: job.destinationPath) else { return [] }
+    guard let path = isOwn ? receiptPath : place?.path ?? Self.usualReceiptPath(ofStoreAt: job.destinationPath) else {
+      return []
+    }
     do {
       try Self.place(made, of: file, at: path, destination: job.destinationPath, replaced: place?.replaced)
       return []

@@ -91,8 +91,9 @@ final class RunJournal {
 
   /// Whether a folder with a journal has a store under construction, a finished step or rejected objects.
   static func isResumable(_ content: WorkJournal, in folder: String) -> Bool {
-    content.steps != nil || [StepFolder(path: folder).storePath, RejectionRecord.path(in: folder)].contains(
-      where: FileManager.default.fileExists)
+    content.steps != nil
+      || [StepFolder(path: folder).storePath, RejectionRecord.path(in: folder)].contains(
+        where: FileManager.default.fileExists)
   }
 
   /// Changes the journal. The change is durable when the call returns, if anything of the run is.

@@ -24,7 +24,8 @@ struct CreateDelivery: Delivery {
     try manager.refuseStaleLog()
     let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
     let notes =
-      try job.appends ? [] : manager.dropOutdatedWork(in: claim, source: source.files) { try source.files.contentDigest() }
+      try job.appends
+      ? [] : manager.dropOutdatedWork(in: claim, source: source.files) { try source.files.contentDigest() }
     return .make(source, notes: notes)
   }
 

@@ -35,7 +35,9 @@ extension Executor {
   private var identityBytes: Int { Int(job.memory.bytes / 16) }
 
   private func openWriter(_ index: Int) throws -> SpillWriter {
-    try opening(index) { try SpillWriter(path: spillPath(index), resumingAt: $0, isSynced: job.durability == .resumable) }
+    try opening(index) {
+      try SpillWriter(path: spillPath(index), resumingAt: $0, isSynced: job.durability == .resumable)
+    }
   }
 
   /// Opens a file up to the mark of the ledger. Rebuilds a damaged file first.

@@ -204,7 +204,9 @@ public final class StoreConnection: @unchecked Sendable {
       return result
     } catch {
       let isOver = sqlite3_get_autocommit(handle) != 0
-      if !isOver { for sql in isInner ? ["ROLLBACK TO godwit_inner", "RELEASE godwit_inner"] : ["ROLLBACK"] { try? execute(sql) } }
+      if !isOver {
+        for sql in isInner ? ["ROLLBACK TO godwit_inner", "RELEASE godwit_inner"] : ["ROLLBACK"] { try? execute(sql) }
+      }
       // Who goes on after an error counts on what was done before it.
       guard isInner, isOver, (error as? GodwitError)?.code == .dataWrong else { throw error }
       throw rolledBack
