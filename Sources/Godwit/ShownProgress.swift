@@ -63,14 +63,14 @@ struct ShownProgress {
   }
 }
 
-/// What a run shows of its progress, and what it records of it.
+/// The progress of a run as it is shown, and its history.
 struct RunProgress {
   private var shown: ShownProgress
   private var meter: XMLMeter?
   let history: HistoryRecorder
 
   init(_ job: MigrationJob, in claim: borrowing Claim, begin: Date) {
-    // Nothing of a run that begins again after a kill is found by the next one.
+    // A run that begins again after a kill leaves no progress to the next one.
     let folder = claim.journal.isDurable ? claim.path : nil
     shown = ShownProgress(folder: folder)
     meter =

@@ -48,7 +48,7 @@ struct DocumentationCoverageTests {
     entry("Lint", "sh", 1, examples), entry("Lint", "none", 1, examples), entry("Lint", "json", 1, examples),
     entry("Manifest", "yaml", 1, examples),
     entry("OnAMac", "text", 1, "CIExampleTests"),
-    entry("Planning", "sh", 4, "PlanningPageTests"), entry("Planning", "text", 1, "PlanningPageTests"),
+    entry("Planning", "sh", 5, "PlanningPageTests"), entry("Planning", "text", 1, "PlanningPageTests"),
     entry("Policies", "swift", 1, examples),
     entry("PortingAPolicy", "sh", 3, pages), entry("PortingAPolicy", "swift", 2, pages),
     entry("PortingAPolicy", "text", 2, pages),

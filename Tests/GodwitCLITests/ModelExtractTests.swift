@@ -81,7 +81,7 @@ struct `Extracting the model inside a store` {
       return a.model([a.entity("Note", [title], ["NSFetchIndexDescriptions": indexes])])
     }
     let model = try ManagedObjectModel(compiled: self.archive("title"), name: "Notes")
-    let told = "left out     unknown class 'NSBlockPredicate' in the predicate of index 'some' of entity 'Note'"
+    let told = "left out     unknown class 'NSBlockPredicate': index 'some' of entity 'Note' is left out"
     for (bytes, isKept) in [
       (archive { $0.comparison($0.keyPath("title"), 4, $0.constant($0.string("x"))) }, true),
       (archive { $0.object("NSBlockPredicate", [:]) }, false),

@@ -28,7 +28,7 @@ struct PlanningPageTests {
     let folder = try Self.folder()
     let page = try GettingStartedTests.page("Sources/Godwit/Godwit.docc/Planning.md")
     let scripts = try Self.scripts()
-    #expect(scripts.count == 4)
+    #expect(scripts.count == 5)
     for script in scripts where !script.contains("| dot ") {
       let result = try GettingStartedTests.run(script, in: folder)
       #expect(result.status == 0, "\(script): \(result.diagnostics)")

@@ -50,6 +50,7 @@ extension MigrationManager {
         return result
       } catch is RejectedObjectsFound {
         guard round + 1 < job.hooks.rejectionRounds else { throw try tooManyRounds(search.record, round + 1) }
+        try search.record.checkSource(source.files)
         try search.record.finishRound(percent: reached)
       } catch let error as GodwitError where error.code == .stopped && error.stopReason == .requested {
         // A statement between two checkpoints was interrupted.

@@ -25,7 +25,7 @@ final class AppendDelivery: Delivery {
   func finished() throws -> MigrationSummary? {
     let source = try OpenSource(job, attach: false)
     guard let digest = try manager.appendedDigest(source) else {
-      // What is wrong with the destination is said before anything is made.
+      // A wrong destination is an error before anything is made.
       _ = try manager.existingDestination()
       return nil
     }
@@ -34,7 +34,7 @@ final class AppendDelivery: Delivery {
 
   /// Removes the work folder of a run that died after it had put the store in place; that of another job stays.
   ///
-  /// - Returns: What the summary is to say of that.
+  /// - Returns: Notes for the summary.
   private func removeDelivered(_ digest: String) throws -> [MigrationNote] {
     // Another job may be at work there.
     guard WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {

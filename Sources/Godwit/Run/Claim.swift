@@ -25,7 +25,7 @@ struct Claim: ~Copyable {
     do { return try Claim(job) } catch let error as GodwitError where error.stopReason == .locked { return nil }
   }
 
-  /// Removes what a run has left that was to begin again after a kill, and what a journal says of a store that is gone.
+  /// Removes the leftovers of a run that was to begin again after a kill. Resets a journal whose store is gone.
   func begin(_ job: MigrationJob) throws {
     guard let content = journal.content else { return try folder.removeContent() }
     let made = job.lastStepFolder(in: path).storePath
@@ -73,7 +73,7 @@ final class RunJournal {
   let isDurable: Bool
   /// Whether the store has been begun.
   var hasBegun = false
-  /// What the finished store holds, where this run has counted it.
+  /// The content of the finished store, if this run has counted it.
   var counted: (facts: ReceiptedStore.Facts, content: Receipt.Content)?
   /// The receipt in the work folder, where this run has written it.
   var receipt: Receipt?

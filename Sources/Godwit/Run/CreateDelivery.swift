@@ -29,7 +29,7 @@ struct CreateDelivery: Delivery {
     return .make(source, notes: notes)
   }
 
-  /// Ends what a run left that died after the store had got its name.
+  /// Ends the work of a run that died after the store had got its name.
   private func finishDelivered(_ claim: borrowing Claim) throws -> MigrationSummary {
     // One that died while it replaced the destination, when the manifest still said so, has files to remove.
     _ = try finishExchange(claim)

@@ -51,7 +51,7 @@ final class InPlaceDelivery: Delivery {
     }
   }
 
-  /// Ends what a run left that died after the store had been migrated.
+  /// Ends the work of a run that died after the store had been migrated.
   private func finishExchanged(_ claim: borrowing Claim) throws -> MigrationSummary {
     let swap = exchange(claim)
     if swap.hasExchanged || claim.journal.content?.phase == .placing {
@@ -66,7 +66,7 @@ final class InPlaceDelivery: Delivery {
     return summary
   }
 
-  /// What is to be said of a store that was edited itself by a run which died before it had counted the receipt. The
+  /// The note on a store that was edited itself by a run which died before it had counted the receipt. The
   /// application may have written since: what would be counted now need not be what the run made.
   private func missingReceiptNote(_ claim: borrowing Claim) -> [MigrationNote] {
     guard let path = manager.receiptPath, !FileManager.default.fileExists(atPath: claim.folder.receiptPath),
@@ -88,7 +88,7 @@ final class InPlaceDelivery: Delivery {
     _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
     progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
-    // What a run left that was killed: nothing of it is resumed.
+    // A killed run left a copy that cannot be resumed.
     if claim.journal.content == nil { try claim.folder.removeContent() }
     guard !keepsOld else {
       return try manager.runCopy(program, files: files, claim, exchange(claim), watch, progress: progress) {

@@ -8,7 +8,7 @@ import GodwitStore
 
 /// A destination that the same job made before something changed.
 ///
-/// 1. What an earlier run began is ended or taken back: see `InPlaceSwap.finishReplacement`.
+/// 1. The exchange of an earlier run is finished or reverted: see `InPlaceSwap.finishReplacement`.
 /// 2. The destination is looked at: is it this job's, and did anything change?
 /// 3. The job runs in its work folder as if there were no destination, which others may use meanwhile.
 /// 4. The destination is locked, looked at again, and exchanged for the new store in one rename (`InPlaceSwap`).
@@ -21,7 +21,7 @@ final class ReplaceDelivery: Delivery {
   let keepsOld: Bool
   private var notes: [MigrationNote] = []
   private var earlier: EarlierResult?
-  /// What was compared before the work.
+  /// The results of the comparisons before the work.
   private var seen: (destination: WrittenSince?, kept: WrittenSince?)
 
   init(manager: MigrationManager, watch: StopCondition, keepsOld: Bool) {
@@ -42,7 +42,7 @@ final class ReplaceDelivery: Delivery {
     return nil
   }
 
-  /// Ends or takes back what an earlier run left in the work folder, if that is more than an unfinished store.
+  /// Finishes or reverts the exchange of an earlier run.
   private func finishEarlier() throws {
     guard WorkFolder.exists(forDestination: job.destinationPath) else { return }
     let claim = try Claim(job)
@@ -112,7 +112,7 @@ final class ReplaceDelivery: Delivery {
 
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
     guard job.isDestinationTaken else {
-      // Somebody has moved it away.
+      // The destination was moved away meanwhile.
       try manager.refuseStaleLog()
       try claim.journal.update { $0.receipt?.replaced = nil }
       try publish(made, claim)
@@ -147,7 +147,7 @@ final class ReplaceDelivery: Delivery {
     return written.differences.isEmpty ? [] : [manager.changedNote(written)]
   }
 
-  /// Locks the destination. Who reads it for a moment, or writes, does not cost the night.
+  /// Locks the destination. A short read or write by another process does not stop the run.
   private func lockDestination() throws -> StoreLock {
     let end = ContinuousClock.now + .seconds(job.hooks.lockSeconds)
     while true {

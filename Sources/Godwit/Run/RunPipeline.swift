@@ -8,7 +8,7 @@ import GodwitStore
 
 /// A run from its request to the release of its work folder.
 ///
-/// 1. Claim: the work folder with its lock. What an earlier run began is ended, or taken back.
+/// 1. Claim: the work folder with its lock. The exchange of an earlier run is finished or reverted.
 /// 2. Make: the store of each step in the work folder, chunk by chunk; or one transaction in the store itself.
 /// 3. Seal: the store is written as it will be, and its receipt is counted.
 /// 4. Deliver: the store becomes the destination in one rename or link.
@@ -20,9 +20,9 @@ struct RunPipeline {
 
   var job: MigrationJob { manager.job }
 
-  /// What a delivery finds before the store is made.
+  /// The result of the look at the destination, before the store is made.
   enum Beginning {
-    /// Nothing is left to do.
+    /// The job is done.
     case finished(MigrationSummary)
     /// The store is to be made.
     case make(OpenSource, notes: [MigrationNote] = [])
@@ -163,7 +163,7 @@ protocol Delivery {
   /// The summary of a job that is done, where that can be told without the work folder.
   func finished() throws -> MigrationSummary?
 
-  /// Ends or takes back what an earlier run began, takes the locks of the destination and checks it.
+  /// Finishes or reverts the exchange of an earlier run, locks the destination and checks it.
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning
 
   /// Last checks before the store is made.
@@ -171,7 +171,7 @@ protocol Delivery {
 
   /// Puts the finished store in its place.
   ///
-  /// - Returns: What the summary is to say of that.
+  /// - Returns: Notes for the summary.
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote]
 
   /// Has statements change the store.
@@ -180,7 +180,7 @@ protocol Delivery {
     progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary
 
-  /// Whether files beside the destination must be taken back before the folder may go.
+  /// Whether files beside the destination must be removed before the folder may go.
   func hasBegunExchange(_ claim: borrowing Claim) -> Bool
 }
 

@@ -1,13 +1,13 @@
 import GodwitJob
 import GodwitModel
 
-/// What a run is to do: resolved once from the job and one look at the destination.
+/// The delivery and the durability of a run, decided once from the job and one look at the destination.
 ///
 /// A combination of keys that cannot run is refused here and nowhere else.
 struct RunRequest: Equatable {
   /// How the finished store becomes the destination.
   enum Delivery: Equatable {
-    /// Nothing is there.
+    /// The destination does not exist.
     case create
     /// The same job made what is there before something changed.
     case replace(keepsOld: Bool)
@@ -34,7 +34,7 @@ struct RunRequest: Equatable {
     } else {
       delivery = .create
     }
-    // What is left of a job that appends, replaces, exchanges or sets aside is never thrown away.
+    // A job that appends, replaces, exchanges or sets aside keeps its unfinished work.
     let mayRestart = delivery == .create && !isTaken && !job.appends && job.quarantine == nil
     durability = mayRestart ? job.durability : .resumable
   }
