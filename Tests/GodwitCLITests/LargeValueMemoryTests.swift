@@ -9,10 +9,10 @@ import Testing
 ///
 /// `Benchmarks/memory/large-values.py` measures more verbs, and prints figures.
 @Suite(.enabled(if: BuiltCommand.canMeasure)) struct LargeValueMemoryTests {
-  private static let valueBytes: Int64 = 24 << 20
+  private static let valueBytes: Int64 = 40 << 20
   private static let budgetBytes: Int64 = 16 << 20
   /// For the program itself, in a debug build. A small value takes it to about as much.
-  private static let processBytes: Int64 = 50 << 20
+  private static let processBytes: Int64 = 48 << 20
   private static let fileName = "00000001-1111-2222-3333-444444444444"
 
   enum Kind: String, CaseIterable { case blob, text, file }
