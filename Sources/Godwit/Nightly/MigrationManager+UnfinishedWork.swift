@@ -33,7 +33,8 @@ extension MigrationManager {
     guard WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {
       return
     }
-    guard try claim.journal.content?.owner == job.owner || !claim.folder.hasStores() else { return }
+    guard let content = claim.journal.content else { return try claim.release() }
+    guard try content.owner == job.owner || !claim.folder.hasStores() else { return }
     try claim.release()
   }
 

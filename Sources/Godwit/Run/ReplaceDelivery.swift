@@ -60,7 +60,9 @@ final class ReplaceDelivery: Delivery {
     if !isInPlace { try removeReceiptOfNone() }
     // A run that died after its store had got its name leaves a folder without one, or with a second name of it.
     let store = job.lastStepFolder(in: claim.path).storePath
-    if try isInPlace || !claim.folder.hasStores() || Self.isSameFile(store, job.destinationPath) { try claim.release() }
+    // One that died while it removed its folder leaves a folder without a journal.
+    let isOver = try isInPlace || claim.journal.content == nil || !claim.folder.hasStores()
+    if isOver || Self.isSameFile(store, job.destinationPath) { try claim.release() }
   }
 
   /// Removes the receipt of a store that was to be kept by a run that died before it did.
