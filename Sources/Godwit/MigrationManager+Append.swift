@@ -5,7 +5,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What a job that adds to a destination asks of it and writes into it: see `AppendDelivery`.
+/// The checks and the metadata of a destination that a job adds to: see `AppendDelivery`.
 extension MigrationManager {
   /// The store to append to; nil when there is none, or the job does not append.
   func existingDestination() throws -> ExistingDestination? {

@@ -111,9 +111,7 @@ extension MigrationManager {
     swap.mark = claim.journal.content?.exchange
     try swap.exchange(path, support: support, workFolder: claim.path)
     try recordPlaced(claim)
-    summary.codedNotes += try placeReceipt(of: claim)
-    try syncDelivered()
-    try claim.release()
+    summary.codedNotes += try finish(claim)
     progress(meter.complete())
     return summary
   }
@@ -155,9 +153,8 @@ extension MigrationManager {
     try? removeDeadJournal()
     if !program.keepsFiles { try removeUnreferencedFiles(in: claim.path) }
     var summary = meter.finished()
-    try writeReceiptOfEditedStore(files, in: claim, &summary, watch, history: history)
-    try syncDelivered()
-    try claim.release()
+    writeReceiptOfEditedStore(files, in: claim, &summary, watch, history: history)
+    summary.codedNotes += try finish(claim)
     progress(meter.complete())
     return summary
   }

@@ -46,7 +46,7 @@ extension MigrationManager {
     return (summary, last)
   }
 
-  /// What the journal says of the steps of an interrupted run, or of one that begins.
+  /// The steps of an interrupted run from the journal, or those of a run that begins.
   private func record(
     of source: OpenSource, _ journal: RunJournal
   ) throws -> (record: WorkJournal.Steps, isResumed: Bool) {

@@ -227,7 +227,7 @@ public struct MigrationManager: Sendable {
     let destination = isInPlace ? StoreFiles.resolvingLink(destination) : destination
     guard WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
-    // What cannot be read can be discarded all the same.
+    // A damaged journal does not keep a job from being discarded.
     let journal = try? WorkJournal.read(in: folder.path)
     var swap = InPlaceSwap(store: destination, keepsOld: true)
     swap.mark = journal?.exchange

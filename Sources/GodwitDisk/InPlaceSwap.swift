@@ -113,16 +113,16 @@ package struct InPlaceSwap {
   package func checkOldName() throws {
     guard keepsOld, !ownsOldName else { return }
     let support = SupportFolder(ofStoreAt: oldPath)
-    for suffix in ["-wal", "-journal"] where try exists(oldPath + suffix) {
+    for suffix in ["-wal", "-journal"] where try WorkFolder.exists(oldPath + suffix) {
       throw GodwitError(
         .cannotCreate, "cannot keep the old store: '\(oldPath)\(suffix)' exists",
         cause: "SQLite would apply the log to the store that gets the name '\(oldPath)'",
         remedy: "move it away, or write `keep-old: false`", safe: "the store is unchanged")
     }
-    for path in usesFiles ? [oldPath, support.path] : [oldPath] where try exists(path) {
+    for path in usesFiles ? [oldPath, support.path] : [oldPath] where try WorkFolder.exists(path) {
       // A second name of the store itself is what it is to get.
       if path == oldPath, isSameFile(path, store) { continue }
-      if path == support.path, try isSameFile(oldPath, store) || !exists(oldPath),
+      if path == support.path, try isSameFile(oldPath, store) || !WorkFolder.exists(oldPath),
         try isPartOfLiveSupport(support)
       {
         continue
@@ -246,14 +246,6 @@ package struct InPlaceSwap {
     return isPart
   }
 
-  /// - Throws: When the name cannot be looked at: that says nothing of what bears it.
-  private func exists(_ path: String) throws -> Bool {
-    var info = stat()
-    if lstat(path, &info) == 0 { return true }
-    guard errno == ENOENT || errno == ENOTDIR else { throw GodwitError.disk("cannot read '\(path)'", errno: errno) }
-    return false
-  }
-
   private func isSameFile(_ a: String, _ b: String) -> Bool {
     var (x, y) = (stat(), stat())
     guard stat(a, &x) == 0, stat(b, &y) == 0 else { return false }
@@ -263,7 +255,7 @@ package struct InPlaceSwap {
   /// A hard link; a synced copy where there is none. Does nothing when the name is there already.
   private func give(_ path: String, secondName name: String) throws {
     // The caller knows that what bears the name is ours, and whole: a copy gets its name when it is.
-    if try exists(name) { return }
+    if try WorkFolder.exists(name) { return }
     if makesHardLinks {
       if link(path, name) == 0 { return }
       let code = errno
@@ -287,7 +279,7 @@ package struct InPlaceSwap {
   private func makeFolder(_ folder: SupportFolder, like other: SupportFolder) throws {
     var info = stat()
     for (path, original) in [(folder.path, other.path), (folder.dataPath, other.dataPath)]
-    where try !exists(path) {
+    where try !WorkFolder.exists(path) {
       try WorkFolder.makeFolder(path, mode: FileRights.folderMode(like: original))
       guard stat(store, &info) == 0, info.st_uid != geteuid() else { continue }
       guard chown(path, info.st_uid, info.st_gid) == 0 else {

@@ -24,9 +24,17 @@ package struct WorkFolder: ~Copyable {
   }
 
   /// Whether anything has a name, a symbolic link to nothing included.
-  package static func isTaken(_ path: String) -> Bool {
+  package static func isTaken(_ path: String) -> Bool { (try? exists(path)) == true }
+
+  /// Whether anything has a name, a symbolic link to nothing included.
+  ///
+  /// - Throws: When the name cannot be looked at: that does not say that nothing has it.
+  package static func exists(_ path: String) throws -> Bool {
     var info = stat()
-    return lstat(path, &info) == 0
+    if lstat(path, &info) == 0 { return true }
+    let code = CLibrary.errno
+    guard code == ENOENT || code == ENOTDIR else { throw GodwitError.disk("cannot read '\(path)'", errno: code) }
+    return false
   }
 
   /// - Parameter isSynced: Whether the folder outlives a power cut.

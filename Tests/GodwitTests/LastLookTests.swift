@@ -208,7 +208,7 @@ struct LastLookTests {
       try manager.writeReceiptOfEditedStore(
         StoreFiles(path: path), in: claim, &summary, watch,
         history: HistoryRecorder(job, folder: nil, begin: watch.start))
-      try claim.release()
+      _ = try manager.finish(claim)
       let isThere = exists(path + Receipt.suffix)
       if isThere, attempt < 5 {
         try FileManager.default.removeItem(atPath: path + Receipt.suffix)

@@ -6,6 +6,7 @@ import Testing
 @testable import Godwit
 @testable import GodwitDisk
 @testable import GodwitJob
+@testable import GodwitStore
 
 /// `run.json`, and the pages that tell of it.
 struct WorkJournalTests {
@@ -61,5 +62,79 @@ struct WorkJournalTests {
     #expect(!WorkFolder.exists(forDestination: stopped.destinationPath))
     #expect(try stopped.run().wasResumed == false)
     #expect(try stopped.content() == job.content())
+  }
+
+  private struct Died: Error {}
+
+  @Test(arguments: [FaultJob.Kind.smallStore, .everyStage])
+  func `a receipt that waits for its place outlives a run that finds the source changed`(kind: FaultJob.Kind) throws {
+    let whole = try FaultJob(kind)
+    func made(_ fault: FaultJob) throws -> MigrationJob {
+      var job = try fault.job
+      job.receipt = .besideDestination
+      return job
+    }
+    let reference = try FaultJob(again: whole)
+    let layer = try FaultLayer(.none)
+    let first = try made(reference)
+    try layer.run { _ = try MigrationManager(first).run() }
+    // The store has its name, and its receipt has not.
+    let linked = try #require(
+      layer.operations.firstIndex { $0.kind == .link && $0.secondPath == first.destinationPath })
+    let job = try made(whole)
+    let dying = try FaultLayer(.death(at: linked + 3))
+    #expect(throws: GodwitError.self) { try dying.run { _ = try MigrationManager(job).run() } }
+    let receipt = job.workPath + "/receipt.json"
+    #expect(FileManager.default.fileExists(atPath: receipt) && job.isDestinationTaken)
+    let connection = try StoreConnection(path: job.sourcePath)
+    try connection.execute("UPDATE ZPERSON SET ZNAME = 'changed' WHERE Z_PK = 3")
+    try connection.close()
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error?.code == .cannotCreate)
+    #expect(FileManager.default.fileExists(atPath: receipt))
+    #expect(try MigrationManager.discard(destination: job.destinationPath))
+    #expect(FileManager.default.fileExists(atPath: job.destinationPath + Receipt.suffix))
+  }
+
+  @Test func `a store that was put back after a finished exchange keeps its external files`() throws {
+    let night = try SecondNight()
+    var job = try night.job(night.first)
+    let path = job.destinationPath
+    let (store, support) = (try Data(contentsOf: URL(filePath: path)), SupportFolder(ofStoreAt: path))
+    let backup = night.first.folder.file("backup")
+    try FileManager.default.copyItem(atPath: support.path, toPath: backup)
+    job.hooks.beforeSwapStep = { if $0 == 6 { throw Died() } }
+    #expect(throws: Died.self) { try MigrationManager(job).run() }
+    // As if the run had died a moment later.
+    var journal = try #require(try WorkJournal.read(in: job.workPath))
+    #expect(journal.phase == .exchanging)
+    journal.phase = .placing
+    try journal.write(in: job.workPath)
+    for item in [path, support.path] { try FileManager.default.removeItem(atPath: item) }
+    try store.write(to: URL(filePath: path))
+    try FileManager.default.copyItem(atPath: backup, toPath: support.path)
+    (job.existingDestination, job.hooks.beforeSwapStep) = (.fail, { _ in })
+    #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(try SecondNight.content(path) == night.old)
+  }
+
+  @Test func `what an edit of a quarantine left beside a name is not taken for a job's`() throws {
+    let fault = try FaultJob(.everyStage)
+    let job = try fault.job
+    // A killed `quarantine apply`: its support folder has its place, its store has none.
+    let support = SupportFolder(ofStoreAt: job.destinationPath)
+    try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
+    try Data("other".utf8).write(to: URL(filePath: support.path(of: "00000000-0000-0000-9000-000000000001")))
+    var info = stat()
+    try #require(lstat(support.path, &info) == 0)
+    do {
+      let folder = try WorkFolder(forDestination: job.destinationPath)
+      try WorkJournal(owner: .edits, support: "\(info.st_dev) \(info.st_ino)").write(in: folder.path)
+    }
+    #expect(try MigrationManager(job).run().outcome == .finished)
+    #expect(try fault.namesLeft() == fault.leftNames)
+    let fresh = try FaultJob(again: fault)
+    _ = try fresh.run()
+    #expect(try fault.content() == fresh.content())
   }
 }

@@ -6,7 +6,7 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// What a run that replaces its earlier result, and the plan of one, ask of the destination and of the store that was kept.
+/// Checks of the destination and of the kept store, for a run that replaces its earlier result and for its plan.
 extension MigrationManager {
   /// Gives the receipt of a finished destination the time of the last success, if a run that finds nothing to do is one.
   package func noteSuccess() {

@@ -76,7 +76,7 @@ extension MigrationManager {
 
   /// How the run ended that held the lock last.
   private func ended(_ holder: LockHolder?) -> MigrationStatus.Run {
-    // Whoever asks may look at a folder that somebody else has made.
+    // The folder may be another user's.
     guard WorkFolder.isOwn(job.workPath), let record = try? WorkJournal.read(in: job.workPath)?.lastRun,
       record.holder == holder
     else {

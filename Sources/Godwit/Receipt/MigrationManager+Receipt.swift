@@ -162,7 +162,7 @@ extension MigrationManager {
   /// Whether what the ledger knows is needed: for the receipt, which a job of several steps may get when it is resumed.
   private var needsOutcome: Bool { job.receipt != nil || job.position.count > 1 }
 
-  /// Whether the finished store of a step lacks what the receipt needs. A delivery that has begun is brought to its end.
+  /// Whether the finished store of a step lacks what the receipt needs. A delivery that has begun is finished.
   func lacksOutcome(_ journal: RunJournal) -> Bool {
     needsOutcome && journal.content?.outcome == nil && (journal.content?.phase ?? .making) == .making
   }
@@ -219,7 +219,7 @@ extension MigrationManager {
       return nil
     }
     let note = journal.content?.outcome
-    // What the receipt was made of may be lost with a run that died while it delivered.
+    // A run that died while it delivered may have lost what the receipt was made of.
     if note == nil, job.inPlace == nil, !job.isStepped, let known = knownReceipt(ofStoreAt: store, in: claim.folder) {
       journal.receipt = known
       return nil
@@ -317,11 +317,10 @@ extension MigrationManager {
   /// written only if nothing changed while it was counted.
   ///
   /// - Parameter summary: Gets a note when there is none. The store is migrated all the same.
-  /// - Throws: As `placeReceipt`.
   func writeReceiptOfEditedStore(
     _ files: StoreFiles, in claim: borrowing Claim, _ summary: inout MigrationSummary, _ watch: StopCondition,
     history: HistoryRecorder
-  ) throws {
+  ) {
     guard job.receipt != nil else { return }
     do {
       let stamp = try files.stamp()
@@ -336,7 +335,6 @@ extension MigrationManager {
       let why = (error as? GodwitError).map { ": \($0.line)" } ?? ""
       summary.codedNotes.append(.init(.receiptMissing, "no receipt was written\(why)"))
     }
-    summary.codedNotes += try placeReceipt(of: claim)
   }
 }
 

@@ -53,10 +53,16 @@ extension MigrationManager {
     try WorkFolder.sync(path.parentPath)
   }
 
-  /// Syncs the folders in which store and receipt have got their names.
-  func syncDelivered() throws {
+  /// Ends a job whose store is in its place: the receipt follows, and the work folder goes.
+  ///
+  /// - Returns: Notes for the summary.
+  func finish(_ claim: borrowing Claim) throws -> [MigrationNote] {
+    let notes = try placeReceipt(of: claim)
+    // Names are durable before the folder goes that has the store and the receipt too.
     let folders = Set([job.destinationPath.parentPath] + (receiptPath.map { [$0.parentPath] } ?? []))
     for folder in folders { try WorkFolder.sync(folder) }
+    try claim.release()
+    return notes
   }
 
   /// Whether a receipt is that of a store, by the job that the store names last.

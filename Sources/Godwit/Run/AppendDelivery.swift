@@ -41,9 +41,7 @@ final class AppendDelivery: Delivery {
       return []
     }
     guard try isDelivered(digest, in: claim) else { return [] }
-    let notes = try manager.placeReceipt(of: claim)
-    try claim.release()
-    return notes
+    return try manager.finish(claim)
   }
 
   /// Whether nothing in a folder is needed any more by a job whose objects are in the destination: it has no store, or
@@ -66,9 +64,7 @@ final class AppendDelivery: Delivery {
       guard try isDelivered(digest, in: claim) else {
         return .finished(try manager.finishedBefore(digest: digest))
       }
-      let notes = try manager.placeReceipt(of: claim)
-      try claim.release()
-      return .finished(try manager.finishedBefore(digest: digest, notes))
+      return .finished(try manager.finishedBefore(digest: digest, manager.finish(claim)))
     }
     let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
     try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
@@ -81,7 +77,6 @@ final class AppendDelivery: Delivery {
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
     guard let before, try before.files.stamp() == before.stamp else { throw manager.changedDestination() }
     var swap = swap(claim, keepsOld: false)
-    swap.makesHardLinks = true
     swap.keepsOldFiles = true
     swap.before = job.hooks.beforeAppendStep
     try swap.exchange(made.file, support: made.folder.support, workFolder: claim.path)

@@ -25,12 +25,12 @@ struct Claim: ~Copyable {
     do { return try Claim(job) } catch let error as GodwitError where error.stopReason == .locked { return nil }
   }
 
-  /// Removes the leftovers of a run that was to begin again after a kill. Resets a journal whose store is gone.
+  /// Removes the leftovers of work that cannot be resumed: of a run that was to begin again after a kill, of a finished
+  /// store that is gone, of a `quarantine apply`.
   func begin(_ job: MigrationJob) throws {
     guard let content = journal.content else { return try folder.removeContent() }
-    let made = job.lastStepFolder(in: path).storePath
-    guard content.phase != .making, !FileManager.default.fileExists(atPath: made) else { return }
-    try startOver(job)
+    let isGone = try content.phase != .making && !WorkFolder.exists(job.lastStepFolder(in: path).storePath)
+    if isGone || !journal.isResumable { try startOver(job) }
   }
 
   /// Removes the stores under construction, so that a later run begins again. Call while the destination has no store, or
@@ -59,7 +59,7 @@ struct Claim: ~Copyable {
     } catch { folder.undo() }
   }
 
-  /// Ends a run that is done.
+  /// Removes the folder of a run that is done.
   func release() throws { try folder.remove() }
 }
 

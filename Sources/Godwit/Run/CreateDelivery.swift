@@ -39,11 +39,12 @@ struct CreateDelivery: Delivery {
         "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
         remedy: "move the destination away, or `godwit discard` the job")
     }
-    summary.codedNotes += try manager.placeReceipt(of: claim)
-    try manager.syncDelivered()
-    try claim.release()
+    summary.codedNotes += try manager.finish(claim)
     return summary
   }
+
+  /// A destination that is there may be the one of this folder, whose receipt waits here.
+  func hasBegunExchange(_ claim: borrowing Claim) -> Bool { job.isDestinationTaken }
 
   func prepare(_ claim: borrowing Claim) throws {
     let mark = claim.journal.content?.support

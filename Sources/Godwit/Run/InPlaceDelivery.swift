@@ -8,8 +8,8 @@ import GodwitStore
 
 /// A store that takes the place of its source.
 ///
-/// A copy in the work folder beside the store is migrated, then the two are exchanged: see `InPlaceSwap`. What statements
-/// alone can do needs no exchange when the old store is not kept.
+/// A copy in the work folder beside the store is migrated, then the two are exchanged: see `InPlaceSwap`. A job that needs
+/// only statements needs no exchange if the old store is not kept.
 final class InPlaceDelivery: Delivery {
   let manager: MigrationManager
   let watch: StopCondition
@@ -54,15 +54,14 @@ final class InPlaceDelivery: Delivery {
   /// Ends the work of a run that died after the store had been migrated.
   private func finishExchanged(_ claim: borrowing Claim) throws -> MigrationSummary {
     let swap = exchange(claim)
-    if swap.hasExchanged || claim.journal.content?.phase == .placing {
+    if swap.hasExchanged {
       try swap.finish(workFolder: claim.path)
     } else if !keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
       try manager.removeDeadJournal()
       try manager.removeUnreferencedFiles(in: claim.path)
     }
     var summary = MigrationSummary(outcome: .alreadyFinished)
-    summary.codedNotes = try missingReceiptNote(claim) + manager.placeReceipt(of: claim)
-    try claim.release()
+    summary.codedNotes = try missingReceiptNote(claim) + manager.finish(claim)
     return summary
   }
 

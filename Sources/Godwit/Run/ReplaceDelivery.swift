@@ -10,10 +10,10 @@ import GodwitStore
 ///
 /// 1. The exchange of an earlier run is finished or reverted: see `InPlaceSwap.finishReplacement`.
 /// 2. The destination is looked at: is it this job's, and did anything change?
-/// 3. The job runs in its work folder as if there were no destination, which others may use meanwhile.
+/// 3. The job runs in its work folder. Others may use the destination meanwhile.
 /// 4. The destination is locked, looked at again, and exchanged for the new store in one rename (`InPlaceSwap`).
-/// What was written to the destination since the job delivered it is never discarded (`WrittenSince`): that is looked for
-/// before the work, and again under the lock.
+/// A destination that was written to since its delivery is not replaced (`WrittenSince`). The run looks before the work, and
+/// again under the lock.
 /// At every moment a whole store with all its external files has the destination's name.
 final class ReplaceDelivery: Delivery {
   let manager: MigrationManager

@@ -129,13 +129,10 @@ struct RunPipeline {
   private func deliver(
     _ made: Made, _ delivery: any Delivery, _ claim: borrowing Claim
   ) throws -> [MigrationNote] {
-    var notes = try delivery.deliver(made, claim)
+    let notes = try delivery.deliver(made, claim)
     // Whatever fails now is left to the next run.
     claim.journal.isResumable = true
-    notes += try manager.placeReceipt(of: claim)
-    try manager.syncDelivered()
-    try claim.release()
-    return notes
+    return try notes + manager.finish(claim)
   }
 
   /// Has statements change a copy of the store, or the store itself.
@@ -187,8 +184,6 @@ protocol Delivery {
 extension Delivery {
   var job: MigrationJob { manager.job }
 
-  func finished() throws -> MigrationSummary? { nil }
-
   func prepare(_ claim: borrowing Claim) throws {}
 
   func edit(
@@ -220,14 +215,14 @@ extension Delivery {
     try claim.journal.update { $0.phase = .placing }
   }
 
-  /// Ends the exchange of an earlier run, or takes it back.
+  /// Finishes the exchange of an earlier run, or reverts it.
   ///
   /// - Returns: Whether the store in place came out of this work folder.
   func finishExchange(_ claim: borrowing Claim) throws -> Bool {
     let swap = swap(claim, keepsOld: true)
     guard claim.journal.content?.phase == .placing else { return try swap.finishReplacement(workFolder: claim.path) }
-    // A power cut may have brought back files that were removed.
-    try swap.finish(workFolder: claim.path)
+    // A power cut may have brought back files that were removed. A store that was put here since has files of its own.
+    if swap.hasExchanged { try swap.finish(workFolder: claim.path) }
     return true
   }
 

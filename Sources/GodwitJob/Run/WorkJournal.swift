@@ -103,13 +103,14 @@ package struct WorkJournal: Codable, Sendable {
   private static func path(in folder: String) -> String { WorkFolder.journalPath(in: folder) }
 
   /// - Returns: nil in a folder without one.
-  /// - Throws: `.dataWrong` (65) for one that cannot be read, `.cannotCreate` (73) for one of another version.
+  /// - Throws: `.dataWrong` (65) for a damaged one, `.cannotCreate` (73) for one of another version; what the disk refused.
   package static func read(in folder: String) throws -> WorkJournal? {
     let path = path(in: folder)
-    var info = stat()
-    guard lstat(path, &info) == 0 else { return nil }
+    guard try WorkFolder.exists(path) else { return nil }
     struct Version: Decodable { var version: Int }
-    guard info.st_mode & S_IFMT == S_IFREG, let data = try? ReadableFile.bytes(of: path, limit: .mebibytes(64)),
+    var info = stat()
+    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG,
+      let data = try ReadableFile.bytes(of: path, limit: .mebibytes(64)),
       let found = try? JSONDecoder().decode(Version.self, from: data).version
     else { throw unreadable(path) }
     guard found == version else {
