@@ -37,6 +37,20 @@ import Testing
     #expect(try fixture.rows("SELECT ZA7, ZMORE FROM ZWIDE").count == 1)
   }
 
+  @Test func `the losses of many attributes are counted where keys lie as far apart as can be`() throws {
+    func wide(_ type: AttributeType) -> EntityDescription {
+      EntityDescription(
+        name: "Wide", attributes: (0..<1200).map { AttributeDescription(name: "a\($0)", type: type) })
+    }
+    let fixture = try MigrationFixture([wide(.double)], to: [wide(.float)])
+    try fixture.build { store in
+      for key in [1, Int64.max - 1] { try store.insert("Wide", key: key, attributes: ["a7": .double(0.1)]) }
+    }
+    fixture.mappings = [try .make("Wide", "Wide", kind: .copy)]
+    let losses = try MigrationManager(fixture.job).plan().losses.losses
+    #expect(losses.map(\.count) == [2] && losses.first?.subject == "Wide.a7", "\(losses)")
+  }
+
   @Test func `a table of more columns than SQLite allows is refused by the name of its entity`() throws {
     let folder = try TemporaryFolder()
     let model = try ManagedObjectModel(name: "Wide", entities: [entity(1998)])

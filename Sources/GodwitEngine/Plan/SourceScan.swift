@@ -41,6 +41,7 @@ package final class SourceScan {
   private static let parts: Int64 = 16
   private static let sampledRanges: Int64 = 64
   private static let sampledKeys: Int64 = 128
+  private static let limitRows: Int64 = 1 << 40
 
   /// - Parameters:
   ///   - isSample: Whether some rows stand for all of them.
@@ -145,7 +146,8 @@ package final class SourceScan {
     let ends = table.column == "rowid" ? try? found.get() : try found.get()
     guard let ends else { return Cut(ranges: [nil]) }
     let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
-    var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? .max / 1024 : min(span, .max / 1024 - 1) + 1)
+    // Keys may lie far apart: what many walks come to together stays a number.
+    var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? Self.limitRows : min(span, Self.limitRows - 1) + 1)
     guard isSample else {
       if overflow || span >= EngineTuning.current.leastCountedKeys {
         cut.ranges = Self.ranges(from: ends.lowerBound, through: ends.upperBound)

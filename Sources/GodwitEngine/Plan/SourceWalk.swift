@@ -55,7 +55,7 @@ struct SourceWalk {
       var sums = Array(repeating: Int64(0), count: columns)
       for row in rows {
         for (index, value) in row.prefix(columns).enumerated() {
-          if case .integer(let number) = value { sums[index] += number }
+          if case .integer(let number) = value { sums[index] &+= number }
         }
       }
       return sums.map(scaled)
