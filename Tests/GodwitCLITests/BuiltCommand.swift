@@ -70,7 +70,9 @@ enum BuiltCommand {
     var most: Int64 = 0
     while process.isRunning {
       let status = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)) ?? ""
-      let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+      // Before it runs its program, a process has the figures of the one that started it.
+      let line =
+        status.hasPrefix("Name:\tgodwit\n") ? status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } : nil
       most = max(most, (line.flatMap { Int64($0.filter(\.isNumber)) } ?? 0) * 1024)
       usleep(1000)
     }
