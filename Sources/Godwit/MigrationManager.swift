@@ -131,17 +131,21 @@ public struct MigrationManager: Sendable {
     if !isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     }
-    guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
-      try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())
-    else {
+    var status = MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])
+    switch try destination(comparesSource ? .content : .times) {
+    case .current: break
+    case .absent:
       // A run in place by SQL or by definition has no ledger, and neither has any run before its first chunk.
-      return MigrationStatus(
-        state: hasRunWithoutWork ? .unfinished : .notStarted, job: job.name, chunks: [], done: [])
+      status.state = hasRunWithoutWork ? .unfinished : .notStarted
+    case .outdated(let earlier):
+      let replaces = job.replacesEarlierResult
+      // The next run of a job that replaces looks whether the content of the source has changed.
+      if replaces, !comparesSource, earlier.changes == [.source] { break }
+      status.state = replaces ? .outdated : .foreign
+      status.changes = earlier.changes
+    case .foreign: status.state = .foreign
     }
-    if job.inPlace != nil || job.appends {
-      return MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])
-    }
-    return try statusOfDestination(comparesSource: comparesSource)
+    return status
   }
 
   /// The status by what the work folder holds; nil without work to resume.
@@ -154,7 +158,8 @@ public struct MigrationManager: Sendable {
     guard !job.isStepped else { return nil }
     // A run that died between the link and the removal of its folder is finished but for that folder.
     guard !job.appends, FileManager.default.fileExists(atPath: job.lastStepFolder(in: job.workPath).storePath),
-      journal.phase != .making || journal.outcome != nil, try !isDelivered(comparesSource: comparesSource)
+      journal.phase != .making || journal.outcome != nil,
+      try !destination(comparesSource ? .content : .times).isCurrent
     else { return nil }
     return MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100)
   }
@@ -167,15 +172,6 @@ public struct MigrationManager: Sendable {
     func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 &+ max(1, $1.rows) } }
     status.take(try ledger.knownPace(), rows: (rows(chunks.filter { done.contains($0.id) }), rows(chunks)))
     return status
-  }
-
-  private func isDelivered(comparesSource: Bool) throws -> Bool {
-    if job.inPlace != nil { return try isMigratedInPlace() }
-    guard isDestinationTaken else { return false }
-    guard comparesSource else { return (try? changesByTimes().isEmpty) ?? false }
-    do { return try existing(source: OpenSource(job, attach: false), quick: quickIdentity).isFinished } catch let error
-      as GodwitError where error.code == .cannotCreate
-    { return false }
   }
 
   /// The status as progress shows it: with the share that the writing of an XML store has.
@@ -194,21 +190,18 @@ public struct MigrationManager: Sendable {
   ///   not named yet.
   public func isFinished() throws -> Bool {
     try refuseWithoutStore()
-    if job.inPlace != nil { return try isMigratedInPlace() }
-    if job.appends { return try isAppended(OpenSource(job, attach: false)) }
-    guard isDestinationTaken else { return false }
-    do {
-      switch try existing(source: OpenSource(job, attach: false), quick: quickIdentity) {
-      case .finished: return true
-      case .outdated(let earlier):
-        if job.replacesEarlierResult { return false }
-        throw earlier.refusal
-      }
-    } catch let error as GodwitError where error.code == .cannotCreate {
-      // An unfinished run is planned from its ledger; `run` says what is in its way.
-      if WorkFolder.exists(forDestination: job.destinationPath) { return false }
-      throw error
+    let refusal: GodwitError
+    switch try destination() {
+    case .current: return true
+    case .absent: return false
+    case .outdated(let earlier):
+      if job.replacesEarlierResult { return false }
+      refusal = earlier.refusal
+    case .foreign(let error): refusal = error
     }
+    // An unfinished run is planned from its ledger; `run` says what is in its way.
+    if WorkFolder.exists(forDestination: job.destinationPath) { return false }
+    throw refusal
   }
 
   /// Removes an unfinished destination with its ledger and spill files. A finished destination stays.

@@ -94,29 +94,6 @@ extension MigrationManager {
     return run
   }
 
-  /// What the destination is, which is taken, for a job that makes a new store.
-  func statusOfDestination(comparesSource: Bool) throws -> MigrationStatus {
-    func status(_ state: MigrationStatus.State) -> MigrationStatus {
-      MigrationStatus(state: state, job: job.name, chunks: [], done: [])
-    }
-    func outdated(_ changes: [MigrationStatus.Change]) -> MigrationStatus {
-      var found = status(job.replacesEarlierResult ? .outdated : .foreign)
-      found.changes = changes
-      return found
-    }
-    do {
-      guard comparesSource else {
-        // A source that has changed is what the next run of a job that replaces is for.
-        let changes = try changesByTimes().filter { $0 != .source || !job.replacesEarlierResult }
-        return changes.isEmpty ? status(.finished) : outdated(changes)
-      }
-      switch try existing(source: OpenSource(job, attach: false), quick: quickIdentity) {
-      case .finished: return status(.finished)
-      case .outdated(let earlier): return outdated(earlier.changes)
-      }
-    } catch let error as GodwitError where error.code == .cannotCreate { return status(.foreign) }
-  }
-
   /// When the destination was made, or a run found last that nothing had changed; nil if it is no result of the job.
   private func lastSuccess(of state: MigrationStatus.State) -> Date? {
     guard job.inPlace == nil, isDestinationTaken else { return nil }

@@ -195,7 +195,7 @@ extension MigrationManager {
   /// The number in the metadata is that of the job that made the store. Others may have appended to it.
   ///
   /// - Parameters:
-  ///   - digest: Under which the destination names the job.
+  ///   - digest: The name of the job in the destination's metadata.
   ///   - notes: What the summary is to say beside that.
   func finishedBefore(digest: String, _ notes: [MigrationNote] = []) throws -> MigrationSummary {
     var summary = MigrationSummary(outcome: .alreadyFinished)
