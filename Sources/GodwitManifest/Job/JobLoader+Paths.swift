@@ -52,13 +52,13 @@ extension JobLoader {
   /// An inferred step that loses what the versions between would keep.
   struct BetterStep {
     var source, destination: String
-    /// What of the store they would keep.
+    /// The parts of the store that they would keep.
     var kept: [String]
     /// The versions to go through, the destination not among them.
     var versions: [String]
   }
 
-  /// What a way may do better: inferred steps that lose what the versions between would keep.
+  /// Hints at a better way: inferred steps that lose data which the versions between would keep.
   func hints(_ steps: [MigrationStep], among versions: ModelVersions, order names: [String]) -> [String] {
     betterSteps(steps, among: versions, order: names).map { step in
       let kept = step.kept.prefix(4).joined(separator: ", ")
