@@ -19,7 +19,7 @@ struct RawStore {
   /// A row with the values of all columns, of which large ones stay where they lie.
   struct Row {
     var content: StoredRow
-    /// What `Z_PRIMARYKEY` calls the number in `Z_ENT`; nil for a number that it lacks.
+    /// The name in `Z_PRIMARYKEY` of the number in `Z_ENT`; nil for an unknown number.
     var entity: String?
   }
 

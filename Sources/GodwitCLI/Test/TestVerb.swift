@@ -105,7 +105,7 @@ struct TestVerb: Verb {
       return 0
     }
     let report = report(of: tests)
-    // What is wrong with the place is said before any work.
+    // A bad place is reported before any work.
     try report?.check()
     let runner = MigrationTestRunner(
       subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
@@ -127,7 +127,7 @@ struct TestVerb: Verb {
     return results.contains { $0.outcome == .failed } ? GodwitError.Code.findings.rawValue : 0
   }
 
-  /// What `--format json` prints.
+  /// The document of `--format json`.
   private struct Record: Encodable {
     var tests: Int
     var failed: Int

@@ -271,7 +271,7 @@ package struct DraftRequest: Sendable {
     return nil
   }
 
-  /// The job as the text of the draft describes it, so that what is told is true of what is written.
+  /// The job that the text of the draft describes, so that messages about it are true of that text.
   private func loader(_ draft: ManifestDraft, looksElsewhere: Bool = false) throws -> JobLoader {
     let folder = file.flatMap { file in file.lastIndex(of: "/").map { String(file[...$0]) } } ?? ""
     let manifest = try JobManifest(text: draft.text, path: folder + "job.yaml")

@@ -92,7 +92,7 @@ extension JobLoader {
   private static func whole(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
 
   /// The outermost folder above each bundle that may be the project's: two levels up, or the manifest's own if that is
-  /// further up. A home folder, or one above it, is never among them.
+  /// further up. The home folder, the temporary folder and the folders above them are left out.
   private var foldersAround: [String] {
     let own = Self.whole(URL(filePath: manifest.file).deletingLastPathComponent().path)
     var folders: [String] = []

@@ -88,7 +88,7 @@ extension JobLoader {
 }
 
 extension MigrationJob {
-  /// What a better way would keep, as the plan says it.
+  /// The gain of a better way, as the plan says it.
   package var hints: [String] { mappingSearch.hints }
 
   /// An error about a loss, with the path that would avoid it.
