@@ -7,8 +7,7 @@ enum OpenFiles {
   /// Streams, results, logs, models that are read, and commands that are called.
   static let ofProgram = 16
   /// The files of one running store: source, stores of two steps, their journals, a lock, files that threads read
-  /// ahead,
-  /// and some spill files. A job of four steps opened 7 when measured.
+  /// ahead, and some spill files. A job of four steps opened 7 when measured.
   static let ofStore = 32
   /// A job has a spill file for each mapping that needs one: where the system lets us, there is room for many.
   static let wantedOfStore = 256

@@ -18,8 +18,7 @@ struct StoreTable {
   /// The exit statuses, the worst first. A signal wins, because the process dies by it.
   ///
   /// Failures that need a person come next: a bug, a wrong manifest, permissions, a full disk, a destination in the
-  /// way.
-  /// Then follow failures of single stores, and those that the same command continues after.
+  /// way. Then follow failures of single stores, and those that the same command continues after.
   static let worstFirst: [Int32] = [143, 130, 70, 78, 77, 74, 73, 66, 69, 65, 64, 4, 75, 3, 2, 0]
 
   /// The worst of some statuses; 0 for none.

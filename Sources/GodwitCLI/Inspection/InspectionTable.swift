@@ -126,8 +126,7 @@ enum InspectionPaths {
   }
 
   /// The stores that a manifest's pattern matches, and the manifest's models; nil for any other file. The row of a
-  /// manifest
-  /// tells of its faults.
+  /// manifest tells of its faults.
   private static func stores(ofManifest path: String) throws -> (paths: [String], models: [String])? {
     guard ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()),
       let manifest = try? JobManifest(contentsOf: path), manifest.isForManyStores

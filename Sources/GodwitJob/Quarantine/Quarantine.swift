@@ -21,7 +21,7 @@ public struct Quarantine: Sendable, Hashable {
     (self.maximumRows, self.maximumPercent) = (maximumRows, maximumPercent)
   }
 
-  /// What the name of the quarantine adds to that of the destination.
+  /// The ending that the name of the quarantine adds to that of the destination.
   package static let suffix = ".quarantine.sqlite"
 
   /// The most objects that may be set aside.
@@ -71,7 +71,7 @@ package enum QuarantineModel {
   package static let modelKey = "GodwitQuarantineModel"
   package static let modelNameKey = "GodwitQuarantineModelName"
 
-  /// What a reason says, in the order of ``Reason``.
+  /// The attributes of a reason, in the order of ``Reason``.
   package enum Attribute: String, CaseIterable, Sendable {
     /// The quarantined object in this store, and the same object in the source.
     case objectURI, sourceURI
@@ -81,7 +81,7 @@ package enum QuarantineModel {
     case mapping, destination
     /// The destination property that was rejected; nil for the object as a whole.
     case property
-    /// What is wrong.
+    /// The fault, in words.
     case message
     /// Which search found it, from 0: a later one finds what only the absence of others makes invalid.
     case round
@@ -162,8 +162,8 @@ extension MigrationJob {
 
   /// Why the job cannot quarantine objects; nil if it can, or does not ask for it.
   ///
-  /// What is set aside must be an object of the source that the user named, so one step reads it, and nothing but
-  /// mappings decides what becomes of it.
+  /// A quarantined object must be one of the source that the user named, so a single step must read it, and only
+  /// mappings may decide its fate.
   package var quarantineObstacle: GodwitError? {
     guard let quarantine else { return nil }
     func refusal(_ why: String, _ remedy: String) -> GodwitError {

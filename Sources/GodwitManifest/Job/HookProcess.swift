@@ -5,8 +5,7 @@ import GodwitPlatform
 /// A shell command of a manifest: of its `stages`, or for the end of a run.
 ///
 /// Its output goes to a stream as text, with control characters escaped. The run waits for the command itself, not for
-/// a
-/// child that it left in the background and that holds its output open.
+/// a child that it left in the background and that holds its output open.
 struct HookProcess {
   let command: String
   let folder: String
@@ -14,8 +13,7 @@ struct HookProcess {
   /// Takes what the command prints, whole lines at a time.
   let output: (String) -> Void
   /// The bytes on the command's standard input; nil for an empty one. The process must ignore SIGPIPE: a command need
-  /// not
-  /// read them.
+  /// not read them.
   var input: [UInt8]?
 
   /// How often it is asked whether the command has ended while it prints nothing.
@@ -67,8 +65,7 @@ struct HookProcess {
   }
 
   /// A pipe for the command's standard input: the end that it reads, and the feed of the other end. Both are nil
-  /// without
-  /// input.
+  /// without input.
   private func makeInput() throws -> (end: Int32?, feed: InputFeed?) {
     guard let input else { return (nil, nil) }
     var pipe: [Int32] = [-1, -1]

@@ -6,8 +6,7 @@ import GodwitXcode
 
 extension PublishedVersionHashes {
   /// Whether a path among the models leads to a file with published hashes and not to a model: a property list, a
-  /// compiled
-  /// mapping model or a store.
+  /// compiled mapping model or a store.
   static func isFile(at path: String) -> Bool {
     if (path as NSString).pathExtension.lowercased() == "plist" { return true }
     switch XcodeFileKind.identify(path) {
