@@ -114,9 +114,9 @@ private final class TraceChain {
   private var readers: [Int: ObjectReader] = [:]
   private var tracers: [Int: ObjectTracer] = [:]
   private var scratch: ScratchFolder?
-  /// What the run has read.
+  /// The source that the run read.
   let source: SourceOfRun
-  /// What `now()` was in every step.
+  /// The value of `now()` in every step.
   let moment: JobMoment
 
   private let leavesLargeValues: Bool
@@ -249,7 +249,7 @@ private final class TraceChain {
 
   func trace(_ reference: Reference, from side: ObjectTrace.Side) throws -> ObjectTrace {
     let isForwards = side == .source
-    // What is in quarantine may hold a value that nobody can read: that may be the reason.
+    // A quarantined object may hold an unreadable value: that may be the reason.
     let isHeld = try isForwards && !source.reasons(for: reference).isEmpty
     let store = try self.reader(isForwards ? 0 : steps.count)
     store.leavesOutUnreadable = isHeld

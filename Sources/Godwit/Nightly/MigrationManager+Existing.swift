@@ -6,11 +6,11 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// What a store at the destination is to the job.
+/// The relation of a store at the destination to the job.
 enum ExistingStore {
-  /// What the job makes of the source as it is now, with the digest under which the store names it.
+  /// The result of the job from the present source, with the digest under which the store names it.
   case finished(digest: String)
-  /// What the same job made before something changed.
+  /// The result of the same job before something changed.
   case outdated(EarlierResult)
 
   var isFinished: Bool {
@@ -23,11 +23,11 @@ enum ExistingStore {
 
 /// A store that the job made, of another content of its source or with other models, mappings or keys.
 struct EarlierResult {
-  /// What the run said that made it.
+  /// The receipt of the run that made it.
   let receipt: Receipt
-  /// What differs; not empty.
+  /// The changes since; not empty.
   let changes: [MigrationStatus.Change]
-  /// What a job says that replaces nothing.
+  /// The error of a job that replaces nothing.
   let refusal: GodwitError
   /// The job as it is now.
   let identity: JobFingerprint
@@ -46,7 +46,7 @@ extension MigrationManager {
     }
   }
 
-  /// What lies at the destination, which is taken. Reads all of the source, unless its digest is known.
+  /// The relation of the store at the destination, which exists. Reads all of the source, unless its digest is known.
   ///
   /// A store names the digest of the job that made it in its metadata. The digest alone cannot tell what changed since:
   /// the receipt of that run can.
@@ -170,9 +170,9 @@ extension MigrationManager {
 
   // MARK: By times
 
-  /// What changed since the destination was made, for those who ask often: size, time and first bytes of the source's
-  /// files stand for its content, of which no more is read. Without a receipt the destination's own time is the one that counts, and a store
-  /// of the destination's model is taken for the job's.
+  /// The changes since the destination was made, found quickly: size, time and first bytes of the source's files stand
+  /// for its content. Without a receipt the destination's own time counts, and a store of the destination's model is
+  /// taken for the job's.
   ///
   /// - Throws: `.cannotCreate` (73) for a store that this job did not make.
   func changesByTimes() throws -> [MigrationStatus.Change] {
@@ -236,7 +236,7 @@ extension MigrationManager {
 
   private typealias Detail = (what: String, text: String)
 
-  /// What is not as a receipt says, with both digests.
+  /// The differences from a receipt, with both digests.
   private func changes(
     since receipt: Receipt, _ now: JobFingerprint
   ) -> ([MigrationStatus.Change], [(what: String, text: String)]) {
