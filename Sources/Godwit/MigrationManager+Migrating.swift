@@ -15,7 +15,7 @@ extension MigrationManager {
   /// - Parameters:
   ///   - sourceModel: The version that the stores were made with.
   ///   - destinationModel: The version of the new stores.
-  ///     - mappingModel: The mapping of each entity.
+  ///   - mappingModel: The mapping of each entity.
   ///   - policies: The policies, by the names that mappings give. A policy with state needs a `MigrationJob` with a
   ///     `PolicyRegistry`.
   public init(

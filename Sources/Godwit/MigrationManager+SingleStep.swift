@@ -152,9 +152,9 @@ extension MigrationManager {
   /// The metadata of the finished store.
   ///
   /// - Parameters:
-  ///     - source: The metadata of the source.
+  ///   - source: The metadata of the source.
   ///   - digest: That of the job, or of the step when others follow.
-  ///     - now: The value of `now()`, in seconds since 2001; nil if rows may have retained that of an earlier run.
+  ///   - now: The value of `now()`, in seconds since 2001; nil if rows may have retained that of an earlier run.
   func metadata(
     after source: StoreMetadata, digest: String, now: Double?, leftOut: UnmodelledTables
   ) -> StoreMetadata {

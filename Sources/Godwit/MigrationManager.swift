@@ -30,7 +30,7 @@ public struct MigrationManager: Sendable {
   /// A manager of a job, with more policies.
   ///
   /// - Parameters:
-  ///     - job: The migration.
+  ///   - job: The migration.
   ///   - policies: Added to those of the job. They replace policies of the same name.
   public init(_ job: MigrationJob, policies: PolicyRegistry) {
     self.job = job.resolvingLinks().namingInferredSteps().fusingSteps()

@@ -31,7 +31,7 @@ final class SingleStepRun {
   /// - Parameters:
   ///   - folder: Gets the store.
   ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
-  ///     - now: The value of `now()`, if a larger job decides that.
+  ///   - now: The value of `now()`, if a larger job decides that.
   ///   - rejections: Finds the objects that validation rejects; nil where they stop the run.
   init(
     _ manager: MigrationManager, in folder: StepFolder, _ journal: RunJournal, source: OpenSource,

@@ -31,7 +31,7 @@ struct WrittenSince {
 
   /// - Parameters:
   ///   - path: The store.
-  ///     - known: The result of an earlier comparison: files that are unchanged since are not read again.
+  ///   - known: The result of an earlier comparison: files that are unchanged since are not read again.
   /// - Throws: `.stopped` (75) when the run is to stop, or another process writes to the store.
   init(
     to path: String, receipt: Receipt, at receiptPath: String, known: WrittenSince? = nil, control: MigrationControl

@@ -196,7 +196,7 @@ extension MigrationManager {
   ///
   /// - Parameters:
   ///   - digest: Under which the destination names the job.
-  ///     - notes: Further notes for the summary.
+  ///   - notes: Further notes for the summary.
   func finishedBefore(digest: String, _ notes: [MigrationNote] = []) throws -> MigrationSummary {
     var summary = MigrationSummary(outcome: .alreadyFinished)
     summary.codedNotes = notes

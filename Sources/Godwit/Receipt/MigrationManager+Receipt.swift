@@ -171,7 +171,7 @@ extension MigrationManager {
   ///
   /// - Parameters:
   ///   - quarantined: The objects of the source that the plan did not count, since they are in quarantine.
-  ///     - content: The content of the store, if it is counted already.
+  ///   - content: The content of the store, if it is counted already.
   func recordOutcome(
     in journal: RunJournal, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport,
     quarantined: [QuarantinedObjects], content: Receipt.Content?
@@ -205,7 +205,7 @@ extension MigrationManager {
   /// - Parameters:
   ///   - store: The file that becomes the destination.
   ///   - summary: Gets a note if no receipt can be in the default place. The store is delivered all the same.
-  ///     - history: The run's record of its chunks.
+  ///   - history: The run's record of its chunks.
   ///   - isUnchanged: Whether the store is as it was when the counting began.
   /// - Returns: Why the run stopped meanwhile; nil when the receipt is written, or the job has none.
   /// - Throws: For a path of the manifest, what makes the receipt impossible; for any place, what the disk refused.

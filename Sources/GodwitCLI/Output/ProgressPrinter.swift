@@ -44,7 +44,7 @@ final class ProgressPrinter: Sendable {
   private static let barSeconds = 0.1
 
   /// - Parameters:
-  ///     - terminal: The value of the environment variable `TERM`: a dumb terminal cannot redraw a bar.
+  ///   - terminal: The value of the environment variable `TERM`: a dumb terminal cannot redraw a bar.
   ///   - style: The colours of the bar.
   init(
     mode: ProgressMode, isQuiet: Bool = false, stream: TextStream, style: TerminalStyle? = nil,

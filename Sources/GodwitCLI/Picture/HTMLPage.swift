@@ -6,7 +6,7 @@ enum HTMLPage {
   /// The document.
   ///
   /// - Parameters:
-  ///     - kind: The kind of page, by which a verb recognises a page of its own.
+  ///   - kind: The kind of page, by which a verb recognises a page of its own.
   ///   - style: Rules beside those of every page.
   static func document(title: String, kind: StaticString, style: String, _ body: [Markup]) -> String {
     let policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -42,7 +42,7 @@ struct PlanRecord: Codable {
   var shortage: String?
 
   /// - Parameters:
-  ///     - manager: The manager of the job: its steps are those of the plan.
+  ///   - manager: The manager of the job: its steps are those of the plan.
   ///   - plan: nil for a finished job.
   init(_ migration: MigrationJob, manager: MigrationManager, plan: MigrationPlan?, isNeeded: Bool) {
     job = migration.name

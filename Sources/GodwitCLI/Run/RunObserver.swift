@@ -64,8 +64,8 @@ struct RunObserver {
   /// The run has done its work.
   ///
   /// - Parameters:
-  ///     - status: The exit status: 0, 3 with objects in quarantine, 4 after a verification with findings, or that of
-  ///       `broken`.
+  ///   - status: The exit status: 0, 3 with objects in quarantine, 4 after a verification with findings, or that of
+  ///     `broken`.
   ///   - broken: Why the verification after it could not be done; nil if it was, or none was asked for.
   /// - Returns: Why a command failed; nil when none did.
   func ended(

@@ -209,13 +209,13 @@ public struct MigrationJob: Sendable {
   /// A job of one step.
   ///
   /// - Parameters:
-  ///     - name: The name of the job in messages and reports.
+  ///   - name: The name of the job in messages and reports.
   ///   - source: The source store. A job never changes it, except ``inPlace``.
-  ///     - destination: The path of the new store. It must be free, except with ``appends``.
+  ///   - destination: The path of the new store. It must be free, except with ``appends``.
   ///   - sourceModel: The version that the source was made with.
   ///   - destinationModel: The version of the new store.
   ///   - mappingModels: Mapping models that together say what becomes of each entity, in mapping order.
-  ///     - memory: The memory that a run may allocate, at least 16 MiB: see ``memory``.
+  ///   - memory: The memory that a run may allocate, at least 16 MiB: see ``memory``.
   public init(
     name: String, source: URL, destination: URL, sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel,
     mappingModels: [MappingModel], memory: ByteCount = .mebibytes(64)
@@ -228,12 +228,12 @@ public struct MigrationJob: Sendable {
   /// A job of one or more steps, as ``MigrationPathFinder`` finds them.
   ///
   /// - Parameters:
-  ///     - name: The name of the job in messages and reports.
+  ///   - name: The name of the job in messages and reports.
   ///   - source: The source store. A job never changes it, except ``inPlace``.
-  ///     - destination: The path of the new store. It must be free, except with ``appends``.
+  ///   - destination: The path of the new store. It must be free, except with ``appends``.
   ///   - first: The step that reads the source.
   ///   - later: The steps after it, in order.
-  ///     - memory: The memory that a run may allocate, at least 16 MiB: see ``memory``.
+  ///   - memory: The memory that a run may allocate, at least 16 MiB: see ``memory``.
   public init(
     name: String, source: URL, destination: URL, first: MigrationStep, later: [MigrationStep] = [],
     memory: ByteCount = .mebibytes(64)

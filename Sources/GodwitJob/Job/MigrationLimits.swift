@@ -10,7 +10,7 @@ public struct MigrationLimits: Sendable, Hashable {
   /// Limits of a run.
   ///
   /// - Parameters:
-  ///     - memory: The memory that the run may allocate, at least 16 MiB.
+  ///   - memory: The memory that the run may allocate, at least 16 MiB.
   ///   - chunkRows: Rows in a chunk; nil to choose it from sampled row widths and the budget.
   public init(memory: ByteCount = .mebibytes(64), chunkRows: Int? = nil) {
     self.memory = memory

@@ -25,7 +25,7 @@ public struct FoundMapping: Sendable {
   /// A mapping model that is read only when it is part of the path.
   ///
   /// - Parameters:
-  ///     - origin: Its name in messages and the plan: a file's name.
+  ///   - origin: Its name in messages and the plan: a file's name.
   ///   - fit: Tells whether the mapping model is for two models.
   ///   - load: Reads the mapping model for two models that it fits.
   public init(
@@ -41,7 +41,7 @@ public struct FoundMapping: Sendable {
   ///
   /// - Parameters:
   ///   - mapping: The mapping model.
-  ///     - origin: Its name in messages and the plan: a file's name.
+  ///   - origin: Its name in messages and the plan: a file's name.
   ///   - models: The models that names are looked up in. A model with the hashes of the one named is as good.
   public init(_ mapping: MappingModel, origin: String, among models: [ManagedObjectModel]) {
     self.init(

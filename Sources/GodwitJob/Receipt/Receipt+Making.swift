@@ -33,7 +33,7 @@ extension Receipt.Step {
   /// The receipt of a step.
   ///
   /// - Parameters:
-  ///     - plan: The digest of the facts that the plan fixed.
+  ///   - plan: The digest of the facts that the plan fixed.
   ///   - made: The destination objects of each mapping.
   ///   - quarantined: The objects of the source that the plan did not count.
   package init(

@@ -37,9 +37,9 @@ package struct RemainingTime: Sendable {
   /// The seconds left; nil while nothing is known.
   ///
   /// - Parameters:
-  ///     - rows: The rows that are done of the running chunk.
+  ///   - rows: The rows that are done of the running chunk.
   ///   - phase: Its phase.
-  ///     - seconds: The time that they took.
+  ///   - seconds: The time that they took.
   package func seconds(with rows: Double = 0, of phase: ChunkPhase? = nil, seconds: Double = 0) -> Double? {
     var costs = costs
     var left = left
@@ -69,7 +69,7 @@ package struct SettlingTime: Sendable {
   /// The estimate to show.
   ///
   /// - Parameters:
-  ///     - left: The computed time left; nil while nothing is known.
+  ///   - left: The computed time left; nil while nothing is known.
   ///   - now: In seconds, from any beginning.
   package mutating func settled(_ left: Double?, at now: Double) -> Double? {
     guard let left, left.isFinite else { return shown.map { max(0, $0.left - (now - $0.at)) } }

@@ -11,7 +11,7 @@ package enum ListedMapping {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///     - name: Its name in messages.
+  ///   - name: Its name in messages.
   ///   - location: Where a manifest lists it.
   package init(_ path: String, named name: String, location: GodwitError.Location? = nil) throws {
     switch XcodeFileKind.identify(path) {

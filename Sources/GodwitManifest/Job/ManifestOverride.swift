@@ -17,7 +17,7 @@ public struct ManifestOverride: Sendable, Hashable {
   /// - Parameters:
   ///   - key: The key, with a dot between the keys of nested maps.
   ///   - value: The value as YAML.
-  ///     - option: Its name in messages; nil for `--set KEY`.
+  ///   - option: Its name in messages; nil for `--set KEY`.
   public init(key: String, value: String, option: String? = nil) {
     (self.key, self.value) = (key, value)
     self.option = option ?? "--set \(key)"
@@ -28,7 +28,7 @@ public struct ManifestOverride: Sendable, Hashable {
   /// - Parameters:
   ///   - key: The key, with a dot between the keys of nested maps.
   ///   - text: The value itself.
-  ///     - option: Its name in messages.
+  ///   - option: Its name in messages.
   public init(key: String, text: String, option: String) {
     self.init(key: key, value: YAMLText.scalar(text), option: option)
   }

@@ -151,7 +151,7 @@ extension JobLoader {
   ///
   /// - Parameters:
   ///   - memory: Its share of the manifest's memory.
-  ///     - inputs: The inputs that it shares with other jobs; one thread must load them all.
+  ///   - inputs: The inputs that it shares with other jobs; one thread must load them all.
   package func store(
     for match: StorePattern.Match, memory: ByteCount, _ inputs: SharedInputs
   ) -> (store: ManifestStore, receipt: ManifestPath?) {
