@@ -5,7 +5,7 @@ import Testing
 
 @testable import GodwitCLI
 
-/// What a run of many stores, and the verbs that look at many stores, tell about them.
+/// The output of a run of many stores, and of the verbs that look at many stores.
 struct BatchRunTests {
   private typealias Many = ManyStoresTests
 

@@ -89,7 +89,7 @@ struct `Linting a project` {
         })
   }
 
-  // MARK: What is not found
+  // MARK: No findings
 
   @Test func `what a mapping model serves is not asked of inference`() throws {
     var project = try LintProject()

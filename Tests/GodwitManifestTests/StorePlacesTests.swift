@@ -164,7 +164,7 @@ struct StorePlacesTests {
     let name = String(repeating: "n", count: 300)
     let found = Patterns.complaint(folder, "s/*/\(name)", "destination: 'o/{name}.s'")
     #expect(found?.code == .inputOutput && found?.message.contains("cannot look at") == true, "\(found as Any)")
-    // Who asks for the other stores is told of each such path once.
+    // A caller that asks for the other stores hears of each such path once.
     var unreadable: [(path: String, code: GodwitError.Code)] = []
     func stores(_ source: String) throws -> [String] {
       unreadable = []

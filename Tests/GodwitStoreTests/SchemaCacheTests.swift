@@ -46,7 +46,7 @@ struct SchemaCacheTests {
       #expect(try schema(renamed).column(of: "name", in: "A") == "ZNAME1")
       #expect(try schema(numbered).number(of: "A") == 7 && schema(numbered).number(of: "B") == 1)
     }
-    // What was described before says nothing of what became of the file.
+    // An earlier description says nothing of later changes to the file.
     try plain.execute("DROP TABLE ZB")
     #expect(throws: GodwitError.self) { try schema(plain) }
     try renamed.execute("ALTER TABLE ZA RENAME COLUMN ZNAME1 TO ZNAME2")

@@ -112,7 +112,7 @@ struct RemainingTimeTests {
       let value = right.settled(left, at: Double(second))
       #expect(value.map { abs($0 - left) < 1e-9 } == true)
     }
-    // What is not known goes on by the clock.
+    // An unknown estimate continues by the clock.
     let last = right.settled(nil, at: 101)
     #expect(last == 0)
   }

@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What a verification found is known afterwards, as long as it is true of the store.
+/// The findings of a verification are known afterwards, as long as they are true of the store.
 struct KnownFindingsTests {
   private static func verifier(_ job: MigrationJob) -> Verifier {
     var verifier = Verifier(job: job)

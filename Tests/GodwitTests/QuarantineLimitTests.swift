@@ -9,9 +9,9 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What a job may set aside, what it refuses, and what a proof of a quarantine finds.
+/// The limits of a quarantine, the jobs that refuse it, and the findings of a proof.
 @Suite struct QuarantineLimitTests {
-  /// Thirty people of whom five have no name, one an age that is no number.
+  /// Thirty people of whom five have no name, and one has an age that is not a number.
   private static func world() throws -> QuarantineWorld {
     let world = try QuarantineWorld(seed: 11, people: 30, broken: 0)
     for key in [3, 8, 9, 20, 30] { world.people[key - 1].name = nil }

@@ -10,7 +10,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// A quarantine beside jobs that go another way: that replace, append, migrate in place, are discarded or begin anew.
+/// A quarantine beside jobs that go another way: that replace, append, migrate in place, are discarded or begin again.
 @Suite struct QuarantineNeighbourTests {
   /// Twenty people of whom two have no name.
   private static func world() throws -> QuarantineWorld {
@@ -143,7 +143,7 @@ import Testing
   @Test func `a job that is discarded takes its quarantine back, but not that of a finished store`() throws {
     let world = try Self.world()
     let (job, made) = try Self.leavePlaced(world)
-    // Of a run that died after it had put both in their places.
+    // A run died after it had put both in their places.
     try FileManager.default.copyItem(atPath: made.destinationPath, toPath: job.destinationPath)
     #expect(try MigrationManager.discard(destination: job.destinationPath))
     #expect(Self.exists(job.quarantinePath) && Self.exists(job.destinationPath))
@@ -201,7 +201,7 @@ import Testing
     #expect(try manager.run().outcome == .finished)
     let receipt = job.sourcePath + Receipt.suffix
     func runAgain() throws -> [MigrationNote.Code] {
-      // What a run leaves that is killed.
+      // A killed run leaves this.
       do { _ = try WorkFolder(forDestination: job.sourcePath) }
       #expect(WorkFolder.exists(forDestination: job.sourcePath))
       let summary = try manager.run()

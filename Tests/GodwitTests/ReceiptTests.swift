@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What a finished job leaves beside its destination, and what comparing a store with it finds.
+/// The receipt of a finished job, and the findings of a comparison of a store with it.
 struct ReceiptTests {
   private static let photo: AttributeDescription = {
     var attribute = AttributeDescription(name: "photo", type: .binary)
@@ -288,7 +288,7 @@ struct ReceiptTests {
     #expect(failure(file("missing/receipt.json")) == .cannotCreate)
     #expect(failure(file("source.sqlite")) == .configuration)
     #expect(failure(file("out/destination.sqlite")) == .configuration)
-    // Nothing was begun.
+    // The run did not begin.
     #expect(!FileManager.default.fileExists(atPath: fixture.folder.file("out")))
     #expect(try String(contentsOfFile: fixture.folder.file("notes.json"), encoding: .utf8) == "mine")
     #expect(failure(file("receipt.json")) == nil)
@@ -377,7 +377,7 @@ struct ReceiptTests {
     #expect(
       try ReceiptCheck(receipt: URL(filePath: path), destination: URL(filePath: fixture.destinationPath)).run().isClean)
     #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
-    // What is finished does not ask for its place again.
+    // A finished job does not check the place again.
     try Data("mine".utf8).write(to: URL(filePath: path))
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
   }
@@ -524,9 +524,9 @@ struct ReceiptTests {
     let fixture = try Self.fixture()
     try MigrationManager(Self.job(fixture)).run()
     try Self.alter(fixture, "UPDATE Z_PRIMARYKEY SET Z_ENT = 2000000000 WHERE Z_NAME = 'Note'")
-    // What other tests have taken before counts in the peak of the process.
+    // The peak of the process includes the memory of other tests.
     let before = ProcessMemory.peakBytes
-    // Numbers of entities are no content.
+    // Numbers of entities are not content.
     #expect(try Self.findings(fixture) == [])
     #expect(ProcessMemory.peakBytes - before < 4 << 30)
   }
