@@ -124,7 +124,7 @@ private final class ThreadExecutor: TaskExecutor {
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     let isStarted = WorkerThread.start { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    // Where the system makes no thread, the work is done here.
+    // If the system makes no thread, the work is done here.
     if !isStarted { job.runSynchronously(on: asUnownedTaskExecutor()) }
   }
 }

@@ -21,7 +21,7 @@ extension MigrationManager {
     if let complaint = found.first { throw SourceCheck.damage(job.sourcePath, complaint) }
   }
 
-  /// Under which metadata key a store names what made it: the job, or the step when others follow.
+  /// The metadata key under which a store names its maker: the job, or the step when others follow.
   var madeByKey: String { job.position.isLast ? Self.jobsKey : Self.stepKey }
 
   var cacheSize: ByteCount { .init(bytes: job.memory.bytes / 4) }

@@ -123,7 +123,7 @@ private final class TraceChain {
 
   init(_ manager: MigrationManager, leavesLargeValues: Bool) throws {
     self.leavesLargeValues = leavesLargeValues
-    // Where nobody registered a policy, its name is enough to say that it decides.
+    // The name of an unregistered policy is enough to say that it decides.
     var job = manager.job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
     self.job = job
@@ -303,7 +303,7 @@ private final class TraceChain {
       destination: destination, destinationURI: uri(found.destination, step + 1, after), origins: origins)
   }
 
-  /// Where the trace of an object in quarantine ends; nil for any other.
+  /// The end of the trace of an object in quarantine; nil for any other.
   private func heldGap(_ reference: Reference) throws -> ObjectTrace.Gap? {
     let reasons = try source.reasons(for: reference)
     guard let first = reasons.first else { return nil }

@@ -114,7 +114,7 @@ public struct MigrationManager: Sendable {
     do { return try withRun(durableStatus(comparesSource: comparesSource)) } catch let error as GodwitError
       where error.code == .stopped
     {
-      // A run that is just committing lets nobody look at its ledger. That it is at work can be said all the same.
+      // A run that commits at this moment lets nobody read its ledger. The status can still say that it is at work.
       guard case .held = try WorkFolder.lockState(ofFolder: job.workPath) else { throw error }
       return try withRun(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     } catch let error as GodwitError { throw tellingDiscard(error) }

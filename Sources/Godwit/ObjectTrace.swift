@@ -61,7 +61,7 @@ public struct ObjectTrace: Sendable, Hashable {
     public var destination: Object?
     /// The URI of the object, whether or not it is there.
     public var destinationURI: String
-    /// Where the properties of the object come from, by name: an expression, `the model's default`, or a lookup.
+    /// The origins of the object's properties, by name: an expression, `the model's default`, or a lookup.
     public var origins: [String: String]
   }
 
@@ -99,7 +99,7 @@ public struct ObjectTrace: Sendable, Hashable {
   public var object: Object
   /// The associations of source and destination objects. From a destination object the steps come in reverse order.
   public var associations: [Association] = []
-  /// Where the trace ends without an object.
+  /// The places where the trace ends without an object.
   public var gaps: [Gap] = []
   /// Why the trace may be wrong; empty for a destination that names this very job.
   public var remarks: [String] = []

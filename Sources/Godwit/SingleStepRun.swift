@@ -165,7 +165,7 @@ final class SingleStepRun {
     try manager.finish(
       connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0
     ) {
-      // Where it failed or was stopped, the finished store is counted.
+      // The finished store is counted if this failed or was stopped.
       let content = try? counting?.value { [control] in control.reason == nil }
       try manager.recordOutcome(
         in: journal, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],

@@ -118,7 +118,7 @@ struct BatchRunTests {
     #expect(lines[2]["store"] == .string("stores/u02.sqlite") && lines[2]["isClean"] == .boolean(false))
   }
 
-  @Test func `in place, a store without its old one is not proved, and that is no failure`() throws {
+  @Test func `in place, a store without its old one is not proved, which is not a failure`() throws {
     let job = try Many.job(2)
     try job.edit("job.yaml", "destination: \"out/{name}.sqlite\"", "in-place: true")
     #expect(try Many.run(job).status == 0)

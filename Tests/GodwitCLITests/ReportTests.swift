@@ -158,7 +158,7 @@ struct ReportTests {
     #expect(!page.rows("Mappings of step 1").isEmpty)
   }
 
-  @Test func `a destination of somebody else is said`() throws {
+  @Test func `the page names a destination of another job`() throws {
     let folder = try TemporaryFolder()
     let job = Self.job("v3-to-v4.yaml", folder)
     try FileManager.default.copyItem(atPath: PeoplizerStores.path(version: 4), toPath: job.destination)

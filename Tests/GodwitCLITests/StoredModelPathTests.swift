@@ -193,7 +193,7 @@ struct StoredModelPathTests {
     #expect(inferred.status == 0 && inferred.output.contains("no listed model fits the store"), "\(inferred)")
   }
 
-  @Test func `a mapping model that leads back is no reason to refuse`() throws {
+  @Test func `a mapping model that leads back does not make the job refuse`() throws {
     let lost = try LostVersion()
     try lost.project.write(
       "Back.mapping.yaml",

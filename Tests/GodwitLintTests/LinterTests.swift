@@ -147,7 +147,7 @@ struct `Linting a project` {
     #expect(try project.report().findings == [])
   }
 
-  @Test func `the newest version may take back what came after an older one`() throws {
+  @Test func `the newest version may revert what came after an older one`() throws {
     var project = try LintProject()
     typealias P = LintProject
     try project.version("App", P.person(P.attribute("name")))

@@ -19,7 +19,7 @@ struct StorePatternTests {
     #expect(NamePattern(pattern).matches(name) == matches, "\(pattern) \(name)")
   }
 
-  @Test func `a bracket without its end is no pattern`() {
+  @Test func `a bracket without its end is not a pattern`() {
     #expect(!StorePattern.isPattern("a[b.sqlite") && !StorePattern.isPattern("dir/x.sqlite"))
     #expect(StorePattern.isPattern("a*/x") && StorePattern.isPattern("x/[ab].s") && StorePattern.isPattern("**/x"))
   }

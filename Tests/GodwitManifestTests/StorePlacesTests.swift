@@ -69,7 +69,7 @@ struct StorePlacesTests {
     }
   }
 
-  @Test func `in place, an old store is no store, even without the one that took its place`() throws {
+  @Test func `in place, an old store does not count as a store, even without the one that took its place`() throws {
     let folder = try TemporaryFolder()
     try Patterns.touch(folder, "s/a.sqlite", "s/a~.sqlite", "s/gone~.sqlite", "s/~.sqlite", "s/~x.sqlite")
     var notes: [String] = []

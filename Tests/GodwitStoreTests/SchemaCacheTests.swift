@@ -53,7 +53,7 @@ struct SchemaCacheTests {
     #expect(try schema(renamed).column(of: "name", in: "A") == "ZNAME2")
   }
 
-  @Test func `models that are read anew have schemas of their own`() throws {
+  @Test func `models that are read again have schemas of their own`() throws {
     let connection = try store("a.sqlite")
     let known = try schema(connection)
     let other = try ManagedObjectModel(name: "other", entities: [Self.entity("A", "name")])

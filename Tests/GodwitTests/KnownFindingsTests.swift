@@ -51,7 +51,7 @@ struct KnownFindingsTests {
     #expect(try !Self.isKept(job) && status().verifyFindings == nil && status().lastSuccess != nil)
   }
 
-  @Test func `a run that makes the destination anew ends what was found, and another store never had it`() throws {
+  @Test func `a run that makes the destination again ends the findings, and another store never had it`() throws {
     let night = try SecondNight(keepsOld: true)
     let job = try night.job(night.first)
     // The source has changed since, which is a difference too.

@@ -129,7 +129,7 @@ import Testing
     #expect(try connection.integer("SELECT Z_PK FROM source.ZPERSON") == 14)
   }
 
-  @Test func `jobs whose rejected rows are no objects of the source are refused`() throws {
+  @Test func `jobs whose rejected rows are not objects of the source are refused`() throws {
     let world = try Self.world()
     let job = try job(world, Quarantine(maximumRows: 9))
     var inPlace = job

@@ -99,7 +99,7 @@ import Testing
   // MARK: Replacing
 
   @Test(arguments: [true, false])
-  func `a destination is replaced when its quarantine was moved away, and that is no write`(keepsOld: Bool) throws {
+  func `a destination is replaced when its quarantine was moved away, and that is not a write`(keepsOld: Bool) throws {
     let world = try Self.world()
     let job = try Self.job(world)
     try MigrationManager(job).run()
@@ -140,7 +140,7 @@ import Testing
     return (job, made)
   }
 
-  @Test func `a job that is discarded takes its quarantine back, but not that of a finished store`() throws {
+  @Test func `a job that is discarded removes its quarantine, but not that of a finished store`() throws {
     let world = try Self.world()
     let (job, made) = try Self.leavePlaced(world)
     // A run died after it had put both in their places.
@@ -156,7 +156,7 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: unfinished.destinationPath)) == Data("mine".utf8))
   }
 
-  @Test func `a job that begins anew takes the quarantine of what it removes back`() throws {
+  @Test func `a job that begins again removes the quarantine of what it removes`() throws {
     let world = try Self.world()
     let (job, _) = try Self.leavePlaced(world)
     try Self.repair(world)

@@ -152,7 +152,7 @@ struct RandomReceiptTests {
   }
 
   /// `GODWIT_RUNS` runs so many seeds, `GODWIT_SEED` one.
-  @Test func `a random change of objects or links is found by the receipt, and any other is no finding`() throws {
+  @Test func `a random change of objects or links is found by the receipt, and any other is not a finding`() throws {
     var (changed, unchanged) = (0, 0)
     let seeds = testSeeds(6)
     for seed in seeds {

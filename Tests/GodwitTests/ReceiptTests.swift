@@ -196,7 +196,7 @@ struct ReceiptTests {
       "transactions of its history, before 0", 1
     ),
   ])
-  func `what the application wrote without a change of an object is said, and is no finding`(
+  func `what the application wrote without a change of an object is reported, and is not a finding`(
     sql: String, check: String, count: Int64
   ) throws {
     let fixture = try Self.fixture()
@@ -208,7 +208,7 @@ struct ReceiptTests {
       report.checks.contains { $0.name == "written by the application: \(check)" && $0.count == count }, "\(report)")
   }
 
-  @Test func `what a later system writes into the metadata when it opens a store is no finding`() throws {
+  @Test func `what a later system writes into the metadata when it opens a store is not a finding`() throws {
     let fixture = try Self.fixture()
     try MigrationManager(Self.job(fixture)).run()
     let connection = try StoreConnection(path: fixture.destinationPath)
@@ -246,7 +246,7 @@ struct ReceiptTests {
     #expect(try Self.findings(fixture) == ["metadata: .com.example: the application has added the key since"])
   }
 
-  @Test func `a receipt of another job is refused, and so is what is no receipt`() throws {
+  @Test func `a receipt of another job and a file that is not a receipt are refused`() throws {
     let (fixture, other) = (try Self.fixture(), try Self.fixture())
     other.mappings.removeLast()
     for fixture in [fixture, other] { try MigrationManager(Self.job(fixture)).run() }
@@ -296,7 +296,7 @@ struct ReceiptTests {
     #expect(!FileManager.default.fileExists(atPath: Self.path(fixture)))
   }
 
-  @Test func `an earlier receipt gets another name, and what is no receipt stays`() throws {
+  @Test func `an earlier receipt is renamed, and a file that is not a receipt remains`() throws {
     let fixture = try Self.fixture()
     func names() throws -> [String] {
       try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("out")).filter { $0.contains("receipt") }
@@ -382,7 +382,7 @@ struct ReceiptTests {
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
   }
 
-  @Test func `the key is no part of the job's identity`() throws {
+  @Test func `the key does not belong to the job's identity`() throws {
     let fixture = try Self.fixture()
     #expect(try JobFingerprint(fixture.job) == JobFingerprint(Self.job(fixture)))
     let control = MigrationControl()

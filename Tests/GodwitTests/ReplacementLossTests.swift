@@ -153,7 +153,7 @@ struct ReplacementLossTests {
     #expect(try SecondNight.content(job.destinationPath) == night.new)
   }
 
-  @Test func `what changes no object is no change, and neither is a receipt without a stamp`() throws {
+  @Test func `a write that changes no object is not a change, nor is a receipt without a stamp`() throws {
     let night = try SecondNight(keepsOld: true)
     let job = try night.job(night.first)
     let path = job.destinationPath + Receipt.suffix

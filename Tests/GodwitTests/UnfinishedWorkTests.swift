@@ -58,7 +58,7 @@ struct UnfinishedWorkTests {
   }
 
   @Test(arguments: [FaultJob.Kind.everyStage, .severalSteps])
-  func `the first night may begin anew as well, and resumes a source that only looks changed`(
+  func `the first night may begin again as well, and resumes a source that only looks changed`(
     kind: FaultJob.Kind
   ) throws {
     let night = try SecondNight(kind)

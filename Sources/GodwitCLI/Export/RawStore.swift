@@ -10,9 +10,9 @@ struct RawStore {
 
     var name: String
     var columns: [Column]
-    /// Where `Z_ENT` is among the columns; nil for a table without it.
+    /// The place of `Z_ENT` among the columns; nil for a table without it.
     var entityColumn: Int?
-    /// By which rows are read one by one; nil for a table that has none.
+    /// The column by which rows are read one by one; nil for a table without one.
     fileprivate var rowID: String?
   }
 

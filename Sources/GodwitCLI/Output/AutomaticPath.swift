@@ -90,7 +90,7 @@ struct AutomaticPath: Encodable {
     }
     missingPolicies = job.policyUses.filter { !$0.isRegistered }
     hints = job.hints
-    // Where the source's model is from has its own line.
+    // The origin of the source's model has its own line.
     notes = job.inputNotes.filter { $0.code != .modelFromStore }
   }
 

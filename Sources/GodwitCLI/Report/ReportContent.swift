@@ -91,7 +91,7 @@ struct ReportContent {
   var losses: [LossReport.Loss] { record.receipt?.losses ?? plan?.losses.losses ?? [] }
 }
 
-/// Where the objects of one step go.
+/// The flow of the objects of one step.
 struct ObjectFlows {
   struct Flow {
     /// Entities; an empty source makes objects of nothing.

@@ -195,7 +195,7 @@ struct TestVerb: Verb {
     path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
   }
 
-  /// Where the JUnit report goes, which tells of the given stores: an older one is replaced.
+  /// The place of the JUnit report, which tells of the given stores: an older one is replaced.
   private func report(of tests: [MigrationTest]) -> OutputFile? {
     let given = tests.compactMap { if case .given(let path) = $0.store { path } else { nil } }
     return junit.map {

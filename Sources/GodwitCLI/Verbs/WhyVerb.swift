@@ -57,7 +57,7 @@ struct WhyVerb: Verb {
       return try StoreSurvey(session: session, loader: loader, verb: "why", isJSON: format.format == .json).why()
     }
     var (found, path) = try against.map { try compareModels(with: $0, in: session) } ?? askStore(in: session)
-    // As in a job, the model inside the store is used last.
+    // The model inside the store is used last, as in a job.
     if found.verdict == .noModelFits, let models = path?.models {
       found = Compatibility(of: models.source, with: models.destination)
     }

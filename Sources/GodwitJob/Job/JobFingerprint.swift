@@ -66,10 +66,10 @@ package struct JobFingerprint: Codable, Equatable {
 }
 
 extension StoreMetadata.Key {
-  /// Under this key a finished store names the digests of the jobs that made it.
+  /// The key under which a finished store names the digests of the jobs that made it.
   package static let jobs = "GodwitJobs"
-  /// As `jobs`, for a store between two steps, which nobody gets to see.
+  /// The same for a store between two steps, which is temporary.
   package static let step = "GodwitStep"
-  /// Under this key a finished store says how many objects of the source its run has set aside.
+  /// The key under which a finished store says how many objects of the source its run has set aside.
   package static let quarantined = "GodwitQuarantined"
 }

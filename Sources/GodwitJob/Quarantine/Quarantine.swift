@@ -61,13 +61,13 @@ public struct QuarantinedObjects: Sendable, Codable, Hashable {
 package enum QuarantineModel {
   /// The entity of reasons.
   package static let reasonEntity = "GodwitQuarantineReason"
-  /// Under this key its metadata names the digest of the job.
+  /// The key under which its metadata names the digest of the job.
   package static let jobKey = "GodwitQuarantine"
-  /// Under this key it has the digest of the source's content.
+  /// The key of the digest of the source's content.
   package static let sourceKey = "GodwitQuarantineSource"
-  /// Under this key it has the digest of its objects' names: `ObjectListDigest`.
+  /// The key of the digest of its objects' names: `ObjectListDigest`.
   package static let objectsKey = "GodwitQuarantineObjects"
-  /// Under these keys it has the source model as Xcode's XML, and the model's name.
+  /// The keys of the source model as Xcode's XML, and of the model's name.
   package static let modelKey = "GodwitQuarantineModel"
   package static let modelNameKey = "GodwitQuarantineModelName"
 
@@ -155,7 +155,7 @@ package enum QuarantineModel {
 }
 
 extension MigrationJob {
-  /// Where the objects go that validation rejects: beside the destination.
+  /// The place of objects that validation rejects: beside the destination.
   public var quarantineURL: URL { URL(filePath: quarantinePath) }
 
   package var quarantinePath: String { destinationPath + Quarantine.suffix }

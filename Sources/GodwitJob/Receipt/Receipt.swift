@@ -18,7 +18,7 @@ package struct Receipt: Codable, Sendable {
 
   package struct Job: Codable, Sendable, Equatable {
     package var name: String
-    /// As the store names the job under `GodwitJobs`.
+    /// The digest of the job, as the store names it under `GodwitJobs`.
     package var digest: String?
     package var sourceModel, destinationModel, mappings, manifest: String
     /// The settings behind `manifest`, by key; nil in receipts of earlier versions.
@@ -189,7 +189,7 @@ extension Receipt {
     return String(Digest.hex(files.joined(separator: "\n")).prefix(32))
   }
 
-  /// As Swift describes an array, and faster.
+  /// The text of Swift's description of an array, made faster.
   private static func list(_ bytes: [UInt8]) -> String { "[\(bytes.map(String.init).joined(separator: ", "))]" }
 
   /// A stamp that tells, without reading all of a store, that it has not changed since it was delivered.

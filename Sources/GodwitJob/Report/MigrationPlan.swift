@@ -205,7 +205,7 @@ public struct MigrationPlan: Sendable {
   public var diskBytes: Int64 { disk.totalBytes }
   /// The free bytes beside the destination; nil when the file system does not say.
   public var freeBytes: Int64?
-  /// Where SQLite sorts what does not fit in memory, and what is free there.
+  /// The folder where SQLite sorts data that does not fit in memory.
   public var temporaryFolder: String?
   /// The free bytes in `temporaryFolder`; nil when the file system does not say.
   public var temporaryFreeBytes: Int64?

@@ -3,7 +3,7 @@ package import GodwitDisk
 import GodwitModel
 package import GodwitStore
 
-/// Where an unfinished run stands: `run.json` in the work folder, replaced as a whole and synced.
+/// The state of an unfinished run: `run.json` in the work folder, replaced as a whole and synced.
 ///
 /// The chunks of the store under construction are in the ledger of that store. All else that a later run must know is here.
 /// A work folder without it has nothing to resume.

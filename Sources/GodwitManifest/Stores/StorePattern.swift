@@ -118,8 +118,8 @@ package struct StorePattern: Sendable, Hashable {
   /// Calls `body` with each file that matches, in no order, and more than once with a file to which several ways lead.
   /// It holds no more than the open folders on the way to one file.
   ///
-  /// - Parameter unreadable: Called with a path that cannot be looked at, and why; it may throw that. nil throws it. What
-  ///   is wrong with this process, and not with a path, is always thrown.
+  /// - Parameter unreadable: Called with a path that cannot be looked at, and why; it may throw that. nil throws it. A
+  ///   fault of this process, and not of a path, is always thrown.
   /// - Throws: The errors of `files` and of `body`.
   package func forEachFile(
     unreadable: ((String, GodwitError) throws -> Void)? = nil, _ body: (Match) throws -> Void
