@@ -83,7 +83,7 @@ extension MigrationManager {
 
   // MARK: Metadata
 
-  /// What the finished store says of this job.
+  /// The record of this job in the finished store.
   ///
   /// - Parameter source: The metadata of the source.
   func appendRecord(

@@ -245,7 +245,7 @@ extension MigrationManager {
 
   private typealias Detail = (what: String, text: String)
 
-  /// What is not as a receipt says, with both digests.
+  /// The differences from a receipt, with both digests.
   private func changes(
     since receipt: Receipt, _ now: JobFingerprint
   ) -> ([MigrationStatus.Change], [Detail]) {

@@ -197,7 +197,7 @@ final class ReplaceDelivery: Delivery {
     let data: Data
     do { data = try kept.encoded() } catch { throw GodwitError.disk("cannot write '\(note)'", error) }
     try WorkFolder.writeNote(data, to: note)
-    // It cannot be on another disk: the work folder is beside the destination, and so is what is kept.
+    // It cannot be on another disk: the work folder and the kept files are beside the destination.
     guard try MigrationManager.move(note, to: manager.keptReceiptPath, replaces: true, like: job.destinationPath) else {
       throw GodwitError.disk("cannot write '\(manager.keptReceiptPath)'", errno: EXDEV)
     }

@@ -1,0 +1,18 @@
+import GodwitDisk
+import GodwitJob
+import GodwitModel
+
+extension MigrationManager {
+  /// Whether the destination is the result of this job from the present source, as far as its receipt tells: the
+  /// digests of models, mappings and manifest are the same, and the size, time and first bytes of the source's files
+  /// too.
+  ///
+  /// Reads no object and writes nothing. A destination without a receipt is never current, and neither is one whose run
+  /// was not through: only a run can tell.
+  package func isCurrentByReceipt() -> Bool {
+    guard job.inPlace == nil, !job.appends, !WorkFolder.exists(forDestination: job.destinationPath),
+      Self.receipt(at: knownReceiptPath) != nil
+    else { return false }
+    return (try? changesByTimes().isEmpty) ?? false
+  }
+}
