@@ -6,7 +6,7 @@ import GodwitPlatform
 package struct FreeSpace: Sendable, Hashable {
   /// Equal for two folders of one file system.
   package var device: UInt64
-  /// What a process without privileges may still write.
+  /// The bytes that a process without privileges may still write.
   package var bytes: Int64
 
   /// - Parameter path: A folder, which may be missing: the nearest one above it counts.

@@ -31,7 +31,7 @@ package struct InPlaceSwap {
   /// Called when nothing but the disk can keep the exchange from its end, before the old store's second name is looked
   /// at: what has that name and may go is removed there.
   package var makeRoom: () throws -> Void = {}
-  /// What the journal says of an exchange that has begun.
+  /// The journal's record of an exchange that has begun.
   package var mark: Mark?
   /// Writes the mark into the journal. It is durable when the call returns.
   package var record: (Mark) throws -> Void = { _ in }
@@ -66,15 +66,15 @@ package struct InPlaceSwap {
 
   // MARK: Mark
 
-  /// What is recorded before the first second name is given out.
+  /// The record that is written before the exchange gives a file its first second name.
   package struct Mark: Codable, Sendable, Hashable {
     /// Device and inode of the store that is to be replaced.
     var store: String
     /// Those of the store that is to replace it.
     var made: String
-    /// Whether `Name~.ext` is a name that the exchange gives out, so that it may be taken back.
+    /// Whether `Name~.ext` is a name that the exchange gives out and may remove.
     var keepsOld: Bool
-    /// Whether `given.names` lists the files that the exchange adds: that of a destination that is replaced.
+    /// Whether `given.names` lists the files that the exchange adds, as for a destination that is replaced.
     var listsGiven: Bool
   }
 

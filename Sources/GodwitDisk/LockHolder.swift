@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// Who holds a lock, or held it last: what a run writes into the file `lock` of its work folder.
+/// The current or last holder of a lock. A run writes it into the file `lock` of its work folder.
 ///
 /// The lock itself is the kernel's: see `FileLock`. This is only for people and monitors who ask who has it, and tells
 /// the last run from the one before: see `RunRecord`.
@@ -59,7 +59,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
 
   // MARK: The file
 
-  /// Writes the holder into the lock file. What goes wrong is no concern of the run: nobody but people reads it.
+  /// Writes the holder into the lock file. A failure does not stop the run, because only people read the file.
   func write(to descriptor: Int32, isSynced: Bool = true) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
@@ -90,7 +90,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
 }
 
 extension WorkFolder {
-  /// Who works in a folder. Writes nothing.
+  /// The state of the lock of a work folder. Writes nothing.
   ///
   /// - Throws: `.permission` (77) or `.inputOutput` (74) when the lock cannot be looked at.
   package static func lockState(ofFolder path: String) throws -> LockState {

@@ -40,7 +40,7 @@ package enum NameList {
     CLibrary.write(descriptor, bytes.baseAddress, bytes.count)
   }
 
-  /// Hands on every name; none where there is no file.
+  /// Passes every name to `body`. A missing file has no names.
   package static func read(_ path: String, _ body: (String) throws -> Void) throws {
     let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {

@@ -18,7 +18,7 @@ package struct RunRecord: Codable, Sendable, Hashable {
   package var code: String
   /// Why it stopped, in words and as a code; nil for a failure.
   package var reason, reasonCode: String?
-  /// What the run said; nil for a run that stopped as it was told.
+  /// The message of the run, and its remedy. Both are nil for a run that stopped on request.
   package var message, remedy: String?
 
   package init(
@@ -42,8 +42,10 @@ extension WorkFolder {
   /// Takes the lock of a folder again, for a record of how the run of this process ended, so that no other run removes
   /// the folder meanwhile.
   ///
-  /// Nothing is recorded if the folder is gone or was refused, or another run has come. What goes wrong never fails the
-  /// run. A run that failed before it took the lock writes its own name into it: it is the last one all the same.
+  /// Skips the record if the folder is gone or was refused, or if another run has started. A failure here never fails
+  /// the run. A run that failed before it acquired the lock writes its own name into it, because it is still the last
+  /// run.
+  /// last run.
   ///
   /// - Parameter start: When the run of this process began.
   package static func recordEnd(

@@ -4,12 +4,12 @@ import Synchronization
 
 /// The room on the disks that several jobs of one process share.
 ///
-/// Each job looks at the free room before it writes. Several that look one after the other would all find the same room,
-/// and fill the disk together. So each notes what it is going to write, and the next one counts what the others have not
-/// written yet. A job that fits only when others have ended waits for them, and so do those that come behind it:
-/// otherwise a large one would wait as long as small ones come.
+/// Each job checks the free room before it writes. Without coordination, several jobs would all find the same room and
+/// fill the disk together. So each job records what it is going to write, and the next one subtracts what the others
+/// have not written yet. A job that fits only after others have ended waits for them. Jobs behind it wait as well:
+/// otherwise a stream of small jobs would keep a large one waiting.
 package final class SharedSpace: Sendable {
-  /// What a job is going to write.
+  /// The space that a job is going to use.
   private struct Claim {
     /// Bytes by file system.
     var bytes: [UInt64: Int64]
@@ -18,7 +18,7 @@ package final class SharedSpace: Sendable {
     var device: UInt64?
     var before: Int64
 
-    /// What the folder has grown by, no more than was claimed.
+    /// The growth of the folder, at most the claimed bytes.
     func written() -> Int64 {
       guard let device, let claimed = bytes[device] else { return 0 }
       return min(claimed, max(0, SharedSpace.size(of: folder) - before))
@@ -147,7 +147,7 @@ package final class SharedSpace: Sendable {
   }
 }
 
-/// What a job is going to write, and the room that there is.
+/// The bytes that a job is going to write, and the room that there is.
 package struct SpaceClaim: Sendable {
   /// Bytes by file system (`FreeSpace.device`).
   package var bytes: [UInt64: Int64]
@@ -174,8 +174,8 @@ package final class SpaceShare: Sendable {
     (self.space, self.number, self.stopReason) = (space, number, stopReason)
   }
 
-  /// Notes what the job is going to write from here on, in place of what it noted before. Waits until that fits beside
-  /// the other jobs at work. Returns at once when it would not fit after them either.
+  /// Records what the job is going to write from here on, in place of its earlier claim. Waits until that fits beside
+  /// the other running jobs. Returns at once if it would not fit even after they have ended.
   ///
   /// - Returns: Why it was stopped while it waited; nil when it may go on.
   package func claim(_ claim: SpaceClaim) -> String? { space.claim(number, claim, stopReason) }

@@ -17,7 +17,7 @@ package final class StoreLock {
   private static let byteCount: off_t = 512
 
   /// - Throws: `.stopped` (75) while another process has the store open for writing, or holds its log.
-  /// - Parameter action: What the lock is for, as messages say it after `cannot`; nil for a migration in place.
+  /// - Parameter action: The purpose of the lock, as messages say it after `cannot`; nil for a migration in place.
   package init(store path: String, action: String? = nil) throws {
     let action = action ?? "migrate '\(path)' in place"
     try Self.checkpoint(path, action)

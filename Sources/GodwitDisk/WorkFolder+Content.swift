@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// What a work folder holds, and what of it is removed.
+/// The entries that a work folder may hold, and those that are removed.
 ///
 /// A folder is taken for ours when it is a real folder of this user's that others cannot write, and is empty or has the
 /// marker. Whatever is in it must be listed here: a name that is not, or a symbolic link, stops the job before anything
@@ -16,7 +16,7 @@ extension WorkFolder {
   private static let markerText = "godwit work folder 2\n"
 
   /// Files beside the stores, each with the `.new` that it is written under. `run.json` alone says where a run stands.
-  /// What else a resumed run reads is a list of names too long for it, or what progress has shown.
+  /// A resumed run also reads the lists of names, which are too long for `run.json`, and the percentage last shown.
   static let notes: Set<String> = [
     "run.json", "receipt.json", "history.json", "shown.percent", "replaced.names", "given.names", "edited.names",
     "kept.json", "kept.removed", "rights.probe",
@@ -35,7 +35,7 @@ extension WorkFolder {
     case file, step, support
   }
 
-  /// What an entry of a work folder, or of the folder of a step in it, is by its name; nil for one that is not ours.
+  /// The kind of an entry of a work folder or of a step's folder in it, by its name; nil for an unknown name.
   private static func kind(of name: String, isStep: Bool) -> Kind? {
     if !isStep {
       let base = name.hasSuffix(".new") ? String(name.dropLast(4)) : name
@@ -163,7 +163,7 @@ extension WorkFolder {
     guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(file)'", errno: CLibrary.errno) }
     defer { close(descriptor) }
     let bytes = Array(markerText.utf8)
-    // So short a text is written at once, or there is no room for it.
+    // A text this short is written in one call, or the disk is full.
     let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
     guard count == bytes.count, ftruncate(descriptor, off_t(count)) == 0, !isSynced || CLibrary.sync(descriptor) == 0
     else { throw GodwitError.disk("cannot write '\(file)'", errno: count < 0 ? CLibrary.errno : ENOSPC) }

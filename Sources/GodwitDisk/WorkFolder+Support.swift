@@ -9,7 +9,7 @@ import GodwitStore
 /// which folder beside the destination is ours: a run that died in between goes on, and a discarded job leaves nothing
 /// behind.
 extension WorkFolder {
-  /// - Parameter mark: What the journal says of the support folder that was moved.
+  /// - Parameter mark: The journal's record of the support folder that was moved.
   /// - Throws: `.cannotCreate` (73) when a support folder that is not of this job lies beside the destination: its
   ///   files would become the new store's.
   package static func refuseForeignSupport(of destination: String, mark: String?) throws {

@@ -125,7 +125,7 @@ package struct WorkFolder: ~Copyable {
     if code == ENOENT, !parent.isEmpty, parent != path {
       try makeFolder(parent)
       guard mkdir(path, mode_t(mode)) != 0 else { return try sync(parent) }
-      // Where there is a parent and the name cannot be made all the same, as in `/proc`, asking again is no help.
+      // The parent exists but refuses the name, as `/proc` does. Trying again does not help.
       code = CLibrary.errno
     }
     var info = stat()
@@ -134,7 +134,7 @@ package struct WorkFolder: ~Copyable {
     }
   }
 
-  /// The part of the path that is no folder and should be one.
+  /// The first part of the path that exists and is not a folder.
   private static func obstacle(to path: String) -> String? {
     var part = path
     while !part.isEmpty, part != "/" {
@@ -152,7 +152,7 @@ package struct WorkFolder: ~Copyable {
   /// - Parameters:
   ///   - storePath: The file inside the folder. It is synced.
   ///   - original: The source, whose permissions it gets under the umask.
-  ///   - mark: What the journal says of a support folder that was moved.
+  ///   - mark: The journal's record of a support folder that was moved.
   ///   - record: Writes the mark of the support folder into the journal; nil for a store without external files.
   package func publish(
     _ storePath: String, to destination: String, like original: String, mark: String?,
