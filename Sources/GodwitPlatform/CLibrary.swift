@@ -11,7 +11,7 @@ package import CPosix
 
 /// Calls of the C library that Linux and Darwin make in different ways, or whose names a type of ours hides.
 ///
-/// What differs is in `CPosix/shim.h`, so that all of Swift's code is the same on both.
+/// The differences are in `CPosix/shim.h`, so that all of Swift's code is the same on both.
 package enum CLibrary {
   /// The error number of the last call of this thread.
   package static var errno: Int32 { lastError }
@@ -74,7 +74,7 @@ package enum CLibrary {
 
   package static func removeAttribute(_ path: String, _ name: String) -> Int32 { godwit_remove_attribute(path, name) }
 
-  /// Gives a file the access control list of another, where that is no extended attribute. 0, or -1.
+  /// Gives a file the access control list of another where the list is not an extended attribute. 0, or -1.
   package static func copyAccessList(from path: String, to other: String) -> Int32 {
     godwit_copy_access_list(path, other)
   }
