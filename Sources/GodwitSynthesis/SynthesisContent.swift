@@ -12,7 +12,7 @@ struct SynthesisContent {
     var hasOrderColumn: Bool
   }
 
-  /// What is written for the objects of one entity.
+  /// The columns and values of the objects of one entity.
   private struct Writer {
     var columns: [String] = ["Z_PK", "Z_ENT", "Z_OPT"]
     var values: [SynthesisValues] = []
@@ -163,7 +163,7 @@ struct SynthesisContent {
     let metadata = StoreMetadata(model: model, uuid: SynthesisValues.uuid(bits, synthesis.rows))
     let connection = try EmptyStore.create(at: path, schema: schema, metadata: metadata)
     do {
-      // What fails is thrown away, so that nothing needs to be rolled back.
+      // A store that fails is deleted, so a rollback is not needed.
       try connection.undefended { try connection.execute("PRAGMA main.journal_mode = OFF") }
       try connection.execute("PRAGMA main.synchronous = OFF")
       try connection.transaction {

@@ -6,7 +6,7 @@ import GodwitModel
 /// 2. While something required cannot be satisfied, those objects move that mend most.
 /// 3. Where no move mends anything, one object moves all the same, another each time.
 struct SynthesisCounts {
-  /// What one relationship asks of the numbers of two families. Entities stand for their places.
+  /// The demand of one relationship on the numbers of two families. Entities stand for their places.
   private struct Demand {
     enum Rule {
       /// With subjects, so many destinations.

@@ -3,7 +3,7 @@
 /// Indexes count the objects of a family: of the entity that declares the relationship, or of the one it leads to.
 struct SynthesisToOne: Sendable {
   enum Form: Sendable, Hashable {
-    /// Nothing keeps the other side.
+    /// The other side sets no limits.
     case free
     /// The other side is to-many: the first rounds give every destination its least number, and
     /// `most` bounds what one destination gets.

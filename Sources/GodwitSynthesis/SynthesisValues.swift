@@ -44,7 +44,7 @@ struct SynthesisValues: Sendable {
     return made(position, SynthesisNoise.next(bits))
   }
 
-  // MARK: What can be satisfied
+  // MARK: Rules that can be satisfied
 
   private static func problem(
     _ attribute: AttributeDescription, _ pattern: RegularExpressionSample?, _ noise: SynthesisNoise, isUnique: Bool,
