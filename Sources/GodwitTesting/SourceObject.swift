@@ -44,7 +44,7 @@ public struct SourceObject: SourceValue {
 
   /// An object.
   ///
-  /// Nothing is checked before `TestMigration.migrate`, which knows the model.
+  /// `TestMigration.migrate`, which knows the model, checks the object.
   ///
   /// - Parameters:
   ///   - entityName: The name of a concrete entity of the source model.
@@ -90,7 +90,7 @@ public struct SourceObject: SourceValue {
     }
   }
 
-  /// What was written for a property.
+  /// The content of a property.
   private struct Written: SourceValue {
     let sourceContent: SourceContent
   }

@@ -22,8 +22,8 @@ struct SourceStore {
   /// The number of objects.
   var count: Int { entries.count }
 
-  /// - Throws: `.usage` (64) for what the model does not have, what does not fit and what is missing, with the place in
-  ///   the test.
+  /// - Throws: `.usage` (64) for values that the model does not have, that do not fit or that are missing, with the
+  ///   place in the test.
   init(_ objects: [SourceObject], model: ManagedObjectModel) throws {
     self.model = model
     schema = StoreSchema(model: model)

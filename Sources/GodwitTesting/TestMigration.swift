@@ -45,7 +45,7 @@ public struct TestMigration: Sendable {
   public let sourceModel: ManagedObjectModel
   /// The version of the destination.
   public let destinationModel: ManagedObjectModel
-  /// What becomes of each entity.
+  /// The mapping models that say what each entity becomes.
   public let mappingModels: [MappingModel]
   /// The policies that mappings name.
   public let policies: PolicyRegistry
@@ -53,7 +53,7 @@ public struct TestMigration: Sendable {
   /// that calls a policy, and must give the same objects. It finds a policy that keeps state in properties, or reads a
   /// clock. On by default.
   public var checksResume = true
-  /// What the policies find in the manager's user info.
+  /// The content of the manager's user info, for policies.
   public var userInfo: [String: PropertyListValue] = [:]
   /// Where the temporary folder is made; nil for `TMPDIR`.
   var parentFolder: String?
