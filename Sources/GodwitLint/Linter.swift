@@ -18,7 +18,7 @@ package struct Linter {
   ///   - paths: Models, or folders that hold models.
   ///   - lock: The lock file; nil for none.
   ///   - mayLockBeMissing: Whether it is fine when there is no such file.
-  ///   - workingFolder: What relative paths are relative to, in arguments and in findings.
+  ///   - workingFolder: The folder that relative paths start from, in arguments and in findings.
   /// - Throws: code `.missingInput`, `.permission` or `.configuration` for what cannot be read at all.
   package init(
     _ paths: [String], lock path: String?, mayLockBeMissing: Bool = false,
@@ -38,7 +38,7 @@ package struct Linter {
     }
   }
 
-  /// What the lock file calls a model: its path, relative to the folder of the lock file.
+  /// The key of a model in the lock file: its path, relative to the folder of the lock file.
   func lockKey(of bundle: LintedBundle) -> String { lockKey(ofPath: bundle.bundle.path) }
 
   private func lockKey(ofPath path: String) -> String {

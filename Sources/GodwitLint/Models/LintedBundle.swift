@@ -10,7 +10,7 @@ final class LintedBundle {
   let path: String
   /// The version that migrations lead to; nil when nothing says.
   let target: String?
-  /// What `PATH#Version` asks for.
+  /// The version that `PATH#Version` names.
   private let named: String?
   /// Oldest first.
   private(set) var versions: [String] = []
@@ -21,7 +21,7 @@ final class LintedBundle {
   private var results: [String: Result<ManagedObjectModel, GodwitError>] = [:]
   private var indexes: [String: ElementIndex] = [:]
 
-  /// - Throws: code `.missingInput` or `.permission`, as `ModelBundle`; also when there is no version of that name.
+  /// - Throws: code `.missingInput` or `.permission`, as `ModelBundle`; also if no version has that name.
   init(_ reference: ModelReference, path: (String) -> String) throws {
     bundle = try ModelBundle(contentsOf: reference.path)
     self.path = path(bundle.path)

@@ -8,7 +8,7 @@ import GodwitStore
 package struct ModelLock: Sendable, Hashable, Codable {
   /// A version as it was when it was recorded.
   package struct Version: Sendable, Hashable, Codable {
-    /// What Core Data calls `NSStoreModelVersionChecksumKey`.
+    /// The checksum that Core Data calls `NSStoreModelVersionChecksumKey`.
     package var checksum: String
     /// The version hashes in base64, by entity.
     package var entities: [String: String]
@@ -59,7 +59,7 @@ package struct ModelLock: Sendable, Hashable, Codable {
 
   // MARK: Reading
 
-  /// - Throws: code `.missingInput` when there is no file, `.permission`, `.configuration` for another content.
+  /// - Throws: code `.missingInput` if the file is missing, `.permission`, `.configuration` for other content.
   package init(contentsOf path: String) throws {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {

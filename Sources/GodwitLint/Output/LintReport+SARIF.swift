@@ -113,7 +113,7 @@ private struct SARIF: Encodable {
 
   private static func artifact(_ file: String) -> Artifact {
     let isAbsolute = file.hasPrefix("/")
-    // Of the characters of a path, those that a URI may have; a colon in the first segment would begin a scheme.
+    // The characters that a URI path may contain. The colon is left out: in the first segment it would begin a scheme.
     let allowed = CharacterSet(
       charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/!$&'()*+,=@")
     let escaped = file.addingPercentEncoding(withAllowedCharacters: allowed) ?? file

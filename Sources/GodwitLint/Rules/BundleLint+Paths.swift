@@ -4,7 +4,7 @@ import GodwitInference
 import GodwitJob
 import GodwitModel
 
-/// Stands for a policy that somebody else registers.
+/// Stands for a policy that the application registers.
 private struct PlaceholderPolicy: EntityMigrationPolicy {}
 
 /// The way from every version to the current one, and the steps on it.
@@ -165,7 +165,7 @@ extension BundleLint {
     let lint = StepLint(from: model, to: next, in: bundle)
     var losses = lint.losses()
     if end.name != next.name {
-      // What comes back in a later version is not lost on the way there.
+      // A property that a later version has again is not lost on the way there.
       let lost = Set(StepLint(from: model, to: end, in: bundle).losses().map(\.oldName))
       losses = losses.filter { lost.contains($0.oldName) }
     }
@@ -175,7 +175,7 @@ extension BundleLint {
       rules = rules.filter { lasting.contains($0.subject) }
     }
     for finding in losses + rules { add(finding) }
-    // What older steps cost is known by now.
+    // The costs of older steps are known by now.
     if next.name == target?.name, let finding = lint.rowsInPlace() { add(finding) }
   }
 

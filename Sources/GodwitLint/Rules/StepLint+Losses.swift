@@ -2,7 +2,7 @@ import GodwitEngine
 import GodwitInference
 import GodwitModel
 
-/// What is lost of the earlier version.
+/// The entities and properties of the earlier version that a step loses.
 extension StepLint {
   private enum Lost {
     case entity(EntityDescription)
@@ -10,7 +10,7 @@ extension StepLint {
     case relationship(RelationshipDescription, of: EntityDescription)
   }
 
-  /// What an inferred step drops, and what of it is probably renamed.
+  /// The entities and properties that an inferred step drops, with those that are probably renamed.
   func losses() -> [Finding] {
     var renames = Renames(self)
     return lost().map { lost in
@@ -131,9 +131,11 @@ extension StepLint {
 
   // MARK: Under a mapping model
 
-  /// What a mapping model does not read although the later version still has it, and the entities that it leaves out.
+  /// Properties that a mapping model does not read although the later version still has them, and entities that it
+  /// leaves out.
   ///
-  /// What is gone from the later version is gone because its author wanted so.
+  /// Properties that the later version no longer has are not reported: the author of the mapping model removed them on
+  /// purpose.
   func losses(
     in models: [MappingModel], _ resolved: ResolvedMapping, _ place: LintFinding.Location?
   ) -> [Finding] {

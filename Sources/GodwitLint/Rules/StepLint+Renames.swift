@@ -2,10 +2,10 @@ import GodwitInference
 import GodwitModel
 
 extension StepLint {
-  /// Pairs what a step drops with what it adds, where both look like one thing under two names.
+  /// Pairs each dropped item of a step with an added one that looks like the same thing under a new name.
   struct Renames {
     private let lint: StepLint
-    /// What was paired already: a new name explains one old name.
+    /// The new names that are paired already. A new name explains only one old name.
     private var taken: Set<String> = []
 
     init(_ lint: StepLint) { self.lint = lint }
