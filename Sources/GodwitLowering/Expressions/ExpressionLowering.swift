@@ -59,7 +59,7 @@ package struct ExpressionLowering {
   let text: String
   /// The database that the schema's tables are in.
   var database = StoreConnection.sourceSchema
-  /// What `$entityMapping` and `$propertyMapping` stand for.
+  /// The values of `$entityMapping` and `$propertyMapping`.
   var bindings = MappingBindings()
   /// SUBQUERY variables in scope.
   var variables: [String: Row] = [:]
@@ -267,7 +267,7 @@ package struct ExpressionLowering {
       try chain.follow(relationship.name)
     }
     if chain.isToMany { return .collection(try LoweredCollection(chain)) }
-    // A key that leads to no row is no object, in memory as here.
+    // A key without a row is not an object, as in memory.
     _ = try chain.loadedRow()
     return .object(key: chain.scalar(chain.key), entityName: chain.entityName)
   }
@@ -306,7 +306,7 @@ package struct ExpressionLowering {
     }
   }
 
-  /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too
+  /// Gives NULL for a text that is not a number: `NaN`, which is greater than any number, and a number that is too
   /// large or too small.
   ///
   /// - Parameter again: The same without a check.

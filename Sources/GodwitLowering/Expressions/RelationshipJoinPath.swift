@@ -14,7 +14,7 @@ package struct RelationshipJoinPath {
   private(set) package var isToMany = false
   /// The key of the object that the first to-many starts at, when a to-one leads there: NULL when there is none.
   private(set) var origin: String?
-  /// What the objects are sorted by where their order counts: that of a fetch of each relationship in turn.
+  /// The sort keys of the objects if their order matters. They give the order of a fetch of each relationship in turn.
   private(set) var sorting: [String] = []
   private var hops = 0
   private var alias: String?
@@ -77,7 +77,7 @@ package struct RelationshipJoinPath {
   /// Adds a condition on the objects.
   mutating func require(_ condition: String) { conditions.append(condition) }
 
-  /// Leaves out rows that are no object of an entity or of its subentities.
+  /// Leaves out rows that are not objects of an entity or of its subentities.
   private mutating func requireKind(of entity: String, row: String) {
     guard let kind = schema.isKind(of: entity, row: row).sql else { return }
     conditions.append(kind)

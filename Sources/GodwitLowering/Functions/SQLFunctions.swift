@@ -22,7 +22,7 @@ package final class SQLFunctions {
   package var mover: ExternalDataMover?
   /// Reads the source keys of a mapping.
   package var readKeySets: (([Int]) throws -> [KeySet])?
-  /// What the statements of a chunk have found beside their rows.
+  /// The findings of a chunk's statements beside their rows.
   @exclusivity(unchecked) package var findings = ChunkFindings()
   /// Checks, source keys and counts of what is called for every row.
   package let rows = RowFunctions()
@@ -133,7 +133,7 @@ package final class SQLFunctions {
       if let spill = statement.thrown as? SpillError { throw GodwitError(spill) }
       if var known = statement.thrown as? GodwitError {
         known.context = known.context ?? context()
-        // What a function says of its arguments; a damaged file has a topic of its own.
+        // The error that a function raises about its arguments. A damaged file has a topic of its own.
         if known.code == .dataWrong, known.topic == nil { known.topic = .rejectedRow }
         throw known
       }

@@ -61,7 +61,7 @@ package final class SourceEvaluation {
 
   func prepare(_ evaluation: LoweredFunctions.Evaluation) -> Prepared {
     preparations += 1
-    // Whose policy answers is known when it is asked.
+    // The policy is known only when a call asks for it.
     let host = SourceHost(context: context, now: now, fetches: fetches) { [unowned self] call in
       try policyCall.map { try $0(call) }
     }

@@ -1,8 +1,7 @@
 package import GodwitModel
 package import GodwitStore
 
-/// What one SQL statement under construction shares: bound constants, aliases, and the places that a
-/// failing row is reported by.
+/// The state of one SQL statement under construction: bound constants, aliases, and the sites that name a failing row.
 ///
 /// Parameters `?1` and `?2` are the chunk's first and last key; constants follow. Constants are bound,
 /// never spelt, so that no text needs quoting and no double is rounded on its way through a literal.
@@ -41,7 +40,7 @@ package final class StatementBuilder {
 
   package init() {}
 
-  /// What `restore` goes back to.
+  /// The state that `restore` returns to.
   typealias Mark = (constants: [SQLValue], functions: LoweredFunctions, rowChecks: RowChecks?)
   var mark: Mark { (constants, functions, rowChecks) }
 
@@ -111,9 +110,9 @@ package struct LoweredFunctions {
     package var work: Work
     package var entityName: String
     var text: String
-    /// What the call gets of the object's row.
+    /// The attributes of the object's row that the call receives.
     var attributes: [String] = []
-    /// What `$entityMapping` and `$propertyMapping` stand for.
+    /// The values of `$entityMapping` and `$propertyMapping`.
     package var bindings = MappingBindings()
   }
 
