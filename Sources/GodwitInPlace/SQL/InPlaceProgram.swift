@@ -3,7 +3,7 @@ package import GodwitJob
 package import GodwitLowering
 package import GodwitStore
 
-/// What a migration in place without a new store does, decided before it writes.
+/// The decisions for a migration in place that makes no new store. They are complete before it writes.
 package protocol InPlaceProgram {
   var job: MigrationJob { get }
   var destination: StoreSchema { get }
@@ -17,7 +17,7 @@ package protocol InPlaceProgram {
   var losses: LossReport { get }
   var notes: [MigrationNote] { get }
   var passes: Int { get }
-  /// What progress shows before the work itself begins.
+  /// The number of rows that progress shows before the work itself begins.
   var plannedRows: Int64 { get }
   /// Whether every value stays, and so every external file.
   var keepsFiles: Bool { get }
@@ -25,7 +25,7 @@ package protocol InPlaceProgram {
   /// `Z_MAX` by number of the root entity: at least what the store had.
   func counters() throws -> [(number: Int, highest: Int64)]
 
-  /// What stands for the content that the job began with, in its digest.
+  /// The digest that represents the content of the store before the job.
   func contentDigest(_ files: StoreFiles) throws -> String
 
   /// - Parameter mover: Brings the external files of values that stay.

@@ -32,7 +32,7 @@ struct InPlaceSQLLayout {
 
     var renamedColumns: [(from: String, to: String)] { columns.filter { $0.from != $0.to } }
 
-    /// What keeps a join table from staying.
+    /// The reason why a join table cannot stay.
     enum Obstacle: Error {
       /// A column for an order comes or goes.
       case order

@@ -72,9 +72,9 @@ package struct InPlaceSQLMeter {
     return progress
   }
 
-  /// What a number of rows is of the whole.
+  /// Advances to the share that a number of rows has of the whole.
   private mutating func advance(to rows: Int64) {
-    // An estimate that turns out too high is not taken back.
+    // Progress never goes back, even if an estimate was too high.
     if isCounted { progress.rows = max(progress.rows, rows) }
     let before = bytes > 0 ? Self.copyPercent : 0
     advance(to: before + (99.9 - before) * min(1, Double(rows) / Double(totalRows)))

@@ -76,7 +76,7 @@ extension InPlaceSQLRun {
     }
   }
 
-  /// Writes what was gathered, removes objects that no mapping takes, and gives entity numbers and defaults.
+  /// Writes the collected rows, removes objects that no mapping reads, and sets entity numbers and defaults.
   func apply(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
     let name = "main.\(quoted(table.new.name))"
     let rows = "temp.\(Self.rowsTable(number))"

@@ -90,7 +90,7 @@ package enum InPlaceStrategy {
   }
 }
 
-/// What a migration by SQL alone does, decided before it writes.
+/// The decisions for a migration by SQL alone. They are complete before it writes.
 package struct InPlaceSQLProgram: InPlaceProgram {
   package let job: MigrationJob
   let plan: MigrationPlan
@@ -135,7 +135,7 @@ package struct InPlaceSQLProgram: InPlaceProgram {
     mappings(of: table).reduce(0) { $0 + step.facts.mappings[$1.index].rows }
   }
 
-  /// What takes time in proportion to rows, for the plan.
+  /// The operations that take time in proportion to rows, for the plan.
   var costs: [String] {
     var costs: [String] = []
     func count(_ rows: Int64) -> String { "\(rows) row\(rows == 1 ? "" : "s")" }

@@ -112,7 +112,7 @@ struct SchemaOnlyComparison {
     }
   }
 
-  /// What a derived attribute reads is found by name: with renamed properties it may be another's.
+  /// A derived attribute finds its operands by name. After a rename, the name may belong to another property.
   private func checkDerived() throws(Obstacle) {
     let derived = pairs.lazy.flatMap { new.attributes(of: $0.now.name) }.first { $0.isDerived && !$0.isTransient }
     guard let derived else { return }

@@ -37,7 +37,7 @@ struct StoreIndexes {
     made = destination.indexes.indices.filter { !taken.contains($0) }.map { destination.indexes[$0] }
   }
 
-  /// What an index is, apart from its name.
+  /// The definition of an index without its name.
   struct Shape: Hashable {
     var isUnique: Bool
     /// Table and columns without blanks and quotes.
@@ -62,7 +62,7 @@ struct StoreIndexes {
   ) -> String? {
     let columns = columns.filter { $0.key != $0.value }
     guard table.old != table.new || !columns.isEmpty else { return sql }
-    // A word in a text is no name.
+    // A word inside a text literal is not a name.
     guard !sql.contains("'"), let start = sql.firstIndex(of: "(") else { return nil }
     return replacing(words: [table.old: table.new], in: sql[..<start]) + replacing(words: columns, in: sql[start...])
   }
