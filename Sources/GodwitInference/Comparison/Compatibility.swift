@@ -17,7 +17,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     case noModelFits = "no-model-fits"
   }
 
-  /// What a migration across the changes needs.
+  /// The means that a migration across the changes needs.
   public enum MigrationPath: String, Sendable, Hashable, Encodable {
     /// Every change could be inferred.
     case inferable
@@ -29,7 +29,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   /// One entity whose hashes in the store and in the model are not the same.
   public struct EntityDifference: Sendable, Hashable, Encodable {
-    /// What sets the two sides apart.
+    /// The difference between the two sides.
     public enum Kind: String, Sendable, Hashable, Encodable {
       /// The store's model has the entity, and the model asked about does not.
       case onlyInStore = "only-in-store"
@@ -41,7 +41,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
     /// The entity's name.
     public let entity: String
-    /// What sets the two sides apart.
+    /// The difference between the two sides.
     public let kind: Kind
     /// The one fact that explains the hash, as far as it was found.
     public let reason: String?
@@ -64,7 +64,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public let changes: [ModelChange]
   /// Nil unless a migration is needed.
   public let migrationPath: MigrationPath?
-  /// What keeps a mapping model from being inferred, as `MappingInference` says; empty when one can be.
+  /// The reasons why no mapping model can be inferred, as `MappingInference` says; empty when one can be.
   public let refusals: [String]
   /// The kind of each refusal, in the same order.
   public let refusalCodes: [MappingInference.Refusal.Code]
@@ -81,8 +81,8 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   ///   - url: The store.
   ///   - bundle: The versions of the model.
   ///   - version: The version asked about; nil for the current one. All others are searched for the store's model.
-  ///   - configuration: Of every version only the entities of this configuration; nil for all. A version without it
-  ///     counts whole.
+  ///   - configuration: Compares only the entities of this configuration, in every version; nil for all. A version
+  ///     without it is compared as a whole.
   /// - Throws: As `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and ``ModelChange``; 78 when the
   ///   version asked about has no such configuration. A version that is not asked about and cannot be read is only
   ///   noted.

@@ -6,7 +6,7 @@ package import GodwitModel
 package struct HashExplanation {
   let model: ManagedObjectModel
   let storeHashes: [String: VersionHash]
-  /// What messages call the model that has the hashes.
+  /// The name in messages of the model that has the hashes.
   let other: String
 
   /// - Parameter hashes: The hashes of another model, by entity.
@@ -25,7 +25,7 @@ package struct HashExplanation {
     guard let wanted = storeHashes[name], var parts = model.versionHashParts(of: name) else { return nil }
     let line = model.lineage(of: name)
     if let above = line.dropFirst().first {
-      // What the store says of the parent, so that its differences do not hide those of the entity.
+      // Takes the parent's hash from the store, so that the parent's differences do not hide those of the entity.
       parts.parent = storeHashes[above.name] ?? parts.parent
       if parts.hash == wanted { return "entity \(name): only its parent '\(above.name)' differs" }
     }

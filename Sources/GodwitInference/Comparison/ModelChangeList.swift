@@ -147,7 +147,7 @@ struct ModelChangeList {
 
   // MARK: Inheritance
 
-  /// What an entity inherits no more, or newly, because its parent is another.
+  /// Adds the properties that an entity gains or loses because it has another parent.
   private mutating func addInheritance(_ before: EntityDescription, _ after: EntityDescription) throws {
     guard before.superentityName.map({ pairing.newName(of: $0) ?? $0 }) != after.superentityName else { return }
     let own = Set(ModelPairing.Property.all(of: before).map(\.name))

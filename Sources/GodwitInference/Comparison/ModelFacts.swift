@@ -77,7 +77,7 @@ enum Fact {
     }
   }
 
-  /// What changed, as a code and in words.
+  /// One change, as a code and in words.
   struct Change {
     /// The label, with hyphens for spaces.
     var code, text: String

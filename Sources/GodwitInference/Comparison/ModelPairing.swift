@@ -98,10 +98,10 @@ package struct ModelPairing {
       && hashes.old[before.name] == hashes.new[after.name]
   }
 
-  /// What an entity of the earlier model is called in the later; nil when it is gone.
+  /// The name in the later model of an entity of the earlier one; nil when it is gone.
   package func newName(of entity: String) -> String? { newNames[entity] }
 
-  /// What an entity of the later model was called in the earlier; nil when it is new.
+  /// The name in the earlier model of an entity of the later one; nil when it is new.
   package func oldName(of entity: String) -> String? { oldNames[entity] }
 
   /// The properties that both versions of an entity declare, in name order; nil where a side has none.
@@ -147,7 +147,8 @@ package struct ModelPairing {
     return isClaimed ? nil : found
   }
 
-  /// What stores a to-many without an inverse belongs to what stores its counterpart.
+  /// A to-many without an inverse is stored by an unnamed relationship. Its counterpart is the one that stores the
+  /// counterpart of the to-many.
   ///
   /// - Parameter find: The counterpart of a relationship of an entity.
   private static func unnamedCounterpart(

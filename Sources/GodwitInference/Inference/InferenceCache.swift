@@ -24,7 +24,7 @@ package final class InferenceCache {
     return found
   }
 
-  /// What an inferred step carries over, by its name before.
+  /// The names that an inferred step carries over, by their names before the step.
   func hop(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> [InferredLoss.Name: InferredLoss.Name] {

@@ -1,9 +1,9 @@
 package import GodwitModel
 
-/// What a step that is inferred at once loses and the versions between would keep.
+/// The data that a single inferred step loses and a migration through the versions between would keep.
 ///
-/// A renaming identifier may name the name before and no earlier one. Then the versions together tell what became of a
-/// property, and the two ends alone do not.
+/// A renaming identifier may name only the previous name and no earlier one. Then only the versions between show how a
+/// property was renamed.
 package enum InferredLoss {
   struct Name: Hashable, Comparable {
     var entity: String
@@ -23,7 +23,7 @@ package enum InferredLoss {
     guard versions.count > 2, let first = versions.first, let last = versions.last else { return [] }
     let direct = carried(from: first, to: last)
     let all = names(of: first)
-    // Nothing is lost that another way could keep.
+    // A step without a loss needs no look at the versions between.
     guard all.contains(where: { direct[$0] == nil }) else { return [] }
     var way = Dictionary(uniqueKeysWithValues: all.map { ($0, $0) })
     for (before, after) in zip(versions, versions.dropFirst()) {

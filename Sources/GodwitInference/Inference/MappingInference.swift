@@ -137,7 +137,7 @@ public struct MappingInference: Sendable {
 
   private mutating func add(_ before: EntityDescription, _ after: EntityDescription, isSame: Bool) {
     guard !after.isAbstract else {
-      // Neither side has objects; subentities have mappings of their own.
+      // An abstract entity has no objects on either side. Its subentities have mappings of their own.
       guard !before.isAbstract else {
         remarks.append(MappingRemark(mapping: nil, "'\(after.name)' is abstract: it has no objects"))
         return
