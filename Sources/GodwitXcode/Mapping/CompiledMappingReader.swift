@@ -30,7 +30,7 @@ struct CompiledMappingReader {
       var entities: [MappingContent.Entity] = []
       for mapping in mappings {
         let entity = try entity(mapping)
-        // Of type 0, which does nothing.
+        // A mapping without source and destination has type 0 and does nothing.
         if entity.source != nil || entity.destination != nil { entities.append(entity) }
       }
       return MappingContent(file: reader.file, entities: entities)

@@ -1,10 +1,10 @@
 import GodwitModel
 
-/// What a mapping model of Xcode's says, before defaults are filled in from the models.
+/// The content of one of Xcode's mapping models, before defaults are filled in from the models.
 struct MappingContent: Sendable {
-  /// What becomes of a property, as far as the file says.
+  /// The value of a property, as far as the file states it.
   enum Value: Sendable {
-    /// Nothing is stored: the rule of Xcode's compiler applies.
+    /// The file stores no value, so the rule of Xcode's compiler applies.
     case standard
     /// Compiled to no expression: the property keeps the default of the model.
     case none

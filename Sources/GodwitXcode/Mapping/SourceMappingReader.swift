@@ -102,7 +102,7 @@ struct SourceMappingReader {
     return entity
   }
 
-  /// What Xcode's compiler calls a mapping without a name.
+  /// The name that Xcode's compiler gives to a mapping without one.
   private static func standardName(_ source: String?, _ destination: String?) -> String? {
     switch (source, destination) {
     case (let source?, let destination?): "\(source)To\(destination)"

@@ -184,7 +184,7 @@ public struct XcodeMappingModel: Sendable {
     destinationModelName == destination.name || mayFit(destinationEntityHashes, destination)
   }
 
-  /// What `difference` says, without a reason.
+  /// Whether the hashes may fit the model; `difference` gives the reason.
   private func mayFit(_ hashes: [String: VersionHash], _ model: ManagedObjectModel) -> Bool {
     guard !hashes.isEmpty else { return kind == .compiledMappingModel }
     guard kind == .compiledMappingModel || hashes.count == model.entities.count else { return false }

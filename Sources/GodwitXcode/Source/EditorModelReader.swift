@@ -244,7 +244,7 @@ struct EditorModelReader: ArchiveReader {
     let (low, high) = (
       try values.text("XD_PAttK_minValueString", &self), try values.text("XD_PAttK_maxValueString", &self)
     )
-    // What a date looks like here was never seen, and no hash covers it.
+    // The form of a date here has never been observed, and no hash covers it.
     let isDate = type == .date
     let standard = try values.text("XD_PAttK_defaultValueAsString", &self)
     if isDate, standard != nil || low != nil || high != nil {
@@ -293,7 +293,7 @@ struct EditorModelReader: ArchiveReader {
       ])
   }
 
-  /// What the editor hangs on an element: values by name, in groups that it calls stereotypes.
+  /// The tagged values of an element, by name, in groups that the editor calls stereotypes.
   private struct TaggedValues {
     private var objects: [String: KeyedArchive.Object] = [:]
 

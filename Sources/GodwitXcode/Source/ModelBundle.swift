@@ -28,8 +28,7 @@ public struct ModelBundle: Sendable, Hashable {
   ///
   /// - Parameter url: A model, a `contents` or `elements` file inside one, or a folder with one model in it: a
   ///   framework, an `.app`, a test bundle, a folder of sources.
-  /// - Throws: code `.missingInput` when there is no model source at the path, `.permission` when it
-  ///   cannot be read.
+  /// - Throws: code `.missingInput` when the path holds no model source, `.permission` when it cannot be read.
   public init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
 
   package init(contentsOf path: String) throws {

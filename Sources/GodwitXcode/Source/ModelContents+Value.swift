@@ -99,7 +99,7 @@ extension ModelContents {
     }
   }
 
-  /// What a text of another type is read as; nil where it gives no value at all.
+  /// The value that stands for a text of another type; nil if the text has no value at all.
   private static func replacement(of text: String, type: AttributeType) -> (value: AttributeValue, words: String)? {
     switch type {
     case .integer16, .integer32, .integer64:

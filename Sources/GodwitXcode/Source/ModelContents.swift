@@ -14,7 +14,7 @@ struct ModelContents {
   var hasLines = true
   let remarks = Remarks()
 
-  /// What was replaced or left out so far.
+  /// The replacements and omissions so far.
   final class Remarks {
     var list: [ModelRemark] = []
     private var ignored: [String: (index: Int, count: Int)] = [:]

@@ -40,7 +40,7 @@ package enum ModelSearch {
   /// The model that a path leads to; the path itself where it leads to none or to several, which reading it tells.
   package static func modelOrPath(_ path: String) -> String { (try? model(at: XcodeFile.trimmed(path))) ?? path }
 
-  /// The models in a folder, by name, and whether all of it was looked at. Nothing inside a model is listed.
+  /// The models in a folder, by name, and whether all of it was searched. The inside of a model is not searched.
   ///
   /// - Parameter skipped: Names of folders that are not looked into.
   package static func models(
