@@ -143,7 +143,7 @@ final class Counterparts {
   }
 }
 
-/// What should be in a destination table, in the order of keys: the objects of several mappings.
+/// The expected objects of a destination table in the order of keys, from several mappings.
 struct MadeObjects {
   struct Object {
     var mapping: Int
@@ -176,7 +176,7 @@ struct MadeObjects {
       if let found = first, let best = heads[found] {
         if head.key == best.key {
           try advance(index)
-          // What comes next may be the lowest no more, nor equal: keys of one mapping differ.
+          // The next head has another key, because keys of one mapping differ, and may not be the lowest.
           continue
         }
         if head.key < best.key { first = index }

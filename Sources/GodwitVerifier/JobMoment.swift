@@ -3,19 +3,19 @@ package import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What `now()` was in a job.
+/// The value of `now()` in a job.
 package struct JobMoment {
   /// In seconds since 2001. Where the destination does not say, it is the time of its last change, which is a guess.
   package private(set) var now: Double
   package private(set) var isKnown: Bool
-  /// Of a step after others, where it is not known: what its source would have to have.
+  /// The times that the source of a later step would need, if the moment is not known.
   var unknown = UnknownTimes()
 
   init(now: Double) { (self.now, isKnown) = (now, true) }
 
   /// - Parameter digest: The name that the job has in the destination.
   package init(of job: MigrationJob, digest: () throws -> String) throws {
-    // What is wrong with the metadata is a finding, in its place.
+    // Another check reports damaged metadata.
     let known = try job.callsNow ? (try? StoreMetadata(readingStoreAt: job.destinationPath))?.moment(of: digest) : nil
     let changed = try StoreFiles(path: job.destinationPath).stamp().store.seconds
     now = known ?? Double(changed) - Date.timeIntervalBetween1970AndReferenceDate
@@ -23,7 +23,7 @@ package struct JobMoment {
   }
 }
 
-/// What in a store between two steps hangs on a moment that nobody knows any more, and so cannot be made again.
+/// The values in a store between two steps that depend on an unknown moment and so cannot be computed again.
 struct UnknownTimes {
   /// `Entity.attribute`, of the objects of exactly the entity.
   private(set) var attributes: Set<String> = []

@@ -44,9 +44,9 @@ final class PreMigrationStore {
     return row?.first == number
   }
 
-  /// Whether the very link was there, and one of its ends was not.
+  /// Whether the old store had this very link with one end missing.
   ///
-  /// - Parameter entity: What the row says of the number of the object it leads to; nil where nothing is said.
+  /// - Parameter entity: The entity number that the row states for its target; nil if it states none.
   func holdsLinkToNothing(
     _ side: VerifiedLink.End, from key: Int64, to target: Int64, entity number: SQLValue? = nil
   ) throws -> Bool {

@@ -7,7 +7,7 @@ import GodwitStore
 /// It only ever says that a row is right. Where it is not sure, the row is read and told about by the methods that find
 /// what is wrong (`compareValues`, `checkRow`).
 final class RowProof {
-  /// What a column should hold.
+  /// The expected content of a column.
   private enum Expected {
     case copied(place: Int)
     case constant(SQLValue)
@@ -23,16 +23,16 @@ final class RowProof {
     var type: AttributeType
     var place: Int
     var expected: Expected
-    /// What takes the place of nil.
+    /// The value that replaces nil.
     var standard: SQLValue?
-    /// Whether the model's rules need a look at what the value is.
+    /// Whether the model's rules depend on the value.
     var hasRules: Bool
   }
 
-  /// What a key column should hold.
+  /// The expected content of a key column.
   struct Reference {
     enum Origin {
-      /// Nothing is assigned.
+      /// The mapping assigns no value.
       case none
       /// The source object itself.
       case own
@@ -127,7 +127,7 @@ final class RowProof {
       if let standard = value.standard, expected == .null { expected = standard }
       guard Self.isSame(expected, row, value.place) else { return false }
     case .computed(let expression):
-      // What cannot be computed is told where it is looked at again.
+      // A failed computation is reported where the row is compared in full.
       guard case .value(let result)? = try? expression.evaluate(with: source) else { return false }
       var expected = Verification.fitted(Verification.stored(result), value.type)
       if let standard = value.standard, expected == .null { expected = standard }

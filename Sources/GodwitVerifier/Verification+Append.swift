@@ -4,7 +4,7 @@ import GodwitStore
 
 /// Which part of a destination one of several jobs made, as the store's metadata say.
 ///
-/// What they say of keys only chooses what is compared with what: a wrong word is a finding, never a pass.
+/// The metadata's keys only choose what is compared with what: a wrong key is a finding, never a pass.
 struct AppendedPart {
   private let record: AppendRecord
   /// Those of the jobs before it.
@@ -22,7 +22,7 @@ struct AppendedPart {
   ///   - digest: The name that the job has in the destination.
   /// - Throws: `.missingInput` (66) when the store does not name the job.
   init?(of appends: Bool, in path: String, digest: () throws -> String) throws {
-    // What is wrong with the metadata is a finding, in its place.
+    // Another check reports damaged metadata.
     guard appends || (try? StoreFiles(path: path))?.type == .sqlite,
       let metadata = try appends ? StoreMetadata(readingStoreAt: path) : try? StoreMetadata(readingStoreAt: path),
       appends || metadata.values[AppendRecord.key] != nil
@@ -58,7 +58,7 @@ struct AppendedPart {
   /// The keys of a hierarchy that the job gave out.
   func keys(of root: String) -> Keys {
     guard let keys = record.keys[root] else { return Keys() }
-    // What an application added since is called extra, as in any store.
+    // Objects that an application added since count as extra, as in any store.
     return Keys(first: keys.after.map { $0 + 1 } ?? .min, last: isLast ? .max : keys.through)
   }
 

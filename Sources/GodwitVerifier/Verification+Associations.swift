@@ -26,7 +26,7 @@ extension Verification {
     return false
   }
 
-  /// What should be in a table, in the order of keys.
+  /// The expected objects of a table, in the order of keys.
   func made(_ root: String) throws -> MadeObjects { try MadeObjects(settled[root] ?? [], counterparts) }
 
   /// A cursor on the rows of an entity's table in the source, and the object that each is.
@@ -155,10 +155,10 @@ extension Verification {
 
   /// Groups mappings as the contract does and finds each group's shift of keys in what the table holds.
   ///
-  /// Mappings from one source table share a group while no source object would come twice. The first
-  /// group keeps its keys. What the others do, the rows tell: the shift (or the first number of a
-  /// dense numbering) under which most of a sample of objects has a row with the right values. That
-  /// only chooses what is then compared for every object, so a wrong choice is a finding, never a pass.
+  /// Mappings from one source table share a group if no source object would come twice. The first group keeps its keys.
+  /// For the others the rows show the shift, or the first number of a dense numbering: the one under which most of a
+  /// sample of objects has a row with the right values. That only chooses what is then compared for every object, so a
+  /// wrong choice is a finding, never a pass.
   private func assignKeys(root: String) throws {
     if let appended, appended.namesMappings {
       for mapping in mappings
@@ -377,7 +377,7 @@ extension Verification {
     }
   }
 
-  /// Nothing in the table can be what a mapping made.
+  /// Reports every object of a mapping as missing, because no row of the table can be one.
   private func reportMissing(_ mapping: Int) throws {
     if let root = job.destinationModel.root(of: mappings[mapping].destinationEntity) { unsound.insert(root.name) }
     var walk = try counterparts[mapping].winners.walk()

@@ -25,7 +25,7 @@ extension Verification {
     return false
   }
 
-  /// What is wrong with a value; nil when it has the bytes that the mapping gives.
+  /// The fault of a value; nil when it has the bytes that the mapping gives.
   func externalDifference(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject, found: StoredContent
   ) throws -> String? {

@@ -41,7 +41,7 @@ struct LinkPlan {
 extension Verification {
   /// Finds out which relationships need no replay.
   func planLinks() throws {
-    // What other jobs and policies did beside the mappings, only the replay knows to leave out.
+    // Only the replay can leave out links that other jobs and policies made.
     guard usesShortcuts, appended == nil, !hasPolicies else { return }
     for link in VerifiedLink.all(of: job.destinationModel) where !link.isOwnInverse {
       linkPlans[link.ends[0].name] = try plan(link)
@@ -147,7 +147,7 @@ extension Verification {
 
   // MARK: To-ones
 
-  /// What the key columns of a mapping's rows should hold.
+  /// The expected content of the key columns of a mapping's rows.
   func references(of mapping: VerifiedMapping) throws -> [RowProof.Reference] {
     let table = try destinationTable(mapping.destinationEntity)
     var references: [RowProof.Reference] = []

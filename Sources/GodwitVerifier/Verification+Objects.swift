@@ -80,14 +80,14 @@ extension Verification {
         continue
       }
       let object = wanted.flatMap { $0.key == key ? $0 : nil }
-      // What no source object explains is found outside a sample too.
+      // A row that no source object explains is found outside a sample too.
       if let sample, !sample.contains(key), object != nil || hasPolicies || !own.contains(key) {
         tally.passedOver += 1
         if object != nil { wanted = try expected.next() }
         hasRow = try cursor.next()
         continue
       }
-      // What follows for nearly every row.
+      // The path of nearly every row.
       if usesShortcuts, let object, let proof = proofs[object.mapping], !cursor.isLarge, own.contains(key),
         cursor.row.storage(1) == .integer, cursor.row.int64(1) == proof.number
       {

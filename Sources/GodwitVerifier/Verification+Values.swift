@@ -30,7 +30,7 @@ extension Verification {
     return layout
   }
 
-  /// Attributes whose stored value is not what the mapping says, each with what is wrong.
+  /// Attributes whose stored value differs from the mapping's, each with the fault.
   func differences(
     of object: StoredObject, in mapping: VerifiedMapping, row: StoredRow, layout: VerifiedLayout
   ) throws -> [(property: String, message: String)] {
@@ -95,7 +95,7 @@ extension Verification {
     }
   }
 
-  /// What the mapping stores in an attribute for a source object; nil when only the run could know.
+  /// The value that the mapping stores in an attribute for a source object; nil when only the run could know.
   func expectedValue(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
   ) throws -> SQLValue? {

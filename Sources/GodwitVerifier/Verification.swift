@@ -36,7 +36,7 @@ final class Verification {
   var settled: [String: [Int]] = [:]
   /// Root entities whose tables have other objects than the mappings lead to.
   var unsound: Set<String> = []
-  /// Of relationships that need no replay, by the name of their first end.
+  /// The plans of relationships that need no replay, by the name of their first end.
   var linkPlans: [String: LinkPlan] = [:]
   var layouts: [String: VerifiedLayout] = [:]
   /// For single rows of the destination, by table.
@@ -55,7 +55,7 @@ final class Verification {
   let usesShortcuts: Bool
   /// Which objects are looked at; nil for all.
   let sample: KeySample?
-  /// What `now()` is.
+  /// The value of `now()`.
   let moment: JobMoment
   var now: Double { moment.now }
   var report = VerificationReport()
@@ -68,9 +68,9 @@ final class Verification {
   var rowShare = 0.0
   /// Entities of the destination that have objects which no mapping without a policy explains.
   var policyEntities: Set<String> = []
-  /// What an earlier verification of the same stores had compared; nil to begin with the first row.
+  /// The progress of an earlier verification of the same stores; nil to begin with the first row.
   var start: VerificationCheckpoint?
-  /// What is compared, as of the last place where the next verification may go on; nil before there is one.
+  /// The comparison's progress at the last place where the next verification may continue; nil before there is one.
   private(set) var checkpoint: VerificationCheckpoint?
   /// After how many rows a checkpoint follows.
   var rowsPerCheckpoint: Int64 = 4096
@@ -87,8 +87,8 @@ final class Verification {
   }
 
   /// - Parameters:
-  ///   - moment: What `now()` was in the job.
-  ///   - part: What of the destination the job made; nil for all of it.
+  ///   - moment: The value of `now()` in the job.
+  ///   - part: The part of the destination that the job made; nil for all of it.
   ///   - original: For a store that was migrated in place: the one that it was made of.
   ///   - usesShortcuts: false to compare every object as a whole and replay every relationship.
   ///   - sample: Which objects are looked at; nil for all.
@@ -134,7 +134,7 @@ final class Verification {
 
   private func run() throws {
     try proceed(0)
-    // Nothing of it outlives the connection: one transaction saves a journal for each statement.
+    // The scratch data are dropped with the connection. One transaction saves a journal for each statement.
     try scratch.execute("BEGIN")
     try prepareExternalNames()
     let integrity = try beginIntegrityCheck()
@@ -170,7 +170,7 @@ final class Verification {
   }
 
   private func compareAllObjects() throws {
-    // An interrupted insertion would take back what is noted. Both stores are asked often enough.
+    // An interrupted insertion would lose recorded findings. Both stores check for a stop often enough.
     scratch.whileRunning(stopIf: nil)
     defer { scratch.whileRunning(stopIf: isStopped) }
     try compareObjects()
@@ -196,7 +196,7 @@ final class Verification {
 
   /// Marks a place where the next verification may go on.
   ///
-  /// - Parameter change: What is done since the last one.
+  /// - Parameter change: The work done since the last one.
   func keep(_ change: (inout VerificationCheckpoint) -> Void) {
     // A sample is another one each time.
     guard sample == nil else { return }

@@ -1,10 +1,10 @@
 import GodwitModel
 import GodwitStore
 
-/// What `PRAGMA integrity_check` finds, found sooner: SQLite's quick check, and each index compared with its table in
-/// two walks in place of a search for each row.
+/// A faster `PRAGMA integrity_check`: SQLite's quick check, and each index compared with its table in two walks in
+/// place of a search for each row.
 ///
-/// It only ever says that a file is sound. Where it is not sure, SQLite's full check says what is wrong.
+/// It only ever says that a file is sound. If it is not sure, SQLite's full check finds the fault.
 struct IndexProof {
   private struct Index {
     var name: String
@@ -101,7 +101,7 @@ struct IndexProof {
     for place in indexes.indices {
       try connection.query("PRAGMA \(database).index_xinfo(\(StoreSchema.identifier(indexes[place].name)))") { row in
         guard row.int64(5) != 0 else {
-          // What follows the columns must be the row number.
+          // The column after the indexed ones must be the row number.
           if row.int64(1) != -1 { isPlain = false }
           return true
         }

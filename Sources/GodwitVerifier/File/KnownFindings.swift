@@ -4,10 +4,10 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What the last verification of a store has found, in the file in which a stopped one keeps what it has compared.
+/// The findings of a store's last verification, in the file that also holds a stopped verification.
 ///
-/// It holds until a verification finds nothing, or a run makes the store anew. The store is known by its identifier and
-/// by the jobs that it names: what an application writes to it repairs nothing.
+/// They hold until a verification finds no difference or a run makes the store again. The store is known by its
+/// identifier and by the jobs that it names: an application's writes repair nothing.
 package struct KnownFindings: Codable, Sendable, Equatable {
   /// How many differences.
   var count: Int64

@@ -19,7 +19,7 @@ final class QuarantineProof {
   private let isStopped: () -> Bool
 
   /// - Parameters:
-  ///   - moment: What `now()` was in the job.
+  ///   - moment: The value of `now()` in the job.
   ///   - isStopped: Whether the verification is to end early.
   init(_ job: MigrationJob, _ held: HeldObjects, at moment: JobMoment, isStopped: @escaping () -> Bool) throws {
     (self.job, self.held, self.moment, self.isStopped) = (job, held, moment, isStopped)

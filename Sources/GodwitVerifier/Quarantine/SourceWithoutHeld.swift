@@ -18,7 +18,7 @@ package final class SourceWithoutHeld {
     try source.undefended { try source.execute("VACUUM source INTO ?1", [.text(path)]) }
   }
 
-  /// Takes objects away. Nothing leads to them any more.
+  /// Removes objects, and every link to them.
   package func remove(_ objects: [HeldObjects.Held]) throws {
     let connection = try StoreConnection(path: path)
     try connection.undefended {
@@ -37,7 +37,7 @@ package final class SourceWithoutHeld {
   }
 
   private func remove(from connection: StoreConnection) throws {
-    // Nobody else writes to the copy, and what they call exists in Core Data alone.
+    // The copy has no other writer, and the functions that triggers call exist only in Core Data.
     for row in try connection.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'") {
       if case .text(let name) = row[0] {
         try connection.execute("DROP TRIGGER \(quoted(String(decoding: name, as: UTF8.self)))")

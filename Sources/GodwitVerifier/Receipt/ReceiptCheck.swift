@@ -5,19 +5,19 @@ import GodwitStore
 
 /// Compares a store with the receipt of the job that made it. It needs nothing else: no source, no model, no manifest.
 ///
-/// A clean report means that every object and every link that the receipt counts is as it was, and that nothing was
-/// added, but for objects that later jobs appended, and links of these, which are counted. What the application wrote without a change of
+/// A clean report means that every object and every link that the receipt counts is unchanged, and that no other was
+/// added. Objects that later jobs appended and their links are allowed and counted. What the application wrote without
+/// a change of
 /// an object or link, such as a counter of edits, is counted too. It reads every row once and writes nothing. Its memory
 /// does not depend on the store's size.
 ///
-/// What the receipt does not cover: the order of rows and pages, indexes, triggers, tables that the model does not
-/// have, and `Z_OPT` of single objects. The checksums notice accidents and edits. They are not a signature: somebody
+/// The receipt does not cover the order of rows and pages, indexes, triggers, tables that the model does not have, and
+/// `Z_OPT` of single objects. The checksums notice accidents and edits. They are not a signature: a person
 /// who can change the store and the receipt can make them agree.
 public struct ReceiptCheck: Sendable {
   private let receiptPath: String
   private let destinationPath: String?
-  /// Whether the quarantine beside the store is looked for too. Without it only what somebody has written to the store
-  /// itself is found.
+  /// Whether the quarantine beside the store is checked too. Without it only changes to the store itself are found.
   package var includesQuarantine = true
   /// Whether rows and values that no model names are findings. They are counted in any case.
   package var reportsForeignContent = false
@@ -25,7 +25,7 @@ public struct ReceiptCheck: Sendable {
   /// A check of a store.
   ///
   /// - Parameters:
-  ///   - receipt: What the run wrote.
+  ///   - receipt: The receipt that the run wrote.
   ///   - destination: The store; nil for the one that has the name of the receipt's file without `.receipt.json`, or the
   ///     one that the receipt names, in the receipt's folder. The report says which it was.
   public init(receipt: URL, destination: URL? = nil) {
@@ -86,7 +86,7 @@ public struct ReceiptCheck: Sendable {
   /// How the name of a check begins that counts what the application wrote and that changes no object and no link.
   private static let written = "written by the application: "
 
-  /// What Core Data of another system may write when it opens a store of the same model.
+  /// The metadata keys that Core Data of another system may write when it opens a store of the same model.
   private static let bookkeeping: Set<String> = [
     "NSPersistenceFrameworkVersion", "NSPersistenceMaximumFrameworkVersion", "_NSAutoVacuumLevel",
     "NSStoreModelVersionIdentifiers", "NSStoreModelVersionHashesVersion", "NSStoreModelVersionHashesDigest",

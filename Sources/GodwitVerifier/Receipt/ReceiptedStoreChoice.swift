@@ -66,8 +66,8 @@ struct ReceiptedStoreChoice {
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && !isFolder.boolValue
   }
 
-  /// Whether a file is a whole store that does not name the receipt's job. One that cannot be read is no other job's: it
-  /// may be the copy that is in question.
+  /// Whether a file is a whole store that does not name the receipt's job. An unreadable file does not count, because
+  /// it may be the copy that is in question.
   private static func isOfAnotherJob(_ path: String, _ receipt: Receipt) -> Bool {
     guard let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
     let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
