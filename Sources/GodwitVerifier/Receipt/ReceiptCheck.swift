@@ -4,16 +4,14 @@ import GodwitModel
 import GodwitStore
 
 /// Compares a store with the receipt of the job that made it. It needs nothing else: no source, no model, no manifest.
-///
 /// A clean report means that every object and every link that the receipt counts is unchanged, and that no other was
-/// added. Objects that later jobs appended and their links are allowed and counted. What the application wrote without
-/// a change of
-/// an object or link, such as a counter of edits, is counted too. It reads every row once and writes nothing. Its memory
-/// does not depend on the store's size.
+/// added. Objects that later jobs appended and their links are allowed and counted. Changes by the application that
+/// touch no object or link, such as a counter of edits, are counted too. The check reads every row once and writes
+/// nothing. Its memory does not depend on the store's size.
 ///
 /// The receipt does not cover the order of rows and pages, indexes, triggers, tables that the model does not have, and
-/// `Z_OPT` of single objects. The checksums notice accidents and edits. They are not a signature: a person
-/// who can change the store and the receipt can make them agree.
+/// `Z_OPT` of single objects. The checksums notice accidents and edits. They are not a signature: a person who can
+/// change the store and the receipt can make them agree.
 public struct ReceiptCheck: Sendable {
   private let receiptPath: String
   private let destinationPath: String?
