@@ -144,7 +144,7 @@ extension ModelChangeList {
       return
     }
     if was.derivationExpression != now.derivationExpression {
-      // Of a derived attribute the hash covers nothing but the derivation.
+      // For a derived attribute the hash covers only the derivation.
       add(
         .derivation, entity, now.name,
         "derivation \(was.derivationExpression ?? "none") to \(now.derivationExpression ?? "none")",
