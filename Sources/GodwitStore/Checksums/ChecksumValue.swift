@@ -77,7 +77,7 @@ extension SipHash {
     }
   }
 
-  /// - Parameter start: What SQLite gave; nil for no bytes, or without memory.
+  /// - Parameter start: The pointer from SQLite; nil for no bytes, or without memory.
   @inline(__always) private static func bytes(
     _ start: UnsafeRawPointer?, of value: OpaquePointer?
   ) throws -> UnsafeRawBufferPointer {

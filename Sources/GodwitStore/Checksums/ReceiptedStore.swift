@@ -39,9 +39,9 @@ package struct ReceiptedStore {
     database = StoreConnection.sourceSchema
   }
 
-  /// A store whose last transaction has not been committed, as the connection has it that fills it.
+  /// A store whose last transaction is not committed yet, seen through the connection that fills it.
   ///
-  /// - Parameter metadata: What it says of itself.
+  /// - Parameter metadata: The metadata of the store.
   package init(
     filledBy connection: StoreConnection, path: String, becoming destination: String, model: ManagedObjectModel,
     metadata: StoreMetadata
@@ -150,7 +150,7 @@ package struct ReceiptedStore {
     return keys
   }
 
-  /// What a receipt says of the store as a whole.
+  /// The facts in a receipt about the store as a whole.
   package struct Facts {
     package var metadata: StoreMetadata
     package var highestKeys: [String: Int64]

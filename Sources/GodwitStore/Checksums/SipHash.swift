@@ -1,7 +1,7 @@
 /// SipHash-1-3 with 128 bits, fed with whole words or with bytes.
 ///
-/// It notices accidents: its output differs for practically any two inputs. Who knows the key, which is no secret here,
-/// can make two inputs of the same output.
+/// It notices accidents: its output differs for practically any two inputs. The key is not secret here, and a person
+/// who knows it can make two inputs with the same output.
 package struct SipHash {
   private var v0, v1, v2, v3: UInt64
   private var byteCount: UInt64 = 0

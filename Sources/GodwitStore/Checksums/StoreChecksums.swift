@@ -8,7 +8,7 @@ import GodwitPlatform
 /// gives one of its relationship, its two keys and its place. The digests of an entity, or of a relationship, are
 /// added modulo 2^128: the order does not matter, and no row makes up for another by accident.
 package struct StoreChecksums: Sendable {
-  /// What many objects or links come to.
+  /// The count and checksum of many objects or links.
   package struct Sum: Sendable, Hashable {
     package var count: Int64 = 0
     package var sum: UInt128 = 0
@@ -74,11 +74,11 @@ package struct StoreChecksums: Sendable {
     }
   }
 
-  /// Whose a key is.
+  /// The job or application that a key belongs to.
   enum Owner {
     case receipt, later, other
 
-    /// Of a link between two objects.
+    /// The owner of a link between two objects.
     func with(_ other: Owner) -> Owner {
       switch (self, other) {
       case (.receipt, .receipt): .receipt
@@ -166,7 +166,7 @@ package struct StoreChecksums: Sendable {
     }
   }
 
-  /// What all parts come to together.
+  /// The sum of all parts.
   init(_ parts: [StoreChecksums]) {
     var places: [String: Int] = [:]
     for entity in parts.flatMap(\.entities) {

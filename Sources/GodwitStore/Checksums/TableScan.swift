@@ -132,7 +132,7 @@ final class TableScan {
     }
   }
 
-  /// What the objects and links come to.
+  /// The counts and checksums of the objects and links.
   var result: (entities: [StoreChecksums.Entity], relationships: [StoreChecksums.Relationship]) {
     let entities = entityNames.indices.map { index in
       let family = families[index]

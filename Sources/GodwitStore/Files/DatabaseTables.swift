@@ -14,7 +14,7 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
 
   /// In name order, without SQLite's own.
   package var tables: [Table] = []
-  /// What SQLite's full check complains about, at most 20 lines; empty for a sound file.
+  /// The findings of SQLite's full check, at most 20 lines; empty for a sound file.
   package var complaints: [String] = []
 
   /// The most complaints that are listed.
@@ -48,7 +48,7 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
       try connection.attachSource(StoreFiles(path: path))
     } catch let error as GodwitError where error.topic == .cutOff {
       try connection.acceptDamagedSchema()
-      // What is damaged is this file, not the connection's own database in memory.
+      // An error names this file, not the connection's own database in memory.
       connection.sourcePath = path
       try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
     }

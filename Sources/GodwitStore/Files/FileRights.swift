@@ -2,9 +2,9 @@ import Foundation
 import GodwitModel
 import GodwitPlatform
 
-/// Who may read and write a file, carried over to a file that is made from it.
+/// The rights to read and write a file, carried over to a file that is made from it.
 package enum FileRights {
-  /// What the process takes from every mode. Read once: asking means to set it.
+  /// The bits that the process removes from every mode. Read once, because reading it means to set it.
   private static let mask: mode_t = {
     let mask = umask(0o077)
     umask(mask)

@@ -3,7 +3,7 @@ package import GodwitModel
 import GodwitPlatform
 
 extension GodwitError {
-  /// What to do with a store that is damaged.
+  /// The remedy for a damaged store.
   package static let damageRemedy =
     "restore the store from a backup; or read what is left of it with `godwit export STORE --raw --all`, or with SQLite's .recover on a copy"
 

@@ -6,12 +6,12 @@ import GodwitPlatform
 /// - Its name must not be one that Godwit or SQLite reads on its own: a log of a database, or a name in a work folder or
 ///   in a folder of external files.
 /// - It must not be one of the job's own files.
-/// - A link there is never followed, and what is no ordinary file is never replaced.
+/// - A link there is never followed, and only an ordinary file is ever replaced.
 /// - A file there is replaced only if an earlier command of the same kind wrote it.
 /// - It is no more readable than the stores that it tells of.
 package struct OutputFile {
   package let path: String
-  /// What it holds, with an article.
+  /// The content of the file, with an article.
   let noun: String
   /// The option that names it.
   let option: String
@@ -32,7 +32,7 @@ package struct OutputFile {
 
   /// Decides whether the file may be written.
   ///
-  /// - Parameter owner: What of the job is at a path; nil for nothing.
+  /// - Parameter owner: The job's own file at a path; nil for none.
   /// - Returns: Whether it replaces an earlier one.
   /// - Throws: `.usage` (64) for a name that is the job's, or has another meaning; `.cannotCreate` (73) when something
   ///   else is there, a link or a folder included.

@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// What a database file of such a file system says.
+/// The content of a database file in such a file system.
 protocol ReadOnlyContent: AnyObject {
   var size: Int64 { get }
 
@@ -13,7 +13,7 @@ protocol ReadOnlyContent: AnyObject {
 ///
 /// Databases of it are opened with `immutable=1`: SQLite then looks for no journal.
 enum ReadOnlyFileSystem {
-  /// What is asked for the content of a file that is opened, by its path.
+  /// The function that gives the content of a file by its path when the file is opened.
   private final class Opener {
     let open: (String) -> (any ReadOnlyContent)?
 
@@ -30,7 +30,7 @@ enum ReadOnlyFileSystem {
     init(_ content: any ReadOnlyContent) { self.content = content }
   }
 
-  /// What SQLite holds for an open file.
+  /// SQLite's record of an open file.
   private struct OpenFile {
     var base: sqlite3_file
     var content: Unmanaged<Content>?

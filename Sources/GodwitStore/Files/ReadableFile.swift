@@ -7,7 +7,7 @@ package struct ReadableFile: ~Copyable {
   private let name: String
   let size: Int64
 
-  /// - Throws: `.dataWrong` for what is no regular file: a pipe would be waited for.
+  /// - Throws: `.dataWrong` for anything but a regular file, because opening a pipe would wait.
   init(path: String, name: String) throws {
     self.name = name
     (descriptor, size) = try Self.opened(path, name)

@@ -1,10 +1,9 @@
 import Foundation
 import GodwitModel
 
-/// What a rollback journal would put back into its database: the pages as they were before a transaction that never
-/// ended.
+/// The pages that a rollback journal would put back into its database: those before a transaction that never ended.
 ///
-/// The format is that of SQLite's page "Database File Format", section 3; what is taken for valid is what SQLite takes.
+/// The format is that of SQLite's page "Database File Format", section 3. A journal is valid if SQLite accepts it.
 ///
 ///     segment   header, padded to a sector, then records; the next segment begins at a multiple of the sector size
 ///     header    magic (8 bytes), number of records, nonce, pages of the database before, sector size, page size

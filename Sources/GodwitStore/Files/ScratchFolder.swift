@@ -16,7 +16,7 @@ package final class ScratchFolder: Sendable {
   private static let graceSeconds = 60
 
   /// - Parameters:
-  ///   - name: What the folder's name begins with.
+  ///   - name: The beginning of the folder's name.
   ///   - folder: Where it is made; nil for `TMPDIR`.
   ///   - isKept: Whether it stays when the value goes, and is never swept.
   /// - Throws: `.cannotCreate` (73) when it cannot be made.
@@ -50,7 +50,7 @@ package final class ScratchFolder: Sendable {
   /// Removes the folder, whether it is to be kept or not.
   package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Removes folders of this user's that no process holds. What cannot be removed stays.
+  /// Removes folders of this user's that no process holds. A folder that cannot be removed stays.
   private static func sweep(_ parent: String, name: String) {
     let beginning = name + "-"
     for found in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? []

@@ -25,8 +25,8 @@ package struct StoreFiles: Sendable, Hashable {
   /// Checks that the path leads to a readable file: an XML store, or a whole SQLite file. Whether Core Data made
   /// that one, only `StoreConnection.checkCoreDataTables` can tell.
   ///
-  /// - Throws: `.missingInput` when there is no file, `.permission` when it cannot be read,
-  ///   `.dataWrong` when it is no regular file, empty, of another kind or truncated.
+  /// - Throws: `.missingInput` when the file is missing, `.permission` when it cannot be read, `.dataWrong` when it is
+  ///   not a regular file, or is empty, of another kind or truncated.
   package init(path given: String) throws {
     givenPath = given
     guard !given.isEmpty, !given.utf8.contains(0) else {
@@ -122,7 +122,7 @@ package struct StoreFiles: Sendable, Hashable {
   /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite
   /// deletes it after the rollback. Call before SQLite may write to the database, and for every store that is read.
   ///
-  /// - Throws: `.dataWrong` (65) for such a journal, and for one that is no ordinary file.
+  /// - Throws: `.dataWrong` (65) for such a journal, and for one that is not an ordinary file.
   static func refuseSuperJournal(beside path: String, named name: String) throws {
     let journal = path + "-journal"
     var info = stat()
@@ -154,7 +154,7 @@ package struct StoreFiles: Sendable, Hashable {
 
   // MARK: Noticing changes
 
-  /// What is compared to notice that another process changed a store: size, time and first bytes.
+  /// The facts that show whether another process changed a store: size, time and first bytes.
   package struct Stamp: Sendable, Hashable, Codable {
     package struct File: Sendable, Hashable, Codable {
       package var size: Int64
@@ -229,7 +229,7 @@ package struct StoreFiles: Sendable, Hashable {
 
   /// A `file:` URI for SQLite: every byte that is not plain in a path is percent-encoded.
   package static func uri(path given: String, query: String) -> String {
-    // What follows two slashes is a host unless it begins with another one.
+    // The word after two slashes is a host unless it begins with another slash.
     let path = given.hasPrefix("/") ? given : FileManager.default.currentDirectoryPath + "/" + given
     let digits = Array("0123456789ABCDEF")
     var uri = "file://"

@@ -1,7 +1,7 @@
 public import Foundation
 import GodwitModel
 
-/// What is known about a store without its model, for `godwit inspect`.
+/// The facts about a store that need no model, for `godwit inspect`.
 public struct StoreSummary: Sendable, Hashable, Encodable {
   /// One line of `Z_PRIMARYKEY`, with the number of rows.
   public struct Entity: Sendable, Hashable, Encodable {
@@ -73,7 +73,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   /// Reads a store, leaving no trace. Costs a scan of every entity table.
   ///
   /// - Parameter url: A store of any type that ``StoreType`` has.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or not a Core Data
+  /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or not a Core Data
   ///   store; `.permission` (77) when it cannot be read; `.stopped` (75) when it changed during the reading.
   public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
 

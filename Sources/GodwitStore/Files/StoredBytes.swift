@@ -79,7 +79,7 @@ package enum StoredBytes {
 
 /// Reads bytes from the first to the last.
 private protocol PieceReader: AnyObject {
-  /// nil of a file that is no regular one.
+  /// nil for a file that is not a regular one.
   var size: Int64? { get }
 
   /// Fills a buffer with the next bytes; returns how many there were, fewer at the end alone.

@@ -82,7 +82,7 @@ package struct SupportFolder: Sendable, Hashable {
 
   // MARK: Reading
 
-  /// The size of a file; nil when there is no regular file of that name. A symbolic link is none: what it leads to is
+  /// The size of a file; nil when no regular file has that name. A symbolic link does not count, because its target is
   /// not the store's.
   ///
   /// - Throws: `.permission` or `.inputOutput` when it cannot be asked: a file that cannot be seen is not a missing one.
@@ -165,7 +165,7 @@ package struct SupportFolder: Sendable, Hashable {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// The names in a folder that is no symbolic link; none where there is no such folder.
+  /// The names in a folder that is not a symbolic link; none if the folder is missing.
   static func forEachName(in path: String, _ body: (String) throws -> Void) throws {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -233,7 +233,7 @@ package struct SupportFolder: Sendable, Hashable {
       cause: String(cString: strerror(code)), remedy: "fix the cause and run the same command")
   }
 
-  /// What the name of a copy ends with until it is complete.
+  /// The suffix of a copy until it is complete.
   private static let partSuffix = ".part"
 
   // MARK: Carrying
@@ -278,7 +278,7 @@ struct ExternalFile: ~Copyable {
 
   init(_ path: String) throws {
     self.path = path
-    // Not through a symbolic link, nor for ever where somebody put a pipe.
+    // Does not follow a symbolic link, and does not wait for a pipe.
     descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw StoreFiles.failure(errno, reading: path) }
   }

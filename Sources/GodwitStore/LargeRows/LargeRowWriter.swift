@@ -69,7 +69,7 @@ package final class LargeRowWriter {
     return ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
   }
 
-  /// What SQLite runs to copy the record that the file shows.
+  /// The statement that copies the record that the file shows.
   func transfer(to table: String) -> String {
     let name = StoreSchema.identifier(table)
     return "INSERT INTO main.\(name) SELECT * FROM \(Self.schema).\(name)"
@@ -117,7 +117,7 @@ package final class LargeRowWriter {
   /// their place.
   ///
   /// - Parameters:
-  ///   - limit: What is larger is large.
+  ///   - limit: A value over this size is large.
   ///   - body: Changes the row by an ordinary statement that reads none of its texts and blobs.
   /// - Returns: nil when the row cannot be changed so, and `body` was not called.
   package func change(
@@ -182,12 +182,12 @@ package final class LargeRowWriter {
     }
   }
 
-  /// - Parameter fields: NULL for the key, which is no part of the record.
+  /// - Parameter fields: NULL for the key, which is not part of the record.
   private func copy(_ key: Int64, in table: String, _ fields: [RowRecord.Field]) throws {
     let record = RowRecord(fields)
     file.show(record, key: key, in: table)
     defer { file.hide() }
-    // Else SQLite would still see the row before this one.
+    // Without this SQLite would still see the previous row.
     connection.forgetPages()
     do { try connection.execute(transfer(to: table)) } catch { throw file.failure ?? error }
     guard file.isRowRead, connection.changes == 1 else {

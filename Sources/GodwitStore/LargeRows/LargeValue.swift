@@ -11,7 +11,7 @@ package struct LargeValue: Sendable, Hashable {
   /// false for a blob.
   package let isText: Bool
 
-  /// What is larger is left in its row.
+  /// A value over this size is left in its row.
   package static let limit = ByteCount.mebibytes(1)
 }
 
@@ -99,14 +99,14 @@ package final class OpenValue: LargeBytes {
   }
 }
 
-/// What a column of a row holds.
+/// The content of a column of a row.
 package enum StoredContent: Sendable, Hashable {
   case value(SQLValue)
   case large(LargeValue)
 
   package var isNull: Bool { self == .value(.null) }
 
-  /// What messages call the storage class.
+  /// The name of the storage class in messages.
   package var kind: String {
     switch self {
     case .value(let value): value.kind

@@ -34,7 +34,7 @@ package final class CursorObject: EvaluatedObject {
 }
 
 extension ObjectContext {
-  /// What a relationship of an object leads to.
+  /// The objects that a relationship of an object leads to.
   ///
   /// - Parameter reference: The key that a place of the object's row holds; nil when it holds none.
   func value(

@@ -21,7 +21,7 @@ package final class ObjectContext {
   /// The largest external file that an expression reads.
   package static let externalLimit = ByteCount.mebibytes(16)
   private static let limitRows = 500
-  /// Of all rows kept.
+  /// The most bytes of all cached rows together.
   private static let limitBytes = 1 << 20
   private var keptBytes = 0
   private var statements: [String: SQLStatement] = [:]
@@ -149,12 +149,12 @@ package struct StoredObject: EvaluatedObject {
 
   package var entityName: String { layout.entityName }
 
-  /// What the row has in a column, as a whole.
+  /// The value of a column, as a whole.
   package func stored(_ column: String) throws -> SQLValue {
     try layout.places[column].map { try value(at: $0) } ?? .null
   }
 
-  /// What the row has in a column; a value that was left there stays there.
+  /// The content of a column. A value that was left in the store stays there.
   package func content(_ column: String) -> StoredContent {
     guard let place = layout.places[column] else { return .value(.null) }
     return large[place].map { .large($0) } ?? .value(values[place])
@@ -190,7 +190,7 @@ extension ObjectContext {
     return CompositePart(name, of: object)
   }
 
-  /// What a column holds, as the attribute's type says.
+  /// The value of a column, decoded by the attribute's type.
   package func value(
     _ stored: SQLValue, of attribute: ObjectLayout.Attribute, entityName: @autoclosure () -> String,
     key: @autoclosure () -> Int64

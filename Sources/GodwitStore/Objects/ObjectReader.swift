@@ -3,8 +3,8 @@ package import GodwitModel
 
 /// Reads the objects of an entity one by one, decoded with the model, for export.
 ///
-/// Memory holds one object at a time, of which large values may stay where they lie (`leavesLargeValues`). What a to-many leads to is looked up per object through an index; where
-/// an old store has none, one is made in a temporary file first.
+/// Memory holds one object at a time, and large values may stay in the store (`leavesLargeValues`). The objects of a
+/// to-many are looked up per object through an index. If an old store has none, one is made in a temporary file first.
 package final class ObjectReader {
   /// An object of the store by name and key.
   package struct Reference: Sendable, Hashable {
@@ -17,7 +17,7 @@ package final class ObjectReader {
     }
   }
 
-  /// What a property of an object holds.
+  /// The value of a property of an object.
   package enum Value: Sendable, Hashable {
     case attribute(AttributeValue, AttributeDescription)
     /// A text or bytes that were left where they are.
@@ -53,12 +53,12 @@ package final class ObjectReader {
   package let schema: StoreSchema
   /// The store's identifier.
   package let storeUUID: String
-  /// Whether a value that does not fit its attribute is left out, and is no error.
+  /// Whether a value that does not fit its attribute is left out without an error.
   package var leavesOutUnreadable = false
   /// Whether objects come without their large values, each with its place in place of it.
   package var leavesLargeValues = false
   private let path: String
-  /// What `now()` is, in seconds since 2001.
+  /// The value of `now()`, in seconds since 2001.
   private let now: Double
   private let support: SupportFolder
   private let connection: StoreConnection
@@ -234,7 +234,7 @@ package final class ObjectReader {
   }
 
   private func object(_ plan: Plan, key: Int64, _ row: StoredRow) throws -> Object {
-    // By SQLite's conversion, but that a text is no number.
+    // Converts as SQLite does, except that a text is not a number.
     func number(_ place: Int) -> Int64? {
       switch row.values[place] {
       case .null: nil

@@ -55,14 +55,14 @@ package final class ObjectTable {
 
   func place(of column: String) -> Int? { places[column] }
 
-  /// What the entity of a row is; nil when its number is none of the table's.
+  /// The layout of a row's entity; nil when its number is not one of the table's.
   package func layout(of row: [SQLValue]) -> ObjectLayout? {
     guard case .integer(let number) = row[entityPlace] else { return nil }
     return layouts[number]
   }
 }
 
-/// What the properties of one entity are in the rows of its table.
+/// The places of one entity's properties in the rows of its table.
 package final class ObjectLayout {
   package final class Attribute {
     package let description: AttributeDescription

@@ -63,7 +63,7 @@ package struct SourceHost: ExpressionHost {
   }
 }
 
-/// What fetches have found. The source does not change and a request names no object, so one answer serves a job.
+/// The results of fetches. The source does not change and a request names no object, so one answer serves a job.
 package final class FetchedObjects {
   /// The most objects that an expression may hold.
   static let limitObjects = 10_000

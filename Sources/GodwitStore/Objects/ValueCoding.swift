@@ -74,7 +74,7 @@ extension AttributeValue {
       self = .integer(whole)
     case (.decimal, .integer(let number)): self = .decimal(Decimal(number))
     case (.decimal, .real(let number)):
-      // What is too large or too small for a decimal is none, as Core Data has it.
+      // A number too large or too small for a decimal becomes NaN, as in Core Data.
       self = .decimal(Decimal(stored: number) ?? .nan)
     // The column's numeric affinity leaves this one text as it is.
     case (.decimal, .text(let bytes)) where bytes.elementsEqual("NaN".utf8): self = .decimal(.nan)
@@ -95,7 +95,7 @@ extension AttributeValue {
 }
 
 extension SQLValue {
-  /// What messages call the storage class.
+  /// The name of the storage class in messages.
   package var kind: String {
     switch self {
     case .null: "NULL"
@@ -106,7 +106,7 @@ extension SQLValue {
     }
   }
 
-  /// What a store holds for an attribute's value. Binary data with external storage allowed goes inline.
+  /// The stored form of an attribute's value. Binary data with external storage allowed goes inline.
   ///
   /// - Throws: `.dataWrong` when the value's type does not fit the attribute's, or is not a number.
   package init(encoding value: AttributeValue, as attribute: AttributeDescription) throws {

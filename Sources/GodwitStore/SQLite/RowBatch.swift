@@ -9,7 +9,7 @@ package final class RowBatch {
   package struct Limits: Sendable {
     /// A full batch is written.
     package var rows: Int
-    /// A batch of as many bytes is written. A value of a quarter of them is not taken, nor is a row of more.
+    /// A batch of this many bytes is written. A value of more than a quarter of them is refused, and a row of more too.
     package var bytes: Int
 
     package init(rows: Int, bytes: Int) { (self.rows, self.bytes) = (max(1, rows), max(1024, bytes)) }
@@ -45,7 +45,7 @@ package final class RowBatch {
   /// - Parameters:
   ///   - table: As SQL.
   ///   - columns: As SQL.
-  ///   - conflict: What follows the values, as SQL.
+  ///   - conflict: The clause after the values, as SQL.
   package init(
     _ connection: StoreConnection, into table: String, columns: [String], conflict: String = "", limits: Limits
   ) {

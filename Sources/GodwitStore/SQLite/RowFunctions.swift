@@ -223,7 +223,7 @@ package struct RowTally: Sendable, Equatable {
     }
   }
 
-  /// - Parameter text: What `godwit_tally` gave; nil when there was no row.
+  /// - Parameter text: The result of `godwit_tally`; nil without rows.
   package init(_ text: String?, flags count: Int) {
     self.init(flags: count)
     let numbers = (text ?? "").split(separator: " ").compactMap { Int64($0) }

@@ -6,7 +6,7 @@
 package final class RowReader {
   package struct Column: Sendable, Hashable {
     package var name: String
-    /// What is selected: the quoted name, or an expression in its place.
+    /// The selected expression: the quoted name, or another expression in its place.
     package var sql: String
 
     package init(name: String, sql: String? = nil) {

@@ -57,7 +57,7 @@ package struct SQLFunctionArguments {
   }
 }
 
-/// What a registered SQL function returns.
+/// The result of a registered SQL function.
 package enum SQLFunctionResult: Sendable {
   case value(SQLValue)
   /// One of the arguments as it came, without a copy.

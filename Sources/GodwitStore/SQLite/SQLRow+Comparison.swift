@@ -3,7 +3,7 @@ import Foundation
 
 /// Values compared where SQLite has them, without a copy.
 extension SQLRow {
-  /// What a column holds.
+  /// The storage class of a column.
   package enum Storage { case null, integer, real, text, blob }
 
   package func storage(_ column: Int) -> Storage {

@@ -1,6 +1,6 @@
 import CSQLite
 
-/// What SQLite is told about files that somebody else wrote.
+/// The settings of SQLite for files from an unknown writer.
 extension StoreConnection {
   /// - `cell_size_check`: a page is tested before it is used, so that damage is an error and not another row.
   /// - `trusted_schema` off: the schema of a store calls no function that could do harm.

@@ -11,7 +11,7 @@ extension StoreConnection {
   /// Tells rows with large values from others, in the order of keys. Each row is read once, large ones in part.
   ///
   /// - Parameters:
-  ///   - columns: What is looked at; not the key.
+  ///   - columns: The columns to measure, without the key.
   ///   - limit: A row is large when it has more bytes in texts and blobs.
   package func spans(
     database: String, table: String, columns: [String], from first: Int64, through last: Int64, limit: ByteCount

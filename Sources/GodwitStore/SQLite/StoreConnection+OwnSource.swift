@@ -4,7 +4,7 @@ extension StoreConnection {
   ///
   /// So statements that read a source and write a store can edit a store in its place. Attach no source then.
   ///
-  /// - Parameter path: What messages call the source.
+  /// - Parameter path: The name of the source in messages.
   package func aliasSourceToMain(named path: String) {
     isOwnSource = true
     sourcePath = path

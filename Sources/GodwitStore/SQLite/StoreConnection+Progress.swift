@@ -1,7 +1,7 @@
 import CSQLite
 
 extension StoreConnection {
-  /// What a running statement asks now and then.
+  /// The stop condition that a running statement checks now and then.
   final class ProgressCheck {
     let isStopped: () -> Bool
     init(_ isStopped: @escaping () -> Bool) { self.isStopped = isStopped }

@@ -121,7 +121,7 @@ extension StoreConnection {
         remedy: "rebuild the file in UTF-8: `sqlite3 OLD .dump | sqlite3 NEW`")
     }
     do {
-      // The first read opens the WAL and shows a file that is no database.
+      // The first read opens the WAL and fails if the file is not a database.
       _ = try value("SELECT count(*) FROM \(Self.sourceSchema).sqlite_master")
     } catch {
       try? execute("DETACH \(Self.sourceSchema)")

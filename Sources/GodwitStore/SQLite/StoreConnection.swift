@@ -11,11 +11,11 @@ public final class StoreConnection: @unchecked Sendable {
   let handle: OpaquePointer
   private var isClosed = false
   private let beside = Mutex<[StoreConnection]>([])
-  /// What messages call the main database.
+  /// The name of the main database in messages.
   package let path: String
   /// Whether the main database is one that this process makes.
   private let isMade: Bool
-  /// What messages call the attached source; nil without one.
+  /// The name of the attached source in messages; nil without one.
   var sourcePath: String?
   /// How a source was attached that nobody writes; nil for any other.
   var sourceURI: String?
@@ -23,7 +23,7 @@ public final class StoreConnection: @unchecked Sendable {
   package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
-  /// What `whileRunning(stopIf:)` set.
+  /// The check that `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
   /// The name under which the source store is attached.
@@ -35,7 +35,8 @@ public final class StoreConnection: @unchecked Sendable {
   ///   - url: The database file; nil for a private database in memory.
   ///   - cache: The page cache of the database.
   ///   - create: Whether a missing file is created.
-  /// - Throws: `.missingInput` (66) when there is no file, `.dataWrong` (65) when it is not a database, `.permission`
+  /// - Throws: `.missingInput` (66) when the file is missing, `.dataWrong` (65) when it is not a database,
+  ///   `.permission`
   ///   (77) when it cannot be opened, `.inputOutput` (74) when the disk is full or fails.
   public convenience init(url: URL?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
     try self.init(path: url?.filePath, cache: cache, create: create)
@@ -65,7 +66,7 @@ public final class StoreConnection: @unchecked Sendable {
     godwit_sqlite3_switch(handle, SQLITE_DBCONFIG_DQS_DDL, 0)
     if path != nil {
       do {
-        // Opening reads nothing: a file that is no database is found here.
+        // Opening reads nothing. This statement fails if the file is not a database.
         try execute("SELECT 1 FROM sqlite_master LIMIT 1")
       } catch let error as GodwitError where create { throw Self.unopened(error, path: self.path, systemErrno: 0) }
       try execute("PRAGMA cache_size = -\(kib)")
@@ -167,7 +168,7 @@ public final class StoreConnection: @unchecked Sendable {
     return rows
   }
 
-  /// The first column of the first row; nil when there is no row.
+  /// The first column of the first row; nil without rows.
   public func value(_ sql: String, _ arguments: [SQLValue] = []) throws -> SQLValue? {
     var value: SQLValue?
     try query(sql, arguments) { row in
@@ -177,7 +178,7 @@ public final class StoreConnection: @unchecked Sendable {
     return value
   }
 
-  /// The first column of the first row as an integer; nil when there is no row or it holds none.
+  /// The first column of the first row as an integer; nil if there are no rows or it is not an integer.
   public func integer(_ sql: String, _ arguments: [SQLValue] = []) throws -> Int64? {
     if case .integer(let value)? = try value(sql, arguments) { value } else { nil }
   }
@@ -193,8 +194,8 @@ public final class StoreConnection: @unchecked Sendable {
 
   /// Runs `body` in an immediate transaction: committed when it returns, rolled back when it throws.
   ///
-  /// Inside another transaction it is a savepoint: what `body` did is taken back when it throws, and is committed with the
-  /// rest.
+  /// Inside another transaction it is a savepoint: the changes of `body` are undone when it throws, and are otherwise
+  /// committed with the outer transaction.
   public func transaction<T>(_ body: () throws -> T) throws -> T {
     let isInner = sqlite3_get_autocommit(handle) == 0
     try execute(isInner ? "SAVEPOINT godwit_inner" : "BEGIN IMMEDIATE")
@@ -207,7 +208,7 @@ public final class StoreConnection: @unchecked Sendable {
       if !isOver {
         for sql in isInner ? ["ROLLBACK TO godwit_inner", "RELEASE godwit_inner"] : ["ROLLBACK"] { try? execute(sql) }
       }
-      // Who goes on after an error counts on what was done before it.
+      // A caller that continues after an error relies on the work done before it.
       guard isInner, isOver, (error as? GodwitError)?.code == .dataWrong else { throw error }
       throw rolledBack
     }
@@ -337,7 +338,7 @@ public final class StoreConnection: @unchecked Sendable {
       switch code & 0xFF {
       case SQLITE_CORRUPT, SQLITE_NOTADB:
         (.dataWrong, GodwitError.damageRemedy)
-      // A later version of SQLite made the file, or nobody did. There is no code of its own for it.
+      // A later version of SQLite made the file, or its header is damaged. SQLite has no code of its own for it.
       case SQLITE_ERROR where message == "unsupported file format": (.dataWrong, GodwitError.damageRemedy)
       case SQLITE_CONSTRAINT, SQLITE_MISMATCH: (.dataWrong, nil)
       case SQLITE_CANTOPEN: (.missingInput, "check that the file exists and can be read")

@@ -127,8 +127,8 @@ package struct JoinNames: Sendable, Hashable {
     }
   }
 
-  /// What of the names of an earlier version's store holds for a later version: where all that Core Data looks at is
-  /// the same in both, its choice is the same.
+  /// The names of an earlier version's store that also hold for a later version. If everything that Core Data looks at
+  /// is the same in both, its choice is the same.
   ///
   /// - Parameters:
   ///   - earlier: The model of the store that the names are of.
@@ -166,7 +166,7 @@ package struct JoinNames: Sendable, Hashable {
 }
 
 extension StoreSchema {
-  /// What of the schema is a guess, or not known.
+  /// The parts of the schema that are guessed or unknown.
   package var remarks: [String] {
     guesses.map(\.description)
       + unknownOrders.map {
@@ -215,9 +215,9 @@ extension StoreSchema {
   package struct NameGuess: Sendable, Hashable, CustomStringConvertible {
     /// The name that the layout has.
     package var name: String
-    /// What it is the name of.
+    /// The table, column or index that has the name.
     package var subject: String
-    /// What Core Data may expect in its place.
+    /// The name that Core Data may expect in its place.
     package var alternative: String
     /// Whether the rule has named all such tables of known stores as Core Data did.
     package var isLikely: Bool

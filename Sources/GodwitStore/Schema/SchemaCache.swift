@@ -5,9 +5,9 @@ import Synchronization
 /// once.
 enum SchemaCache {
   enum Subject: Hashable {
-    /// What Core Data would make.
+    /// The schema that Core Data would make.
     case new(JoinNames)
-    /// What a store has, by all that decides it: the text of its definitions, and its entity numbers.
+    /// The schema of an existing store, by the text of its definitions and its entity numbers, which determine it.
     case existing(String)
   }
 
@@ -32,7 +32,7 @@ enum SchemaCache {
       return schema
     }
     let made = try make()
-    // What a damaged store says of itself is not kept in memory.
+    // A damaged store may have definitions too long to keep in memory.
     if case .existing(let text) = subject, text.utf8.count > limitBytes { return made }
     known.withLock { schemas in
       if schemas.count >= limitSchemas { schemas.removeAll() }

@@ -40,7 +40,7 @@ public struct StoreMetadata: Sendable, Hashable {
   /// Reads the metadata of the store at a path, leaving no trace.
   ///
   /// - Parameter url: A store of any type that ``StoreType`` has.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or not a Core Data
+  /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or not a Core Data
   ///   store; `.permission` (77) when it cannot be read.
   public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
 
@@ -56,7 +56,7 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// Reads the metadata of an open or attached store.
   ///
-  /// - Parameter path: What messages call the store.
+  /// - Parameter path: The name of the store in messages.
   /// - Throws: `.dataWrong` when the table, its row, the identifier or the property list is missing,
   ///   NULL, damaged, or longer than 16 MiB.
   package init(

@@ -13,7 +13,8 @@ extension StoreSchema {
   /// - Parameters:
   ///   - model: The version that the store was made with.
   ///   - url: The store.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or lacks a table or
+  /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or lacks a table
+  ///   or
   ///   column of the model; `.permission` (77) when it cannot be read.
   public init(model: ManagedObjectModel, ofStoreAt url: URL) throws {
     let connection = try StoreConnection.openStore(readingAt: url.filePath, model: model)
@@ -49,7 +50,7 @@ extension StoreSchema {
   }
 }
 
-/// What decides how an existing store is read.
+/// The facts that decide how an existing store is read.
 struct StoreListing {
   /// How many rows of `Z_PRIMARYKEY` are read.
   static let limitEntities = 100_000
@@ -80,7 +81,7 @@ struct StoreListing {
     guard tableNames.contains("Z_PRIMARYKEY") else {
       throw StoreProbe.wrong("table 'Z_PRIMARYKEY' is missing: it is not a Core Data store")
     }
-    // Nobody's name is longer; what a damaged row holds is not read.
+    // A name has at most this length. A longer value in a damaged row is not read.
     let isRead: Void? = try connection.withLengthLimit(.mebibytes(1)) {
       try connection.query(
         "SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
@@ -138,7 +139,7 @@ struct StoreProbe {
   /// The names of a table's columns, in order.
   func columns(of table: String) -> [String] { tables[table]?.map(\.name) ?? [] }
 
-  /// What a store lacks of a model.
+  /// The part of a model that a store lacks.
   struct Lack: Error {
     let problem: String
 
@@ -406,7 +407,7 @@ extension StoreSchema.JoinTable {
 }
 
 extension StoreSchema.ColumnRole {
-  /// What of the model the column is for, as a message says it.
+  /// The model's content of the column, as a message says it.
   fileprivate func content(root: String) -> String {
     switch self {
     case .primaryKey, .entity, .optimisticLock: "which every object of '\(root)' has"

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Where the system makes no thread, the first who waits does the work.
 package final class BackgroundTask<Value: Sendable>: Sendable {
-  /// What the thread and its owner share, so that the thread does not keep the owner.
+  /// The state that the thread and its owner share, so that the thread does not retain the owner.
   private final class State: @unchecked Sendable {
     let condition = NSCondition()
     var result: Result<Value, any Error>?
@@ -19,7 +19,7 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
 
   /// - Parameters:
   ///   - isShort: Whether a thread costs more than it saves. The first who waits does the work then.
-  ///   - body: Asks now and then whether somebody still wants the result, and throws when nobody does.
+  ///   - body: Checks now and then whether its result is still wanted, and throws when it is not.
   package init(isShort: Bool = false, _ body: @escaping Body) {
     guard !isShort else {
       state.rest = body

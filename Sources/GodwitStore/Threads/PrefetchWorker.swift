@@ -3,9 +3,10 @@ package import GodwitModel
 
 /// Computes numbered items on a second thread, ahead of the owner's thread, which uses them.
 ///
-/// 1. The second thread claims one item after the other, as long as there is room for what they give.
-/// 2. It computes each with a connection of its own. What fails is left to the owner, whose error has its place.
-/// 3. The owner asks for an item with `take` or `action(for:)`. Where the value is not there, the item is the owner's.
+/// 1. The second thread claims one item after the other, as long as there is room for the results.
+/// 2. It computes each with a connection of its own. The owner repeats an item that fails, and reports its error in
+///    order.
+/// 3. The owner asks for an item with `take` or `action(for:)`. An item without a value is computed by the owner.
 ///
 /// Where the system makes no thread, the second thread is at its end at once: the owner computes everything.
 package final class PrefetchWorker<Value>: @unchecked Sendable {
@@ -23,7 +24,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     case untilEnd
   }
 
-  /// What the owner does about an item.
+  /// The owner's next action for an item.
   package enum Action {
     case use(Value)
     case compute
@@ -39,7 +40,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     var isClaimed: Bool { if case .claimed = self { true } else { false } }
   }
 
-  /// Of the second thread.
+  /// The connection of the second thread.
   package let connection: StoreConnection
   private let count: Int
   private let room: Int
@@ -50,7 +51,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
   private var states: [Int: State] = [:]
   /// The first item that nobody has claimed.
   private var next: Int
-  /// Nothing is claimed any more.
+  /// The second thread claims no more items.
   private var isEnded = false
   /// Statements of the second thread end.
   private var isStopped = false
@@ -58,13 +59,13 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
   private var interruption: GodwitError?
 
   /// - Parameters:
-  ///   - connection: What the second thread reads with. `stop` closes it.
+  ///   - connection: The connection of the second thread. `stop` closes it.
   ///   - count: How many items there are at most.
   ///   - first: The first item that is computed ahead.
   ///   - lead: After the owner has asked for an item, no item is begun that comes less than this far behind it; the owner
   ///     asks in ascending order. nil when the owner asks in any order.
   ///   - room: The cost of the values that may wait for the owner.
-  ///   - cost: Of one value.
+  ///   - cost: The cost of one value.
   package init(
     _ connection: StoreConnection, count: Int = .max, first: Int = 0, lead: Int?, room: Int = .max,
     cost: @escaping (Value) -> Int = { _ in 1 }
@@ -76,7 +77,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
 
   // MARK: The owner's side
 
-  /// - Parameter body: What the second thread does: it prepares statements, calls `computeItems`, and finalizes them.
+  /// - Parameter body: The work of the second thread: it prepares statements, calls `computeItems`, and finalizes them.
   package func start(_ body: @escaping (PrefetchWorker) throws -> Void) {
     let work = Handed(body: body)
     connection.addStopCondition { [weak self] in self?.hasStopped ?? true }
@@ -88,7 +89,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     if !isStarted { end() }
   }
 
-  /// What one thread makes for another, and does not touch again.
+  /// A value that one thread makes for another, and does not touch again.
   private struct Handed: @unchecked Sendable { var body: (PrefetchWorker) throws -> Void }
 
   /// The value of an item, which is not kept; nil when the owner has to compute it.
@@ -110,7 +111,8 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     }
   }
 
-  /// What to do about the next item. Where the second thread computes it, there may be another to compute meanwhile.
+  /// The owner's action for the next item. If the second thread computes it, the owner may compute another one
+  /// meanwhile.
   package func action(for item: Int) -> Action {
     condition.withLock {
       while true {
@@ -151,7 +153,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     }
   }
 
-  /// What interrupted the second thread, or the owner while it computed ahead: the owner may not have been in a statement.
+  /// The error that interrupted the second thread, or the owner while it computed ahead outside a statement.
   package var interrupted: GodwitError? { condition.withLock { interruption } }
 
   /// Ends the thread, waits for it, and closes its connection.
@@ -212,7 +214,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
 
   /// Computes items until there are no more, or the owner wants none.
   ///
-  /// - Parameter body: The value of an item; nil leaves it to the owner, and so does an error.
+  /// - Parameter body: The value of an item; nil or an error leaves it to the owner.
   package func computeItems(_ body: (Int) throws -> Value?) {
     while let item = condition.withLock({ waitForItem() }) { compute(item, body) }
   }

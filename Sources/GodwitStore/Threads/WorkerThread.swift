@@ -35,7 +35,7 @@ package enum WorkerThread {
     return true
   }
 
-  /// What to say where there is no other way than a thread.
+  /// The error where the work needs a thread and the system cannot create one.
   package static func refusal(to action: String) -> GodwitError {
     GodwitError(
       .inputOutput, "cannot \(action): the system cannot create a thread",
