@@ -33,7 +33,7 @@ struct BuiltInFunction: Sendable {
     return lower.hasSuffix(":") ? String(lower.dropLast()) : lower
   }
 
-  /// What is wrong with a number of arguments; nil for a right one.
+  /// The fault of a number of arguments; nil for a valid one.
   func complaint(about count: Int) -> String? {
     guard !counts.contains(count) else { return nil }
     let wanted =

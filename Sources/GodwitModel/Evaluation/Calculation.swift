@@ -60,7 +60,7 @@ enum Calculation {
     try cast(value, to: BuiltInFunction.castType(type), named: type, range)
   }
 
-  /// - Parameter target: What `BuiltInFunction.castType` makes of the name.
+  /// - Parameter target: The result of `BuiltInFunction.castType` for the name.
   static func cast(
     _ value: AttributeValue, to target: AttributeType?, named type: String, _ range: Range<Int>
   ) throws(ExpressionError) -> AttributeValue {

@@ -19,7 +19,7 @@ extension EvaluatedObject {
   }
 }
 
-/// What an expression yields for one object.
+/// The result of an expression for one object.
 public enum EvaluatedValue {
   /// One value of an attribute, or `.null`.
   case value(AttributeValue)

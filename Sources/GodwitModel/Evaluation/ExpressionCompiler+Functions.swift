@@ -63,7 +63,7 @@ extension ExpressionCompiler {
     return SingleRoutine { .integer(Self.random(below: 1 << 31, for: $0.object, salt: salt, at: place)) }
   }
 
-  /// What tells the random numbers of one property from those of another.
+  /// Separates the random numbers of one property from those of another.
   private var salt: String { evaluator.mapping.propertyName ?? "" }
 
   /// A number that looks random and is the same in every run: it depends on the object, on the property that is

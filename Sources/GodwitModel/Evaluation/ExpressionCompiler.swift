@@ -1,6 +1,6 @@
 import Foundation
 
-/// What one evaluation has at hand.
+/// The values at hand for one evaluation.
 struct EvaluationFrame {
   let object: any EvaluatedObject
   /// The members that the SUBQUERYs around are at, the outermost first.
@@ -24,9 +24,11 @@ struct TestRoutine {
   let run: (inout EvaluationFrame) throws -> Bool?
 }
 
-/// Makes a routine of an expression: what names, functions and operators mean is found out once, not for every object.
+/// Compiles an expression into a routine, so that names, functions and operators are resolved once and not for every
+/// object.
 ///
-/// What can never work is an error when it is evaluated, not before: a branch that is not taken does not matter.
+/// An expression that can never work fails when it is evaluated, not before: a branch that is not taken does not
+/// matter.
 struct ExpressionCompiler {
   let evaluator: ExpressionEvaluator
   /// Which of a frame's members a variable of a SUBQUERY around stands for.
@@ -261,7 +263,7 @@ extension ValueExpression {
 }
 
 extension EvaluatedValue {
-  /// The one value; nil for an object that is not there and for what is no number.
+  /// The one value; nil for a missing object and for a value that is not a number.
   func single(_ range: Range<Int>) throws(ExpressionError) -> AttributeValue {
     switch self {
     case .value(let value): return value.known

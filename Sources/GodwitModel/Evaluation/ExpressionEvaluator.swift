@@ -1,7 +1,7 @@
 /// Evaluates expressions and predicates on objects in memory.
 ///
-/// Meant for expressions that `ExpressionChecker` has passed: what does not fit then throws an
-/// `ExpressionError`, and nothing traps. The `Expressions` page has the rules. What is evaluated on many objects is
+/// Meant for expressions that `ExpressionChecker` has accepted. A value that does not fit then throws an
+/// `ExpressionError`, and nothing traps. The `Expressions` page has the rules. An expression for many objects is
 /// compiled once; `evaluate` and `matches` compile for one object.
 package struct ExpressionEvaluator {
   static let maximumDepth = 500

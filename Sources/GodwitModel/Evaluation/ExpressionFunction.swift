@@ -1,16 +1,16 @@
 import Foundation
 
-/// What a built-in function does with its arguments, found by its name once.
+/// The operation of a built-in function on its arguments, looked up by name once.
 package struct ExpressionFunction: Sendable {
   enum Body: Sendable {
     case now
     /// The number of members of a collection.
     case count
     case statistic(Statistic.Kind)
-    /// Of a value that is not nil; nil when the value does not fit.
+    /// A function of one value that is not nil; nil when the value does not fit.
     case one(@Sendable (AttributeValue, Range<Int>) throws -> AttributeValue?)
     case two(@Sendable (AttributeValue, AttributeValue, Range<Int>) throws -> AttributeValue?)
-    /// Of nothing that it could be given.
+    /// No arguments are valid.
     case nothing
   }
 

@@ -66,7 +66,7 @@ package enum StringComparison {
     LikePattern(pattern, options).fits(text)
   }
 
-  /// What comes of a regular expression on a text.
+  /// The result of matching a text with a regular expression.
   package enum PatternResult: Sendable {
     case fits, differs
     /// The pattern is not an ICU regular expression.
@@ -126,7 +126,7 @@ package enum StringComparison {
     Text(utf8: folded(text.utf8, [.caseInsensitive, .diacriticInsensitive]))
   }
 
-  /// What is compared in place of a text under the options; the text itself without `[c]` and `[d]`.
+  /// The form of a text that is compared under the options; the text itself without `[c]` and `[d]`.
   package static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
     guard !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) else { return bytes }
     // ASCII has no marks.

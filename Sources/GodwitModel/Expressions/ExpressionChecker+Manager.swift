@@ -1,4 +1,4 @@
-/// What the six keys lead to: calls of the manager and the policy, fetches, facts of the mapping.
+/// The types of key paths from the six keys: calls of the manager and the policy, fetches, facts of the mapping.
 extension ExpressionChecker {
   private static let lookUps = [
     "destinationInstancesForEntityMappingNamed:sourceInstances:",
@@ -120,7 +120,7 @@ extension ExpressionChecker {
 
   // MARK: Facts
 
-  /// What a name leads to from the manager or a mapping.
+  /// The type of a fact that the manager or a mapping has under a name.
   func fact(
     _ name: String, of owner: ExpressionType, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {

@@ -20,7 +20,7 @@ package struct ExpressionChecker {
     self.policy = policy
   }
 
-  /// What the expression yields.
+  /// The type of the expression's result.
   package func type(of expression: ValueExpression) throws(ExpressionError) -> ExpressionType {
     try type(of: expression, Scope())
   }

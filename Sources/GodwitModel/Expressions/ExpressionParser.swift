@@ -55,7 +55,7 @@ struct ExpressionParser {
   let tokens: [Token]
   var position = 0
   var depth = 0
-  /// What stands for `%@` and the like, and how many have been taken.
+  /// The values for `%@` and the like, and the number used so far.
   let formatArguments: [FormatArgument]?
   var formatArgumentsTaken = 0
 

@@ -6,7 +6,7 @@ package enum ExpressionRole: Sendable, Hashable {
   case value
 }
 
-/// What an expression yields, as far as the model tells.
+/// The type of an expression's result, as far as the model determines it.
 package enum ExpressionType: Sendable, Hashable {
   case null
   case value(AttributeType)
@@ -22,9 +22,9 @@ package enum ExpressionType: Sendable, Hashable {
   case manager
   /// `$entityPolicy`.
   case policy
-  /// What the manager's lookups return.
+  /// The result of the manager's lookups.
   case destinationInstances
-  /// What the manager finds behind destination objects.
+  /// The source objects of destination objects, from the manager.
   case sourceInstances
   /// A fetch request for objects of an entity.
   case fetchRequest(entity: String)

@@ -10,7 +10,7 @@
 ///
 /// These are the forms that Core Data documents for SQLite stores.
 package struct Derivation: Sendable, Hashable {
-  /// What is done to a text before it is stored.
+  /// The conversion of a text before it is stored.
   package enum Function: String, Sendable, Hashable, CaseIterable {
     case canonical, uppercase, lowercase
 

@@ -4,7 +4,7 @@ extension ManagedObjectModel {
   ///
   /// - Parameters:
   ///   - models: The models, in any order.
-  ///   - name: What messages call it; by default the names, joined with ` + `.
+  ///   - name: The model's name in messages; by default the names, joined with ` + `.
   /// - Throws: code `.configuration` when two models define an entity of one name differently, and as `init`.
   public init(merging models: [ManagedObjectModel], name: String? = nil) throws {
     let name = name ?? models.map(\.name).joined(separator: " + ")
@@ -41,7 +41,7 @@ extension ManagedObjectModel {
 
   // MARK: Configurations
 
-  /// What Core Data calls the configuration of all entities.
+  /// Core Data's name for the configuration of all entities.
   public static let defaultConfigurationName = "Default"
 
   /// The model of a store that was added with a configuration: only its entities, under the same name.

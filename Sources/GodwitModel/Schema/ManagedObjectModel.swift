@@ -3,7 +3,7 @@
 /// A value: build it in code or read it with `GodwitXcode`. `init` checks that names resolve and that inheritance has
 /// no cycle, so every query below has an answer for the names in the model.
 public struct ManagedObjectModel: Sendable, Hashable {
-  /// What messages call the model: a version name, for example `Peoplizer 3`.
+  /// The name of the model in messages: a version name, for example `Peoplizer 3`.
   public let name: String
   /// In name order (case-insensitive, then by byte), the order of entity numbers among siblings.
   public let entities: [EntityDescription]
@@ -15,7 +15,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   public let fetchRequestTemplates: [FetchRequestTemplate]
   /// Hashes that Apple's software computed for this model, by entity name. They take precedence over computed ones.
   public internal(set) var publishedVersionHashes: [String: VersionHash] = [:]
-  /// What the reader of the model's file replaced or left out. Comparisons of models ignore it.
+  /// The replacements and omissions of the reader of the model's file. Comparisons of models ignore them.
   public package(set) var remarks: [ModelRemark] {
     get { noted.value }
     set { noted.value = newValue }
@@ -25,7 +25,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// Shared by all copies: what it is computed of never changes.
   let hashCache = Derived(VersionHashCache())
   private let madeTexts = Derived(ModelTexts())
-  /// What is made of the model once, without published hashes and remarks, which a copy may have of its own.
+  /// The texts derived from the model once, without published hashes and remarks, which each copy may have of its own.
   package var texts: ModelTexts { madeTexts.value }
 
   private let indexByName: [String: Int]
@@ -169,8 +169,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// The to-ones that a SQLite store holds in the rows of an entity for to-many relationships without an inverse that
   /// lead to it, in the order of the owners.
   ///
-  /// They are no properties: no list of them has these, and hashes do not know them. `relationship(_:of:)` finds them
-  /// by name, so that code which asks how links are stored treats them like any other.
+  /// They do not count as properties: they are in no list of properties, and hashes ignore them. `relationship(_:of:)`
+  /// finds them by name, so that code which asks how links are stored treats them like any other.
   package func unnamedInverses(declaredIn entity: String) -> [RelationshipDescription] { unnamed.value[entity] ?? [] }
 
   /// The entity in the lineage that first declares the property (nearest the root), which decides its column.

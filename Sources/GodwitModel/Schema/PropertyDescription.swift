@@ -103,7 +103,7 @@ extension AttributeDescription {
 
 /// A relationship as its model declares it, Core Data's `NSRelationshipDescription`.
 public struct RelationshipDescription: Sendable, Hashable {
-  /// What happens to the related objects when an object is deleted, Core Data's `NSDeleteRule`. A migration deletes
+  /// The effect of deleting an object on its related objects, Core Data's `NSDeleteRule`. A migration deletes
   /// nothing.
   public enum DeleteRule: String, Sendable, Hashable, CaseIterable {
     /// The related objects are not touched.
@@ -136,7 +136,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var minCount: Int
   /// As in the file: 0 for unbounded, 1 for to-one.
   public var maxCount: Int
-  /// What happens to the related objects when an object is deleted.
+  /// The effect of deleting an object on its related objects.
   public var deleteRule: DeleteRule
   /// A text that makes the version hash another one; nil for none.
   public var versionHashModifier: String?
@@ -260,7 +260,7 @@ public struct FetchIndexDescription: Sendable, Hashable {
 
   /// The index's name.
   public var name: String
-  /// What the index is over, the first element first.
+  /// The indexed elements, in order.
   public var elements: [Element]
   /// Restricts the index to some objects, as the model file says; nil for all.
   public var partialPredicateText: String?
@@ -269,7 +269,7 @@ public struct FetchIndexDescription: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - name: The index's name.
-  ///   - elements: What the index is over, the first element first.
+  ///   - elements: The indexed elements, in order.
   ///   - partialPredicateText: Restricts the index to some objects; nil for all.
   public init(name: String, elements: [Element], partialPredicateText: String? = nil) {
     self.name = name

@@ -23,9 +23,9 @@ public enum AttributeValue: Sendable, Hashable {
   /// The absolute string of the URI.
   case uri(Text)
 
-  /// Floating point numbers of at least this size are no decimals: Foundation's type ends not far above.
+  /// Floating point numbers of at least this size are not decimals: Foundation's type ends not far above.
   package static let decimalLimit = 1e127
-  /// Numbers nearer to 0 than this, and not 0, are none either: Foundation makes NaN of them.
+  /// Numbers nearer to 0 than this, and not 0, are not decimals either: Foundation makes NaN of them.
   package static let decimalFloor = 1e-108
 
   /// A text.

@@ -1,4 +1,4 @@
-/// What an error is about, where somebody has an answer to exactly that and the code alone does not say it.
+/// The subject of an error, where a caller handles exactly that subject and the code alone does not tell it.
 package enum ErrorTopic: Sendable {
   /// A file, or a text in place of one, without content.
   case emptyFile
@@ -10,9 +10,9 @@ package enum ErrorTopic: Sendable {
   case storedModel
   /// Several mapping models serve one step and do not go together.
   case conflictingMappings
-  /// What the source has and the destination would not.
+  /// Data of the source that the destination would not have.
   case loss
-  /// What SQLite reported, such as a damaged page: never what a single row says.
+  /// An error that SQLite reported, such as a damaged page, and never one in a single row.
   case database
   /// A row that the run cannot carry over: a value that cannot be computed or does not fit, or a broken rule.
   case rejectedRow

@@ -10,7 +10,7 @@ extension GodwitError: LocalizedError {
     return parts.isEmpty ? nil : parts.joined(separator: "\n")
   }
 
-  /// What to do next, and what is safe; nil when neither is known.
+  /// The remedy, and the state that is safe; nil when neither is known.
   public var recoverySuggestion: String? {
     let parts = [remedy, safe].compactMap(\.self)
     return parts.isEmpty ? nil : parts.joined(separator: "\n")

@@ -38,7 +38,7 @@ extension ManagedObjectModel {
     publishedVersionHashes[entityName] ?? computedVersionHashes[entityName]
   }
 
-  /// What the version hash of an entity is made of; nil when the model lacks it.
+  /// The parts of an entity's version hash; nil when the model lacks the entity.
   package func versionHashParts(of entityName: String) -> VersionHashParts? {
     let line = lineage(of: entityName)
     guard let entity = line.first else { return nil }
@@ -47,13 +47,13 @@ extension ManagedObjectModel {
     return VersionHashParts(entity, parent: entity.superentityName.flatMap(versionHash(of:)), digests: digests)
   }
 
-  /// What an attribute of this description adds to an entity's hash; nil for a transient one.
+  /// The digest that an attribute of this description adds to an entity's hash; nil for a transient one.
   package func versionHashDigest(of attribute: AttributeDescription) -> VersionHash? {
     attribute.isTransient ? nil : VersionHash(attribute)
   }
 
-  /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient
-  /// one.
+  /// The digest that a relationship of this description, declared by that entity, adds to an entity's hash; nil for a
+  /// transient one.
   package func versionHashDigest(
     of relationship: RelationshipDescription, declaredBy entityName: String
   ) -> VersionHash? {
@@ -89,7 +89,7 @@ extension ManagedObjectModel {
 
   // MARK: Along the inheritance
 
-  /// What is known so far, so that a parent's hash and the digests it hands down are computed once.
+  /// The hashes known so far, so that a parent's hash and the digests it hands down are computed once.
   private struct HashedEntities {
     var hashes: [String: VersionHash] = [:]
     var digests: [String: [String: VersionHash]] = [:]

@@ -1,4 +1,4 @@
-/// Version hashes that Apple's software computed. They settle what a rule leaves open.
+/// Version hashes that Apple's software computed. They decide where a rule leaves a choice.
 ///
 /// They come from the `VersionInfo.plist` of a compiled model, from a compiled mapping model, or from a
 /// store that Core Data wrote. Only the first names the version that each set belongs to.
