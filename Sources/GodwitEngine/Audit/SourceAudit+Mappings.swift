@@ -5,12 +5,12 @@ import GodwitModel
 import GodwitStore
 
 extension SourceAudit {
-  /// What a mapping gives one property, and the rules that it must keep.
+  /// The value that a mapping gives one property, and the rules that it must keep.
   struct Part {
     var property: String
     /// The column of `t` that the checks read.
     var column: String
-    /// What the column holds, for a source row `s`.
+    /// The value of the column for a source row `s`, as SQL.
     var sql: String
     var checks: [Check]
   }
@@ -22,12 +22,12 @@ extension SourceAudit {
     var table: String
     /// Which of its rows are objects of the mapping's entity.
     var kind: StoreSchema.RowCondition
-    /// Which of its rows the mapping takes.
+    /// The condition of the rows that the mapping takes.
     var taken: String
     /// Whether the mapping may take others beside these.
     var isPartial: Bool
     var builder: StatementBuilder
-    /// Of the rules.
+    /// The regular expressions of the rules.
     var patterns: [NSRegularExpression]
 
     /// `FROM`, giving a row `t` with the columns of some parts.
@@ -39,7 +39,7 @@ extension SourceAudit {
     }
   }
 
-  /// What the mappings make of the rows that they take, tested by the rules that validation has.
+  /// Tests the results of the mappings by the rules of validation.
   func auditMappings() throws {
     let facts = PlanFacts(
       mappings: resolved.entityMappings.map { _ in

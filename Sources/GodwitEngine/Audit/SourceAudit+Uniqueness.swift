@@ -67,7 +67,8 @@ extension SourceAudit {
     }
   }
 
-  /// What a mapping gives the attributes of a constraint, as SQL; nil when one of them is computed, or no attribute.
+  /// The values that a mapping gives the attributes of a constraint, as SQL; nil when one of them is computed or not an
+  /// attribute.
   private func values(
     _ properties: [String], of mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder
   ) throws -> [String]? {

@@ -19,7 +19,7 @@ package final class SourceAudit {
     var mapping: String?
     var message: String
     var condition: String
-    /// What `--values` shows.
+    /// The value that `--values` shows.
     var value: String?
     /// The key of the object.
     var key = "s.Z_PK"
@@ -108,7 +108,7 @@ package final class SourceAudit {
 
   /// - Parameters:
   ///   - row: The object's key, the name of its entity, and the values concerned.
-  ///   - entity: What to call the entity of a row that has none.
+  ///   - entity: The entity to name if the row has none.
   func sample(_ row: [SQLValue], of entity: String) -> AuditReport.Sample {
     guard row.count > 1, case .integer(let key) = row[0] else { return AuditReport.Sample(uri: entity, value: nil) }
     var name = entity

@@ -19,7 +19,7 @@ final class AssignmentResolver {
   private struct Edge {
     var other: Int64
     var place: Place
-    /// Of the other object among those of the first end's, and the reverse.
+    /// The position of the other object at the first end, and the position of the first object at the other end.
     var position, inversePosition: Int64?
   }
 
@@ -33,7 +33,7 @@ final class AssignmentResolver {
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can
   /// displace.
   private let lastOwn, lastLeading: SQLStatement?
-  /// More at once are gathered by SQL.
+  /// More edges than this are collected by SQL instead of in memory.
   private let limitEdges = EngineTuning.current.limitEdges
   private let store: [(edge: ResolutionStatements.StoredEdge, statement: SQLStatement)]
   private let storesPlaces: Bool
@@ -53,7 +53,7 @@ final class AssignmentResolver {
 
   /// SQLite changes no row with a larger value; nil without a limit.
   private let limit: ByteCount?
-  /// What the limit kept from being stored.
+  /// The rows that the limit kept from being changed.
   private(set) var refused: [Refused] = []
 
   /// - Parameter limit: Rows with larger values are left to the caller.
@@ -85,8 +85,8 @@ final class AssignmentResolver {
     link.isToMany(end) ? " AND target IS NULL" : ""
   }
 
-  /// What the walk reads: both kinds of edges by the key of the first end, and the last assignment to an object of the
-  /// second, where one can displace.
+  /// The queries of the walk: both kinds of edges by the key of the first end, and the last assignment to an object of
+  /// the second end if one can displace it.
   static func queries(
     _ link: InversePair, table: String
   ) -> (assigned: String, reverse: String, own: String, leading: String?) {

@@ -6,7 +6,7 @@ import GodwitStore
 /// Chunks with rows that are too large to be held several times.
 ///
 /// 1. The chunk's statement runs while SQLite refuses large values, which costs nothing where there are none.
-/// 2. Where one was refused, what the statement did is taken back, and the source's rows are told apart by size.
+/// 2. If a value was refused, the statement is rolled back, and the source's rows are divided by size.
 /// 3. The rows between large ones are made as usual. Each large one is made without the values that it only copies, and
 ///    then completed with them (`LargeRowWriter`).
 ///
@@ -77,7 +77,7 @@ extension Executor {
     return made
   }
 
-  /// Gives rows the large files that become their values, and makes files durable that came along.
+  /// Gives rows the large files that become their values, and syncs the files that were carried over.
   func finishFiles(of entity: String) throws {
     let table = try program.destinationTable(of: entity).name
     try functions.mover?.finishChunk { key, files in

@@ -3,9 +3,9 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What the error of a validation says.
+/// The objects that the error of a validation names.
 extension Executor {
-  /// So many objects are named. Others are not looked for, nor is any beyond the chunk.
+  /// The most objects that are named. The search ends with the chunk.
   static let limitOffenders = 20
 
   /// - Parameter broken: The first objects of a chunk that break a rule; at least one.

@@ -22,10 +22,10 @@ extension Executor {
 
   private struct LargeRowMet: Error {}
 
-  /// Carries them out in one transaction.
+  /// Carries out several chunks in one transaction.
   ///
-  /// - Returns: false when each must run by itself: a value needs a join, a row failed, whose place only its own
-  ///   chunk can tell, or one is too large. Nothing was kept then.
+  /// - Returns: false when each chunk must run by itself: a value needs a join, a row is too large, or a row failed and
+  ///   only its own chunk can name it. The transaction is then rolled back.
   func carryOutTogether(_ chunks: ArraySlice<Chunk>) throws -> Bool {
     let mappings = Self.createdMappings(chunks)
     guard let first = mappings.first, let statement = try currentProgram.creation.statement(sharing: mappings) else {

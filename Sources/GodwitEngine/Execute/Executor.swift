@@ -30,13 +30,13 @@ package final class Executor {
   private let stamp: StoreFiles.Stamp
   /// nil for a job that a rejected row stops.
   let rejections: RejectionSearch?
-  /// Of the associate stage, by mapping.
+  /// The writers of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
-  /// Of the `unique-by` mapping whose associations are written.
+  /// The keys of the `unique-by` mapping whose associations are being written.
   var identities: (mapping: Int, map: UniqueKeyMap)?
-  /// While indexes are built.
+  /// The validator that works while indexes are built.
   private var ahead: SpeculativeValidator?
-  /// What happened that nobody would see in the result.
+  /// Events that the result does not show.
   package var notes: [MigrationNote] = []
   /// Mappings whose spill file was rebuilt. A second damage to the same file stops the run.
   var rebuiltSpills: Set<Int> = []
@@ -110,7 +110,7 @@ package final class Executor {
     do {
       do { try carryOut(chunk) } catch {
         forgetWriters()
-        // Nothing of the chunk was kept, so it can run again on a sound file.
+        // The chunk was rolled back, so it can run again on a sound file.
         guard try replaceDamagedSpill() else { throw error }
         try policies?.takeBack()
         try carryOut(chunk)

@@ -4,14 +4,14 @@ import GodwitModel
 import GodwitSpill
 package import GodwitStore
 
-/// What is durable of a job: its digests, the planner's facts, the chunk list and each chunk's outcome.
+/// The durable state of a job: its digests, the planner's facts, the chunk list and each chunk's outcome.
 ///
-/// Its tables lie in the store under construction, so that a chunk's rows and the entry that vouches for
-/// them commit in one transaction. The last transaction of the job drops them. Resuming promises: a chunk
-/// marked done is never run again, and one that is not has left no row behind.
-/// A run that begins again after a kill has them as temporary tables.
+/// Its tables lie in the store under construction, so that a chunk's rows and the entry for them commit in one
+/// transaction. The last transaction of the job drops them. Resuming promises that a chunk marked done is never run
+/// again, and that any other chunk has left no row behind. A run that begins again after a kill has them as temporary
+/// tables.
 package struct Ledger {
-  /// What a chunk did.
+  /// The outcome of a chunk.
   package struct Outcome {
     var rows: Int64 = 0
     /// To-one relationships that found several objects and took the first.
@@ -179,7 +179,7 @@ package struct Ledger {
 
   // MARK: Policies
 
-  /// What policies have kept; nil before the first chunk of one.
+  /// The recorded state of the policies; nil before the first chunk of one.
   func policyState() throws -> PolicyState? {
     let known = try connection.value("SELECT 1 FROM godwit_ledger WHERE key = 'policies'")
     return known == nil ? nil : try decoded("policies")
@@ -189,7 +189,7 @@ package struct Ledger {
 
   // MARK: Appending
 
-  /// What is kept of the destination that the job appends to.
+  /// The recorded mark of the destination that the job appends to.
   package func appendMark() throws -> AppendMark { try decoded("append") }
   package func setAppendMark(_ mark: AppendMark) throws { try set("append", encoded(mark)) }
 

@@ -41,7 +41,7 @@ package final class SourceCheck {
     return true
   }
 
-  /// What a failure really is when the source is damaged: SQLite and we stumble over damaged pages in many ways.
+  /// The real cause of a failure when the source is damaged, because damaged pages cause many kinds of errors.
   ///
   /// - Returns: The error itself when the source is sound, or cannot be checked.
   package static func cause(of error: any Error, _ job: MigrationJob, _ check: SourceCheck?) -> any Error {

@@ -14,7 +14,7 @@ import GodwitJob
 struct StoredWork: Hashable {
   var subject: Int
   var part: Int
-  /// Of the create phase.
+  /// The predicate of the create phase.
   var predicate: Int?
 
   init(subject: Int, part: Int = 0, predicate: Int? = nil) {

@@ -25,7 +25,7 @@ final class UniqueKeyMap {
   private(set) var isWhole: Bool
 
   /// - Parameters:
-  ///   - limitBytes: What it may take. It takes half as much again for a moment while it grows.
+  ///   - limitBytes: The most memory it may use. While it grows, it uses half as much again for a moment.
   ///   - isWhole: Whether no identity has a key yet.
   init(limitBytes: Int, isWhole: Bool) {
     self.limitBytes = limitBytes
@@ -56,7 +56,7 @@ final class UniqueKeyMap {
   /// Adds an identity that it lacks.
   ///
   /// - Parameter isNew: Whether `takeNew` is to hand it out.
-  /// - Returns: false when there is no room for it; then it is not whole any more.
+  /// - Returns: false when it is full; then it is not whole any more.
   @discardableResult
   func add(_ identity: UnsafeRawBufferPointer, key: Int64, isNew: Bool) -> Bool {
     if entries.count * 2 >= slots.count { grow() }

@@ -16,7 +16,7 @@ struct SourcePage {
   var bytes: Int { values.byteCount }
 }
 
-/// What reads the pages of a chunk, by ascending keys.
+/// The query that reads the pages of a chunk, by ascending keys.
 struct SourcePageQuery {
   let statement: ChunkStatement
   let keyColumns: [String]
@@ -62,7 +62,7 @@ final class SourcePagePrefetcher {
   private static let limitPages = 4
 
   let query: SourcePageQuery
-  /// Of the shortcuts that the query was made for.
+  /// The generation of the shortcuts that the query was made for.
   let generation: Int
   private let worker: PrefetchWorker<SourcePage>
   /// How many pages were asked for.

@@ -24,7 +24,7 @@ final class SpeculativeValidator {
   private let worker: PrefetchWorker<Void>
   /// The worker's item of a chunk.
   private let items: [Int: Int]
-  /// What the worker has answered.
+  /// The worker's answers so far.
   private var answers: [Int: Bool] = [:]
 
   /// - Parameters:
@@ -72,7 +72,7 @@ extension Executor {
   ///
   /// - Parameter rest: The chunks to come, the first of which builds an index.
   func validateAhead(_ rest: ArraySlice<Chunk>) throws -> SpeculativeValidator? {
-    // Nothing but indexes may change the store from here on.
+    // Only indexes may change the store from here on.
     guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.phase) }) else { return nil }
     var works: [SpeculativeValidator.Work] = []
     var rows: Int64 = 0
@@ -84,7 +84,7 @@ extension Executor {
       default: continue
       }
       let validation = try program.validation.entity(entity, database: StoreConnection.sourceSchema)
-      // A header is at the start of its row. What follows may be on pages that a new index moves.
+      // A header is at the start of its row. The rest of the row may be on pages that a new index moves.
       guard validation.rules.allSatisfy(\.readsHeaderOnly),
         try program.destinationTable(of: entity).columns.count <= SpeculativeValidator.limitColumns
       else { continue }

@@ -76,9 +76,9 @@ final class UniqueKeyScan {
   /// - Parameters:
   ///   - keys: Those of the lowest and the highest row.
   ///   - rows: About how many there are.
-  ///   - own: What the caller's thread reads with.
-  ///   - other: What the second thread reads with. `run` closes its connection.
-  ///   - memory: For what is read ahead.
+  ///   - own: The scan on the caller's thread.
+  ///   - other: The scan on the second thread. `run` closes its connection.
+  ///   - memory: The memory for rows that are read ahead.
   init(keys: ClosedRange<Int64>, rows: Int64, own: Scan, other: Scan, memory: ByteCount) {
     limitBytes = Int(memory.bytes) / Self.limitSpans
     spans = KeySpans(keys, rows: rows, rowsPerSpan: EngineTuning.current.uniqueKeys.rowsPerSpan)
@@ -101,7 +101,7 @@ final class UniqueKeyScan {
     }
     defer { worker.stop() }
     if EngineTuning.current.uniqueKeys.fills { worker.fill() }
-    // Who stops the run stops both.
+    // A stop ends both scans.
     try own.connection.accompanied(by: [other.connection]) {
       for span in 0..<spans.count {
         if let batch = try batch(of: span, statement) {
@@ -113,7 +113,7 @@ final class UniqueKeyScan {
     }
   }
 
-  /// What was read ahead of a span; nil when it is to be read now.
+  /// The rows of a span that were read ahead; nil when the caller has to read them.
   private func batch(of span: Int, _ statement: SQLStatement) throws -> Batch? {
     while true {
       if let interruption = worker.interrupted { throw interruption }

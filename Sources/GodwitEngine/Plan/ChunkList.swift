@@ -192,7 +192,7 @@ struct ChunkList {
     }
   }
 
-  /// What an index costs, in rows: a quarter of those of its table.
+  /// The cost of an index in rows: a quarter of those of its table.
   private func indexRows(_ table: String) -> Int64 { max(1, (tableRows[table] ?? 0) / 4) }
 
   private mutating func orderAndDerive() throws {

@@ -9,7 +9,7 @@ import GodwitStore
 /// |---|---|
 /// | rows | the source's pages that are in use, shared out by rows and sampled width; new columns at 3 bytes a row |
 /// | indexes, join tables | the source's are in its pages; each one of the destination's beyond that by its rows |
-/// | Godwit's own tables | values of `unique-by`, gathered assignments, chunks |
+/// | Godwit's own tables | values of `unique-by`, assignments to be resolved, chunks |
 /// | journal | the pages that the largest chunk changes, and those that move when Godwit's own tables are dropped |
 /// | spill files | 10 bytes a pair at most |
 /// | quarantine | a copy of the source without the rejected objects |

@@ -11,7 +11,7 @@ extension Planner {
     var walk: SourceWalk
   }
 
-  /// What counts such links, by relationship.
+  /// The walks that count such links, by relationship.
   func strayWalks(_ facts: PlanFacts) throws -> [StrayWalk] {
     var found: [StrayWalk] = []
     var seen: Set<String> = []

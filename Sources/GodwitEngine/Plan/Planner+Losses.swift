@@ -241,7 +241,7 @@ extension Planner {
   /// A step whose source is not there yet is planned on a store without rows: what it may lose is named, not counted.
   private var isCounted: Bool { sourceBytes > 0 }
 
-  /// Entities that no mapping takes, where there are no rows to count yet.
+  /// Entities that no mapping takes, if the rows have not been counted yet.
   private func uncounted(_ step: Int) -> [LossReport.Loss] {
     guard !isCounted else { return [] }
     let taken = Set(resolved.entityMappings.map(\.source.name))

@@ -16,10 +16,10 @@ package struct Planner {
   let functions: SQLFunctions
   let sourceBytes: Int64
   let leftOut: UnmodelledTables
-  /// What the job appends to; nil for a new store.
+  /// The destination that the job appends to; nil for a new store.
   let existing: ExistingDestination?
   let scan: SourceScan
-  /// Hears of the counting now and then.
+  /// A callback for the progress of counting.
   package var progress: ((MigrationProgress) -> Void)?
 
   /// Chunks larger than this gain nothing and make an interrupted run lose more.
@@ -63,7 +63,7 @@ package struct Planner {
     for mapping in mappings {
       guard case .offset(let offset)? = mapping.earlier?.access else { continue }
       facts.mappings[mapping.index].keys = .offset(offset)
-      // What an earlier job took was not counted: an object may be among them.
+      // The rows that an earlier job took were not counted, and an object may be among them.
       for other in mappings where other.index != mapping.index && other.source.name == mapping.source.name {
         facts.overlaps.insert([min(mapping.index, other.index), max(mapping.index, other.index)])
       }

@@ -34,7 +34,7 @@ package final class SourceScan {
     var ends: ClosedRange<Int64>?
     var ranges: [ClosedRange<Int64>?]
     var factor = 1.0
-    /// Of all ranges together, as far as keys tell.
+    /// The number of rows in all ranges together, as far as keys tell.
     var rows: Int64 = 0
   }
 
@@ -61,7 +61,7 @@ package final class SourceScan {
     var keys: ClosedRange<Int64>?
   }
 
-  /// What a reader counts with.
+  /// The connection and functions of one reader.
   private struct Reader {
     var connection: StoreConnection
     var functions: SQLFunctions
@@ -111,7 +111,7 @@ package final class SourceScan {
     return try counts([walk])[0].sum
   }
 
-  /// What a sample read; nil if every row was counted.
+  /// The share of keys that a sample read; nil if every row was counted.
   var sample: MigrationPlan.Sample? { isSample ? .init(keys: sampled.rows, ofKeys: sampled.of) : nil }
 
   // MARK: Cutting

@@ -5,19 +5,19 @@ import GodwitStore
 
 /// The tables of assignments to relationships: what sets them one by one, and what sets those of many objects together.
 final class PolicyAssignments {
-  /// What an assignment sets a relationship to: the object, its place among the others, and the place of the assigned
-  /// object at its end.
+  /// The target of an assignment: the object, its place among the others, and the place of the assigned object at its
+  /// end.
   typealias Target = (key: Int64, place: Int64, inversePlace: Int64)
-  /// Where an assignment stands among all.
+  /// The position of an assignment in the order of all assignments.
   typealias Place = (mapping: Int64, sequence: Int64)
 
   private let step: PolicyStep
   private let associations: PolicyAssociations
   /// `Entity.relationship` to the link and its end.
   private let ends: [String: (link: Int, end: InversePair.End)]
-  /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
+  /// Objects of this chunk, by mapping, whose relationships are set by the mapping when a hook first reads them.
   private var asked: [Int: [Asked]] = [:]
-  /// What sets them, by mapping.
+  /// The statements that set them, by mapping.
   private var requests: [RequestKey: PolicyRequests] = [:]
   /// How many of them wait at most.
   private static let limitWaiting = 4096
@@ -163,7 +163,7 @@ final class PolicyAssignments {
 
   // MARK: Assignments of many objects
 
-  /// What sets the relationships of many objects of a mapping.
+  /// The statements that set the relationships of many objects of a mapping.
   ///
   /// - Parameter program: As it stands.
   func requests(_ index: Int, hasManySources: Bool, _ program: StepProgram) throws -> PolicyRequests {

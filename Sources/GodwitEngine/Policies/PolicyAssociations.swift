@@ -13,7 +13,7 @@ final class PolicyAssociations {
   private var batches: [RowBatch?]
   /// How a computed association is looked up, by mapping.
   private var computedLookups: [Int: ComputedLookup] = [:]
-  /// What gives the source keys of a computed association, by mapping.
+  /// The statements that give the source keys of a computed association, by mapping.
   private var takenKeys: [Int: TakenKeys] = [:]
   private var inverses: [Int: SpillReader] = [:]
 
@@ -68,7 +68,7 @@ final class PolicyAssociations {
     for batch in batches { batch?.endStatements() }
   }
 
-  /// What a lookup from the destination needs.
+  /// Makes the index that a lookup from the destination needs.
   func makeIndex(_ index: Int) throws {
     let wanted = StepProgram.pairIndex(index)
     try step.makeIndex(wanted.name, on: wanted.columns)

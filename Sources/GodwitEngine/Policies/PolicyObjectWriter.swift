@@ -5,12 +5,12 @@ import GodwitStore
 
 /// Writes the objects that policies make and change, and counts them.
 ///
-/// New objects wait and are written together, at the latest with the chunk. What reads or changes objects calls `flush`
-/// first, so that no hook can tell.
+/// New objects are buffered and written together, at the latest with the chunk. Any read or change of objects calls
+/// `flush` first, so hooks do not notice the buffer.
 final class PolicyObjectWriter {
   private let step: PolicyStep
   private let limits: RowBatch.Limits
-  /// What writes the objects of an entity.
+  /// The statements that write the objects of an entity.
   private var writings: [Key: Writing] = [:]
   /// The last of them.
   @exclusivity(unchecked) private var last: Writing?
@@ -63,10 +63,10 @@ final class PolicyObjectWriter {
   ///
   /// - Parameters:
   ///   - isKeyed: Whether it is written with the keys of links.
-  ///   - prepared: What has those keys.
+  ///   - prepared: The prepared object with those keys.
   func insertNew(_ object: ManagedObject, isKeyed: Bool, _ prepared: PreparedObject?) throws {
     let writing = try writing(of: object, isKeyed: isKeyed)
-    // What is carried over in files takes its time anyway.
+    // An object with external files is written at once, because buffering it saves little.
     if step.hasWaitingObjects, !writing.isExternal, try isWaiting(object, writing, prepared) { return }
     try step.checkChunk()
     try bind(object, to: writing.insert, of: writing, keys: prepared?.keys ?? [])

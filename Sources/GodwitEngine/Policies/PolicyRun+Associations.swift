@@ -20,7 +20,7 @@ extension PolicyRun {
     let pair = PolicyPair(
       sequence: state.sequence + 1, root: Int64(source.rootNumber), source: source.key,
       entity: Int64(destination.entityNumber), destination: destination.key)
-    // What was associated with this source object is known when nothing but its own hook can have done it.
+    // The earlier associations of this source object are known if only its own hook can have made them.
     let isOwn =
       hook.kind == .createDestinationInstances && step.currentMapping == index
       && hook.prepared?.source == PolicyObjectKey(source)

@@ -5,9 +5,9 @@ import GodwitStore
 
 /// Links that are written with their objects as long as no policy sets them.
 ///
-/// What the mappings say of such a link lies in the objects' rows from the beginning, and no assignment is written down.
-/// When a policy does something that only the order of assignments can settle, `resolveInOrder` writes down what mappings
-/// have assigned up to then, and from there on the link is one like the others.
+/// The objects' rows hold such a link from the beginning, and no assignment is recorded. When the result of a policy's
+/// action depends on the order of assignments, `resolveInOrder` records the assignments that mappings have made up to
+/// then. From there on the link is handled like the others.
 extension PolicyRun {
   /// Has links resolved in the order of assignments.
   ///
@@ -52,7 +52,7 @@ extension PolicyRun {
       last = PolicyState.Place(source: related.pair.source, sequence: related.pair.sequence)
     }
     guard let last else { return }
-    // What comes from now on comes later.
+    // Later assignments get higher sequence numbers.
     state.sequence += Int64(program.mappings[index].relationships.count)
     let statement = try shortcuts.program.policy.request(assignment, of: link)
     try associations.write()

@@ -9,7 +9,7 @@ extension PolicyRun {
 
   /// The next source objects that a mapping matches, by key, with what it gives them.
   ///
-  /// - Parameter ahead: What reads them on a second core; nil afterwards when it cannot go on.
+  /// - Parameter ahead: The prefetcher on a second core; nil afterwards when it cannot go on.
   func page(
     of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagePrefetcher?
   ) throws -> (page: SourcePage, query: SourcePageQuery) {
@@ -142,7 +142,7 @@ extension PolicyRun {
 
   func isMade(_ object: ManagedObject) throws -> Bool {
     guard !object.isSource else { return false }
-    // What is not inserted by the end of the hook fails it.
+    // An object that is not inserted by the end of the hook fails the hook.
     if object.isDraft { return true }
     if let (mapping, pair) = hook.related, pair.destination == object.key, pair.entity == Int64(object.entityNumber),
       !state.hasManySources(mapping)

@@ -107,7 +107,7 @@ package final class PolicyRun: PolicyHost {
     isReplaying = true
     defer {
       isReplaying = false
-      // What had to be written down for a hook that looks stays so.
+      // Assignments that were recorded because a hook read them stay recorded.
       let now = state
       state = kept
       (state.inlineLinks, state.computedAssociations) = (now.inlineLinks, now.computedAssociations)
@@ -120,7 +120,7 @@ package final class PolicyRun: PolicyHost {
     begun.insert(policy)
   }
 
-  /// - Parameter body: What calls the hook.
+  /// - Parameter body: The call of the hook.
   func call(
     _ kind: PolicyHook, of policy: Int, on object: ManagedObject?, _ body: (inout PolicyContext) throws -> Void
   ) throws {

@@ -1,7 +1,7 @@
 import GodwitJob
 
-/// What policies have left as their mappings say: links that are written with their objects, and associations that are
-/// computed.
+/// The shortcuts that hold while policies follow their mappings: links that are written with their objects, and
+/// associations that are computed.
 struct PolicyShortcuts {
   /// The program as it stands: with the links that are written with their objects and the associations that are computed.
   private(set) var program: StepProgram

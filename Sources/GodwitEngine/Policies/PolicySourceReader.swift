@@ -9,7 +9,7 @@ struct PolicySourceReader {
 
   /// The next rows by key, and the query that they are of.
   ///
-  /// - Parameter ahead: What reads them on a second core; nil afterwards when it cannot go on.
+  /// - Parameter ahead: The prefetcher on a second core; nil afterwards when it cannot go on.
   func page(
     of index: Int, from first: Int64, through last: Int64, _ shortcuts: PolicyShortcuts,
     ahead: inout SourcePagePrefetcher?

@@ -1,4 +1,4 @@
-/// What policies keep from chunk to chunk; it lies in the ledger and commits with each chunk of theirs.
+/// The state of policies from chunk to chunk. It lies in the ledger and commits with each of their chunks.
 struct PolicyState: Codable, Equatable {
   /// Destination root entity name to the key that the next new object takes.
   var nextKeys: [String: Int64]

@@ -4,7 +4,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What all parts of a policy run work with: the step's program, its stores and the statements of the chunk.
+/// The state that all parts of a policy run share: the step's program, its stores and the statements of the chunk.
 final class PolicyStep {
   let program: StepProgram
   let connection: StoreConnection
@@ -15,7 +15,7 @@ final class PolicyStep {
   /// The mapping of each policy, and its index among those that make objects of source objects.
   let mappings: [EntityMapping]
   let mappingIndexes: [Int?]
-  /// What tells those mappings from each other.
+  /// The names that tell those mappings from each other.
   private let mappingNames: [MappingNames]
   /// How many rows of a table are written together.
   let batchLimits: RowBatch.Limits
@@ -96,7 +96,7 @@ final class PolicyStep {
     return statement
   }
 
-  /// What messages call the policy at work.
+  /// The name of the running policy in messages.
   var errorContext: String { "policy '\(program.resolved.policies[current].name)'" }
 
   /// A statement's rows, with its places for errors in force.
@@ -181,7 +181,7 @@ final class PolicyStep {
     return root
   }
 
-  /// What an object that is made by the name of its entity begins with: the model's defaults.
+  /// The initial state of an object that is made by the name of its entity: the model's defaults.
   struct NewObject {
     var layout: ObjectLayout
     var row: [SQLValue]

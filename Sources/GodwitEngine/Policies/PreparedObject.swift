@@ -16,7 +16,7 @@ final class PreparedObject {
   /// Whether the policy has asked twice for the values of one source object.
   @exclusivity(unchecked) private var keepsMapped = false
   @exclusivity(unchecked) private var isTaken = false
-  /// Of the object that was made last.
+  /// The kind of the object that was made last.
   @exclusivity(unchecked) private var kind: ObjectKind?
 
   init(mapping: Int) {
@@ -26,7 +26,7 @@ final class PreparedObject {
 
   /// The next object.
   ///
-  /// - Parameter mapped: Nobody else has it, so that the policy's object changes it without copying it.
+  /// - Parameter mapped: Must be the only reference, so that the policy's object changes it without copying it.
   func set(_ source: PolicyObjectKey, mapped: consuming [SQLValue]?) {
     (self.source, self.mapped, isTaken) = (source, mapped, false)
   }
@@ -49,7 +49,7 @@ final class PreparedObject {
     return mapped
   }
 
-  /// What the objects that the policy makes have in common.
+  /// The facts that the objects of a policy have in common.
   func kind(of layout: ObjectLayout, _ make: () -> ObjectKind) -> ObjectKind {
     if let kind, kind.number == layout.number { return kind }
     let made = make()

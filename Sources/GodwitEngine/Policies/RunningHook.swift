@@ -24,20 +24,20 @@ struct RunningHook {
   /// Whether that hook has left its object's relationships to the mapping.
   var isLeftToMapping = false
 
-  // MARK: What it has done
+  // MARK: Actions of the hook
 
   /// Associated or linked, and not seen in the store yet.
   var unproved: Set<PolicyIdentity> = []
   /// Objects that it has made.
   var made = InlineSet<PolicyObjectKey>()
-  /// What it has associated with its own source object.
+  /// The associations with its own source object.
   var own = InlineSet<PolicyOwnPair>()
   /// The same where associations are computed, until the hook shows that they are others.
   var ownPairs: [PolicyPair] = []
-  /// What it has written with the keys of links.
+  /// The objects that it has written with the keys of links.
   var keyed: [PolicyOwnPair] = []
 
-  /// Whether that is what it has associated with its own source object.
+  /// Whether these are exactly the associations with its own source object.
   var areAllKeyedOwn: Bool {
     guard own.count == keyed.count else { return false }
     for pair in keyed where !own.contains(pair) { return false }

@@ -2,10 +2,10 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// A quarantine that somebody may have edited, opened for reading.
+/// A quarantine that a user may have edited, opened for reading.
 ///
-/// It is only read, with its write-ahead log if there is one. What it may hold is checked against its reasons, which the
-/// run wrote and nobody edits.
+/// It is only read, with its write-ahead log if there is one. Its content is checked against its reasons, which the run
+/// wrote and users do not edit.
 final class EditedQuarantine {
   let files: StoreFiles
   let connection: StoreConnection
@@ -16,7 +16,7 @@ final class EditedQuarantine {
   let model: ManagedObjectModel
   private let stamp: StoreFiles.Stamp
 
-  /// - Throws: `.missingInput` (66) without a file; `.dataWrong` (65) for one that is no quarantine.
+  /// - Throws: `.missingInput` (66) without a file; `.dataWrong` (65) for one that is not a quarantine.
   init(readingAt path: String) throws {
     files = try StoreFiles(path: path)
     stamp = try files.stamp()
@@ -73,7 +73,7 @@ final class EditedQuarantine {
     }
   }
 
-  /// - Throws: `.stopped` (75) when somebody has written to it since it was opened.
+  /// - Throws: `.stopped` (75) when the file has changed since it was opened.
   func checkUnchanged() throws {
     guard try files.stamp() != stamp else { return }
     throw GodwitError(

@@ -5,11 +5,11 @@ import GodwitStore
 
 /// Finding all objects that a stage rejects, once it has rejected one.
 extension Executor {
-  /// Finds and notes what the stage of a chunk rejects.
+  /// Finds and records the objects that the stage of a chunk rejects.
   ///
-  /// - Parameter error: What the chunk failed with.
-  /// - Throws: `RejectedObjectsFound` when the run is to begin again without them. Returns when the error stays the
-  ///   caller's: it is of no row, or no single row has it.
+  /// - Parameter error: The failure of the chunk.
+  /// - Throws: `RejectedObjectsFound` when the run must begin again without them. Returns when the caller must report
+  ///   the error: it belongs to no row, or no single row has it.
   func searchRejected(after error: any Error, in chunk: Chunk) throws {
     guard let rejections, let known = error as? GodwitError, known.topic == .rejectedRow else { return }
     switch chunk.work {
@@ -22,7 +22,7 @@ extension Executor {
 
   // MARK: Making objects
 
-  /// The rows that cannot be made: each chunk of the stage that is not done is tried, and taken back.
+  /// Finds the rows that cannot be made: tries each unfinished chunk of the stage, and rolls it back.
   private func searchMaking(_ phase: ChunkPhase, _ rejections: RejectionSearch) throws {
     let done = try ledger.done()
     for chunk in plan.chunks where chunk.phase == phase && !done.contains(chunk.id) {
@@ -57,7 +57,7 @@ extension Executor {
   private func attempt(_ chunk: Chunk, from first: Int64, through last: Int64) throws {
     var part = chunk
     part.range = .init(lower: first, upper: last == .max ? nil : last + 1)
-    // Nothing is evaluated ahead for a few rows.
+    // Prefetching does not pay for a few rows.
     part.rows = 0
     try connection.execute("BEGIN IMMEDIATE")
     defer {

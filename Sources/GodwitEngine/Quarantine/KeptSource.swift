@@ -136,13 +136,13 @@ package struct KeptSource {
     let isRejected = "Z_PK IN (\(Self.keys(root: table.rootEntityName)))"
     var count: (String, Int64)?
     if counts(relationship, of: owner) {
-      // Of a one-to-one that is its own inverse both rows have a key: that of the object that stays counts.
+      // In a one-to-one that is its own inverse both rows have a key. Only the key of the object that stays counts.
       let isOwnInverse =
         relationship.inverseName == name && model.isKind(owner, of: relationship.destinationEntityName)
       let isCut = isOwnInverse ? "\(isTarget) AND NOT \(isRejected)" : "(\(isTarget)) <> (\(isRejected))"
       let found = try copy.integer(
         "SELECT COUNT(*) FROM main.\(quoted(table.name)) WHERE \(key) IS NOT NULL AND \(isCut)")
-      // What has no name of its own is counted as the to-many that it serves.
+      // A relationship without a name of its own is counted as the to-many that it stores.
       let subject =
         relationship.isUnnamedInverse.value
         ? "\(relationship.destinationEntityName).\(relationship.inverseName ?? name)" : "\(owner).\(name)"

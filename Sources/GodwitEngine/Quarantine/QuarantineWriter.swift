@@ -7,7 +7,7 @@ package import GodwitStore
 /// Makes the store of quarantined objects: the source model, and one entity of reasons.
 ///
 /// Objects keep their primary keys, values and the links among them. Links to other objects are nil: those objects are
-/// in the destination. The content depends on the record alone. Nothing of it is in place before `publish`.
+/// in the destination. The content depends on the record alone. `publish` puts the store in place.
 package struct QuarantineWriter {
   let job: MigrationJob
   let record: RejectionRecord
@@ -106,7 +106,7 @@ package struct QuarantineWriter {
     return UUID(uuidString: cuts.map { String(digits[$0]) }.joined(separator: "-")) ?? UUID()
   }
 
-  /// A uniqueness constraint that the source's own rows break is no reason to lose them.
+  /// A uniqueness constraint that the source's own rows break must not lose those rows.
   private func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
     for index in schema.indexes {
       do { try connection.execute(index.sql) } catch let error as GodwitError where error.refusal == .duplicate {

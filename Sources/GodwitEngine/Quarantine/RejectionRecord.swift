@@ -6,11 +6,12 @@ package import GodwitStore
 
 /// The source objects that a job has set aside, and why: a small database in the work folder.
 ///
-/// 1. A search for rejected objects goes part by part: a filter, a chunk, an entity. What it finds in a part and the
-///    mark that the part is done commit together, so a search that is killed goes on where it was.
+/// 1. A search for rejected objects goes part by part: a filter, a chunk, an entity. The findings in a part and the
+///    mark that the part is done commit together, so a killed search continues where it was.
 /// 2. When all parts are done, `finishRound` ends the round. The next round runs without the objects of those before.
-/// What a round finds depends on the source and on the rounds before it alone, never on chunks or interruptions.
-/// From its first commit it names the job and the source that it is of.
+///
+/// The findings of a round depend only on the source and the rounds before it, never on chunks or interruptions. From
+/// its first commit the record names its job and its source.
 package final class RejectionRecord {
   /// An object that a mapping cannot carry over.
   package struct Rejection: Sendable {
@@ -43,7 +44,7 @@ package final class RejectionRecord {
 
   private init(openingIn folder: String) throws {
     path = Self.path(in: folder)
-    // The process makes it, also one that it found: a journal that cannot be made is no missing input.
+    // The process creates the file, or opens an existing one. A journal that cannot be created is not a missing input.
     connection = try StoreConnection(path: path, cache: .mebibytes(8), create: true)
     // `status` may be reading when a part commits.
     try connection.execute("PRAGMA busy_timeout = 30000")
@@ -205,12 +206,12 @@ package final class RejectionRecord {
     try connection.integer("SELECT 1 FROM part WHERE round = ?1 AND name = ?2", [.int(round), .text(part)]) != nil
   }
 
-  /// Writes down what is found in a part, as it is found.
+  /// Records the findings in a part one by one.
   ///
   /// - Parameters:
   ///   - roots: The root entity of each entity.
   ///   - find: Calls what it is given for each object.
-  ///   - check: Called with the number of all objects that are rejected then; what it throws takes back the part.
+  ///   - check: Called with the new number of rejected objects. The part is rolled back if it throws.
   func add(
     in part: String, roots: [String: String], find: ((Rejection) throws -> Void) throws -> Void,
     check: (Int64) throws -> Void
@@ -219,7 +220,7 @@ package final class RejectionRecord {
       let round = try round
       let object = try connection.prepare(
         "INSERT OR IGNORE INTO rejected (root, key, entity, round) VALUES (?1, ?2, ?3, ?4)")
-      // Of several reasons for one property, the first counts: they come in an order that no chunk changes.
+      // The first of several reasons for one property counts. Their order does not depend on chunks.
       let reason = try connection.prepare(
         "INSERT OR IGNORE INTO reason (root, key, mapping, property, destination, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
       )
@@ -264,9 +265,9 @@ package final class RejectionRecord {
     }
   }
 
-  /// Ends the round: what it made is to be removed, and the next one begins.
+  /// Ends the round: its output is to be removed, and the next one begins.
   ///
-  /// - Parameter percent: What progress has reached, of the whole.
+  /// - Parameter percent: The progress so far, of the whole.
   package func finishRound(percent: Double) throws {
     try connection.transaction {
       try setState("percent", .real(percent))
@@ -287,7 +288,7 @@ package final class RejectionRecord {
     }
   }
 
-  /// What the loss report says of them.
+  /// The losses of rejected objects, for the loss report.
   package func losses(step: Int) throws -> [LossReport.Loss] {
     let objects = try quarantined().map {
       LossReport.Loss(

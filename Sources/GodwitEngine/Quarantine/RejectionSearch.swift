@@ -14,11 +14,11 @@ package struct RejectionSearchStopped: Error {
   package init(reason: String) { self.reason = reason }
 }
 
-/// What a run does when a row is rejected, if the job may set objects aside.
+/// The reaction of a run to a rejected row, if the job may quarantine objects.
 ///
-/// Nothing is taken out of a destination that has been made: other objects may have values, places and links because
-/// the rejected one was there. So the run finds every object that the same stage rejects, notes them in the record, and
-/// begins again on a source that lacks them.
+/// A rejected object cannot be removed from a finished destination: other objects may have values, places and links
+/// because it was there. So the run finds every object that the same stage rejects, records them, and begins again on a
+/// source that lacks them.
 package final class RejectionSearch {
   private let limits: Quarantine
   private let job: MigrationJob
@@ -40,8 +40,7 @@ package final class RejectionSearch {
     known = try RejectionRecord.opened(in: folder)
   }
 
-  /// What the record is made for, once there is something to note: the job with its source, and the state of the
-  /// source's files.
+  /// The identity of a new record: the job with its source, and the state of the source's files.
   package var identify: () throws -> (JobFingerprint, StoreFiles.Stamp) = {
     throw GodwitError(.internalBug, "a rejected object belongs to no source")
   }
@@ -57,10 +56,10 @@ package final class RejectionSearch {
     }
   }
 
-  /// - Parameter facts: What the plan of this round has counted.
+  /// - Parameter facts: The counts of this round's plan.
   package func setTaken(_ facts: PlanFacts) throws { try setTaken(atMost: facts.entities.reduce(0) { $0 + $1.taken }) }
 
-  /// While nothing is counted: every object of the mapped entities, of which the mappings take at most as many.
+  /// The limit before anything is counted: mappings take at most every object of the mapped entities.
   func setTaken(atMost objects: Int64) throws {
     taken = try objects + (known?.countBefore ?? 0)
   }

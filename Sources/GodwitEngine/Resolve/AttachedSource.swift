@@ -7,13 +7,13 @@ package import GodwitStore
 /// The source store of a job, checked and opened for reading.
 package struct OpenSource {
   package let files: StoreFiles
-  /// What the job appends to; nil for a new store.
+  /// The destination that the job appends to; nil for a new store.
   package let existing: ExistingDestination?
   /// nil when it was not asked for.
   package let attached: AttachedSource?
 
-  /// - Parameter digest: What stands for the content, for a step that reads the store of another; nil for the digest of
-  ///   the source itself.
+  /// - Parameter digest: The digest that represents the content, for a step that reads the store of another; nil for
+  ///   the digest of the source itself.
   package init(
     _ job: MigrationJob, attach: Bool = true, existing: ExistingDestination? = nil, digest: String? = nil
   ) throws {
@@ -45,7 +45,7 @@ package struct AttachedSource {
   package let functions: SQLFunctions
   let bytes: Int64
   package let leftOut: UnmodelledTables
-  /// What the job appends to; nil for a new store.
+  /// The destination that the job appends to; nil for a new store.
   let existing: ExistingDestination?
 
   /// - Parameters:

@@ -45,7 +45,7 @@ package struct EarlierMapping: Sendable {
 extension ExistingDestination {
   /// The mappings of earlier jobs, oldest first, as a job on this source sees them.
   ///
-  /// - Parameter digest: Of the source's content.
+  /// - Parameter digest: The digest of the source's content.
   func earlierMappings(sourceUUID: String, digest: String) throws -> [EarlierMapping] {
     try records.flatMap { record in
       try record.mappings.compactMap { mapping -> EarlierMapping? in

@@ -12,7 +12,7 @@ package struct ExistingDestination {
   package let schema: StoreSchema
   /// The highest key given out so far, by root entity.
   let highestKeys: [String: Int64]
-  /// What earlier appending jobs left, oldest first.
+  /// The records of earlier appending jobs, oldest first.
   let records: [AppendRecord]
   /// Objects in it.
   let rows: Int64
@@ -130,10 +130,10 @@ package struct ExistingDestination {
   }
 }
 
-/// What a resumed run needs to know of the destination that it appends to. It is stored in the ledger.
+/// The state of the destination that a resumed run appends to. It is stored in the ledger.
 package struct AppendMark: Codable {
   package var stamp: StoreFiles.Stamp
-  /// Of the content.
+  /// The digest of the content.
   package var digest: String
   /// The statements of the store's triggers, which are made again at the end.
   package var triggers: [String]

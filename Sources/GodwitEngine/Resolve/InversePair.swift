@@ -232,8 +232,8 @@ extension InversePair {
     }
   }
 
-  /// The end that would be set at creation without policies, where there is no order that a policy could have a part
-  /// in: what mappings find is then known as long as policies associate what their mappings would.
+  /// The end that would be set at creation without policies, if no order is involved that a policy could affect. The
+  /// results of mappings are then known as long as policies associate what their mappings would.
   private func endWrittenDirectly(resolved: ResolvedMapping, facts: PlanFacts) -> End? {
     var chosen = self
     chosen.choose(resolved: resolved, facts: facts)
@@ -246,7 +246,7 @@ extension InversePair {
       let source = mappings[assignment.mapping].relationships[assignment.part]
       guard source.policyCall == nil else { return nil }
       guard assignment.end == end else {
-        // What a policy leaves to its mapping is known for the objects that hold the key.
+        // The relationships that a policy leaves to its mapping are known for the objects that hold the key.
         guard !policies.contains(assignment.mapping) else { return nil }
         continue
       }

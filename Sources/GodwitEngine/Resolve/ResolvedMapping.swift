@@ -110,7 +110,7 @@ package struct ResolvedEntityMapping: Sendable {
     package var location: GodwitError.Location?
     /// For messages.
     package var text: String
-    /// What the mapping's policy answers in place of lookups; nil for all others.
+    /// The call that the mapping's policy answers in place of lookups; nil for all others.
     var policyCall: ParsedExpression?
     /// Why a lookup in a named mapping finds nothing, whatever the rows: the plan says so.
     var remark: String?

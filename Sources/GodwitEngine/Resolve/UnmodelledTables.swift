@@ -4,12 +4,12 @@ package import GodwitStore
 
 /// Tables of the source that no model names: persistent history and CloudKit mirroring.
 ///
-/// Of history the tables stay, empty, with their counters: a token from before the migration then never names a
-/// transaction that is made after it. Of mirroring nothing stays.
+/// The history tables stay, empty, with their counters: a token from before the migration then never names a
+/// transaction that is made after it. The mirroring tables are dropped.
 package struct UnmodelledTables {
   static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
 
-  /// What makes the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.
+  /// The statements that make the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.
   package let statements: [String]
   /// Metadata keys that go with the mirror.
   package let metadataKeys: [String]
@@ -70,7 +70,7 @@ package struct UnmodelledTables {
     self.notes = notes
   }
 
-  /// What of Core Data's metadata goes with the tables that stay.
+  /// The metadata of Core Data's that belongs to the tables that stay.
   package func metadata(_ source: StoreMetadata) -> [String: PropertyListValue] {
     let key = StoreMetadata.Key.ancillaryHashes
     return hasHistory ? source.values[key].map { [key: $0] } ?? [:] : [:]

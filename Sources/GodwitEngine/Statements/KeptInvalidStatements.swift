@@ -61,7 +61,7 @@ struct KeptInvalidStatements: StageStatements {
     "(" + conditions.map { "(\($0))" }.joinedEvenly(by: " OR ") + ")"
   }
 
-  /// What is true for a copied value that breaks a rule of its source attribute; nil where nothing can.
+  /// The condition that excuses a copied value which breaks a rule of its source attribute; nil if none does.
   func excuse(
     _ source: ResolvedEntityMapping.AttributeSource, in mapping: ResolvedEntityMapping, value: String,
     patterns: inout [String]

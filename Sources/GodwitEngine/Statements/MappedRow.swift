@@ -3,7 +3,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What a mapping with a policy gives the attributes of an object, ready to be asked.
+/// The values that a mapping with a policy gives the attributes of an object, ready to be read.
 final class MappedRow {
   let mapping: EntityMapping
   let sourceEntityName: String

@@ -6,7 +6,7 @@ import GodwitStore
 struct PolicyStatements: StageStatements {
   let step: StepProgram
 
-  /// What gives objects of a mapping with a policy their attributes: see `MappedRow`.
+  /// The attributes that a mapping with a policy gives its objects: see `MappedRow`.
   func mappedRow(_ index: Int, layout: ObjectLayout) throws -> MappedRow {
     let mapping = mappings[index]
     let single = try mappedValues(mapping)
@@ -55,8 +55,8 @@ struct PolicyStatements: StageStatements {
     return (columns, values, builder)
   }
 
-  /// Whether the values of a mapping may be computed before its policy asks: nothing is evaluated in Swift, where the
-  /// policy may be asked, and no file is brought along.
+  /// Whether the values of a mapping may be computed before its policy asks. This requires that nothing is evaluated in
+  /// Swift, where the policy may be asked, and that no file is carried over.
   private func isComputableAhead(_ mapping: ResolvedEntityMapping, _ builder: StatementBuilder) -> Bool {
     let source = resolved.sourceModel.attributes(of: mapping.source.name)
     return builder.functions.evaluations.isEmpty

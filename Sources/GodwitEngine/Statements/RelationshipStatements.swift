@@ -71,8 +71,8 @@ package struct RelationshipStatements: StageStatements {
     return jobs
   }
 
-  /// What a scan of source-to-target pairs walks: the table that stores the link where the path is one
-  /// hop, so that no index of the source is needed; else the mapping's own table.
+  /// The table that a scan of source-to-target pairs walks. For a path of one hop it is the table that stores the link,
+  /// so that no index of the source is needed; otherwise the mapping's own table.
   private func driver(
     of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
   ) throws -> (table: String, key: String) {
@@ -279,8 +279,8 @@ package struct RelationshipStatements: StageStatements {
     return "COALESCE(\((lowest + ["NULL", "NULL"]).joined(separator: ", ")))"
   }
 
-  /// What the object made of row `s` is sorted by among the objects of its `target`: the source's order key where
-  /// the source is ordered, else the mapping's position.
+  /// The sort key of the object made of row `s` among the objects of its `target`: the source's order key if the source
+  /// is ordered, otherwise the mapping's position.
   func inverseOrder(
     of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping, target: String,
     _ association: AssociationLowering
@@ -289,7 +289,7 @@ package struct RelationshipStatements: StageStatements {
     switch sourceSchema.storage(of: hop.relationship.name, in: mapping.source.name) {
     case .foreignKey(_, _, _, let order?): return "s.\(quoted(order))"
     case .join(let join, let subject, let object, _):
-      // Of several join rows, the one that led to the target tells the place.
+      // The join row that led to the target has the place.
       let isOwner = subject == join.ownerColumn
       guard let order = isOwner ? join.destinationOrderColumn : join.ownerOrderColumn, !source.lookups.isEmpty else {
         return "\(mapping.index)"
@@ -324,7 +324,7 @@ package struct RelationshipStatements: StageStatements {
     let table = try association.table(mapping.index)
     let (target, from, position, inversePosition): (String, String, String?, String?)
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
-    /// What is looked up; for explicit associations the source key, which the caller looks up.
+    /// The key of the object found. For explicit associations it is the source key, which the caller looks up.
     func found(_ key: String) throws -> String {
       let wanted = source.relationship.destinationEntityName
       return isExplicit(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)

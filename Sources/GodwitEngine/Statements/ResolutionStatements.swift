@@ -4,7 +4,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// The statements that settle gathered assignments in assignment order.
+/// The statements that resolve recorded assignments in assignment order.
 struct ResolutionStatements: StageStatements {
   let step: StepProgram
 
@@ -30,8 +30,8 @@ struct ResolutionStatements: StageStatements {
     ]
   }
 
-  /// The statements that resolve a link for a range of keys at its first end: gathered edges that no
-  /// later assignment overrides are stored.
+  /// The statements that resolve a link for a range of keys at its first end: recorded edges that no later assignment
+  /// overrides are stored.
   ///
   /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
   /// `d`, and `xd` the place of `d` among those of `x`.
@@ -52,7 +52,7 @@ struct ResolutionStatements: StageStatements {
       asserted: asserted, gather: gather, store: try storeEdges(links[index], .gathered).map(\.sql))
   }
 
-  /// What resolves a link for a range of keys at its first end.
+  /// The statements that resolve a link for a range of keys at its first end.
   struct Statements {
     /// Counts the edges that were assigned.
     var asserted: String
@@ -61,7 +61,7 @@ struct ResolutionStatements: StageStatements {
     var store: [String]
   }
 
-  /// What stores one edge: `?1` to `?4` are what a row of `temp.godwit_edge` has.
+  /// The statements that store one edge: `?1` to `?4` are the columns of a row of `temp.godwit_edge`.
   func storeEdge(_ index: Int) throws -> [StoredEdge] { try storeEdges(links[index], .single) }
 
   struct StoredEdge {

@@ -4,8 +4,8 @@ package import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
-/// What the SQL of every chunk of a step is made of: what the plan's decisions mean in the two databases. The
-/// statements of each stage have a builder of their own (`StageStatements`).
+/// The parts from which the SQL of every chunk of a step is made: the plan's decisions in terms of the two databases.
+/// The statements of each stage have a builder of their own (`StageStatements`).
 ///
 /// `source` is the attached store, which is only read; `main` is the store under construction. All
 /// statements take the first and last key of the chunk as `?1` and `?2`.
@@ -26,7 +26,7 @@ package struct StepProgram {
   /// Mappings with a policy that has made of each source object what the mapping alone would have made: their
   /// associations are computed.
   var computedAssociations: Set<Int> = [] { didSet { kept = KeptStatements() } }
-  /// What was lowered so far.
+  /// The statements that were lowered so far.
   private(set) var kept = KeptStatements()
 
   /// - Parameter keySetBytes: Memory for the source keys of mappings whose associations are computed.

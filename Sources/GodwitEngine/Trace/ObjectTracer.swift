@@ -51,7 +51,7 @@ package final class ObjectTracer {
 
   /// - Parameters:
   ///   - job: One step, whose source and mappings are those of the run.
-  ///   - now: What `now()` is in filters, in seconds since 2001.
+  ///   - now: The value of `now()` in filters, in seconds since 2001.
   ///   - files: The store whose external files are those of the source; nil for the source.
   package init(_ job: MigrationJob, now: Double, filesOf files: String? = nil) throws {
     guard let source = try OpenSource(job).attached else {
@@ -78,8 +78,8 @@ package final class ObjectTracer {
     try objects.object(entityName: entity, key: key).map { Reference(entity: $0.entityName, key: $0.key) }
   }
 
-  /// What mappings made of a source object, and why others did not take it, in mapping order. Both are empty for an
-  /// entity that no mapping takes.
+  /// The objects that mappings made of a source object, and the reasons why other mappings did not take it, in mapping
+  /// order. Both are empty for an entity that no mapping takes.
   package func results(of source: Reference) throws -> (made: [Association], refused: [Refusal]) {
     var made: [Association] = []
     var refused: [Refusal] = []
@@ -99,8 +99,8 @@ package final class ObjectTracer {
 
   // MARK: Backwards
 
-  /// What an object of the destination was made of, in mapping order; and the mappings that could have made it and whose
-  /// policies alone know.
+  /// The source objects of an object of the destination, in mapping order; and the mappings whose policies may have
+  /// made it without a record.
   package func origins(of destination: Reference) throws -> (made: [Association], refused: [Refusal]) {
     var made: [Association] = []
     var refused: [Refusal] = []
@@ -197,7 +197,7 @@ package final class ObjectTracer {
     }
   }
 
-  /// What computes an attribute; nil where it has the model's default.
+  /// The function that computes an attribute; nil where it has the model's default.
   private static func value(
     of source: ResolvedEntityMapping.AttributeSource, _ evaluator: ExpressionEvaluator
   ) -> ((StoredObject) throws -> AttributeValue)? {
