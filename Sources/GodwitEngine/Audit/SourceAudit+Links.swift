@@ -36,7 +36,7 @@ extension SourceAudit {
             hasCondition: !kind.isEmpty)
           add(halfLinkCheck(entity.name, relationship, column), from: from, hasCondition: !kind.isEmpty)
         case .inverse(let table, let column, _, _):
-          // With an inverse the to-one's entity has the key.
+          // If there is an inverse, the to-one's entity has the key.
           guard model.inverse(of: relationship) == nil else { continue }
           let holder = relationship.destinationEntityName
           let kind = schema.isKind(of: holder, row: "s").clause

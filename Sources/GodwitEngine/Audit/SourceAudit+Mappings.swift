@@ -62,7 +62,7 @@ extension SourceAudit {
     try auditDestinationUniqueness(program)
   }
 
-  /// Associations of a step that nobody has planned: its filters were not tested on the rows yet.
+  /// Associations of a step without a plan: its filters have not been tested on the rows yet.
   func inlineAssociations(_ program: StepProgram, _ builder: StatementBuilder) -> AssociationLowering {
     var association = program.associations(builder)
     association.checks = .inline
@@ -199,8 +199,8 @@ extension SourceAudit {
     return parts
   }
 
-  /// The source column whose value an attribute takes as it is; nil where it is computed. From an integer to an integer
-  /// of another size nothing is computed either, and a number that does not fit breaks a rule.
+  /// The source column whose value an attribute takes unchanged; nil where it is computed. A change of integer size is
+  /// not computed either, and a number that does not fit breaks a rule.
   func plainColumn(
     of source: ResolvedEntityMapping.AttributeSource, for attribute: AttributeDescription,
     in mapping: ResolvedEntityMapping

@@ -103,8 +103,8 @@ extension SourceAudit {
     side?.entityName == entity && side?.relationship.name == name
   }
 
-  /// Whether a policy makes objects at either end. One that sets links between objects of other entities is listed with
-  /// what it makes.
+  /// Whether a policy makes objects at either end. A policy that sets links between objects of other entities is listed
+  /// with the objects it makes.
   private func mayBeSetByPolicy(_ relationship: RelationshipDescription, of entity: String) -> Bool {
     let model = resolved.destinationModel
     return resolved.policies.contains { policy in

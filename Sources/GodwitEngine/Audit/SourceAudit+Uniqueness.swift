@@ -24,7 +24,7 @@ extension SourceAudit {
     }
   }
 
-  /// The columns of attributes and to-ones; nil when one of them has none.
+  /// The columns of attributes and to-ones; nil when one of them has no column.
   private func columns(_ properties: [String], of entity: String) -> [String]? {
     let columns = properties.compactMap { property -> String? in
       if let column = schema.column(of: property, in: entity) { return column }

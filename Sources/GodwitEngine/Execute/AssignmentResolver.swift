@@ -4,9 +4,9 @@ import GodwitStore
 
 /// Finds the edges of a link that no later assignment overrides, for a range of keys at its first end.
 ///
-/// It says what `StepProgram.resolve` says in SQL, by one walk: assignments are ordered by mapping, turn and side, and
-/// an edge stays when none of those that could displace it comes later. Those at its first object pass by in the walk;
-/// the last one at its second object is looked up, once for each object while memory lasts.
+/// It gives in one walk the same result as the SQL of `StepProgram.resolve`. Assignments are ordered by mapping, turn
+/// and side, and an edge stays if no later assignment displaces it. The walk itself meets the assignments of the first
+/// object. The last assignment of the second object is looked up, once for each object while memory lasts.
 final class AssignmentResolver {
   /// The place of an assignment among all.
   private struct Place: Comparable {
@@ -57,7 +57,7 @@ final class AssignmentResolver {
   private(set) var refused: [Refused] = []
 
   /// - Parameter limit: Rows with larger values are left to the caller.
-  /// - Returns: nil for a link that is its own inverse, whose edges are told apart otherwise.
+  /// - Returns: nil for a link that is its own inverse, whose edges need the SQL form.
   init?(_ program: StepProgram, link index: Int, connection: StoreConnection, lengthLimit limit: ByteCount? = nil)
     throws
   {
@@ -80,7 +80,7 @@ final class AssignmentResolver {
     storesPlaces = store.contains { $0.statement.parameterCount > 2 }
   }
 
-  /// Picks one row of each assignment from an end: that of a to-many has one that leads nowhere.
+  /// Picks one row of each assignment from an end. An assignment of a to-many has a row without a target.
   private static func onceEach(_ link: InversePair, _ end: InversePair.End) -> String {
     link.isToMany(end) ? " AND target IS NULL" : ""
   }

@@ -109,7 +109,7 @@ extension Executor {
     return pairs
   }
 
-  /// Forgets what belongs to a chunk that was rolled back, or to a stage that is over.
+  /// Drops the writers of a chunk that was rolled back, or of a stage that is over.
   func forgetWriters() {
     writers = [:]
     identities = nil

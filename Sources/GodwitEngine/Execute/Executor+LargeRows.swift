@@ -10,10 +10,10 @@ import GodwitStore
 /// 3. The rows between large ones are made as usual. Each large one is made without the values that it only copies, and
 ///    then completed with them (`LargeRowWriter`).
 ///
-/// A file that becomes a value waits until its row is made, and completes it likewise.
+/// A file that becomes a value waits until its row is made, and completes it in the same way.
 ///
-/// A value that is large because an expression made it is not refused a second time. A link that is resolved later
-/// finds the row as it is, and changes it while its large values lie aside.
+/// A value that is large because an expression made it is not refused a second time. Resolving a link later changes the
+/// finished row while its large values are stored in a temporary table.
 extension Executor {
   /// Makes the objects of a chunk.
   func makeObjects(

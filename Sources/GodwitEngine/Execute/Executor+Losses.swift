@@ -64,7 +64,7 @@ extension Ledger {
     }
   }
 
-  /// Those of all chunks that are durable, by mapping and attribute.
+  /// The counts of all committed chunks, by mapping and attribute.
   func nils() throws -> [NilCount] {
     var found: [NilCount] = []
     try connection.query(

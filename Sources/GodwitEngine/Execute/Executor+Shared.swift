@@ -5,7 +5,7 @@ import GodwitStore
 
 /// Chunks of several mappings over one key range of one table, made by one statement.
 extension Executor {
-  /// The chunks at the front that one statement can carry out; one chunk where there are none.
+  /// The first chunks that one statement can carry out together; one chunk if it cannot share its statement.
   func together(_ chunks: ArraySlice<Chunk>) -> ArraySlice<Chunk> {
     guard let first = chunks.first, case .create(let mapping, nil) = first.work else { return chunks.prefix(1) }
     let rest = chunks.dropFirst().prefix { chunk in

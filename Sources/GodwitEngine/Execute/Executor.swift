@@ -11,7 +11,7 @@ package import GodwitStore
 ///    the primary-key counters and its ledger entry commit together.
 /// 2. Spill bytes are synced before the commit that names them.
 /// 3. A run that begins again after a kill is one transaction of the caller's, in which each chunk is a savepoint.
-/// 4. Before every commit the source is compared with what it was; a change stops the run.
+/// 4. Before every commit the source is compared with its recorded state; a change stops the run.
 package final class Executor {
   let job: MigrationJob
   let plan: MigrationPlan
@@ -77,7 +77,7 @@ package final class Executor {
     while let first = rest.first {
       if first.phase == .index, !hasRoom {
         try makeRoomForSorting()
-        // It reads what was committed.
+        // The validator reads committed data.
         if job.durability == .resumable { ahead = try validateAhead(rest) }
         hasRoom = true
       }

@@ -25,21 +25,21 @@ package struct Ledger {
   }
 
   package let connection: StoreConnection
-  /// When the run began, and what was done then; written with each chunk. nil: nobody asks.
+  /// The start of the run and the work done before it, written with each chunk; nil if they are not needed.
   package var pace: MigrationStatus.Pace?
 
   package init(connection: StoreConnection) { self.connection = connection }
 
-  /// The format of the ledger's tables, and what rows of an unfinished store mean.
+  /// The format of the ledger's tables, and of the rows of an unfinished store.
   static let version = 6
 
   package static func exists(_ connection: StoreConnection) throws -> Bool {
     try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1
   }
 
-  /// Makes the tables and writes what a resumed run needs. Call inside the transaction that makes the store.
+  /// Makes the tables and writes the data that a resumed run needs. Call inside the transaction that makes the store.
   ///
-  /// - Parameter isTemporary: Whether the tables go with the connection.
+  /// - Parameter isTemporary: Whether the tables are dropped with the connection.
   package func create(
     identity: JobFingerprint, facts: PlanFacts, chunks: [Chunk], stamp: StoreFiles.Stamp, isTemporary: Bool = false
   ) throws {

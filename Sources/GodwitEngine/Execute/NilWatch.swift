@@ -50,7 +50,7 @@ extension LossStatements {
     }
   }
 
-  /// Counts what the objects of a chunk lost; nil where nothing is watched.
+  /// Counts the values that the objects of a chunk lost; nil if no attribute is watched.
   ///
   /// It reads the rows that the chunk has just written, and the source only for those with a nil in them.
   func nils(_ index: Int, _ watches: [NilWatch], predicate: ParsedPredicate?) throws -> ChunkStatement? {

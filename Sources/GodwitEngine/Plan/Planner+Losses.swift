@@ -5,7 +5,7 @@ import GodwitModel
 import GodwitStore
 
 extension Planner {
-  /// Everything that counting the source tells of losses.
+  /// The losses found by counting the source.
   func lossCount(_ facts: PlanFacts, dropped: [MigrationPlan.Dropped]) throws -> LossCount {
     let step = job.position.index + 1
     let numeric = numericWalks()
@@ -200,7 +200,7 @@ extension Planner {
     }
   }
 
-  /// Those that stop the run.
+  /// The changes that stop the run.
   private func misfits(_ numbers: [NumericCount]) -> [String] {
     numbers.filter { $0.misfits > 0 && $0.isInteger }.map(Self.misfit)
   }
@@ -238,7 +238,8 @@ extension Planner {
     "\(found.isEstimate ? "about " : "")\(found.misfits) values of \(found.path) do not fit, \(found.types)"
   }
 
-  /// A step whose source is not there yet is planned on a store without rows: what it may lose is named, not counted.
+  /// A step whose source does not exist yet is planned on a store without rows: its possible losses are named, not
+  /// counted.
   private var isCounted: Bool { sourceBytes > 0 }
 
   /// Entities that no mapping takes, if the rows have not been counted yet.

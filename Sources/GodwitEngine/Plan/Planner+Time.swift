@@ -57,7 +57,7 @@ extension Planner {
   private struct Sample {
     var rows: Int64 = 0
     var seconds = 0.0
-    /// By mapping.
+    /// The rates by mapping.
     var rates: [Int: Double] = [:]
     /// Seconds for a row of any mapping; a figure for a row of 60 bytes where nothing could be sampled.
     var rate: Double { rows > 0 ? seconds / Double(rows) : 3e-6 }

@@ -23,7 +23,7 @@ extension PropertyLosses {
     var relationship: RelationshipDescription
     /// Source entities of the other end that some mapping takes.
     var mapped: [String]
-    /// Those that none takes.
+    /// The entities that no mapping takes.
     var unmapped: [String]
     /// Set from this end.
     var forward: [Assignment]
@@ -76,7 +76,7 @@ extension PropertyLosses {
     for relationship in model.relationships(of: entity) where model.isStored(relationship) {
       let ends = linkEnds(of: relationship, from: entity)
       let inverse = model.inverse(of: relationship)?.name
-      // A policy answers what becomes of links that its mapping hands to it.
+      // A policy decides about links that its mapping hands to it.
       let isAnswered =
         reads.answered.contains(.init(entity: entity, name: relationship.name))
         || ends.mapped.contains { other in
@@ -105,7 +105,7 @@ extension PropertyLosses {
     ]
   }
 
-  /// Whether the links are counted at this end: the one that stores them. Both ends store a one-to-one: the one whose
+  /// Whether the links are counted at this end, which stores them. Both ends store a one-to-one: then the end whose
   /// name comes first counts it, unless no mapping takes its objects.
   private func isCounter(_ ends: LinkEnds) -> Bool {
     let relationship = ends.relationship
@@ -125,7 +125,7 @@ extension PropertyLosses {
     }
   }
 
-  /// Every link that the objects of the entity have, wherever it leads; nil where there can be none.
+  /// Every link of the entity's objects, whatever its target; nil if links are impossible.
   private func allLinks(_ ends: LinkEnds, in table: String) throws -> SourceWalk? {
     switch schema.storage(of: ends.relationship.name, in: ends.entity) {
     case .foreignKey(let table, let column, _, _):
@@ -165,8 +165,8 @@ extension PropertyLosses {
         }
       }
     }
-    // An inferred relationship that finds nobody leads to another entity than before. Links to objects that a mapping
-    // leaves out are not counted elsewhere: they go with the objects.
+    // An inferred relationship without lookups leads to another entity than before. Links to objects that a mapping
+    // leaves out are lost with those objects and not counted elsewhere.
     if isInferred, !ends.forward.isEmpty, ends.forward.allSatisfy({ $0.lookups.isEmpty }) { refused += ends.unmapped }
     guard !refused.isEmpty else { return found }
     let names = refused.map { "'\($0)'" }.joined(separator: " and ")

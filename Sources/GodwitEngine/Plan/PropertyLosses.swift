@@ -16,7 +16,7 @@ struct PropertyLosses {
   let reads: PropertyReads
   /// The step, from 1.
   let step: Int
-  /// False for a step whose source is not there yet: what it may lose is named, not counted.
+  /// False for a step whose source does not exist yet: its possible losses are named, not counted.
   let isCounted: Bool
   /// The job's own mappings by source entity, by index.
   let takers: [String: [Int]]
@@ -39,7 +39,7 @@ struct PropertyLosses {
 
   /// Losses that are known, or that a walk counts.
   struct Part {
-    /// nil for what is not counted.
+    /// nil for a loss that is not counted.
     var walk: SourceWalk?
     /// One for each figure of the walk.
     fileprivate var wanted: [LossReport.Loss]
@@ -119,7 +119,7 @@ struct PropertyLosses {
     return wholeAttributes(whole, of: entity, in: table) + found
   }
 
-  /// Attributes that nobody reads. One walk over the table, however many there are.
+  /// Attributes that no mapping reads. One walk over the table counts all of them.
   private func wholeAttributes(
     _ attributes: [(name: String, column: String)], of entity: String, in table: String
   ) -> [Part] {

@@ -18,7 +18,7 @@ package final class SourceScan {
   private let functions: SQLFunctions
   private let readers: Int
   package let isSample: Bool
-  /// Hears how many rows are read, and how many there are to read, now and then.
+  /// Called now and then with the number of rows read, and the number to read.
   package var progress: ((_ rows: Int64, _ total: Int64) -> Void)?
   private var sampled: (rows: Int64, of: Int64) = (0, 0)
   private var cuts: [Table: Cut] = [:]
@@ -44,7 +44,7 @@ package final class SourceScan {
   private static let limitRows: Int64 = 1 << 40
 
   /// - Parameters:
-  ///   - isSample: Whether some rows stand for all of them.
+  ///   - isSample: Whether only a sample of the rows is read.
   ///   - readers: The threads that count at most.
   init(
     _ job: MigrationJob, _ connection: StoreConnection, _ sourceSchema: StoreSchema, _ functions: SQLFunctions,
@@ -67,7 +67,7 @@ package final class SourceScan {
     var functions: SQLFunctions
   }
 
-  /// Counts what walks ask for, in their order.
+  /// Runs the counts of walks, in their order.
   func counts(_ walks: [SourceWalk]) throws -> [SourceWalk.Count] {
     let cuts = try walks.map { try cut($0) }
     var places: [Table: Int] = [:]
@@ -146,7 +146,7 @@ package final class SourceScan {
     let ends = table.column == "rowid" ? try? found.get() : try found.get()
     guard let ends else { return Cut(ranges: [nil]) }
     let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
-    // Keys may lie far apart: what many walks come to together stays a number.
+    // Keys may lie far apart. The sum over many walks must not overflow.
     var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? Self.limitRows : min(span, Self.limitRows - 1) + 1)
     guard isSample else {
       if overflow || span >= EngineTuning.current.leastCountedKeys {

@@ -45,7 +45,7 @@ struct SourceWalk {
   struct Count {
     /// One for each part of the table.
     let rows: [[SQLValue]]
-    /// How many rows each row that was read stands for.
+    /// The number of rows that each row read represents.
     let factor: Double
 
     var isEstimate: Bool { factor != 1 }
@@ -69,7 +69,7 @@ struct SourceWalk {
   }
 }
 
-/// The condition of a statement, as what follows its tables; empty without one.
+/// The condition of a statement, as SQL after its tables; empty without one.
 func whereClause(_ terms: [String?]) -> String {
   let terms = terms.compactMap(\.self)
   return terms.isEmpty ? "" : " WHERE \(terms.joinedEvenly(by: " AND "))"

@@ -5,7 +5,7 @@ import GodwitModel
 import GodwitSpill
 import GodwitStore
 
-/// The tables of explicit associations, and lookups both ways in what is stored or computed.
+/// The tables of explicit associations, and lookups in both directions in stored or computed associations.
 final class PolicyAssociations {
   private let step: PolicyStep
   private var program: StepProgram { step.program }
@@ -35,7 +35,7 @@ final class PolicyAssociations {
   /// Forgets the associations of a chunk that was rolled back.
   func takeBack() { batches = batches.map { _ in nil } }
 
-  /// Forgets how associations are looked up: what is computed has changed.
+  /// Drops the prepared lookups, because other associations are computed now.
   func forgetLookups() { (computedLookups, takenKeys) = ([:], [:]) }
 
   // MARK: Writing
@@ -89,7 +89,7 @@ final class PolicyAssociations {
 
   /// The associations after one of them, by source key and sequence.
   ///
-  /// - Parameter isFirstOnly: Whether an object of several source objects comes with the first of them alone.
+  /// - Parameter isFirstOnly: Whether an object with several source objects is paired only with the first of them.
   func explicitPairs(
     _ index: Int, after place: PolicyState.Place, through last: Int64, isFirstOnly: Bool, limit: Int
   ) throws -> [PolicyPair] {

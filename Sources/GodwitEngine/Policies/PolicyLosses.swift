@@ -9,7 +9,7 @@ struct PolicyLosses {
     var attribute: String
   }
 
-  /// A value that an expression turned to nil, and where it stands in the object's row.
+  /// A value that an expression turned to nil, and its place in the object's row.
   struct TurnedValue {
     var key: NilKey
     var place: Int
@@ -24,7 +24,7 @@ struct PolicyLosses {
   /// Forgets objects that the last hook has not written.
   mutating func beginHook() { if !turned.isEmpty { turned = [:] } }
 
-  /// Notes what was turned to nil for an object that is not written yet.
+  /// Records the values that were turned to nil for an object that is not written yet.
   mutating func note(_ values: [TurnedValue], of object: PolicyObjectKey) {
     if !values.isEmpty { turned[object, default: []] += values }
   }

@@ -33,7 +33,7 @@ final class PolicyObjectWriter {
     let entityName: String
     /// New objects that are written.
     var count: Int64 = 0
-    /// By column, `Z_PK`, `Z_ENT` and `Z_OPT` apart, and where a row has them.
+    /// The columns without `Z_PK`, `Z_ENT` and `Z_OPT`, with their places in a row.
     let attributes: [AttributeDescription]
     let places: [Int]
     let isExternal: Bool
@@ -59,7 +59,7 @@ final class PolicyObjectWriter {
 
   // MARK: New objects
 
-  /// Writes an object whose key no row can have: at once, or with others.
+  /// Writes an object whose key no other row can have: at once, or with others.
   ///
   /// - Parameters:
   ///   - isKeyed: Whether it is written with the keys of links.
@@ -77,7 +77,7 @@ final class PolicyObjectWriter {
 
   /// Has an object wait for others.
   ///
-  /// - Returns: false for one with a large value: what fails for its size is to fail in its hook.
+  /// - Returns: false for an object with a large value, which has to fail in its own hook.
   private func isWaiting(_ object: ManagedObject, _ writing: Writing, _ prepared: PreparedObject?) throws -> Bool {
     let row = try object.row()
     let batch = writing.batch
@@ -152,7 +152,7 @@ final class PolicyObjectWriter {
 
   // MARK: The end of a chunk
 
-  /// Ends the statements that write objects; what they counted stays.
+  /// Ends the statements that write objects; their counts stay.
   func endStatements() throws {
     try flush()
     for writing in writings.values where writing.count > 0 { inserted[writing.entityName, default: 0] += writing.count }

@@ -3,7 +3,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Expressions that ask policies, and those that name the objects of a relationship.
+/// Expressions that call policies, and those that name the objects of a relationship.
 extension PolicyRun {
   /// The policy's answer to an expression of its mapping.
   func answer(_ call: ExpressionCall, mapping: EntityMapping) throws -> EvaluatedValue {

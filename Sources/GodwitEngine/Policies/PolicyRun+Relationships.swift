@@ -7,8 +7,8 @@ import GodwitStore
 extension PolicyRun {
   // MARK: Order of assignments
 
-  /// Where an assignment stands among all: those of instance creation before every mapping's, those of the last hooks
-  /// after them.
+  /// The position of an assignment. Assignments of instance creation come before those of all mappings, and assignments
+  /// of the last hooks after them.
   private func place() -> PolicyAssignments.Place {
     state.sequence += 1
     let sequence = state.sequence

@@ -30,13 +30,13 @@ final class PolicyStep {
   /// The policy at work, and the index of its mapping; nil for one of kind add.
   @exclusivity(unchecked) private(set) var current = 0
   @exclusivity(unchecked) private(set) var currentMapping: Int?
-  /// By mapping: what is added to a source key; nil for dense keys.
+  /// The offset that each mapping adds to a source key; nil for dense keys.
   let keyOffsets: [Int64?]
-  /// By mapping: the number of the entity that it makes.
+  /// The number of the entity that each mapping makes.
   let entityNumbers: [Int]
 
   private var statements: [String: SQLStatement] = [:]
-  /// By entity name.
+  /// The templates by entity name.
   private var templates: [String: NewObject] = [:]
   private var roots: [String: String] = [:]
   /// Indexes that this process has made sure of.
@@ -118,7 +118,7 @@ final class PolicyStep {
     return rows
   }
 
-  /// Makes an index of a table of ours, or of one under construction, where there is none yet.
+  /// Makes an index of one of Godwit's tables, or of a table under construction, unless it exists.
   func makeIndex(_ name: String, on columns: String) throws {
     guard indexes.insert(name).inserted else { return }
     try connection.execute("CREATE INDEX IF NOT EXISTS main.\(quoted(name)) ON \(columns)")
@@ -146,8 +146,8 @@ final class PolicyStep {
   /// Throws when the chunk can no longer commit. Call it before anything is written, before anything is read that waiting
   /// rows may change, and when a hook has ended.
   ///
-  /// A hook may catch the error of a statement that had SQLite roll the whole chunk back; what was written after that
-  /// would stay.
+  /// Checks that the chunk's transaction is still open. A hook may catch the error of a statement that made SQLite roll
+  /// back the whole chunk; anything written after that would stay.
   func checkChunk() throws {
     if let chunkFailure { throw chunkFailure }
     do { try connection.checkTransaction() } catch { throw failing(error) }

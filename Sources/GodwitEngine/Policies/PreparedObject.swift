@@ -1,19 +1,19 @@
 import GodwitJob
 import GodwitStore
 
-/// The source object of a running `createDestinationInstances`, and what its mapping gives it.
+/// The source object of a running `createDestinationInstances`, and the values that its mapping gives it.
 ///
-/// One serves all objects of a chunk, so that none is made for each.
+/// One instance serves all objects of a chunk, which saves an allocation for each.
 final class PreparedObject {
   let mapping: Int
   /// The object's entity and key.
   @exclusivity(unchecked) private(set) var source: PolicyObjectKey
-  /// The row that the object begins with, in the order of the destination table's columns; nil where its values are
-  /// computed once the policy asks.
+  /// The initial row of the object, in the order of the destination table's columns; nil if its values are computed
+  /// when the policy reads them.
   @exclusivity(unchecked) private var mapped: [SQLValue]?
   /// The keys of links that are written with the object.
   @exclusivity(unchecked) private(set) var keys: [SQLValue] = []
-  /// Whether the policy has asked twice for the values of one source object.
+  /// Whether the policy has read the values of one source object twice.
   @exclusivity(unchecked) private var keepsMapped = false
   @exclusivity(unchecked) private var isTaken = false
   /// The kind of the object that was made last.
@@ -37,7 +37,7 @@ final class PreparedObject {
     for index in indices { keys.append(values.value(index)) }
   }
 
-  /// The values that the mapping gives the object; nil where they are computed now. Most policies ask once.
+  /// The values that the mapping gives the object; nil where they are computed now. Most policies read them once.
   func takeMapped() -> [SQLValue]? {
     guard !keepsMapped else { return mapped }
     if isTaken {

@@ -65,7 +65,7 @@ final class EditedQuarantine {
 
   /// The digest of the content that the source had when the run read it.
   ///
-  /// - Throws: `.cannotCreate` (73) for a quarantine of a version of Godwit that did not note that.
+  /// - Throws: `.cannotCreate` (73) for a quarantine of a version of Godwit that did not record the digest.
   var sourceDigest: String {
     get throws {
       guard let digest = metadata.applicationValues[QuarantineModel.sourceKey]?.string else { throw olderForm }
@@ -84,8 +84,8 @@ final class EditedQuarantine {
 
   // MARK: Reasons
 
-  /// Notes the objects in temporary tables of a connection that has the store attached as `source`: `godwit_reason` for
-  /// what the run has set aside, `godwit_held` for what of it is still in the store.
+  /// Lists the objects in temporary tables of a connection that has the store attached as `source`. `godwit_reason` has
+  /// those that the run has quarantined, and `godwit_held` those that are still in the store.
   ///
   /// - Throws: `.dataWrong` (65) when the store holds anything else.
   func noteObjects(in connection: StoreConnection) throws {

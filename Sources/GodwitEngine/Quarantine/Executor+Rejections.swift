@@ -53,7 +53,7 @@ extension Executor {
     }
   }
 
-  /// Carries out a part of a chunk, and takes it back.
+  /// Carries out a part of a chunk, and rolls it back.
   private func attempt(_ chunk: Chunk, from first: Int64, through last: Int64) throws {
     var part = chunk
     part.range = .init(lower: first, upper: last == .max ? nil : last + 1)
@@ -154,7 +154,7 @@ extension Executor {
     let taken = association.matches(mapping.index, alias: "s").sql
     guard !association.isStored(mapping.index), case .offset(let offset) = program.facts.mappings[mapping.index].keys
     else {
-      // Several sources may be one object: all of them gave it what it is.
+      // Several source objects may make one object, so all of them are rejected for its values.
       let key = association.counterpart(mapping.index, ofRow: "s")
       return ChunkStatement(
         sql:
@@ -170,7 +170,7 @@ extension Executor {
 }
 
 extension StoreConnection {
-  /// The lowest and the highest key of a table of the source between two keys; nil when there is none.
+  /// The lowest and the highest key of a table of the source between two keys; nil if there is no row.
   func sourceKeys(of table: String, from first: Int64, through last: Int64) throws -> (Int64, Int64)? {
     let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
     let row = try self.rows(

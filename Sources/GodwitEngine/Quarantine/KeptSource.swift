@@ -3,10 +3,10 @@ import GodwitDisk
 import GodwitModel
 package import GodwitStore
 
-/// A copy of the source without the objects that were rejected: what a round of a run reads.
+/// A copy of the source without the rejected objects, which a round of a run reads.
 ///
 /// Links to those objects are nil in it, as if the application had deleted them. The copy has everything else, so that
-/// a run on it gives what a run on such a source would give.
+/// a run on it has the same result as on such a source.
 package struct KeptSource {
   let schema: StoreSchema
   let record: RejectionRecord
@@ -32,8 +32,8 @@ package struct KeptSource {
     FileManager.default.fileExists(atPath: path(in: folder))
   }
 
-  /// Makes the copy, if it is not there. It takes its name when it is complete and synced, and when the source is still
-  /// the one that the record is of.
+  /// Makes the copy, unless it exists. It gets its name when it is complete and synced, and only if the source has not
+  /// changed since the record was made.
   ///
   /// - Parameters:
   ///   - files: The source.
@@ -67,7 +67,7 @@ package struct KeptSource {
     try WorkFolder.sync(folder)
   }
 
-  /// Writes a copy of what is read: with the write-ahead log, and of what an XML store was converted into.
+  /// Writes a copy of the attached source: with the write-ahead log, and for an XML store of its converted form.
   ///
   /// - Parameter connection: Has the source attached.
   static func copySource(of connection: StoreConnection, to path: String) throws {
@@ -157,7 +157,7 @@ package struct KeptSource {
     return count
   }
 
-  /// Both ends of a one-to-one have a key of the other: the one whose name comes first counts the link.
+  /// Both ends of a one-to-one have a key of the other. The end whose name comes first counts the link.
   private func counts(_ relationship: RelationshipDescription, of owner: String) -> Bool {
     guard !relationship.isUnnamedInverse.value, let inverse = schema.model.inverse(of: relationship), !inverse.isToMany
     else { return true }
@@ -174,7 +174,7 @@ package struct KeptSource {
     let owner = isRejected(join.ownerColumn, join.ownerEntityName)
     let other = isRejected(join.destinationColumn, join.destinationEntityName)
     let (a, b) = (quoted(join.ownerColumn), quoted(join.destinationColumn))
-    // A pair of a relationship that is its own inverse may stand in it both ways round.
+    // A pair of a relationship that is its own inverse may be stored in both directions.
     let columns = join.isReflexive ? "DISTINCT MIN(\(a), \(b)), MAX(\(a), \(b))" : "1"
     let count = try copy.integer(
       "SELECT COUNT(*) FROM (SELECT \(columns) FROM main.\(quoted(join.name)) WHERE (\(owner)) <> (\(other)))")

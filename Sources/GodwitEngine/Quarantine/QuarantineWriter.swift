@@ -22,7 +22,7 @@ package struct QuarantineWriter {
     (self.job, self.record, self.folder) = (job, record, folder)
   }
 
-  /// Makes the store in the work folder, if it is not there. It takes its name when it is complete.
+  /// Makes the store in the work folder, unless it exists. It gets its name when it is complete.
   ///
   /// - Parameters:
   ///   - digest: The digest of the job, which its metadata names.
@@ -49,7 +49,7 @@ package struct QuarantineWriter {
     try reader.close()
 
     var metadata = StoreMetadata(model: model, uuid: Self.uuid(of: digest))
-    // The entities of the source have the very hashes that the source has.
+    // The source's entities keep their version hashes unchanged.
     let hashes = model.versionHashes.mapValues(\.bytes).merging(before.versionHashes) { _, known in known }
     metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
     metadata.values[QuarantineModel.jobKey] = .string(digest)

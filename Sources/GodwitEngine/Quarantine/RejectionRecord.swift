@@ -4,7 +4,7 @@ package import GodwitJob
 import GodwitModel
 package import GodwitStore
 
-/// The source objects that a job has set aside, and why: a small database in the work folder.
+/// The source objects that a job has quarantined, and why: a small database in the work folder.
 ///
 /// 1. A search for rejected objects goes part by part: a filter, a chunk, an entity. The findings in a part and the
 ///    mark that the part is done commit together, so a killed search continues where it was.
@@ -72,8 +72,8 @@ package final class RejectionRecord {
     try WorkFolder.sync(folder)
   }
 
-  /// Opens the record of a work folder; nil when there is none. A file without tables is none: the run that made it
-  /// died before it had written anything.
+  /// Opens the record of a work folder; nil if it has none. A file without tables does not count: the run that made it
+  /// died before it wrote anything.
   ///
   /// - Throws: `.dataWrong` (65) when it is damaged.
   package static func opened(in folder: String) throws -> RejectionRecord? {
@@ -162,7 +162,7 @@ package final class RejectionRecord {
     get throws { if case .integer(let number)? = try state("round") { Int(clamping: number) } else { 0 } }
   }
 
-  /// Whether the work folder still has what the round before made.
+  /// Whether the work folder still has the output of the round before.
   package var mustClear: Bool { get throws { try state("clear") == .integer(1) } }
 
   package func cleared() throws { try connection.transaction { try setState("clear", .integer(0)) } }
@@ -210,7 +210,7 @@ package final class RejectionRecord {
   ///
   /// - Parameters:
   ///   - roots: The root entity of each entity.
-  ///   - find: Calls what it is given for each object.
+  ///   - find: Calls its argument for each object.
   ///   - check: Called with the new number of rejected objects. The part is rolled back if it throws.
   func add(
     in part: String, roots: [String: String], find: ((Rejection) throws -> Void) throws -> Void,
@@ -244,16 +244,16 @@ package final class RejectionRecord {
   /// The objects that are rejected, of all rounds.
   package var count: Int64 { get throws { try connection.integer("SELECT COUNT(*) FROM rejected") ?? 0 } }
 
-  /// Those that this round has found.
+  /// The number of objects that this round has found.
   package var countOfRound: Int64 {
     get throws { try connection.integer("SELECT COUNT(*) FROM rejected WHERE round = ?1", [.int(round)]) ?? 0 }
   }
 
-  /// Those of the rounds before: what the round in progress runs without.
+  /// The number of objects of earlier rounds, without which the current round runs.
   package var countBefore: Int64 { get throws { try count - countOfRound } }
 
-  /// Forgets what this round has noted. It has reached its end with these objects, so they are in the destination: what
-  /// made a search reject them is no more, such as a missing file.
+  /// Deletes the findings of this round. The round has finished with these objects, so they are in the destination: the
+  /// cause of their rejection, such as a missing file, is gone.
   package func dropRound() throws {
     guard try countOfRound > 0 else { return }
     let round = SQLValue.int(try round)

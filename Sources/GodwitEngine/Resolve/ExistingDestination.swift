@@ -4,7 +4,7 @@ package import GodwitJob
 import GodwitModel
 package import GodwitStore
 
-/// The store that a job with `append: true` adds to, as it was before the job.
+/// The store that a job with `append: true` extends, in its state before the job.
 package struct ExistingDestination {
   let path: String
   package let files: StoreFiles
@@ -17,7 +17,7 @@ package struct ExistingDestination {
   /// Objects in it.
   let rows: Int64
   let bytes: Int64
-  /// Whether it keeps a persistent history, which will not tell of the new objects.
+  /// Whether it has a persistent history, which will not list the new objects.
   let hasHistory: Bool
 
   /// The most of `StoreMetadata`'s 16 MiB that the metadata may take before a job adds to it.
@@ -25,7 +25,7 @@ package struct ExistingDestination {
 
   /// Checks that the job can append to the store. Writes nothing.
   ///
-  /// - Throws: `.cannotCreate` (73) when it has another model or is not a SQLite store; `.configuration` (78) for what
+  /// - Throws: `.cannotCreate` (73) when it has another model or is not a SQLite store; `.configuration` (78) if it
   ///   cannot be extended; `.dataWrong` (65) when it is damaged or mirrored by CloudKit.
   package init(_ job: MigrationJob) throws {
     path = job.destinationPath

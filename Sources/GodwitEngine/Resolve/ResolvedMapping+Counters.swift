@@ -3,7 +3,7 @@ import GodwitModel
 package import GodwitStore
 
 extension ResolvedMapping {
-  /// Where keys are kept, the source's counter is too: a key of a deleted object is never given out again.
+  /// The source's counter is kept together with its keys, so that the key of a deleted object is never used again.
   package func keptCounters(
     destination: StoreSchema, facts: PlanFacts
   ) -> [(Int, Int64)] {

@@ -3,8 +3,8 @@ package import GodwitModel
 
 /// The entity mappings of one step with every name resolved against both models.
 ///
-/// Resolving is where names, types and forms are checked: what gets through can be planned. Listed
-/// mapping files are laid end to end; their order is the mapping order.
+/// Resolving checks names, types and forms, so that a resolved mapping can be planned. Listed mapping files are
+/// concatenated; their order is the mapping order.
 package struct ResolvedMapping: Sendable {
   package let sourceModel: ManagedObjectModel
   package let destinationModel: ManagedObjectModel
@@ -13,7 +13,7 @@ package struct ResolvedMapping: Sendable {
   package let entityMappings: [ResolvedEntityMapping]
   /// The mappings that a registered policy carries out, in mapping order.
   let policies: [ResolvedPolicy]
-  /// Mappings whose policy nobody registered, where Core Data's default policy takes its place.
+  /// Mappings whose policy is not registered, for which Core Data's default policy is used.
   let defaulted: [(mapping: String, policy: String)]
   /// Indices into `entityMappings` by the name of the destination entity, in mapping order.
   private let indexesByDestination: [String: [Int]]
@@ -86,7 +86,7 @@ package struct ResolvedMapping: Sendable {
 /// One entity mapping with its names resolved.
 package struct ResolvedEntityMapping: Sendable {
   package indirect enum AttributeSource: Sendable, Hashable {
-    /// The source attribute of that name, as it is.
+    /// The unchanged source attribute of that name.
     case copy(String)
     case expression(ParsedExpression)
     /// The destination model's default, because nothing is mapped.
@@ -94,13 +94,13 @@ package struct ResolvedEntityMapping: Sendable {
     /// As the other says, and the destination model's default where that gives nil.
     case defaultForNil(AttributeSource)
 
-    /// Where the value comes from while it is not nil.
+    /// The source of the value while it is not nil.
     package var withoutDefault: Self {
       if case .defaultForNil(let source) = self { source.withoutDefault } else { self }
     }
   }
 
-  /// One relationship that is set, and where its objects come from.
+  /// One relationship that is set, and the source of its objects.
   package struct RelationshipSource: Sendable, Hashable {
     package var relationship: RelationshipDescription
     /// Indices into `entityMappings`, in mapping order: whose results are taken.

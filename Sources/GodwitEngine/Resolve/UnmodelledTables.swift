@@ -11,9 +11,9 @@ package struct UnmodelledTables {
 
   /// The statements that make the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.
   package let statements: [String]
-  /// Metadata keys that go with the mirror.
+  /// Metadata keys that are removed with the mirror.
   package let metadataKeys: [String]
-  /// For the plan: what is left out, with rows.
+  /// Notes for the plan about tables with rows that are left out.
   package let notes: [MigrationNote]
   private let hasHistory: Bool
 
@@ -85,7 +85,7 @@ package struct UnmodelledTables {
     ) { row in
       let (type, name, sql) = (row.string(0) ?? "", row.string(1) ?? "", row.string(2) ?? "")
       let head = type == "table" ? "CREATE TABLE \(name) (" : "INDEX \(name) ON \(table) ("
-      // The text is run: nothing but names, types and brackets may stand in it.
+      // The text is executed, so it may contain only names, types and brackets.
       let isPlain = sql.unicodeScalars.allSatisfy {
         $0.isASCII
           && ($0.properties.isAlphabetic || $0.properties.numericType != nil || "_ (),".unicodeScalars.contains($0))

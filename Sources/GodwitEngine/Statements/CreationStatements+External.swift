@@ -41,7 +41,7 @@ extension CreationStatements {
   private func externalSalt(
     of attribute: AttributeDescription, copying name: String, in mapping: ResolvedEntityMapping
   ) -> String? {
-    // A store that exists may have the very file from an earlier job.
+    // An existing store may have the same file from an earlier job.
     if let inUse = facts.highestDestinationKeys?[
       resolved.destinationModel.root(of: mapping.destination.name)?.name ?? mapping.destination.name]
     {

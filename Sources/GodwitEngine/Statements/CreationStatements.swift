@@ -34,8 +34,8 @@ package struct CreationStatements: StageStatements {
     return ChunkStatement(sql: sql, builder: builder, reasons: rows.reasons)
   }
 
-  /// An attribute whose texts or bytes the destination stores as the source has them, but for the byte before data that
-  /// may lie in a file.
+  /// An attribute whose texts or bytes the destination stores unchanged, except for the byte before data that may lie
+  /// in a file.
   struct PlainCopy {
     var attribute: String
     var column: String

@@ -3,11 +3,11 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// The rules of the source model for what a mapping copies: they tell which objects were invalid before.
+/// The rules of the source model for copied values. They show which objects were invalid before.
 struct KeptInvalidStatements: StageStatements {
   let step: StepProgram
 
-  /// A property that a mapping copies, and what is true for a source row `s` that breaks a rule about it.
+  /// A property that a mapping copies, and a condition that holds for a source row `s` that breaks a rule about it.
   struct Pair {
     /// The destination's property.
     var property: String

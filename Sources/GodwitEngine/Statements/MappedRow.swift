@@ -13,7 +13,7 @@ final class MappedRow {
   let places: [Int]
   /// The values for source row `?1`.
   let statement: ChunkStatement
-  /// Whether the values may be computed before the policy asks for them.
+  /// Whether the values may be computed before the policy reads them.
   let isComputableAhead: Bool
   /// Attributes that may turn to nil, and where each one's value stands.
   let watches: [NilWatch]

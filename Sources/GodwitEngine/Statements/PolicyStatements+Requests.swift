@@ -16,8 +16,8 @@ struct PolicyRequests {
 }
 
 extension PolicyStatements {
-  /// Relationships that ask the policy are set object by object. So are ordered ones that follow an order of the
-  /// source, because their order is each object's own counting.
+  /// Relationships that call the policy are set object by object. So are ordered ones that follow an order of the
+  /// source, because each object counts its own places.
   ///
   /// Relationships that are written with their objects need no statement.
   ///
@@ -86,7 +86,7 @@ extension PolicyStatements {
         """, builder: builder)
   }
 
-  /// That the assignment happened, and what each lookup finds from all source objects.
+  /// Records the assignment, and the results of each lookup from all source objects.
   private func requestedTargets(
     _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping, hasManySources: Bool
   ) throws -> [ChunkStatement] {

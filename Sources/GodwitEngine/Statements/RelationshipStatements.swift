@@ -4,7 +4,7 @@ package import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// One scan of the relationship stage: what drives it, and what it writes.
+/// One scan of the relationship stage: the table that it walks, and the rows that it writes.
 package struct RelationshipScan: Hashable {
   enum Work: Hashable {
     /// Join rows of assignments through lookups. With several of either, a walk serves all of them: one at most finds
@@ -86,8 +86,8 @@ package struct RelationshipStatements: StageStatements {
     return (try sourceTable(mapping.source.name), "Z_PK")
   }
 
-  /// The same where the pairs become join rows: a join table is walked in the order of the destination's key, so that
-  /// every row goes to the end of its table and of its index. Walked as they lie, rows would go anywhere.
+  /// The same if the pairs become join rows. A join table is walked in the order of the destination's key, so that
+  /// every row is appended to its table and its index. In the stored order, rows would be inserted at random places.
   private func pairDriver(
     of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
   ) throws -> (table: String, key: String) {
@@ -128,10 +128,10 @@ package struct RelationshipStatements: StageStatements {
     return made.ownerOrderColumn == nil && made.destinationOrderColumn == nil
   }
 
-  /// Later assignments whose join rows can be made in the walk of one: the key of a source object tells which of their
-  /// mappings takes it.
+  /// Later assignments whose join rows can be made in the walk of another one, because the key of a source object shows
+  /// which of their mappings takes it.
   ///
-  /// Chunks are numbered by what this says, so it must not depend on the budget, which may be another after a resume.
+  /// The numbers of chunks depend on the result, so it must not depend on the budget, which may change on a resume.
   private func sharingWalk(with number: Int, of link: InversePair) throws -> [Int] {
     let assignment = link.assignments[number]
     let mapping = mappings[assignment.mapping]
@@ -377,8 +377,8 @@ package struct RelationshipStatements: StageStatements {
     return (sql, taken.reason.map { [$0] } ?? [])
   }
 
-  /// The same for a walk where the ends of the keys tell what was migrated: no lookup is computed, and nothing has to
-  /// be kept from being computed twice. nil elsewhere.
+  /// The same for a walk where the ends of the keys show which objects were migrated: no lookup is computed, so none
+  /// has to be protected from being computed twice. nil elsewhere.
   private func plainPairs(
     _ assignments: [InversePair.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk
   ) throws -> (sql: String, reasons: [String])? {

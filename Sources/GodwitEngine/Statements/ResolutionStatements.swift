@@ -14,8 +14,8 @@ struct ResolutionStatements: StageStatements {
     return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? gatheringPreparation(link)
   }
 
-  /// Makes those that resolving it by SQL needs, in place of those of the walk: SQLite might choose one of them that
-  /// tells too little.
+  /// The indexes for resolving by SQL, in place of those of the walk: SQLite might choose one of the latter that is not
+  /// selective enough.
   func gatheringPreparation(_ link: Int) -> [String] {
     let others = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link)) ?? []
     return others.map { "DROP INDEX IF EXISTS \($0.name)" }
@@ -107,10 +107,10 @@ struct ResolutionStatements: StageStatements {
 
   /// The condition that no later assignment overrides edge `e`.
   ///
-  /// Assignments run in mapping order, then source key, then property name. Within a mapping
-  /// destination keys ascend with source keys, so (mapping, subject, side) orders them: `turn` is the subject, or for
-  /// what a policy sets a count. The side is compared apart, so that an index leads past the assignment itself, which
-  /// may have as many rows as there are objects.
+  /// Assignments run in mapping order, then source key, then property name. Within a mapping destination keys ascend
+  /// with source keys, so (mapping, subject, side) orders them: `turn` is the subject, or a count for an assignment by
+  /// a policy. The side is compared in a separate term, so that an index leads past the assignment itself, which may
+  /// have as many rows as there are objects.
   func survives(_ index: Int) -> String {
     let link = links[index]
     let table = StepProgram.linkTable(index)

@@ -67,9 +67,9 @@ extension StepProgram {
   }
 }
 
-/// How a lookup finds what policies made: filled in where SQL of a step with policies is built.
+/// The lookups of objects that policies made, filled in where SQL of a step with policies is built.
 struct PolicyLookups {
-  /// Mappings with explicit associations, and those whose associations are computed all the same.
+  /// Mappings with explicit associations, and those whose associations are computed despite their policy.
   var mappings, computed: Set<Int>
   /// `Z_ENT` of an entity and its subentities in the destination.
   var destinationNumbers: (String) -> [Int]

@@ -23,8 +23,8 @@ package struct StepProgram {
   let keySets: Set<Int>
   /// Links that are written with their objects since no policy has set them.
   var inlineLinks: Set<Int> = [] { didSet { kept = KeptStatements() } }
-  /// Mappings with a policy that has made of each source object what the mapping alone would have made: their
-  /// associations are computed.
+  /// Mappings whose policy has made of each source object the same as the mapping alone would: their associations are
+  /// computed.
   var computedAssociations: Set<Int> = [] { didSet { kept = KeptStatements() } }
   /// The statements that were lowered so far.
   private(set) var kept = KeptStatements()
@@ -99,7 +99,7 @@ package struct StepProgram {
   /// Links that are written with their objects until a policy sets them.
   var inlineLinkCandidates: Set<Int> { Set(links.indices.filter { links[$0].inlineEnd != nil }) }
 
-  /// A link as it is carried out now.
+  /// The current form of a link.
   func currentLink(_ index: Int) -> InversePair {
     var link = links[index]
     guard inlineLinks.contains(index), let end = link.inlineEnd else { return link }
@@ -129,7 +129,7 @@ package struct StepProgram {
 
   /// The source object and the key of each object of a `unique-by` mapping.
   static func uniqueTable(_ mapping: Int) -> String { "godwit_unique_\(mapping)" }
-  /// The same by what is unique.
+  /// The same for the identity of unique objects.
   static func identityTable(_ mapping: Int) -> String { "godwit_identity_\(mapping)" }
   static func linkTable(_ link: Int) -> String { "godwit_link_\(link)" }
 

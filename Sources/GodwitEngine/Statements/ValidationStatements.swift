@@ -36,7 +36,7 @@ package struct ValidationStatements: StageStatements {
     }
   }
 
-  /// The rules that rows of a destination entity must keep. Patterns go by number to `godwit_matches`.
+  /// The rules that rows of a destination entity must keep. `godwit_matches` gets patterns by number.
   private func rules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
     var rules = attributeRules(of: entity, patterns: &patterns)
     for relationship in resolved.destinationModel.relationships(of: entity) where !relationship.isTransient {

@@ -4,7 +4,7 @@ import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
-/// Finds out what became of an object of one step, and what an object was made of.
+/// Finds the results of an object of one step, and the origins of an object.
 ///
 /// The association tables are gone when a step is finished. Keys are computed again from the plan of the step, which is
 /// the same for the same source. A filter and `unique-by` are evaluated for the object in question; with `unique-by`, or
@@ -24,9 +24,9 @@ package final class ObjectTracer {
     package var chunk: ChunkPosition?
   }
 
-  /// Where a chunk stands among those that create the objects of its mapping.
+  /// The position of a chunk among those that create the objects of its mapping.
   package struct ChunkPosition: Sendable, Hashable {
-    /// From 1.
+    /// Counted from 1.
     package var number, count, pass: Int
     package var range: String
   }
@@ -34,7 +34,7 @@ package final class ObjectTracer {
   /// Why a mapping did not take a source object.
   package enum Refusal: Sendable {
     case filter(ResolvedEntityMapping)
-    /// The policy of the mapping decided: nothing in the store tells what it did.
+    /// The policy of the mapping decided, and the store has no record of its decision.
     case policy(ResolvedEntityMapping, policy: String)
   }
 
@@ -73,7 +73,7 @@ package final class ObjectTracer {
 
   // MARK: Forwards
 
-  /// The source object with a key among an entity and its subentities; nil when there is none.
+  /// The source object with a key among an entity and its subentities; nil without one.
   package func sourceObject(_ entity: String, key: Int64) throws -> Reference? {
     try objects.object(entityName: entity, key: key).map { Reference(entity: $0.entityName, key: $0.key) }
   }
