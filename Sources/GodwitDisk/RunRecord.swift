@@ -45,7 +45,6 @@ extension WorkFolder {
   /// Skips the record if the folder is gone or was refused, or if another run has started. A failure here never fails
   /// the run. A run that failed before it acquired the lock writes its own name into it, because it is still the last
   /// run.
-  /// last run.
   ///
   /// - Parameter start: When the run of this process began.
   package static func recordEnd(
