@@ -157,8 +157,8 @@ extension PolicyRun {
     return step.currentMapping == index && hook.ownPairs.contains { $0.source == key }
   }
 
-  /// Called at the end of a `createDestinationInstances`: checks whether the hook made the same object as its mapping
-  /// would.
+  /// Called at the end of a `createDestinationInstances`. Stores the associations of the mapping explicitly if the hook
+  /// did not make exactly the object that the mapping would.
   func settlePair() throws {
     guard let index = step.currentMapping, shortcuts.isComputed[index], let prepared = hook.prepared else { return }
     if hook.ownPairs.count == 1 {

@@ -14,7 +14,7 @@ extension PolicyRun {
   /// Call it before the action that needs it: a policy sets or reads a link, makes another association than the
   /// default, or does not leave an object's relationships to its mapping.
   ///
-  /// - Parameter isReading: Whether a hook reads. While `begin` runs again, its own assignments are ignored.
+  /// - Parameter isReading: Whether a hook reads. While `begin` runs again, only reads need the order.
   func resolveInOrder(_ links: Set<Int>, isReading: Bool = false) throws {
     var wanted = links.intersection(shortcuts.inlineLinks)
     guard !wanted.isEmpty, !isReplaying || isReading else { return }
@@ -104,7 +104,8 @@ extension PolicyRun {
     }
   }
 
-  /// Called at the end of a `createDestinationInstances`. Objects have the keys if their own hook has associated them.
+  /// Called at the end of a `createDestinationInstances`. Gives the keys to the objects that their own hook has
+  /// associated, and removes them from others.
   func settleKeys() throws {
     if hook.areAllKeyedOwn { return }
     try writer.flush()

@@ -143,11 +143,11 @@ final class PolicyStep {
     return error
   }
 
-  /// Throws when the chunk can no longer commit. Call it before anything is written, before anything is read that waiting
-  /// rows may change, and when a hook has ended.
+  /// Throws when the chunk can no longer commit. Call it before a write, before a read of rows that may still be
+  /// buffered, and at the end of a hook.
   ///
-  /// Checks that the chunk's transaction is still open. A hook may catch the error of a statement that made SQLite roll
-  /// back the whole chunk; anything written after that would stay.
+  /// A hook may catch the error of a statement that made SQLite roll back the whole chunk. Anything written after that
+  /// would stay.
   func checkChunk() throws {
     if let chunkFailure { throw chunkFailure }
     do { try connection.checkTransaction() } catch { throw failing(error) }
@@ -159,7 +159,7 @@ final class PolicyStep {
     statements = [:]
   }
 
-  /// The same, and what was rolled back.
+  /// Drops also what a rolled-back chunk has made.
   func takeBack() {
     finishChunk()
     (indexes, chunkFailure) = ([], nil)

@@ -67,10 +67,10 @@ package final class RejectionSearch {
   /// The most objects that may be rejected.
   var limit: Int64 { limits.limit(of: taken ?? .max) }
 
-  /// How many a search has to find until it is known that there are too many.
+  /// The number of findings that proves that there are too many.
   ///
-  /// The number of objects after which a part may stop. Objects that another part of this round has recorded are found
-  /// again and not subtracted: the findings of a part do not depend on the parts before it.
+  /// Objects that another part of this round has recorded are found again and not subtracted, so that the findings of a
+  /// part do not depend on the parts before it.
   var enough: Int64 {
     get throws {
       let left = max(0, limit - (try record.countBefore))

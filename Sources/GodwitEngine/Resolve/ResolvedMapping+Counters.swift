@@ -3,7 +3,8 @@ import GodwitModel
 package import GodwitStore
 
 extension ResolvedMapping {
-  /// The source's counter is kept together with its keys, so that the key of a deleted object is never used again.
+  /// The counters of root entities that keep the source's keys. They continue the source's counters, so that the key of
+  /// a deleted object is never used again.
   package func keptCounters(
     destination: StoreSchema, facts: PlanFacts
   ) -> [(Int, Int64)] {
