@@ -88,7 +88,7 @@ package struct SipHash {
     (tail, tailBits) = (0, 0)
   }
 
-  /// The digest of what was added.
+  /// The digest of all words and bytes added.
   package consuming func digest() -> UInt128 {
     compress(byteCount << 56 | tail)
     v2 ^= 0xee

@@ -39,7 +39,7 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
   }
 
   /// A connection to memory with a SQLite file attached as `source`, whether or not Core Data wrote it. The file may be
-  /// cut off: what is left of it can be read.
+  /// truncated; its remaining pages can be read.
   ///
   /// - Throws: as `StoreFiles.init` for all other faults.
   package static func open(_ path: String) throws -> StoreConnection {

@@ -19,7 +19,7 @@ package enum NewFile {
     guard replaces || lstat(path, &info) != 0 else { throw isTaken(path) }
     try refuseReserved(path)
     let url = URL(filePath: path)
-    // With the name of the file, for people who find it; a name may have 255 bytes.
+    // Contains the name of the file, for people who find it. A name may have 255 bytes.
     let name = url.lastPathComponent.utf8.count < 200 ? url.lastPathComponent : "godwit"
     while true {
       // The name cannot be guessed in advance, so that another process cannot put a link in its place.

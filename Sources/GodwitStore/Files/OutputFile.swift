@@ -8,14 +8,14 @@ import GodwitPlatform
 /// - It must not be one of the job's own files.
 /// - A link there is never followed, and only an ordinary file is ever replaced.
 /// - A file there is replaced only if an earlier command of the same kind wrote it.
-/// - It is no more readable than the stores that it tells of.
+/// - Its permissions are at most those of the stores whose data it contains.
 package struct OutputFile {
   package let path: String
   /// The content of the file, with an article.
   let noun: String
   /// The option that names it.
   let option: String
-  /// The stores that it tells of.
+  /// The stores whose data it contains.
   package var originals: [String] = []
   /// Whether a file that begins with these bytes is an earlier output; nil where nothing may be there.
   private let isEarlier: (([UInt8]) -> Bool)?
@@ -58,7 +58,7 @@ package struct OutputFile {
       safe: "nothing was written")
   }
 
-  /// Why no command writes a file of a name, wherever it comes from; nil for any other name.
+  /// Why no command writes a file of a name, whatever option names it; nil for any other name.
   package static func reserved(_ path: String) -> String? {
     let name = path.split(separator: "/").last ?? ""
     if let log = ["-wal", "-shm", "-journal"].first(where: name.hasSuffix), name != log {

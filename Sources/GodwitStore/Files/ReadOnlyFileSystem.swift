@@ -47,8 +47,8 @@ enum ReadOnlyFileSystem {
   /// Makes a file system known to SQLite, for the life of the process. All but the opening of files is the system's
   /// own.
   ///
-  /// - Parameter open: The content of the file at a path; nil where there is none.
-  /// - Returns: false when SQLite takes none.
+  /// - Parameter open: The content of the file at a path; nil if the file does not exist.
+  /// - Returns: false when SQLite does not accept the file system.
   static func register(_ name: String, open: @escaping (String) -> (any ReadOnlyContent)?) -> Bool {
     guard let system = sqlite3_vfs_find(nil) else { return false }
     let made = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)

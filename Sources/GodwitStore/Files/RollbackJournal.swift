@@ -12,7 +12,7 @@ import GodwitModel
 /// The first record that is not whole or has a wrong checksum ends the journal: it was not written when the power
 /// failed, so its page was not written to the database either.
 struct RollbackJournal {
-  /// Those that say more are left to SQLite: all that a journal says is read before the first page of its database.
+  /// SQLite itself handles larger journals. All of a journal is read before the first page of its database.
   static let limit = ByteCount.mebibytes(1024)
 
   /// One that only SQLite can judge is copied with its store, up to this size.
@@ -27,7 +27,7 @@ struct RollbackJournal {
   private(set) var databaseBytes: Int64?
   /// The position of each page in the journal, by page number.
   private(set) var pages: [UInt32: Int64] = [:]
-  /// How far the journal says anything: what follows was never written, whatever the size of the file.
+  /// The length of the valid part. The rest was never written, whatever the size of the file.
   private(set) var validBytes: Int64 = 0
 
   /// Reads a journal.
@@ -95,7 +95,7 @@ struct RollbackJournal {
   }
 }
 
-/// A database as it was before the transaction that a hot journal tells of, with neither file changed.
+/// A database as it was before the transaction of its hot journal. Neither file is changed.
 final class RolledBackFile: ReadOnlyContent {
   private let database: ReadableFile
   private let journal: ReadableFile
@@ -124,7 +124,7 @@ final class RolledBackFile: ReadOnlyContent {
       let length = rollback.pages.isEmpty ? count - done : min(count - done, Int(pageSize - offset % pageSize))
       let part = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + length])
       let got = try page.map { try journal.fill(part, at: $0 + offset % pageSize) } ?? database.fill(part, at: offset)
-      // A rollback makes the database as long as it was.
+      // A rollback restores the length of the database.
       if got < length { part[got...].initializeMemory(as: UInt8.self, repeating: 0) }
       done += length
     }

@@ -2,10 +2,10 @@ import Foundation
 import GodwitModel
 import GodwitPlatform
 
-/// A temporary folder of this process, which its user alone can enter; it goes with the value.
+/// A temporary folder of this process, which only its user can enter. It is removed with the value.
 ///
-/// A process that is killed leaves its folder behind. A kernel lock on a file inside says whether the process is still
-/// there, and whoever makes the next folder removes those that nobody holds.
+/// A killed process leaves its folder behind. A kernel lock on a file inside shows whether the process is still alive.
+/// The process that makes the next folder removes those without a holder.
 package final class ScratchFolder: Sendable {
   package let path: String
   private let lock: Int32
@@ -42,7 +42,7 @@ package final class ScratchFolder: Sendable {
   }
 
   deinit {
-    // While the lock is held nobody else takes the folder for a stale one.
+    // While the lock is held, no other process takes the folder for a stale one.
     if !isKept { try? FileManager.default.removeItem(atPath: path) }
     close(lock)
   }

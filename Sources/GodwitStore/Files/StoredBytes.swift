@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// The bytes of a value, wherever they lie, to be compared without holding them.
+/// The bytes of a value, wherever they are stored, to be compared without holding them in memory.
 package enum StoredBytes {
   case memory([UInt8])
   /// A file of a support folder.
@@ -26,7 +26,7 @@ package enum StoredBytes {
     }
   }
 
-  /// The first bytes; fewer when there are no more.
+  /// The first bytes; fewer at the end.
   package func prefix(_ count: Int) throws -> [UInt8] {
     let reader = try reader()
     return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -56,7 +56,7 @@ package enum StoredBytes {
     do {
       try forEachPiece { piece in
         rest += piece
-        // The last character may go on in the next piece.
+        // The last character may continue in the next piece.
         let start = rest.lastIndex { $0 & 0xC0 != 0x80 } ?? 0
         let needed = rest[start] >= 0xF0 ? 4 : rest[start] >= 0xE0 ? 3 : rest[start] >= 0xC0 ? 2 : 1
         let end = rest.count - start < needed ? start : rest.count

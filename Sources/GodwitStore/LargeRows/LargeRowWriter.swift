@@ -21,7 +21,7 @@ package final class LargeRowWriter {
   private let connection: StoreConnection
   let file: LargeRowFile
 
-  /// Attaches what rows are read from; it stays as long as the connection is open.
+  /// Attaches the database that rows are read from. It stays attached as long as the connection is open.
   ///
   /// - Parameter tables: All that rows will be written to; those that the main database lacks are left out.
   /// - Returns: nil where texts are not UTF-8, or SQLite takes no file system.
@@ -155,8 +155,8 @@ package final class LargeRowWriter {
     }
   }
 
-  /// Whether nothing that takes bytes comes behind the first large value but large blobs: such a record ends in zeros,
-  /// which SQLite does not hold.
+  /// Whether only large blobs, and values without bytes, follow the first large value. Such a record ends in zeros,
+  /// which SQLite does not hold in memory.
   private static func endsInBlobs(_ fields: [RowRecord.Field]) -> Bool {
     let tail = fields.drop { if case .large = $0 { false } else { true } }
     return tail.allSatisfy { field in

@@ -1,11 +1,11 @@
 package import GodwitModel
 
-/// Answers what expressions ask of the source store beyond their object: fetches.
+/// Answers the requests of expressions to the source store beyond their object: fetches.
 package struct SourceHost: ExpressionHost {
   package let context: ObjectContext
   package let now: Double
   package let fetches: FetchedObjects
-  /// Answers what the expression asks of its policy; gives nil where none runs.
+  /// Answers calls of the policy; nil if no policy runs.
   package var policyCall: ((ExpressionCall) throws -> EvaluatedValue?)?
 
   package init(
@@ -75,7 +75,7 @@ package final class FetchedObjects {
   }
 
   private var known: [SourceFetch: Result] = [:]
-  /// Requests that are being run: one that asks for itself would never end.
+  /// The running requests, which detect a request that contains itself.
   private var running: Set<SourceFetch> = []
 
   package init() {}

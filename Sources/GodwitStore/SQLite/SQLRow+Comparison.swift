@@ -23,7 +23,7 @@ extension SQLRow {
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, Int32(column))))
   }
 
-  /// The first byte of a text or blob; nil where there is none.
+  /// The first byte of a text or blob; nil if it is empty.
   package func firstByte(_ column: Int) -> UInt8? { buffer(column).first }
 
   /// Whether a text or blob has the same bytes as one of another row; both columns must hold one.

@@ -11,7 +11,7 @@ extension StoreConnection {
     try setDefensive(true)
   }
 
-  /// Runs `body` without the defensive mode: for what writes definitions, or turns the journal off.
+  /// Runs `body` without the defensive mode, to write definitions or turn the journal off.
   package func undefended<T>(_ body: () throws -> T) throws -> T {
     try setDefensive(false)
     defer { try? setDefensive(true) }

@@ -1,8 +1,8 @@
 package import GodwitModel
 
-/// Rows between two keys, as they are to be treated: small ones together, each large one by itself.
+/// Rows between two keys that are processed together: a range of small ones, or one large one.
 package enum RowSpan: Sendable, Hashable {
-  /// From a row to a row.
+  /// The keys of the first and the last row.
   case small(ClosedRange<Int64>)
   case large(Int64)
 }

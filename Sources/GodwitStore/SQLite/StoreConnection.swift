@@ -17,9 +17,9 @@ public final class StoreConnection: @unchecked Sendable {
   private let isMade: Bool
   /// The name of the attached source in messages; nil without one.
   var sourcePath: String?
-  /// How a source was attached that nobody writes; nil for any other.
+  /// The URI of an attached source that no process writes; nil for any other.
   var sourceURI: String?
-  /// Whether the main database stands for the source too: see `aliasSourceToMain`.
+  /// Whether the main database is the source too: see `aliasSourceToMain`.
   package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
@@ -78,7 +78,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// a process that is ours alone, before its first connection; later it has no effect.
   package static func forgoMemoryStatistics() { _ = godwit_sqlite3_without_statistics() }
 
-  /// The oldest SQLite that has what is used here: extended result codes from the call that opens a file.
+  /// The oldest SQLite that supports every feature used: extended result codes from the call that opens a file.
   static let minimumVersion: Int32 = 3_037_000
 
   /// - Parameter found: As `sqlite3_libversion_number` counts: 3.37.2 is 3 037 002.
@@ -178,7 +178,7 @@ public final class StoreConnection: @unchecked Sendable {
     return value
   }
 
-  /// The first column of the first row as an integer; nil if there are no rows or it is not an integer.
+  /// The first column of the first row if it is an integer; nil otherwise.
   public func integer(_ sql: String, _ arguments: [SQLValue] = []) throws -> Int64? {
     if case .integer(let value)? = try value(sql, arguments) { value } else { nil }
   }
@@ -217,7 +217,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// Throws when the transaction that `transaction` began is over.
   ///
   /// SQLite rolls a whole transaction back when it interrupts a statement that writes, and for some errors of the disk.
-  /// Each statement after that commits on its own, so whoever may go on after an error asks this first.
+  /// Each statement after that commits on its own, so callers that continue after an error check this first.
   package func checkTransaction() throws {
     guard sqlite3_get_autocommit(handle) != 0 else { return }
     throw rolledBack
@@ -237,9 +237,9 @@ public final class StoreConnection: @unchecked Sendable {
 
   /// Runs `body` while SQLite refuses values and rows above a limit, which it does before it makes room for them.
   ///
-  /// Take back what `body` did when something was refused, even where it did not fail for it.
+  /// The caller undoes the changes of `body` when a value was refused, even if `body` did not fail.
   ///
-  /// - Returns: nil when something was refused.
+  /// - Returns: nil when a value was refused.
   package func withLengthLimit<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
     let bytes = Int32(clamping: limit.bytes)
     let before = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)
@@ -255,7 +255,7 @@ public final class StoreConnection: @unchecked Sendable {
     }
   }
 
-  /// Forgets all pages that nobody reads or has changed, of each attached database.
+  /// Drops all clean pages that are not in use, of each attached database.
   func forgetPages() { sqlite3_db_release_memory(handle) }
 
   // MARK: Errors
@@ -264,7 +264,7 @@ public final class StoreConnection: @unchecked Sendable {
     if code == SQLITE_TOOBIG { hasRefused = true }
     let code = sqlite3_extended_errcode(handle)
     var message = String(cString: sqlite3_errmsg(handle))
-    // ATTACH would tell the URI, which the user never wrote.
+    // The message of ATTACH contains the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
     error.refusal = Self.refusal(code, message)
@@ -286,15 +286,15 @@ public final class StoreConnection: @unchecked Sendable {
     return error
   }
 
-  /// Whether the last call of the system that failed found no room. The end of a statement makes other calls, so that
-  /// the file's own note is asked too.
+  /// Whether the last failed system call found the disk full. Ending a statement makes other calls, so the error number
+  /// of the file is checked too.
   private var hasFullDisk: Bool {
     var code: Int32 = 0
     if sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &code) != SQLITE_OK { code = 0 }
     return [code, sqlite3_system_errno(handle)].contains { [ENOSPC, EDQUOT].contains($0) }
   }
 
-  /// SQLite has no code of their own for two of these, so that its text tells.
+  /// SQLite has no separate codes for two of these, so the text of the message decides.
   private static func refusal(_ code: Int32, _ message: String) -> DatabaseRefusal? {
     switch (code & 0xFF, code >> 8) {
     // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE, _ROWID

@@ -20,7 +20,8 @@ package struct ForeignContent: Sendable {
   package struct Counted: Sendable {
     /// The name in messages.
     package var name: String
-    /// A virtual table may need a module that is not there: one that holds its rows stands for it.
+    /// The table whose rows are counted. For a virtual table, whose module may be missing, it is the table that holds
+    /// its rows.
     package var table: String
     /// Empty for the rows.
     package var columns: [String]
@@ -40,7 +41,7 @@ package struct ForeignContent: Sendable {
       + columns.map { Counted(name: $0.table, table: $0.table, columns: $0.names) }
   }
 
-  /// By name, with the table whose rows are counted.
+  /// The tables by name, with the table whose rows are counted.
   private var tables: [(name: String, counted: String)] = []
   private var columns: [(table: String, names: [String])] = []
   /// Views and triggers by kind and name, for example `view newest`.
@@ -110,7 +111,7 @@ package struct ForeignContent: Sendable {
   /// The suffixes of the tables in which FTS3, FTS4, FTS5 and R-trees store their rows.
   private static let shadows =
     countedShadows + ["_segments", "_segdir", "_stat", "_data", "_config", "_node", "_parent"]
-  /// Those with a row for each of the virtual table's, the best first.
+  /// The suffixes of tables with a row for each of the virtual table's, the best first.
   private static let countedShadows = ["_docsize", "_content", "_rowid", "_idx"]
 
   /// Counts rows and values. Tables and columns without any are left out.

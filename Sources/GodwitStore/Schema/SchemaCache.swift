@@ -1,8 +1,7 @@
 import GodwitModel
 import Synchronization
 
-/// Schemas that were made before: a run over many stores asks for the same few again and again, of models that it read
-/// once.
+/// A cache of schemas, because a run over many stores needs the same few again and again, for models that it read once.
 enum SchemaCache {
   enum Subject: Hashable {
     /// The schema that Core Data would make.
@@ -12,7 +11,7 @@ enum SchemaCache {
   }
 
   private struct Key: Hashable {
-    /// That of what all copies of a model share. The schema that is kept keeps it in being.
+    /// The identity of the data that all copies of a model share. The cached schema keeps it alive.
     var model: ObjectIdentifier
     var subject: Subject
   }
@@ -27,7 +26,7 @@ enum SchemaCache {
   ) rethrows -> StoreSchema {
     let key = Key(model: ObjectIdentifier(model.texts), subject: subject)
     if var schema = known.withLock({ $0[key] }) {
-      // Copies may differ in what the schema does not depend on.
+      // Copies may differ in facts that the schema does not depend on.
       schema.model = model
       return schema
     }

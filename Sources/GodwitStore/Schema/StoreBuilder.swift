@@ -11,7 +11,7 @@ package import GodwitModel
 package final class StoreBuilder {
   package let schema: StoreSchema
   let connection: StoreConnection
-  /// Where the tables are: `main`, or an attached database beside an empty main one.
+  /// The database of the tables: `main`, or an attached database beside an empty main one.
   let database: String
   private var plans: [String: EntityPlan] = [:]
   private var lastKeys: [String: Int64] = [:]

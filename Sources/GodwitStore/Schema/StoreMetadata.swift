@@ -106,7 +106,7 @@ public struct StoreMetadata: Sendable, Hashable {
       throw wrong("the property list cannot be read: \(malformed.problem)")
     }
     guard let values = list.dictionary else { throw wrong("the property list is not a dictionary") }
-    // A store without version information has no hashes at all; one with something else in their place is damaged.
+    // A store without version information has no hashes at all. Anything else in their place is damage.
     if let hashes = values[Key.versionHashes] {
       guard hashes.dictionary?.values.allSatisfy({ $0.bytes != nil }) == true else {
         throw wrong("key '\(Key.versionHashes)' holds no hashes")
@@ -172,7 +172,7 @@ public struct StoreMetadata: Sendable, Hashable {
   /// The present values as the bytes of `Z_PLIST`. Equal values give equal bytes.
   package var plistData: [UInt8] { PropertyListValue.dictionary(values).binaryPropertyList }
 
-  /// Writes the one row of `Z_METADATA`, replacing what is there.
+  /// Writes the one row of `Z_METADATA`, replacing the old one.
   public func write(to connection: StoreConnection, schema: String = "main") throws {
     let table = "\(StoreSchema.identifier(schema)).Z_METADATA"
     try connection.execute("DELETE FROM \(table)")

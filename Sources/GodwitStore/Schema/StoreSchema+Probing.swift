@@ -4,11 +4,11 @@ public import GodwitModel
 extension StoreSchema {
   /// Reads the schema of an existing store.
   ///
-  /// Entity numbers come from `Z_PRIMARYKEY`, by name, else by former name, else by number (after a
-  /// migration in place a renamed entity keeps its old name there). Tables and columns that the
-  /// model has must be there, under the predicted name or another that the pattern allows: numbers
-  /// and clash suffixes differ in stores that were migrated in place. Tables and columns that the
-  /// model lacks are ignored. `indexes` lists what Core Data would make, not what the file has.
+  /// Entity numbers come from `Z_PRIMARYKEY`, by name, otherwise by former name, otherwise by number (after a migration
+  /// in place a renamed entity keeps its old name there). Tables and columns of the model must exist under the
+  /// predicted name or another that the pattern allows: numbers and clash suffixes differ in stores that were migrated
+  /// in place. Tables and columns that the model lacks are ignored. `indexes` lists those that Core Data would make,
+  /// not those of the file.
   ///
   /// - Parameters:
   ///   - model: The version that the store was made with.
@@ -23,7 +23,7 @@ extension StoreSchema {
   }
 
   /// - Parameter schema: The name under which the store is attached: `source` or `main`.
-  /// - Throws: code `.dataWrong` naming what is missing; SQLite's errors as `StoreConnection` maps them.
+  /// - Throws: code `.dataWrong` that names the missing part; SQLite's errors as `StoreConnection` maps them.
   package init(
     model: ManagedObjectModel, probing connection: StoreConnection, schema: String = StoreConnection.sourceSchema
   ) throws {
@@ -101,7 +101,7 @@ struct StoreListing {
 }
 
 extension StoreListing {
-  /// With its length, so that no two listings give the same text.
+  /// Includes the length, so that no two listings give the same text.
   private mutating func note(_ part: String?) {
     text += part.map { "\($0.utf8.count) \($0)" } ?? "-"
   }
@@ -210,7 +210,7 @@ struct StoreProbe {
       }
       // A column of the predicted name whose declared type was edited is still the one.
       guard let choice = candidates.first?.name ?? (free.contains(column.name) ? column.name : nil) else {
-        // No file has shown whether there is one.
+        // No known file shows whether this column exists.
         if case .foreignEntity(let owner, let name) = column.role,
           model.relationship(name, of: owner)?.isUnnamedInverse.value == true
         {
@@ -281,7 +281,7 @@ struct StoreProbe {
       }
       return Pattern(head: "Z", hasNumber: true, name: own)
     case .foreignEntity(let owner, let name):
-      // That of a to-many without an inverse is found under its predicted name alone.
+      // The column of a to-many without an inverse is found under its predicted name alone.
       guard unnamed(owner, name) == nil else { return Pattern(head: column.name, hasNumber: false, name: "") }
       return Pattern(head: "Z", hasNumber: true, name: "_" + name.uppercased())
     case .orderKey(let owner, let name):
@@ -292,7 +292,7 @@ struct StoreProbe {
     }
   }
 
-  /// Join tables under the name of either end, with their columns found by name, wherever they stand.
+  /// Join tables under the name of either end, with their columns found by name in any order.
   func actual(_ predicted: [StoreSchema.JoinTable], numbers: [String: Int]) throws -> [StoreSchema.JoinTable] {
     try predicted.map { join in
       guard let inverse = join.inverseRelationshipName, let owner = numbers[join.ownerEntityName],
@@ -350,7 +350,7 @@ struct StoreProbe {
     throw wrong("column '\(hasOwner ? destination.predicted : owner.predicted)' of join table '\(table)' is missing")
   }
 
-  /// By table, the columns that come first in an index.
+  /// The columns that come first in an index, by table.
   func leadingColumns(
     of tables: [String], _ connection: StoreConnection, schema: String
   ) throws -> [String: Set<String>] {

@@ -2,8 +2,8 @@ public import GodwitModel
 
 /// How a SQLite store holds a model's objects: tables, columns, join tables, entity numbers.
 ///
-/// `init(model:)` gives what Core Data would make today. ``init(model:ofStoreAt:)`` gives what an existing file has,
-/// which may differ if an older version of Core Data or an in-place migration made it.
+/// `init(model:)` gives the schema that Core Data would make today. ``init(model:ofStoreAt:)`` gives that of an
+/// existing file, which may differ if an older version of Core Data or an in-place migration made it.
 public struct StoreSchema: Sendable, Hashable {
   /// The role of a column of an entity table.
   public enum ColumnRole: Sendable, Hashable {
@@ -74,10 +74,10 @@ public struct StoreSchema: Sendable, Hashable {
     /// Place among the destination's objects, when the inverse is ordered.
     public var destinationOrderColumn: String?
 
-    /// Whether it stores a relationship that is its own inverse. A pair may stand in it once or both ways round.
+    /// Whether it stores a relationship that is its own inverse. A pair may be stored once or in both directions.
     package var isReflexive: Bool { destinationColumn == StoreSchema.reflexiveColumn }
 
-    /// The table as what can follow FROM: each pair both ways round where the relationship is its own inverse.
+    /// The table as it can follow FROM: each pair in both directions if the relationship is its own inverse.
     ///
     /// - Parameters:
     ///   - database: The name under which the store is attached.
@@ -185,7 +185,7 @@ public struct StoreSchema: Sendable, Hashable {
   /// attribute gets a column for each of its leaves. Attributes without a storage type (undefined, object ID) get none.
   public init(model: ManagedObjectModel) { self.init(model: model, names: JoinNames()) }
 
-  /// - Parameter names: Names that a store has told; where it says nothing, the rules decide.
+  /// - Parameter names: Names known from a store; the rules decide the others.
   package init(model: ManagedObjectModel, names: JoinNames) {
     self = SchemaCache.schema(model, .new(names)) {
       var schema = Self(model: model, numbers: Self.standardNumbers(of: model), names: names)
@@ -231,7 +231,7 @@ public struct StoreSchema: Sendable, Hashable {
     joinWalks.value[table]?.contains(column) == true
   }
 
-  /// The entity with a `Z_ENT`; nil when the model has none.
+  /// The entity with a `Z_ENT`; nil if the model lacks it.
   package func entityName(_ number: Int) -> String? { lookUps.value.entityNames[number] }
 
   /// The table that holds an entity's rows, its root's; nil when the model has no such entity.

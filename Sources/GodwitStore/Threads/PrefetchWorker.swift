@@ -6,11 +6,11 @@ package import GodwitModel
 /// 1. The second thread claims one item after the other, as long as there is room for the results.
 /// 2. It computes each with a connection of its own. The owner repeats an item that fails, and reports its error in
 ///    order.
-/// 3. The owner asks for an item with `take` or `action(for:)`. An item without a value is computed by the owner.
+/// 3. The owner requests an item with `take` or `action(for:)`. It computes an item without a value itself.
 ///
-/// Where the system makes no thread, the second thread is at its end at once: the owner computes everything.
+/// If the system cannot create a thread, the second thread counts as ended: the owner computes everything.
 package final class PrefetchWorker<Value>: @unchecked Sendable {
-  /// Thrown by what computes an item when nothing more is worth computing ahead.
+  /// Thrown by the closure that computes items when nothing more is worth computing ahead.
   package struct End: Error {
     package init() {}
   }
@@ -20,7 +20,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     case never
     /// While the second thread computes it.
     case whileRunning
-    /// Until the second thread has come to it.
+    /// Until the second thread has reached it.
     case untilEnd
   }
 
@@ -28,7 +28,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
   package enum Action {
     case use(Value)
     case compute
-    /// The second thread computes the item, so that the owner can compute this one meanwhile.
+    /// The second thread computes the item, so the owner can compute this one in the same time.
     case computeAhead(Int)
   }
 
@@ -49,7 +49,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
 
   private let condition = NSCondition()
   private var states: [Int: State] = [:]
-  /// The first item that nobody has claimed.
+  /// The first unclaimed item.
   private var next: Int
   /// The second thread claims no more items.
   private var isEnded = false
@@ -62,8 +62,8 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
   ///   - connection: The connection of the second thread. `stop` closes it.
   ///   - count: How many items there are at most.
   ///   - first: The first item that is computed ahead.
-  ///   - lead: After the owner has asked for an item, no item is begun that comes less than this far behind it; the owner
-  ///     asks in ascending order. nil when the owner asks in any order.
+  ///   - lead: After the owner's request for an item, items less than this far behind it are not begun; the owner
+  ///     requests items in ascending order. nil when the owner requests them in any order.
   ///   - room: The cost of the values that may wait for the owner.
   ///   - cost: The cost of one value.
   package init(
@@ -138,7 +138,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     condition.broadcast()
   }
 
-  /// Forgets what the owner has passed. Call with the lock.
+  /// Drops the items that the owner has passed. Call with the lock.
   private func pass(_ item: Int) {
     guard let lead else { return }
     next = max(next, item + lead)
@@ -146,7 +146,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     condition.broadcast()
   }
 
-  /// Waits until the second thread has done what it may.
+  /// Waits until the second thread has computed all that it may.
   package func fill() {
     condition.withLock {
       while !isAtEnd, canClaim || states.values.contains(where: \.isClaimed) { condition.wait() }
@@ -212,7 +212,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
 
   // MARK: The second thread
 
-  /// Computes items until there are no more, or the owner wants none.
+  /// Computes items until none are left, or the owner wants no more.
   ///
   /// - Parameter body: The value of an item; nil or an error leaves it to the owner.
   package func computeItems(_ body: (Int) throws -> Value?) {

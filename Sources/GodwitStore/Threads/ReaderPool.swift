@@ -103,7 +103,7 @@ package struct ReaderPool {
   ///   - weights: How much work each item is, for `progress`.
   ///   - isWorthThreads: Whether there is enough to read.
   ///   - context: The state that a reader needs beside its connection.
-  ///   - progress: Called on the calling thread now and then, with the weight of the items that are done.
+  ///   - progress: Called on the calling thread now and then, with the total weight of the finished items.
   ///   - body: Reads one item.
   /// - Returns: The results of `body`, in the order of the items.
   /// - Throws: The failure of the lowest item that failed.
@@ -131,7 +131,7 @@ package struct ReaderPool {
         } catch { work.fail(error) }
       }
     }
-    // No thread reads any more when this returns.
+    // All threads have finished reading when this returns.
     defer { for task in tasks { _ = try? task.value() } }
     try connection.accompanied(by: others) {
       func report() { progress(work.finished) }
