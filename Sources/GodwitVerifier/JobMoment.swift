@@ -29,7 +29,7 @@ struct UnknownTimes {
   private(set) var attributes: Set<String> = []
   /// Their names.
   private var names: Set<String> = []
-  /// Whether such a value decides which objects there are, or what they lead to.
+  /// Whether such a value decides which objects exist, or what they lead to.
   private(set) var decidesObjects = false
 
   func contains(_ attribute: String, of entity: String) -> Bool { attributes.contains("\(entity).\(attribute)") }
@@ -48,7 +48,7 @@ struct UnknownTimes {
 
   /// Goes on to the store that a step makes.
   ///
-  /// - Parameter knowsNow: Whether what `now()` is in this step does not count.
+  /// - Parameter knowsNow: Whether the value of `now()` in this step is known.
   func after(_ step: MigrationJob, knowsNow: Bool = false) -> UnknownTimes {
     var next = UnknownTimes()
     next.decidesObjects = decidesObjects

@@ -5,7 +5,7 @@ import GodwitStore
 /// A user's expectations of a store: how many objects an entity has, and predicates that all, some or none of them
 /// fulfil.
 ///
-/// An entity stands for its objects and those of its subentities, as in a fetch request.
+/// An entity includes the objects of its subentities, as in a fetch request.
 package struct StoreExpectations: Sendable, Hashable {
   /// How many objects have to fulfil a predicate.
   package enum Quantifier: String, Sendable, Hashable, CaseIterable {

@@ -7,9 +7,9 @@ import GodwitStore
 /// The metadata's keys only choose what is compared with what: a wrong key is a finding, never a pass.
 struct AppendedPart {
   private let record: AppendRecord
-  /// Those of the jobs before it.
+  /// The records of earlier jobs.
   private let earlier: [AppendRecord]
-  /// Whether no job came after it.
+  /// Whether no later job appended.
   private let isLast: Bool
 
   /// Whether the job found a destination.
@@ -35,7 +35,8 @@ struct AppendedPart {
       earlier = Array(records[..<index])
       isLast = index == records.count - 1
     } else if jobs.contains(digest) {
-      // It made the store without `append`: what the first job after it found is its own.
+      // The job made the store without `append`. The first job after it recorded the state that it found, which is this
+      // job's part.
       guard let next = records.first, next.foundStore else { return nil }
       record = AppendRecord(
         job: digest, sourceUUID: "", source: "",
@@ -62,7 +63,7 @@ struct AppendedPart {
     return Keys(first: keys.after.map { $0 + 1 } ?? .min, last: isLast ? .max : keys.through)
   }
 
-  /// From the first to the last; none when the last is below the first.
+  /// The keys from the first to the last; none when the last is below the first.
   struct Keys: Hashable {
     var first = Int64.min
     var last = Int64.max
@@ -85,7 +86,7 @@ struct AppendedPart {
     }
   }
 
-  /// The mappings of earlier jobs on the same source whose objects can be told by their keys.
+  /// The mappings of earlier jobs on the same source whose objects can be identified by their keys.
   func earlierMappings(_ job: MigrationJob) throws -> [(mapping: EntityMapping, offset: Int64)] {
     try earlier.filter { $0.source == record.source }.flatMap { record in
       try record.mappings.compactMap { known -> (EntityMapping, Int64)? in

@@ -153,7 +153,7 @@ extension Verification {
 
   // MARK: Keys
 
-  /// Groups mappings as the contract does and finds each group's shift of keys in what the table holds.
+  /// Groups mappings as the contract does, and finds each group's shift of keys from the rows of the table.
   ///
   /// Mappings from one source table share a group if no source object would come twice. The first group keeps its keys.
   /// For the others the rows show the shift, or the first number of a dense numbering: the one under which most of a
@@ -184,7 +184,7 @@ extension Verification {
       }
     }
     keyGroups[root] = groups
-    // Mappings whose objects a policy makes, under the keys of their source objects as far as it asks for them.
+    // Mappings whose policy makes the objects, under the keys of their source objects if the policy uses them.
     var reserved: [Int] = []
     for (position, var group) in groups.enumerated() {
       let byPolicy = group.members.filter { mappings[$0].policyName != nil }
@@ -249,15 +249,15 @@ extension Verification {
   private struct Sampled {
     var source: Int64
     var mapping: Int
-    /// How many of the mapping's objects come before it.
+    /// The number of the mapping's objects before it.
     var rank: Int64
   }
 
   private static let sampleSize = 64
   private static let candidates = 8
 
-  /// The first objects of a mapping, and the last one. A dense numbering and a shift may agree on all that go before a
-  /// gap; where they agree on the last, there is none.
+  /// The first objects of a mapping, and the last one. A dense numbering and a shift may agree up to the first gap. If
+  /// they agree on the last object too, there is no gap.
   private func winners(_ mapping: Int) throws -> [Sampled] {
     let winners = counterparts[mapping].winners
     var walk = try winners.walk()
@@ -389,7 +389,7 @@ extension Verification {
   }
 }
 
-/// The first source object of each kind that `unique-by` tells apart.
+/// The first source object for each value of `unique-by`.
 final class UniqueKinds {
   private let table: String
   private let scratch: StoreConnection

@@ -2,7 +2,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Derived attributes are computed once more, object by object, from what the destination holds.
+/// Derived attributes are computed again, object by object, from the content of the destination.
 extension Verification {
   func compareDerived() throws {
     let model = job.destinationModel

@@ -45,7 +45,7 @@ extension Verification {
     for table in destinationSchema.tables { expected[Item(type: "table", name: table.name)] = table.createStatement }
     for join in destinationSchema.joinTables { expected[Item(type: "table", name: join.name)] = join.createStatement }
     for index in destinationSchema.indexes { expected[Item(type: "index", name: index.name)] = index.sql }
-    // An XML store has none.
+    // An XML store has no triggers.
     let triggers = job.destinationType == .sqlite ? destinationSchema.triggers : []
     for trigger in triggers { expected[Item(type: "trigger", name: trigger.name)] = trigger.sql }
     for statement in destinationSchema.createStatements {
@@ -53,7 +53,7 @@ extension Verification {
         expected[Item(type: "table", name: name)] = statement
       }
     }
-    // A store that was there before has tables and indexes as it was made with them.
+    // A store that existed before the append keeps the definitions that it was made with.
     if appended?.foundStore == true { return try checkTables(expected.keys.filter { $0.type == "table" }.map(\.name)) }
     for item in try historyItems() { expected[Item(type: item.type, name: item.name)] = item.sql }
     var found: [Item: String] = [:]
@@ -123,7 +123,7 @@ extension Verification {
     return isReadable
   }
 
-  /// Whether the source has the very trigger, which was kept since its spelling is not known for every derivation.
+  /// Whether the source has the same trigger, which is kept because its spelling is not known for every derivation.
   private func isOfSource(_ trigger: String, sql: String) throws -> Bool {
     try source.value(
       "SELECT 1 FROM \(Self.attached).sqlite_master WHERE type = 'trigger' AND name = ?1 AND sql = ?2",

@@ -38,7 +38,7 @@ extension Verification {
 }
 
 extension SQLValue {
-  /// The text, empty for what is none.
+  /// The text; empty for a value that is not a text.
   fileprivate var text: String {
     if case .text(let bytes) = self { String(decoding: bytes, as: UTF8.self) } else { "" }
   }

@@ -4,8 +4,8 @@ import GodwitStore
 
 /// The objects that policies made and the links of these objects are known to the policies alone.
 ///
-/// A policy cannot change an object of a mapping without one, nor link two of them, so everything between those is
-/// proved as usual.
+/// A policy cannot change an object of a mapping without a policy, and cannot link two of them. So everything between
+/// those objects is proved as usual.
 extension Verification {
   var hasPolicies: Bool {
     job.mappingModels.contains { model in

@@ -76,7 +76,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     public var name: String
     /// How many were checked.
     public var count: Int64
-    /// Whether it was checked. False for what could not be proved, whose name starts with `not proved`.
+    /// Whether it was checked. False for content that could not be proved, whose name starts with `not proved`.
     public var isProved: Bool { !name.hasPrefix("not proved") }
 
     private enum CodingKeys: String, CodingKey {
@@ -115,7 +115,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   public private(set) var checks: [Check] = []
   /// The store that was read; nil in the report of a job, whose destination it is.
   public internal(set) var store: String?
-  /// Why it was this store that was read, as what follows its name.
+  /// Why this store was read, as a text after its name.
   public internal(set) var storeReason: String?
 
   package init() {}
@@ -142,21 +142,21 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     }
   }
 
-  /// Adds what another verification of the same job came to.
+  /// Adds the results of another verification of the same job.
   mutating func add(_ other: VerificationReport) {
     totalFindings += other.totalFindings
     findings += other.findings.prefix(Self.findingLimit - findings.count)
     for check in other.checks { count(check.name, check.count) }
   }
 
-  /// The report with what another verification of the same job came to.
+  /// The report with the results of another verification of the same job.
   func adding(_ other: VerificationReport) -> VerificationReport {
     var sum = self
     sum.add(other)
     return sum
   }
 
-  /// Adds what one step of a job of several came to.
+  /// Adds the results of one step of a job of several.
   mutating func add(_ other: VerificationReport, of position: StepPosition) {
     totalFindings += other.totalFindings
     for var finding in other.findings where findings.count < Self.findingLimit {

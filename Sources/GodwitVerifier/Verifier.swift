@@ -16,12 +16,12 @@ import Synchronization
 /// A job of several steps is proved step by step, even if steps ran as one. The stores between the steps are made again
 /// in `TMPDIR`.
 ///
-/// If several jobs appended to a store, the verifier proves what this one job made: the job's record in the metadata
+/// If several jobs appended to a store, the verifier proves the part of this one job: the job's record in the metadata
 /// has the keys. Other objects are only counted.
 ///
 /// After a migration in place the old store stays as `Name~.ext`, and a job with that source is proved like any other.
 /// Its rows may be those of the old store, because a change of definitions alone leaves them. Columns may therefore be
-/// in another order, and a counter of edits (`Z_OPT`) or a key that leads nowhere may be that of the old row.
+/// in another order, and a counter of edits (`Z_OPT`) or a key without a target may be that of the old row.
 ///
 /// Not proved are:
 /// - the values that `now()` gave in a destination that does not record its moment, which earlier versions made.
@@ -39,16 +39,16 @@ public struct Verifier: Sendable {
 
   /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
   let makeStore: @Sendable (MigrationJob) throws -> Void
-  /// See `Verification.usesShortcuts`. For tests, which compare what both ways find.
+  /// See `Verification.usesShortcuts`. For tests, which compare the results of both ways.
   package var usesShortcuts = true
   /// How many of each hundred objects are looked at, by ranges of keys; nil for all.
   ///
-  /// The report then counts as not proved: objects outside the sample, relationships other than to-ones that lie in
-  /// rows of the sample, derived values and the rules of the model that concern several objects.
+  /// The report then counts as not proved: objects outside the sample, relationships other than to-ones stored in rows
+  /// of the sample, derived values and the rules of the model that concern several objects.
   public var samplePercent: Double?
 
-  /// The file in which a stopped verification keeps what it has compared, so that the next one of the same stores goes
-  /// on; nil to begin with the first object each time.
+  /// The file in which a stopped verification records its progress, so that the next one of the same stores continues;
+  /// nil to begin with the first object each time.
   ///
   /// A finished verification without findings removes the file. Otherwise the file says how many differences it has
   /// found, until a later one finds none or a run makes the store again. A sample is never recorded.
@@ -66,14 +66,14 @@ public struct Verifier: Sendable {
 
   /// Compares the whole destination with the whole source.
   ///
-  /// A verification that is stopped keeps what it has compared in `checkpointFile`.
+  /// A stopped verification records its progress in `checkpointFile`.
   ///
   /// - Parameters:
-  ///   - control: Stops the verification soon when it is asked to. The stores between the steps of a job of several are
-  ///     made to their end.
+  ///   - control: Stops the verification soon after a request. The stores between the steps of a job of several are
+  ///     completed first.
   ///   - maximumSeconds: A time box; the verification stops soon after it.
-  ///   - tell: Called with the share that is done, 0 to 1, which never decreases. A verification that goes on begins
-  ///     where the one before stopped.
+  ///   - tell: Called with the finished share, 0 to 1, which never decreases. A continued verification begins with the
+  ///     share at which the one before stopped.
   /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a store cannot be
   ///   read at all; `.stopped` (75) if it was stopped, or a store changed during the verification; `CancellationError`
   ///   if the calling task is cancelled.
@@ -211,7 +211,7 @@ public struct Verifier: Sendable {
     do { try verification.run(progress: progress) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     {
-      // One that stops before it goes on has not found yet what the one before did.
+      // A verification that stops before it has restored the earlier state lacks the earlier findings.
       let isResumed = verification.checkpoint != nil
       let known = isResumed ? nil : kept?.checkpoint?.report
       if isKept, let checkpoint = verification.finalCheckpoint() { kept?.checkpoint = checkpoint }
@@ -234,8 +234,8 @@ public struct Verifier: Sendable {
   /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the
   /// first that a hook may have changed.
   ///
-  /// `now()` is what it was in the job. Where nobody knows that, the stores between are as good as those of the run, but
-  /// for what such values decided.
+  /// `now()` has its value of the job. If that is unknown, the stores between equal those of the run except for
+  /// decisions by such values.
   private func runSteps(
     _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment, _ stop: VerificationStop,
     _ kept: inout StoppedVerification?, after before: VerificationReport = VerificationReport(),
@@ -273,7 +273,7 @@ public struct Verifier: Sendable {
         step.now = Date(timeIntervalSinceReferenceDate: moment.now)
         step.destinationType = .sqlite
         step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
-        // A step of a job that has a destination ran before: what stops it now is worth its own error.
+        // A step of a finished job ran before, so a failure now is an error of its own.
         try makeStore(step)
       }
       if stop.isDue { throw stop.error(job.destinationPath, found: before.adding(report)) }
@@ -295,7 +295,7 @@ public struct Verifier: Sendable {
   }
 }
 
-/// The highest share of a verification that was told.
+/// The highest share of a verification that was reported.
 private final class HighestShare {
   private(set) var share: Double
 

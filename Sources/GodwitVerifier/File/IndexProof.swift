@@ -71,8 +71,8 @@ struct IndexProof {
     columns.map(StoreSchema.identifier).joined(separator: ", ")
   }
 
-  /// The columns of a table whose values an index has from elsewhere: the row number itself, and what is computed. nil
-  /// when a column hides the row number.
+  /// The columns of an index whose values are not stored in the table's record: the row number itself, and computed
+  /// columns. nil when a column hides the row number.
   private func borrowedColumns(of table: String) throws -> Set<String>? {
     var (borrowed, keys): (Set<String>, [String]) = ([], [])
     var hidesNumber = false
@@ -143,7 +143,7 @@ private struct EntrySum: Equatable {
   }
 }
 
-/// Whether entries of an index come in the order that SQLite searches in.
+/// Whether the entries of an index are in the order that SQLite's searches need.
 private struct EntryOrder {
   private var last: [SQLValue] = []
   /// The last entry, where all of it are integers.
@@ -158,7 +158,7 @@ private struct EntryOrder {
     numbers = [Int64](repeating: 0, count: columns + 1)
   }
 
-  /// Whether the entry of a row comes after the one before.
+  /// Whether the entry of a row follows the previous one.
   mutating func follows(_ row: SQLRow) -> Bool {
     let areNumbers = (0...columns).allSatisfy { row.storage($0) == .integer }
     defer {
@@ -217,7 +217,7 @@ private struct EntryOrder {
 }
 
 extension SQLRow {
-  /// Mixes a value, with what kind it is, into a hash of two halves.
+  /// Mixes a value and its storage class into a hash of two halves.
   fileprivate func mix(_ column: Int, into first: inout UInt64, _ second: inout UInt64) {
     switch storage(column) {
     case .null: Self.mix(0, 1, &first, &second)

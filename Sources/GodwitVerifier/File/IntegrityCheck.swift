@@ -5,8 +5,8 @@ import Synchronization
 
 /// SQLite's check of the pages and indexes of a destination and its source, on a second thread.
 ///
-/// The comparison of rows runs meanwhile. Where a store cannot be opened a second time, its check waits until the result
-/// is asked for.
+/// The comparison of rows runs at the same time. If a store cannot be opened a second time, its check runs when the
+/// result is needed.
 final class IntegrityCheck {
   /// The findings of SQLite for each file. Its words name pages, rows and indexes, never values.
   struct Complaints: Sendable, Codable {
@@ -72,7 +72,7 @@ final class IntegrityCheck {
 
   deinit { abandon() }
 
-  /// Ends the second thread soon; nobody wants its result.
+  /// Ends the second thread soon, without a result.
   func abandon() {
     shared.isAbandoned.withLock { $0 = true }
     task.abandon()

@@ -35,7 +35,7 @@ package struct KnownFindings: Codable, Sendable, Equatable {
     return metadata.uuid == uuid && Self.jobs(metadata).starts(with: jobs)
   }
 
-  /// How many differences the last verification of a store found; nil if it found none, or there was none.
+  /// How many differences the last verification of a store found; nil without a verification or a difference.
   package static func count(ofStoreAt path: String) -> Int64? {
     let url = URL(filePath: path + Verifier.checkpointSuffix)
     guard let found = StoppedVerification(at: url)?.found, found.count > 0, found.isOf(storeAt: path) else {
@@ -44,7 +44,7 @@ package struct KnownFindings: Codable, Sendable, Equatable {
     return found.count
   }
 
-  /// Removes what verifications have kept of a store in whose place a run has put another one.
+  /// Removes the findings about a store that a run has replaced.
   package static func forget(storeAt path: String) {
     let url = URL(filePath: path + Verifier.checkpointSuffix)
     if StoppedVerification(at: url) != nil { try? WorkFolder.removeFile(url.path) }

@@ -6,7 +6,7 @@ import GodwitStore
 
 /// The progress of a stopped verification, for the next one of the same two stores.
 ///
-/// The next one finds the keys again, and goes on with the rows.
+/// The next one finds the keys again, and continues with the rows.
 struct VerificationCheckpoint: Codable {
   /// A table that was compared up to a key.
   struct Table: Codable {
@@ -31,7 +31,7 @@ struct VerificationCheckpoint: Codable {
   var roots: Set<String> = []
   /// The table in the middle of which the verification stopped.
   var table: Table?
-  /// By the name of the first end.
+  /// The to-ones by the name of the first end.
   var toOnes: [String: ToOne] = [:]
   var unsound: Set<String> = []
   var policyEntities: Set<String> = []
@@ -60,7 +60,7 @@ struct TableTally: Codable {
   var passedOver: Int64 = 0
 }
 
-/// The file in which a stopped verification keeps what it had compared.
+/// The file in which a stopped verification records its progress.
 struct StoppedVerification: Codable {
   /// The stores that are compared, their job, and the version of Godwit.
   struct Identity: Codable, Equatable {
@@ -103,7 +103,7 @@ struct StoppedVerification: Codable {
   /// The number of steps proved and their report, for a job of several steps.
   var steps = 0
   var report = VerificationReport()
-  /// The highest share that was told, from 0 to 1.
+  /// The highest share that was reported, from 0 to 1.
   var share = 0.0
   /// The checkpoint of a job of one step.
   var checkpoint: VerificationCheckpoint?
@@ -115,7 +115,7 @@ struct StoppedVerification: Codable {
   /// Whether the next verification has less to do.
   var hasContent: Bool { steps > 0 || checkpoint != nil }
 
-  /// Reads the file; nil if there is none that can be read.
+  /// Reads the file; nil if it is missing or unreadable.
   init?(at url: URL) {
     guard let data = try? ReadableFile.bytes(of: url.path, limit: .mebibytes(64)),
       let stopped = try? JSONDecoder().decode(Self.self, from: data)
@@ -137,9 +137,9 @@ struct StoppedVerification: Codable {
     return (try? WorkFolder.writeNote(data, to: url.path)) != nil
   }
 
-  /// Keeps what a verification that is stopped has compared and found.
+  /// Records the progress and the findings of a stopped verification.
   ///
-  /// - Returns: Whether the next one goes on.
+  /// - Returns: Whether the next one can continue.
   mutating func keep(_ report: VerificationReport, of store: String, in url: URL) -> Bool {
     if let new = KnownFindings(report, of: store, job: identity.job) { found = new }
     guard hasContent || found != nil, write(to: url) else { return false }
@@ -148,7 +148,7 @@ struct StoppedVerification: Codable {
 
   /// Records the findings of a finished verification. A clean one leaves no record.
   ///
-  /// - Parameter isWhole: Whether all of the store was proved, and not only what one job appended to it.
+  /// - Parameter isWhole: Whether the whole store was proved, and not only the part that one job appended.
   func end(_ report: VerificationReport, of store: String, isWhole: Bool, in url: URL) {
     var ended = Self(identity: identity)
     ended.found = KnownFindings(report, of: store, job: identity.job)

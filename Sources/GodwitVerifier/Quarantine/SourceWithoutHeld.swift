@@ -3,10 +3,9 @@ package import GodwitJob
 import GodwitModel
 package import GodwitStore
 
-/// A copy of the source from which objects in quarantine are taken, so that the destination can be compared with what
-/// is left.
+/// A copy of the source without the objects in quarantine, so that the destination can be compared with the rest.
 ///
-/// It lies in a temporary folder. The run takes its objects away with code of its own.
+/// The copy is in a temporary folder. A run removes rejected objects with code of its own, which is not used here.
 package final class SourceWithoutHeld {
   private let folder: ScratchFolder
   private let schema: StoreSchema
