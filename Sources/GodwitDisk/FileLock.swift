@@ -2,8 +2,8 @@ import GodwitPlatform
 
 /// A lock of the kernel on a file: one process at a time has it.
 ///
-/// It ends with the value, or with the process, however that ends: none goes stale. The file itself stays, and has the
-/// name of who holds the lock, or held it last: see `LockHolder`.
+/// The lock ends with the value, or with the process, however that ends, so it never goes stale. The file stays, and
+/// names the current or last holder: see `LockHolder`.
 package final class FileLock: Sendable {
   /// The file, with the lock.
   package let descriptor: Int32
@@ -52,7 +52,7 @@ package final class FileLock: Sendable {
     close(descriptor)
   }
 
-  /// Takes the lock. Tries for a moment, because who only looks whether it is held has it for as long.
+  /// Acquires the lock. Tries for a moment, because a process that only checks the lock holds it briefly.
   ///
   /// - Returns: 0, or the number of the error.
   private static func take(_ descriptor: Int32) -> Int32 {
@@ -70,7 +70,8 @@ package final class FileLock: Sendable {
 
   /// Writes this process into the file, as the one that holds the lock.
   ///
-  /// - Parameter isSynced: Whether a power cut may leave the note of an earlier holder.
+  /// - Parameter isSynced: Whether the file is synced. Without that, a power cut may leave the name of an earlier
+  ///   holder.
   package func noteHolder(isSynced: Bool = true) { LockHolder.current().write(to: descriptor, isSynced: isSynced) }
 
   /// The state of a file's lock. Writes nothing.

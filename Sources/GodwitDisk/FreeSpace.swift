@@ -25,7 +25,7 @@ package struct FreeSpace: Sendable, Hashable {
     return FreeSpace(device: UInt64(truncatingIfNeeded: info.st_dev), bytes: overflow ? .max : Int64(clamping: bytes))
   }
 
-  /// Where SQLite puts its temporary files, by its own order of choice.
+  /// The folder of SQLite's temporary files, by its own order of choice.
   package static var temporaryFolder: String {
     let environment = ProcessInfo.processInfo.environment
     let candidates = [environment["SQLITE_TMPDIR"], environment["TMPDIR"], "/var/tmp", "/usr/tmp", "/tmp"]

@@ -30,8 +30,8 @@ extension InPlaceSwap {
     try exchange(made, support: support, workFolder: workFolder, listsGiven: true)
   }
 
-  /// Whether the old store has no file of a name. Core Data never writes to a file again, so that one of the same name
-  /// has the same bytes; where it has not, both stores cannot have their files at once.
+  /// Whether the old store has no file of a name. Core Data never changes a file, so that one of the same name has the
+  /// same bytes. If the bytes differ, both stores cannot have their files at the same time.
   private func isMissing(_ name: String, in live: SupportFolder, orSameAsIn support: SupportFolder) throws -> Bool {
     var (old, new) = (stat(), stat())
     guard lstat(live.path(of: name), &old) == 0 else {
@@ -57,7 +57,7 @@ extension InPlaceSwap {
 
   /// Completes or undoes the replacement that an earlier run began. Does nothing if none was begun.
   ///
-  /// - Returns: Whether the store in place came out of this work folder.
+  /// - Returns: Whether the store in place was made in this work folder.
   package func finishReplacement(workFolder: String) throws -> Bool {
     guard mark?.listsGiven == true else { return hasExchanged }
     if hasExchanged {

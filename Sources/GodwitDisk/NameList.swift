@@ -7,7 +7,7 @@ import GodwitStore
 package enum NameList {
   private static let pieceBytes = 1 << 16
 
-  /// Writes what `body` hands on; the file has its name when it is complete and synced.
+  /// Writes the names that `body` passes on. The file gets its name when it is complete and synced.
   package static func write(_ path: String, _ body: ((String) throws -> Void) throws -> Void) throws {
     let new = path + ".new"
     unlink(new)

@@ -1,7 +1,7 @@
 package import Foundation
 import GodwitPlatform
 
-/// How the last run in a work folder ended, if it ended by itself without finishing. The journal has it.
+/// How the last run in a work folder ended, if it ended on its own without finishing. The journal stores it.
 ///
 /// A run that is killed writes nothing. Its lock file then names another holder than the record, and so the run counts
 /// as stale.
@@ -39,8 +39,8 @@ extension WorkFolder {
       && info.st_mode & 0o022 == 0
   }
 
-  /// Takes the lock of a folder again, for a record of how the run of this process ended, so that no other run removes
-  /// the folder meanwhile.
+  /// Acquires the lock of a folder again to record how the run of this process ended, so that no other run removes the
+  /// folder during the write.
   ///
   /// Skips the record if the folder is gone or was refused, or if another run has started. A failure here never fails
   /// the run. A run that failed before it acquired the lock writes its own name into it, because it is still the last

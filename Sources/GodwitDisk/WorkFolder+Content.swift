@@ -12,7 +12,7 @@ extension WorkFolder {
   /// Written when the folder is made.
   static let markerName = "made-by-godwit"
   static let lockName = "lock"
-  /// The text of the marker: the version of what the folder holds.
+  /// The text of the marker: the version of the folder's content.
   private static let markerText = "godwit work folder 2\n"
 
   /// Files beside the stores, each with the `.new` that it is written under. `run.json` alone says where a run stands.
@@ -60,7 +60,7 @@ extension WorkFolder {
     return !digits.isEmpty && digits.count < 10 && digits.allSatisfy { (0x30...0x39).contains($0) }
   }
 
-  /// `source-` and 16 hex digits: what an XML store was converted into.
+  /// Whether a name is `source-` and 16 hex digits: the converted form of an XML store.
   private static func isConversion(_ name: String) -> Bool {
     guard name.hasPrefix("source-"), name.hasSuffix(".sqlite"), name.utf8.count == 7 + 16 + 7 else { return false }
     return name.dropFirst(7).dropLast(7).allSatisfy(\.isHexDigit)
@@ -89,7 +89,7 @@ extension WorkFolder {
     }
     guard info.st_uid == geteuid() else { throw foreign("it belongs to another user") }
     guard info.st_mode & 0o022 == 0 else { throw foreign("other users can write in it") }
-    // Another run may be making or removing what is in the folder: the lock tells, which is taken next.
+    // Another run may be making or removing entries of the folder. The lock, acquired next, decides.
     let names = try entries(path).filter { lstat(path + "/" + $0, &info) == 0 || errno != ENOENT }
     // A folder that was being made or removed when the run died.
     if names.isEmpty || names == [lockName] { return try check(names, in: path, isStep: false, foreign) }
@@ -142,7 +142,7 @@ extension WorkFolder {
 
   // MARK: Making
 
-  /// Empty for a folder that lacks it, and for one whose power was cut as it was written.
+  /// Empty for a folder without a marker, and for one whose power was cut as it was written.
   private static func marker(of path: String) throws -> String {
     let file = path + "/" + markerName
     var info = stat()
@@ -200,8 +200,8 @@ extension WorkFolder {
     try writeNote(data, to: path, isSynced: isSynced)
   }
 
-  /// Writes a small file that nothing depends on: as a whole, but without a sync, whose time depends on the disk. What
-  /// fails leaves the file as it was.
+  /// Writes a small file whose loss does not matter: as a whole, but without a sync, whose time depends on the disk. A
+  /// failure leaves the file unchanged.
   package static func writeHint(_ data: Data, to path: String) {
     // A file in a folder without the mark would keep the next run out.
     var info = stat()
@@ -228,13 +228,13 @@ extension WorkFolder {
     throw GodwitError.disk("cannot remove '\(path)'", errno: errno)
   }
 
-  /// Removes a folder of a step with what we put into it.
+  /// Removes the folder of a step and our files in it.
   package static func removeStep(_ path: String) throws {
     try removeContent(of: path, isStep: true)
     guard rmdir(path) == 0 || errno == ENOENT else { throw GodwitError.disk("cannot remove '\(path)'", errno: errno) }
   }
 
-  /// Removes what we put into a folder, but for marker and lock. The journal goes first.
+  /// Removes our files from a folder, except marker and lock. The journal is removed first.
   static func removeContent(of path: String, isStep: Bool) throws {
     let names = try entries(path)
     if !isStep, names.contains("run.json") { try removeFile(journalPath(in: path)) }

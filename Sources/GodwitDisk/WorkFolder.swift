@@ -38,7 +38,7 @@ package struct WorkFolder: ~Copyable {
   }
 
   /// - Parameter isSynced: Whether the folder outlives a power cut.
-  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or something else has its name, `.permission` (77)
+  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or another file has its name, `.permission` (77)
   ///   when it is not writable, `.stopped` (75) when another run holds the lock.
   package init(forDestination destination: String, isSynced: Bool = true) throws {
     let path = Self.path(forDestination: destination)
@@ -182,7 +182,7 @@ package struct WorkFolder: ~Copyable {
   /// When the chunks of the job ran, for its report.
   package static func historyPath(in folder: String) -> String { folder + "/history.json" }
 
-  /// Where the run stands.
+  /// The journal: the state of the run.
   package static func journalPath(in folder: String) -> String { folder + "/run.json" }
 
   /// Deletes only the stores under construction. A later run then starts over instead of resuming.
@@ -192,7 +192,7 @@ package struct WorkFolder: ~Copyable {
     for store in try stores(in: path) { try removeFile(store) }
   }
 
-  /// Deletes the folder with what we put into it. The lock is held until the value ends.
+  /// Deletes the folder with our files in it. The lock is held until the value ends.
   ///
   /// - Throws: `.cannotCreate` (73) when the folder contains anything else, which stays.
   package func remove() throws {
@@ -200,7 +200,7 @@ package struct WorkFolder: ~Copyable {
     // half-removed folder can still be recognised as ours and removed.
     try Self.removeContent(of: path, isStep: false)
     for name in [Self.markerName, Self.lockName] { try Self.removeFile(path + "/" + name) }
-    // Another process may have come in as the lock's name went.
+    // Another process may have entered the folder when the lock's name was removed.
     guard rmdir(path) == 0 || [ENOENT, ENOTEMPTY, EEXIST].contains(CLibrary.errno) else {
       throw GodwitError.disk("cannot remove '\(path)'", errno: CLibrary.errno)
     }
@@ -222,7 +222,7 @@ package struct WorkFolder: ~Copyable {
     return steps.sorted { $0.compare($1, options: .numeric) == .orderedDescending }.map { "\(path)/\($0)" }
   }
 
-  /// Deletes the folder, and the empty folders that were made for it; what cannot be deleted stays.
+  /// Deletes the folder, and the empty folders that were made for it. Folders that cannot be deleted stay.
   package func undo() {
     guard (try? remove()) != nil else { return }
     for folder in madeFolders where rmdir(folder) != 0 { return }
