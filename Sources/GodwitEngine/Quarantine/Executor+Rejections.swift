@@ -170,7 +170,7 @@ extension Executor {
 }
 
 extension StoreConnection {
-  /// The lowest and the highest key of a table of the source between two keys; nil if there is no row.
+  /// The lowest and the highest key of a table of the source between two keys; nil without rows.
   func sourceKeys(of table: String, from first: Int64, through last: Int64) throws -> (Int64, Int64)? {
     let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
     let row = try self.rows(

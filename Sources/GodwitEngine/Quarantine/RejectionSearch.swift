@@ -120,7 +120,7 @@ package final class RejectionSearch {
 /// A range that can be carried out is done in one attempt. A failing range is halved until one row is left. A statement
 /// ends at the first row that it cannot carry out, so many such rows cost little each.
 struct RowSearch {
-  /// The lowest and the highest key between two keys; nil if there is no row.
+  /// The lowest and the highest key between two keys; nil without rows.
   let ends: (Int64, Int64) throws -> (Int64, Int64)?
   /// Carries out the rows between two keys and rolls back; throws an error about `.rejectedRow` when it cannot.
   let attempt: (Int64, Int64) throws -> Void
