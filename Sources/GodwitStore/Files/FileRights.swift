@@ -40,7 +40,7 @@ package enum FileRights {
     return (mode & ~mask) | 0o600
   }
 
-  /// The mode of a new folder that is made like another one; owner-only if there is no other.
+  /// The mode of a new folder that is made like another one; owner-only without another one.
   package static func folderMode(like original: String) -> UInt32 {
     var info = stat()
     guard lstat(original, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { return 0o700 }

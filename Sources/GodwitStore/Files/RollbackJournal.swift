@@ -95,7 +95,7 @@ struct RollbackJournal {
   }
 }
 
-/// A database as it was before the transaction of its hot journal. Neither file is changed.
+/// A database as it was before the transaction of its hot journal. Both files stay unchanged.
 final class RolledBackFile: ReadOnlyContent {
   private let database: ReadableFile
   private let journal: ReadableFile

@@ -155,7 +155,7 @@ package final class LargeRowWriter {
     }
   }
 
-  /// Whether only large blobs, and values without bytes, follow the first large value. Such a record ends in zeros,
+  /// Whether only large blobs, and values without bytes, follow the first large value. The record then ends in zeros,
   /// which SQLite does not hold in memory.
   private static func endsInBlobs(_ fields: [RowRecord.Field]) -> Bool {
     let tail = fields.drop { if case .large = $0 { false } else { true } }
