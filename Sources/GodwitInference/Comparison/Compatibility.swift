@@ -13,7 +13,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     case compatible
     /// The store's model is known, and the path from it to the model asked about is described.
     case migrationNeeded = "migration-needed"
-    /// None of the versions given fits the store, so there is no path to describe.
+    /// The given versions do not include one that fits the store, so there is no path to describe.
     case noModelFits = "no-model-fits"
   }
 
