@@ -46,7 +46,7 @@ struct UnknownTimes {
       }
   }
 
-  /// Goes on to the store that a step makes.
+  /// The unknown times in the store that a step makes.
   ///
   /// - Parameter knowsNow: Whether the value of `now()` in this step is known.
   func after(_ step: MigrationJob, knowsNow: Bool = false) -> UnknownTimes {

@@ -256,8 +256,8 @@ extension Verification {
   private static let sampleSize = 64
   private static let candidates = 8
 
-  /// The first objects of a mapping, and the last one. A dense numbering and a shift may agree up to the first gap. If
-  /// they agree on the last object too, there is no gap.
+  /// The first objects of a mapping, and the last one. A dense numbering and a shift may agree up to the first gap.
+  /// They agree on the last object too only without a gap.
   private func winners(_ mapping: Int) throws -> [Sampled] {
     let winners = counterparts[mapping].winners
     var walk = try winners.walk()
