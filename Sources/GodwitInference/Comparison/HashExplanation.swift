@@ -32,7 +32,7 @@ package struct HashExplanation {
     if let entity = line.first, let says = Self.fact(of: entity, parts, wanted) {
       return "entity \(name): \(other) says \(says)"
     }
-    // An override hides what an ancestor declares.
+    // An override hides the declaration of an ancestor.
     var seen: Set<String> = []
     for entity in line {
       for attribute in entity.attributes where seen.insert(attribute.name).inserted {
@@ -93,7 +93,7 @@ package struct HashExplanation {
         add("says otherwise of element '\(element.name)': it \(says)") { $0.elements[index] = variant }
       }
     }
-    // A transient property is left out of the hash, so the two cannot be told apart.
+    // A transient property is left out of the hash, so a missing one looks the same.
     add("lacks it, or says transient") { $0.isTransient = true }
     if attribute.isDerived {
       add("says no derivation") { $0.derivationExpression = nil }

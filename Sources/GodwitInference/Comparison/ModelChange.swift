@@ -1,7 +1,7 @@
 public import Foundation
 public import GodwitModel
 
-/// One difference between two models, and what it asks of the data.
+/// One difference between two models, and its demands on the data.
 public struct ModelChange: Sendable, Hashable, Encodable {
   /// The means that a migration across a change needs.
   public enum Effort: String, Sendable, Hashable, Encodable {
@@ -65,7 +65,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
     case counts
   }
 
-  /// The name in the later model; in the earlier one for what is removed.
+  /// The name in the later model; for a removed entity in the earlier one.
   public let entity: String
   /// Nil when the entity as a whole is concerned.
   public let property: String?
@@ -103,7 +103,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   ///
   /// - Parameters:
   ///   - old: The version of the store.
-  ///   - new: The version asked about.
+  ///   - new: The requested version.
   ///   - url: The store.
   /// - Throws: `.missingInput` (66) if the store is missing; `.permission` (77) when it cannot be read; `.dataWrong`
   ///   (65) when it is damaged or lacks a table or column of the model.
@@ -122,7 +122,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
 }
 
 extension ModelChange: CustomStringConvertible {
-  /// One line: the path, the change, and what it asks of a migration.
+  /// One line: the path, the change, and the means that a migration needs.
   public var description: String {
     let remark =
       switch effort {

@@ -19,7 +19,7 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
 
   /// A property with a change.
   public struct Property: Sendable, Hashable, Encodable {
-    /// The name in the later model; in the earlier model for what was removed.
+    /// The name in the later model; for a removed property in the earlier one.
     public let name: String
     /// The name in the earlier model, when it is another.
     public let oldName: String?
@@ -33,7 +33,7 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
 
   /// An entity that changed, itself or in a property.
   public struct Entity: Sendable, Hashable, Encodable {
-    /// The name in the later model; in the earlier model for what was removed.
+    /// The name in the later model; for a removed entity in the earlier one.
     public let name: String
     /// The name in the earlier model, when it is another.
     public let oldName: String?

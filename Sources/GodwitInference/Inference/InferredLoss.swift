@@ -17,8 +17,8 @@ package enum InferredLoss {
   /// loses.
   ///
   /// - Parameter versions: The first is the source of the step, the last its destination.
-  /// - Returns: Their names in order, an entity's properties not named beside it; empty where a version between leads
-  ///   nowhere.
+  /// - Returns: Their names in order. For a lost entity, its properties are not listed. Empty if a step between two
+  ///   versions cannot be inferred.
   package static func keptThrough(_ versions: [ManagedObjectModel], cache: InferenceCache? = nil) -> [String] {
     guard versions.count > 2, let first = versions.first, let last = versions.last else { return [] }
     let direct = carried(from: first, to: last)
@@ -37,7 +37,7 @@ package enum InferredLoss {
     return kept.filter { $0.property.isEmpty || !entities.contains($0.entity) }.sorted().map(\.description)
   }
 
-  /// Whether a step that is inferred at once leaves something of its source.
+  /// Whether a single inferred step loses part of its source.
   package static func losesNames(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Bool {
     let direct = carried(from: source, to: destination)
     return names(of: source).contains { direct[$0] == nil }
@@ -60,7 +60,7 @@ package enum InferredLoss {
     return (min(properties, count(taken, isProperty: true)), properties)
   }
 
-  /// Entities that have objects, and what these hold.
+  /// Entities that have objects, and their properties.
   private static func names(of model: ManagedObjectModel) -> [Name] {
     model.entities.filter { !$0.isAbstract }.flatMap { entity -> [Name] in
       let attributes = model.attributes(of: entity.name).filter { !$0.isTransient && !$0.isDerived }.map(\.name)

@@ -17,7 +17,7 @@ package struct NumericChange {
     self.destination = destination
   }
 
-  /// Why a change of types is none that inference takes, where that is not plain.
+  /// The reason why inference refuses a change of types, where it is not obvious.
   static func doubt(from source: AttributeType, to destination: AttributeType) -> String? {
     let isKnown = !(source.isNumeric && destination == .boolean || source == .boolean && destination.isNumeric)
     return isKnown ? nil : "whether Core Data infers it is not known"
@@ -43,7 +43,7 @@ package struct NumericChange {
     }
   }
 
-  /// Whether a value expression that names the attribute makes of every value what Core Data makes of it.
+  /// Whether a value expression that names the attribute converts every value as Core Data does.
   ///
   /// A whole number goes into a wider integer, and a Boolean becomes 0 or 1. Core Data too converts an integer to the
   /// nearest Double, which is exact for all but very large ones. A Float holds every integer of 16 bits. For other
@@ -57,7 +57,7 @@ package struct NumericChange {
     }
   }
 
-  /// True for a stored value that the new type cannot hold; nil when there is none.
+  /// An SQL condition for a stored value that the new type cannot hold; nil if every value fits.
   func misfit(_ column: String) -> String? {
     guard mayNotFit else { return nil }
     if source == .decimal, let range = destination.integerRange {
@@ -78,7 +78,7 @@ package struct NumericChange {
       "(typeof(\(column)) IN ('integer', 'real') AND \(column) > -\(limit) AND \(column) < \(limit) AND (\(column) >= \(floor) OR \(column) <= -\(floor) OR \(column) = 0))"
   }
 
-  /// True for a stored decimal without a value; nil when there is none.
+  /// An SQL condition for a stored decimal without a value; nil if none is possible.
   private func valueless(_ column: String) -> String? {
     source == .decimal ? "\(column) NOT NULL AND NOT \(Self.isDecimal(column))" : nil
   }
@@ -86,7 +86,7 @@ package struct NumericChange {
   /// How many of the values become a neighbour, how many do not fit, and how many are decimals without a value, which
   /// become nil.
   ///
-  /// - Parameter condition: Which rows are meant, as what follows `WHERE`.
+  /// - Parameter condition: The condition of the rows, as SQL after `WHERE`.
   package func counts(
     of column: String, in table: String, where condition: String, on connection: StoreConnection
   ) throws -> (rounded: Int64, misfits: Int64, valueless: Int64) {
