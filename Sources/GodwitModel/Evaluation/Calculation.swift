@@ -25,7 +25,7 @@ enum Calculation {
     return (x, y)
   }
 
-  /// Not a number for a division by zero and for what is too large; nil for a power, which is floating point.
+  /// NaN for a division by zero and for a result that is too large; nil for a power, which is floating point.
   private static func decimal(_ op: ValueExpression.ArithmeticOperator, _ a: Decimal, _ b: Decimal) -> Decimal? {
     switch op {
     case .add: a + b

@@ -56,7 +56,7 @@ extension ExpressionCompiler {
     }
   }
 
-  /// ALL or ANY of several truths: that of `decisive` decides, else an unknown one does.
+  /// ALL or ANY of several truth values: a `decisive` one decides; otherwise the result is unknown if one of them is.
   fileprivate static func first<T>(_ decisive: Bool, in items: [T], _ test: (T) throws -> Bool?) rethrows -> Bool? {
     var result: Bool? = !decisive
     for item in items {

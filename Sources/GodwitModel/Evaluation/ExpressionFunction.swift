@@ -25,7 +25,7 @@ package struct ExpressionFunction: Sendable {
     body = Self.body(function.name)
   }
 
-  /// The function of single values, without a place in a text: what a lowered expression calls from SQL.
+  /// Applies the function to single values, without a place in a text, for lowered expressions that call it from SQL.
   ///
   /// - Throws: `ExpressionError` when the values do not fit the function.
   package func call(_ arguments: [AttributeValue]) throws -> AttributeValue {
@@ -131,7 +131,7 @@ package struct ExpressionFunction: Sendable {
     .one { a, _ in a.number.flatMap(apply)?.value }
   }
 
-  /// An integer stays as it is.
+  /// An integer is unchanged.
   private static func whole(_ rule: FloatingPointRoundingRule) -> Body {
     .one { a, _ in
       if case .decimal(let number) = a { return .init(calculated: number.rounded(rule)) }

@@ -2,8 +2,7 @@
 package protocol ExpressionHost {
   /// Answers `FUNCTION($manager, "selector:", …)` or `FUNCTION($entityPolicy, "selector:", …)`.
   func call(_ call: ExpressionCall) throws -> EvaluatedValue
-  /// The objects of exactly the entity that fulfil the predicate, in key order; their number when only that is
-  /// asked for.
+  /// The objects of exactly the entity that fulfil the predicate, in key order; or only their number.
   func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue
 }
 
@@ -19,7 +18,7 @@ public struct ExpressionCall {
 
   /// The receiver: `$manager` or `$entityPolicy`.
   public var receiver: Receiver
-  /// With its colons, as Objective-C spells it.
+  /// The selector with its colons, as Objective-C spells it.
   public var selector: String
   /// The arguments after the selector, evaluated.
   public var arguments: [EvaluatedValue]

@@ -60,7 +60,8 @@ package struct Statistic {
     }
   }
 
-  /// Nil for no values, but 0 for their sum; nil also for what is not a number, such as infinity less infinity.
+  /// Nil without values, but 0 for their sum. Nil also for a result that is not a number, such as infinity less
+  /// infinity.
   package var result: AttributeValue {
     switch kind {
     case .sum: sumOfAll

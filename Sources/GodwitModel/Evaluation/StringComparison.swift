@@ -59,7 +59,7 @@ package enum StringComparison {
     return false
   }
 
-  /// Whether the whole of `text` fits a pattern of `*` (any characters), `?` (one) and `\` (the next as it is).
+  /// Whether the whole of `text` fits a pattern of `*` (any characters), `?` (one) and `\` (escapes the next).
   ///
   /// Characters are Unicode scalars. Time is at most the product of the lengths.
   package static func like(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool {
@@ -77,8 +77,8 @@ package enum StringComparison {
 
   /// Whether an ICU regular expression fits the whole of `text`.
   ///
-  /// The work is bounded by steps, not by time, so that every machine comes to the same result: at most
-  /// 20 million of ICU's steps, about half a second.
+  /// The work is bounded by steps, not by time, so that every machine has the same result: at most 20 million of ICU's
+  /// steps, about half a second.
   package static func match(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> PatternResult {
     let marks = options.intersection(.diacriticInsensitive)
     guard
@@ -107,7 +107,7 @@ package enum StringComparison {
     return result
   }
 
-  /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is none or takes too long.
+  /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is invalid or takes too long.
   package static func matches(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool? {
     switch match(text, pattern, options) {
     case .fits: true

@@ -49,7 +49,7 @@ struct ExpressionParser {
     "ENDSWITH", "BETWEEN", "NULL", "NIL", "SELF", "TRUE", "YES", "FALSE", "NO", "SUBQUERY", "FETCH", "CAST",
     "TRUEPREDICATE", "FALSEPREDICATE", "TERNARY", "FUNCTION", "UNION", "INTERSECT", "MINUS", "ANYKEY",
   ]
-  /// Words that are reserved between brackets only; printed with `#` all the same, as NSPredicate wants it.
+  /// Words that are reserved only between brackets, but printed with `#` as NSPredicate requires.
   static let positions: Set<String> = ["FIRST", "LAST", "SIZE"]
 
   let tokens: [Token]

@@ -1,4 +1,4 @@
-/// The use of an expression, which decides the names that it may use and what nil means.
+/// The use of an expression, which decides the names that it may use and the meaning of nil.
 package enum ExpressionRole: Sendable, Hashable {
   /// A condition on source objects: bare key paths start at the object, a comparison with nil is unknown.
   case filter
@@ -32,7 +32,7 @@ package enum ExpressionType: Sendable, Hashable {
   case sourceContext
   /// `$entityMapping`, `$propertyMapping` and `$entityMapping.userInfo`, by that name.
   case facts(of: String)
-  /// `$destination` and what it leads to.
+  /// `$destination` and key paths from it.
   case other
 
   var isCollection: Bool {

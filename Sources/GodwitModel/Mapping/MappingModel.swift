@@ -6,7 +6,7 @@ public struct MappingModel: Sendable, Hashable {
   public var destinationModelName: String?
   /// The entity mappings, in mapping order, which decides about lookups and displacement.
   public var entityMappings: [EntityMapping]
-  /// The file it came from, for messages.
+  /// The file of the mapping model, for messages.
   public var file: String?
   /// The places of the values of the file's own keys, such as `source-model`.
   public var locations: [String: GodwitError.Location] = [:]
@@ -17,7 +17,7 @@ public struct MappingModel: Sendable, Hashable {
   ///   - sourceModelName: The name of the source version, for choosing the mapping model; nil when that is left open.
   ///   - destinationModelName: The name of the destination version; nil when that is left open.
   ///   - entityMappings: In mapping order, which decides the order of lookups and which assignment wins.
-  ///   - file: The file it came from, for messages.
+  ///   - file: The file of the mapping model, for messages.
   public init(
     sourceModelName: String? = nil, destinationModelName: String? = nil,
     entityMappings: [EntityMapping], file: String? = nil
@@ -137,8 +137,7 @@ extension EntityMapping {
   /// mapping["PersonToAdult"]?[attribute: "name"] = try ValueExpression("$source.fullName")
   /// ```
   ///
-  /// - Parameter name: The name of an attribute of the destination entity. Whether there is one shows when the job is
-  ///   planned.
+  /// - Parameter name: The name of an attribute of the destination entity. Planning the job checks that it exists.
   public subscript(attribute name: String) -> ValueExpression? {
     get { attributeMappings.first { $0.name == name }?.value }
     set {
@@ -161,8 +160,7 @@ extension EntityMapping {
   /// mapping["PersonToAdult"]?[relationship: "home"] = .mapping("HouseToHome", keyPath: ["house"])
   /// ```
   ///
-  /// - Parameter name: The name of a relationship of the destination entity. Whether there is one shows when the job is
-  ///   planned.
+  /// - Parameter name: The name of a relationship of the destination entity. Planning the job checks that it exists.
   public subscript(relationship name: String) -> RelationshipMapping.Value? {
     get { relationshipMappings.first { $0.name == name }?.value }
     set {

@@ -11,7 +11,7 @@ struct InheritedProperties: Sendable {
   private(set) var relationshipByName: [String: RelationshipDescription] = [:]
   /// The composite attributes, by path also those inside others. Their leaves stand among the attributes.
   private(set) var compositeByName: [String: AttributeDescription] = [:]
-  /// By name; see `ManagedObjectModel.unnamedInverses(declaredIn:)`.
+  /// The unnamed inverses by name; see `ManagedObjectModel.unnamedInverses(declaredIn:)`.
   private(set) var unnamedByName: [String: RelationshipDescription] = [:]
 
   init(_ entity: EntityDescription, of parent: InheritedProperties?, _ unnamed: [RelationshipDescription]) {

@@ -1,6 +1,6 @@
 extension ManagedObjectModel {
-  /// One model made from several, Core Data's `NSManagedObjectModel(byMerging:)`: for a store whose entities come from
-  /// several models.
+  /// One model made from several, Core Data's `NSManagedObjectModel(byMerging:)`, for a store with entities of several
+  /// models.
   ///
   /// - Parameters:
   ///   - models: The models, in any order.
@@ -46,7 +46,7 @@ extension ManagedObjectModel {
 
   /// The model of a store that was added with a configuration: only its entities, under the same name.
   ///
-  /// - Throws: code `.configuration` when there is no such configuration, or when one of its entities has a parent or
+  /// - Throws: code `.configuration` when the configuration does not exist, or when one of its entities has a parent or
   ///   a relationship outside, which no store can hold.
   public func restricted(toConfiguration configuration: String) throws -> ManagedObjectModel {
     guard let listed = configurations[configuration] else {

@@ -22,7 +22,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   private var noted = Derived<[ModelRemark]>([])
-  /// Shared by all copies: what it is computed of never changes.
+  /// Shared by all copies, because its inputs never change.
   let hashCache = Derived(VersionHashCache())
   private let madeTexts = Derived(ModelTexts())
   /// The texts derived from the model once, without published hashes and remarks, which each copy may have of its own.
@@ -90,7 +90,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   // MARK: Entities
 
-  /// The entity of a name; nil when the model has none.
+  /// The entity with a name; nil if the model lacks it.
   public func entity(_ name: String) -> EntityDescription? {
     indexByName[name].map { entities[$0] }
   }
@@ -122,8 +122,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// Whether an entity is another one or one of its descendants.
   ///
   /// - Parameters:
-  ///   - name: The entity asked about.
-  ///   - ancestor: The entity that it may be, or descend from.
+  ///   - name: The entity.
+  ///   - ancestor: The same entity, or a possible ancestor.
   public func isKind(_ name: String, of ancestor: String) -> Bool {
     inherited.value[name]?.names.contains(ancestor) ?? false
   }
@@ -145,14 +145,15 @@ public struct ManagedObjectModel: Sendable, Hashable {
     inherited.value[name]?.relationships ?? []
   }
 
-  /// An attribute of an entity, inherited or its own; nil when there is none.
+  /// An attribute of an entity, inherited or its own; nil if the entity lacks it.
   ///
   /// A leaf of a composite attribute is found by its path, such as `author.name`; the composite itself is not.
   public func attribute(_ property: String, of entity: String) -> AttributeDescription? {
     inherited.value[entity]?.attributeByName[property]
   }
 
-  /// A composite attribute of an entity, inherited or its own, one inside another by its path; nil when there is none.
+  /// A composite attribute of an entity, inherited or its own, one inside another by its path; nil if the entity lacks
+  /// it.
   public func composite(_ property: String, of entity: String) -> AttributeDescription? {
     inherited.value[entity]?.compositeByName[property]
   }
@@ -160,7 +161,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// Whether some entity has a composite attribute.
   package var hasComposites: Bool { inherited.value.values.contains { !$0.compositeByName.isEmpty } }
 
-  /// A relationship of an entity, inherited or its own; nil when there is none.
+  /// A relationship of an entity, inherited or its own; nil if the entity lacks it.
   public func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
     let own = inherited.value[entity]
     return own?.relationshipByName[property] ?? own?.unnamedByName[property]
@@ -170,7 +171,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// lead to it, in the order of the owners.
   ///
   /// They do not count as properties: they are in no list of properties, and hashes ignore them. `relationship(_:of:)`
-  /// finds them by name, so that code which asks how links are stored treats them like any other.
+  /// finds them by name, so that code about the storage of links treats them like any other.
   package func unnamedInverses(declaredIn entity: String) -> [RelationshipDescription] { unnamed.value[entity] ?? [] }
 
   /// The entity in the lineage that first declares the property (nearest the root), which decides its column.

@@ -38,7 +38,7 @@ public struct AttributeDescription: Sendable, Hashable {
   ///
   /// A store holds these and not the composite: see ``leaves``.
   public var elements: [AttributeDescription]
-  /// The name that an Xcode model gives the type of a composite attribute; nil if none is known, as in a compiled
+  /// The name that an Xcode model gives the type of a composite attribute; nil if it is unknown, as in a compiled
   /// model.
   ///
   /// The name labels the elements. Comparisons of attributes ignore it.
@@ -120,7 +120,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var name: String
   /// The name of the entity that the relationship leads to.
   public var destinationEntityName: String
-  /// The relationship on the destination that is kept in step; nil when there is none.
+  /// The relationship on the destination that is kept consistent; nil without one.
   public var inverseName: String?
   /// The entity that declares the inverse, as the model file says; usually the destination.
   public var inverseEntityName: String?

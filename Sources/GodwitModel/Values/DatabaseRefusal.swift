@@ -6,6 +6,6 @@ package enum DatabaseRefusal: Sendable {
   case integerOverflow
   /// A file that another connection has locked.
   case locked
-  /// To attach a database of another text encoding.
+  /// Attaching a database of another text encoding.
   case textEncoding
 }

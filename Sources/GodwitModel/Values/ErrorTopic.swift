@@ -1,4 +1,4 @@
-/// The subject of an error, where a caller handles exactly that subject and the code alone does not tell it.
+/// The subject of an error, for a caller that handles exactly that subject where the code alone is not specific enough.
 package enum ErrorTopic: Sendable {
   /// A file, or a text in place of one, without content.
   case emptyFile
@@ -6,7 +6,7 @@ package enum ErrorTopic: Sendable {
   case cutOff
   /// No model version has the hashes of a store.
   case unknownStoreVersion
-  /// The model inside a store, which nobody listed, and of which a job would make the wrong store.
+  /// The model inside a store, which the user did not list, and from which a job would make the wrong store.
   case storedModel
   /// Several mapping models serve one step and do not go together.
   case conflictingMappings
@@ -16,10 +16,11 @@ package enum ErrorTopic: Sendable {
   case database
   /// A row that the run cannot carry over: a value that cannot be computed or does not fit, or a broken rule.
   case rejectedRow
-  /// A disk, or a quota of one, without room: what concerns every store, not the one that found it.
+  /// A disk, or a quota of one, without room. This concerns every store, not only the current one.
   case diskFull
   /// A job that needs more room than there is, by an estimate: another one may fit.
   case tooLittleRoom
-  /// A file of external binary data that is missing, or cannot become a value: what is beside the store, not the row.
+  /// A file of external binary data that is missing, or cannot become a value. The fault is beside the store, not in
+  /// the row.
   case externalFile
 }

@@ -21,7 +21,7 @@ extension GodwitError {
     }
   }
 
-  /// The remedy where no more files can be opened.
+  /// The remedy if no more files can be opened.
   package static let moreFiles =
     "raise the limit of open files (`ulimit -n`), or work on fewer stores at the same time, and run the same command"
 }

@@ -4,7 +4,7 @@ extension GodwitError: LocalizedError {
   /// The message, after the place in a file that it is about.
   public var errorDescription: String? { location == nil ? message : line }
 
-  /// Where it happened and why; nil when nothing more is known.
+  /// The place and the cause; nil when neither is known.
   public var failureReason: String? {
     let parts = [context, cause].compactMap(\.self)
     return parts.isEmpty ? nil : parts.joined(separator: "\n")

@@ -63,7 +63,7 @@ public struct GodwitError: Error, Sendable, Equatable {
     case signal
     /// The task of the caller was cancelled.
     case cancelled
-    /// The caller asked for it.
+    /// The caller requested it.
     case requested
     /// Another process changed the source, or an external file of it.
     case sourceChanged = "source-changed"
@@ -73,7 +73,7 @@ public struct GodwitError: Error, Sendable, Equatable {
 
   /// A position in a text file; line and column count from 1, columns in UTF-8 bytes.
   public struct Location: Sendable, Hashable {
-    /// The file's path, as it was given.
+    /// The path of the file, as the caller gave it.
     public var file: String
     /// The line, from 1.
     public var line: Int
@@ -151,7 +151,7 @@ extension GodwitError {
     return error
   }
 
-  /// The message after the place of the file it is about: what a list of errors has one line for.
+  /// The message after the place in its file: one line of a list of errors.
   package var line: String {
     if let location { return "\(location.text): \(message)".onOneLine }
     return (message + (context.map { " ('\($0)')" } ?? "")).onOneLine

@@ -2,14 +2,14 @@
 public struct SourceText: Sendable, Hashable {
   /// The text.
   public var text: String
-  /// The place of the first character of `text`; nil for text that came from no file.
+  /// The place of the first character of `text`; nil for text without a file.
   public var location: GodwitError.Location?
 
   /// A text.
   ///
   /// - Parameters:
   ///   - text: The text.
-  ///   - location: The place of its first character; nil for text that came from no file.
+  ///   - location: The place of its first character; nil for text without a file.
   public init(_ text: String, location: GodwitError.Location? = nil) {
     self.text = text
     self.location = location

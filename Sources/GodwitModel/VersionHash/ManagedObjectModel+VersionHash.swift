@@ -2,7 +2,7 @@ import Foundation
 import GodwitPlatform
 import Synchronization
 
-/// The computed hashes of a model: a search among many versions asks for them again and again.
+/// The computed hashes of a model, because a search among many versions needs them again and again.
 final class VersionHashCache: Sendable {
   private let computed = Mutex<[String: VersionHash]?>(nil)
 
@@ -113,7 +113,8 @@ extension ManagedObjectModel {
     }
   }
 
-  /// Adds what an entity declares to what it inherits; a transient override takes the inherited one away.
+  /// Adds the digests of an entity's own properties to the inherited ones; a transient override removes the inherited
+  /// one.
   private func addDigests(of entity: EntityDescription, to digests: inout [String: VersionHash]) {
     for attribute in entity.attributes { digests[attribute.name] = versionHashDigest(of: attribute) }
     for relationship in entity.relationships {
