@@ -12,7 +12,7 @@ package struct RelationshipJoinPath {
   /// The order key among the objects of the last to-many, when it is ordered.
   private(set) package var order: String?
   private(set) package var isToMany = false
-  /// The key of the object that the first to-many starts at, when a to-one leads there: NULL when there is none.
+  /// The key of the object that the first to-many starts at, if a to-one leads there. It is NULL for a missing object.
   private(set) var origin: String?
   /// The sort keys of the objects if their order matters. They give the order of a fetch of each relationship in turn.
   private(set) var sorting: [String] = []
@@ -66,7 +66,7 @@ package struct RelationshipJoinPath {
     hops += 1
   }
 
-  /// Notes where the first to-many starts. The chain itself stays as it is: only expressions ask for the origin.
+  /// Records the start of the first to-many. The chain is unchanged: only expressions use the origin.
   private mutating func startToMany() throws {
     guard !isToMany, hops > 0 else { return }
     var copy = self
@@ -97,7 +97,7 @@ package struct RelationshipJoinPath {
     return .init(alias: next, entityName: entityName)
   }
 
-  /// `sql` evaluated where the chain leads: as it is, or in a scalar subquery.
+  /// `sql` evaluated at the end of the chain: directly, or in a scalar subquery.
   package func scalar(_ sql: String) -> String { tables.isEmpty ? sql : "(SELECT \(sql)\(from))" }
 
   /// ` FROM … WHERE …`, empty when no table is joined in.

@@ -39,7 +39,7 @@ package struct ChunkFindings {
   package var damagedSpill: (mapping: Int, error: SpillError)?
 }
 
-/// The statement that runs: what its calls refer to by number, and why the last of them failed.
+/// The running statement: the objects that its calls name by number, and the error of the last failed call.
 struct RunningStatement {
   /// A value that did not fit.
   struct Failure {

@@ -51,7 +51,7 @@ extension SQLFunctions {
 }
 
 extension AttributeValue {
-  /// A value on its way through lowered SQL, which knows no more types than SQLite.
+  /// A value inside lowered SQL, which has only SQLite's types.
   init(computed value: SQLValue) {
     switch value {
     case .null: self = .null

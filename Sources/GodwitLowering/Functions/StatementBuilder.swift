@@ -26,10 +26,10 @@ package final class StatementBuilder {
   /// Tests of the row `s` that the statement makes in one call; nil while each value is tested where it is read.
   package var rowChecks: RowChecks?
 
-  /// Attributes of the destination that get NULL until their row is completed, though what they copy is tested.
+  /// Attributes of the destination that get NULL until their row is completed, although the copied values are tested.
   package var leftOut: Set<String> = []
 
-  /// Attributes whose value goes through `godwit_fit`, which notes a nil.
+  /// Attributes whose value goes through `godwit_fit`, which records a nil.
   package var fitted: Set<FittedAttribute> = []
 
   /// Whether the statement brings external files along, or reads them.
@@ -58,7 +58,7 @@ package final class StatementBuilder {
   /// The number of a test, for `godwit_row`.
   func rowCheck(_ check: RowCheck) -> Int { functions.rowCheck(check) }
 
-  /// Says that the statement asks `godwit_counterpart` of a mapping.
+  /// Records that the statement calls `godwit_counterpart` for a mapping.
   package func needsKeySet(_ mapping: Int) { functions.keySets.insert(mapping) }
 
   /// The number of an expression that runs in Swift, for `godwit_eval`.
@@ -79,7 +79,7 @@ package struct FittedAttribute: Hashable {
   package init(mapping: Int, attribute: String) { (self.mapping, self.attribute) = (mapping, attribute) }
 }
 
-/// Where a value is read or stored, for the message when it does not fit.
+/// The place where a value is read or stored, for the message when it does not fit.
 package struct ReadingSite: Sendable, Hashable {
   /// The entity whose row is read.
   package var entityName: String
