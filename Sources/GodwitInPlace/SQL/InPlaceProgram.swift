@@ -9,9 +9,9 @@ package protocol InPlaceProgram {
   var destination: StoreSchema { get }
   var leftOut: UnmodelledTables { get }
   var triggers: [String] { get }
-  /// That of the store as it was found.
+  /// The metadata of the store before the migration.
   var metadata: StoreMetadata { get }
-  /// Objects of the store when it is migrated; nil when nobody counted them.
+  /// The number of objects in the store before the migration; nil if they were not counted.
   var objects: Int64? { get }
   var dropped: [MigrationPlan.Dropped] { get }
   var losses: LossReport { get }
@@ -22,7 +22,7 @@ package protocol InPlaceProgram {
   /// Whether every value stays, and so every external file.
   var keepsFiles: Bool { get }
 
-  /// `Z_MAX` by number of the root entity: at least what the store had.
+  /// `Z_MAX` by number of the root entity: at least the store's old value.
   func counters() throws -> [(number: Int, highest: Int64)]
 
   /// The digest that represents the content of the store before the job.

@@ -6,7 +6,7 @@ package struct InPlaceSQLMeter {
   private let program: any InPlaceProgram
   private let start: Date
   private let bytes: Int64
-  /// Whether rows are told of; else only parts of the work are.
+  /// Whether rows are reported; otherwise only parts of the work are.
   private let isCounted: Bool
   private var copiedBytes: Int64 = 0
   private var tasks = 0
@@ -60,7 +60,7 @@ package struct InPlaceSQLMeter {
 
   /// SQLite has carried out some more instructions of the running task.
   ///
-  /// - Returns: The progress to tell, if none was told for a while.
+  /// - Returns: The progress to report, unless the last report is recent.
   package mutating func tick(now: Date = Date()) -> MigrationProgress? {
     share.tick()
     guard let running, now.timeIntervalSince(told) >= pulseSeconds else { return nil }

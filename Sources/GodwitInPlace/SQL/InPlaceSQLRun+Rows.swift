@@ -8,7 +8,7 @@ import GodwitStore
 extension InPlaceSQLRun {
   private static func rowsTable(_ number: Int) -> String { "godwit_rows_\(number)" }
 
-  /// Columns whose values are compared with what an ordinary run would store.
+  /// Columns whose values are compared with those of an ordinary run.
   ///
   /// Left out: keys, which stay; entity numbers, counters of edits and defaults of new columns, which need no
   /// comparing; derived attributes, which are all computed later.
@@ -27,7 +27,7 @@ extension InPlaceSQLRun {
 
   private struct Constant {
     var column: String
-    /// By mapping index; NULL is left out.
+    /// The values by mapping index, without NULL.
     var values: [Int: SQLValue]
   }
 
@@ -48,7 +48,7 @@ extension InPlaceSQLRun {
     }
   }
 
-  /// Gathers the rows that an ordinary run would store otherwise, with what it would store.
+  /// Collects the rows that an ordinary run would store with other values, and these values.
   func gather(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
     let columns = comparedColumns(table)
     let names = columns.indices.map { "c\($0)" }

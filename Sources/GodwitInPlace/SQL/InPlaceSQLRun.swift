@@ -26,7 +26,7 @@ final class InPlaceSQLRun: InPlaceRun {
   var destination: StoreSchema { program.step.destinationSchema }
 
   /// - Parameters:
-  ///   - connection: The store, which stands for the source too.
+  ///   - connection: The store, which is the source too.
   ///   - mover: Brings the external files of values that stay.
   init(
     _ program: InPlaceSQLProgram, connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles,
@@ -202,7 +202,8 @@ final class InPlaceSQLRun: InPlaceRun {
 
   /// In a table that stays unchanged, drops the indexes that the destination does not have.
   ///
-  /// The indexes of tables that stand aside go with them: the statements that read those tables need them.
+  /// The indexes of tables that were renamed aside are dropped with them: the statements that read those tables need
+  /// them.
   private func dropIndexes() throws {
     let layout = program.layout
     let same = Set(layout.tables.filter(\.isSame).map(\.old))

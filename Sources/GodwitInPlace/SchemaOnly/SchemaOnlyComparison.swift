@@ -4,7 +4,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Two models, compared as far as rows that exist are concerned: whether each is right for both as it is.
+/// Compares two models with regard to existing rows: whether each row is valid unchanged in both.
 struct SchemaOnlyComparison {
   typealias Obstacle = SchemaOnlyLayout.Obstacle
 
@@ -170,7 +170,7 @@ struct SchemaOnlyComparison {
     }
   }
 
-  /// A new relationship leads nowhere, and may.
+  /// A new relationship has no targets, which must be allowed.
   private func checkNew(_ relationship: RelationshipDescription, _ path: String) throws(Obstacle) {
     if relationship.requiresObject { throw Obstacle(reason: "\(path) is new and required") }
     guard let inverse = new.inverse(of: relationship) else { return }

@@ -11,13 +11,13 @@ struct SchemaOnlyLayout {
   /// Why some row would have to be read or written.
   struct Obstacle: Error, Hashable { var reason: String }
 
-  /// With the columns in the order that they come to have.
+  /// The tables, with the columns in their new order.
   private(set) var tables: [InPlaceSQLLayout.Kept] = []
   private(set) var joins: [InPlaceSQLLayout.KeptJoin] = []
   /// The statements that make tables without rows.
   private(set) var made: [String] = []
   private(set) var indexes: StoreIndexes
-  /// Tables that no model names, but for what Core Data keeps a row or two in.
+  /// Tables that no model names, except those in which Core Data keeps a row or two.
   private(set) var dropped: [String] = []
 
   init(

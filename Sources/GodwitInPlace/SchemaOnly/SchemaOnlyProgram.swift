@@ -65,7 +65,7 @@ package struct SchemaOnlyProgram: InPlaceProgram {
 
   package func counters() -> [(number: Int, highest: Int64)] { kept }
 
-  /// That of the definitions, entity numbers and metadata: what else the store holds was not read.
+  /// The digest of the definitions, entity numbers and metadata. The rest of the store was not read.
   package func contentDigest(_ files: StoreFiles) -> String { digest }
 
   package func begin(
@@ -74,7 +74,7 @@ package struct SchemaOnlyProgram: InPlaceProgram {
 
   /// The operations that take time in proportion to rows even so, for the plan.
   ///
-  /// - Parameter bytes: Those of the store.
+  /// - Parameter bytes: The size of the store.
   func costs(bytes: Int64) -> [String] {
     var costs: [String] = []
     if job.inPlace?.keepsOld == true {

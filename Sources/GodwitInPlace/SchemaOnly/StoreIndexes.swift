@@ -4,13 +4,13 @@ import GodwitStore
 struct StoreIndexes {
   typealias Kept = (old: String, index: StoreSchema.Index)
 
-  /// By present name; a name may change.
+  /// The kept indexes by present name; a name may change.
   private(set) var kept: [Kept] = []
   private(set) var dropped: [String] = []
   private(set) var made: [StoreSchema.Index] = []
 
   /// - Parameters:
-  ///   - file: The store as it is.
+  ///   - file: The store before the change.
   ///   - names: New names of the tables that stay, and of their columns, by the present ones.
   init(of destination: StoreSchema, from file: StoreTables, names: [String: (table: String, columns: [String: String])])
   {
