@@ -2,7 +2,7 @@ import Foundation
 import GodwitModel
 import GodwitXcode
 
-/// Looks for what will break in the field, in models and mapping models alone.
+/// Finds from models and mapping models alone what will fail in the field.
 ///
 /// No store is opened. Every finding has a code, a place and a remedy.
 package struct Linter {
@@ -17,9 +17,9 @@ package struct Linter {
   /// - Parameters:
   ///   - paths: Models, or folders that hold models.
   ///   - lock: The lock file; nil for none.
-  ///   - mayLockBeMissing: Whether it is fine when there is no such file.
+  ///   - mayLockBeMissing: Whether the lock file may be missing.
   ///   - workingFolder: The folder that relative paths start from, in arguments and in findings.
-  /// - Throws: code `.missingInput`, `.permission` or `.configuration` for what cannot be read at all.
+  /// - Throws: code `.missingInput`, `.permission` or `.configuration` for a file that cannot be read at all.
   package init(
     _ paths: [String], lock path: String?, mayLockBeMissing: Bool = false,
     workingFolder: String = FileManager.default.currentDirectoryPath

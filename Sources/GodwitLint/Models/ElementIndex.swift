@@ -1,7 +1,7 @@
 import GodwitModel
 import GodwitXML
 
-/// Where the entities and properties of a model stand in its `contents` file.
+/// The places of a model's entities and properties in its `contents` file.
 struct ElementIndex {
   let file: String
   /// The line of `<model>`; nil where the file has no lines.

@@ -36,7 +36,7 @@ final class LintedBundle {
     }
   }
 
-  /// The order that jobs take, except that the versions named like the current one come last: an application that
+  /// The order that jobs use, except that the versions named like the current one come last: an application that
   /// renames its model continues under the new name.
   private static func ordered(_ names: [String], to target: String?) -> [String] {
     guard let target else { return names }
@@ -44,12 +44,12 @@ final class LintedBundle {
     return names.filter { self.stem($0) != stem } + names.filter { self.stem($0) == stem }
   }
 
-  /// A name without the numbers at its end, so that the names of a line of versions are alike.
+  /// A name without the numbers at its end, which is the same for all names of a line of versions.
   static func stem(_ name: String) -> String {
     name.replacing(/([\s._-]*v?\d+([._-]\d+)*)+\s*$/.ignoresCase(), with: "").lowercased()
   }
 
-  /// Takes over what the lock file says: the order, if it gives one, and which versions were released.
+  /// Applies the lock file: its order, if it has one, and the released versions.
   ///
   /// - Parameter names: The versions, oldest first. Versions that are not among them are younger.
   func adopt(order names: [String]?, released: Set<String>) {

@@ -67,7 +67,7 @@ struct ModelSources {
 
 /// Paths as findings and the lock file show them.
 enum RelativePath {
-  /// A path relative to the working folder where it lies below it, else as it is.
+  /// A path relative to the working folder if it is below it; otherwise unchanged.
   static func shown(_ path: String, from folder: String) -> String {
     let whole = absolute(path, in: folder)
     let base = folder == "/" ? "/" : folder + "/"

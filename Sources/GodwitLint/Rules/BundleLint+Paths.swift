@@ -83,7 +83,7 @@ extension BundleLint {
   }
 
   private static func firstReason(_ error: GodwitError) -> String {
-    // The first lines name the versions; what cannot be inferred is the same for all.
+    // The first lines name the versions; the refusals are the same for all.
     let lines = (error.cause ?? "").split(separator: "\n").map(String.init)
     let reasons = lines.filter { $0.contains("cannot be inferred: ") }.compactMap {
       $0.components(separatedBy: "inferred: ").last
@@ -188,7 +188,7 @@ extension BundleLint {
     let origin = step.origin ?? ""
     let place = mappings.first { origin.components(separatedBy: ", ").contains($0.path) }?.place
     let resolved: ResolvedMapping
-    // Whoever runs the job registers the policies: what the mapping model says beside them is looked at.
+    // The caller of the job registers the policies. The rest of the mapping model is checked.
     var policies = PolicyRegistry()
     for name in step.mappingModels.flatMap(\.entityMappings).compactMap(\.policyName) {
       policies.register(name, PlaceholderPolicy())

@@ -1,6 +1,6 @@
 /// One thing that `godwit lint` found.
 package struct LintFinding: Sendable, Hashable {
-  /// A place in a file; without a line where the file has none.
+  /// A place in a file; line 0 for a file without lines.
   package struct Location: Sendable, Hashable {
     package var file: String
     package var line: Int?
@@ -33,7 +33,7 @@ package struct LintFinding: Sendable, Hashable {
   /// The path of the model; nil for a finding about none.
   package var bundle: String?
   package var location: Location
-  /// Where else to look, each with a reason.
+  /// Related places, each with a reason.
   package var related: [Related] = []
   package var message: String
   package var remedy: String

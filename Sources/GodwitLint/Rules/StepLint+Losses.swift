@@ -54,7 +54,7 @@ extension StepLint {
     }.contains(name)
   }
 
-  /// By entity before and after, the properties before that some property after has its values from.
+  /// The earlier properties from which a later property has its values, by earlier and later entity.
   final class CarriedNames {
     private var known: [[String]: Set<String>] = [:]
 
@@ -73,7 +73,7 @@ extension StepLint {
     }
   }
 
-  /// Relationships that neither side carries over. One to objects that are dropped goes with them.
+  /// Relationships that neither side carries over. A relationship to dropped objects is dropped with them.
   private func lostRelationships(of before: EntityDescription, now: EntityDescription) -> [RelationshipDescription] {
     before.relationships.filter { relationship in
       guard old.isStored(relationship) else { return false }

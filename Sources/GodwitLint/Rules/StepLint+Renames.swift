@@ -17,7 +17,7 @@ extension StepLint {
         guard lint.pairing.oldName(of: entity.name) == nil, !entity.isAbstract else { return false }
         let other = Set(new.propertyNames(of: entity.name))
         let shared = names.intersection(other).count
-        // Most of what they hold is the same.
+        // Most of their properties are the same.
         return !names.isEmpty && shared * 3 >= 2 * max(names.count, other.count)
       }
       // The same content under a name of its own is a rename too.
@@ -87,7 +87,7 @@ extension StepLint {
   }
 }
 
-/// How much two names are alike, from 0 (not at all) to 1.
+/// The similarity of two names, from 0 (none) to 1.
 enum NameLikeness {
   static func value(_ a: String, _ b: String) -> Double {
     let (x, y) = (words(a), words(b))
