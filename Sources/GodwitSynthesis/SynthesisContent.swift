@@ -133,12 +133,12 @@ struct SynthesisContent {
       hasOrderColumn: hasOrderColumn)
   }
 
-  /// Whether anybody in a family may lead nowhere on a relationship.
+  /// Whether an object of a family may lack a target for a relationship.
   private func isOptional(_ name: String, on family: SynthesisLayout.Family) -> Bool {
     family.entities.allSatisfy { model.relationship(name, of: $0)?.requiresObject != true }
   }
 
-  /// The least and most objects that a to-many wants to lead to, whoever in the family it is.
+  /// The least and most targets of a to-many for any object of the family.
   private func limits(of relationship: RelationshipDescription, on family: SynthesisLayout.Family) -> (Int, Int?) {
     var (least, most) = (0, Int?.none)
     for entity in family.entities {
