@@ -30,7 +30,7 @@ public struct SourceObject: SourceValue {
   private(set) var revision: UInt64
   /// nil for an explicit nil.
   private(set) var contents: [String: SourceContent?]
-  /// Where the test makes the object, for messages.
+  /// The place in the test where the object is made, for messages.
   let location: GodwitError.Location
 
   private static let counter = Mutex<UInt64>(0)
@@ -76,7 +76,7 @@ public struct SourceObject: SourceValue {
     }
   }
 
-  /// The object as what a to-one leads to.
+  /// The object as the target of a to-one.
   public var sourceContent: SourceContent { SourceContent(object: self) }
 
   /// The objects that it leads to, by the names of the relationships.

@@ -5,7 +5,7 @@ public import GodwitModel
 ///
 /// The literals of Swift are values: `"Ada"`, `36`, `1.5`, `true`, `[home, office]`. `nil` is written as such.
 public protocol SourceValue: Sendable {
-  /// The value as the store takes it.
+  /// The value in the form of the store.
   var sourceContent: SourceContent { get }
 }
 
