@@ -87,14 +87,14 @@ package enum CLibrary {
     return bytes < 0 ? nil : bytes
   }
 
-  /// How many files the process may have open at once, after the limit was raised to so many, or as far as the system
-  /// lets it; nil where it does not tell.
+  /// The number of files that the process may have open at once, after the limit was raised to `wanted` or as far as
+  /// the system allows; nil if it is unknown.
   package static func raiseOpenFiles(to wanted: Int) -> Int? {
     let limit = godwit_raise_open_files(Int64(max(0, wanted)))
     return limit < 0 ? nil : Int(clamping: limit)
   }
 
-  /// A name of the start of this machine, which no other start has; nil where the system does not tell.
+  /// A name of this start of the machine, which no other start has; nil if it is unknown.
   package static var bootIdentity: String? {
     var name = [UInt8](repeating: 0, count: 128)
     let count = name.withUnsafeMutableBytes { bytes in
@@ -149,7 +149,7 @@ package enum CLibrary {
     return (process, code)
   }
 
-  /// Runs a function on a new thread that nobody joins. 0, or an error number when the system makes none.
+  /// Runs a function on a new thread, which is never joined. 0, or an error number when the system cannot create one.
   package static func startThread(
     stackBytes: Int, _ body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?,
     _ context: UnsafeMutableRawPointer
