@@ -20,7 +20,7 @@ extension ManagedObjectModel {
 
   /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
   ///
-  /// It may have content that only code can give a model. `CachedModel` lists what was left out.
+  /// It may have content that only code can give a model. `CachedModel` lists the omissions.
   ///
   /// - Parameters:
   ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.

@@ -15,11 +15,11 @@ struct EditorModelReader: ArchiveReader {
 
   private enum Origin {
     case mappingModel
-    /// With the path of the file.
+    /// The path of the file.
     case elements(String)
   }
 
-  /// Far more than any model has; they bound the work that a damaged file can ask for.
+  /// Far more than any model has. The limits bound the work for a damaged file.
   static let valuesMaximum = 1_000_000
   static let entitiesMaximum = 1_000
   static let propertiesMaximum = 10_000
@@ -185,7 +185,7 @@ struct EditorModelReader: ArchiveReader {
     return result
   }
 
-  /// The texts among the entries; nil when there are none.
+  /// The texts among the entries; nil without any.
   private mutating func userInfo(_ dictionary: KeyedArchive.Object?) throws -> MarkupElement? {
     guard let dictionary else { return nil }
     var result = Self.element("userInfo", [])

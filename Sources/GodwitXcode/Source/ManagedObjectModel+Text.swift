@@ -1,7 +1,7 @@
 package import GodwitModel
 
 extension ManagedObjectModel {
-  /// Reads what `xcodeContents` gave.
+  /// Reads the output of `xcodeContents`.
   ///
   /// - Parameters:
   ///   - name: The model's name, which the text does not have.

@@ -216,7 +216,7 @@ private struct MarkupWriter {
 
   private static func flag(_ value: Bool) -> String? { value ? "YES" : nil }
 
-  /// Nil for what Xcode's format cannot hold: no value, and bytes.
+  /// Nil for values that Xcode's format cannot hold: a missing value, and bytes.
   private static func text(_ value: AttributeValue) -> String? {
     switch value {
     case .null, .data: nil
