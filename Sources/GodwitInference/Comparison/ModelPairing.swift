@@ -181,7 +181,7 @@ package struct ModelPairing {
     return named(property.name) ?? identified[property.name]?.first
   }
 
-  /// Pairs of old and new names. A side without a name is nil.
+  /// Names in pairs, the earlier one first. A side without a name is nil.
   private static func pairs(
     _ old: [(name: String, identifier: String?)], _ new: [(name: String, identifier: String?)]
   ) -> [(old: String?, new: String?)] {
