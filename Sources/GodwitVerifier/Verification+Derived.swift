@@ -123,9 +123,9 @@ extension Verification {
 /// A sum of floating point numbers, and how far from it one of the same numbers in any other order can be.
 ///
 /// SQLite adds up in the order in which it meets the rows, and from 3.43 on keeps the rounding error. Core Data does
-/// the same through SQLite. No order is the right one, but all have a bound in common. A sum of *n* numbers rounds *n*
-/// - 1 additions, each by at most half a unit in the last place of a partial sum, and no partial sum exceeds the sum of
-/// the magnitudes.
+/// the same through SQLite. No order is the right one, but all have a bound in common. A sum of *n* numbers rounds one
+/// addition fewer, each by at most half a unit in the last place of a partial sum, and no partial sum exceeds the sum
+/// of the magnitudes.
 struct RoundedSum {
   private var sum = 0.0
   /// The rounding error so far.
