@@ -99,7 +99,7 @@ extension StoreConnection {
     try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
   }
 
-  /// An incomplete result is deleted, so there is no journal, and syncs happen only at the end.
+  /// An incomplete result is deleted, so it needs no journal, and syncs happen only at the end.
   private static func configureConversion(_ connection: StoreConnection, cache: ByteCount) throws {
     try EmptyStore.configure(connection, in: sourceSchema)
     try connection.undefended { try connection.execute("PRAGMA \(sourceSchema).journal_mode = OFF") }
