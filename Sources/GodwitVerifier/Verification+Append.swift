@@ -35,8 +35,7 @@ struct AppendedPart {
       earlier = Array(records[..<index])
       isLast = index == records.count - 1
     } else if jobs.contains(digest) {
-      // The job made the store without `append`. The first job after it recorded the state that it found, which is this
-      // job's part.
+      // It made the store without `append`: what the first job after it found is its own.
       guard let next = records.first, next.foundStore else { return nil }
       record = AppendRecord(
         job: digest, sourceUUID: "", source: "",
