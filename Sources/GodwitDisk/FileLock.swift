@@ -22,7 +22,7 @@ package final class FileLock: Sendable {
 
   /// - Parameters:
   ///   - path: The file.
-  ///   - mode: The rights of a new file; nil for a file that must be there.
+  ///   - mode: The rights of a new file; nil for a file that must exist.
   package init(path: String, mode: UInt32?) throws(Refusal) {
     // Non-blocking, because opening a pipe would otherwise wait for its other end.
     let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
@@ -76,7 +76,7 @@ package final class FileLock: Sendable {
 
   /// The state of a file's lock. Writes nothing.
   ///
-  /// - Throws: The number of the error when the file is there and cannot be opened.
+  /// - Throws: The number of the error when the file exists and cannot be opened.
   package static func state(ofFile path: String) throws(Refusal) -> LockState {
     let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {

@@ -5,9 +5,9 @@ import GodwitStore
 
 /// The entries that a work folder may hold, and those that are removed.
 ///
-/// A folder is taken for ours when it is a real folder of this user's that others cannot write, and is empty or has the
-/// marker. Whatever is in it must be listed here: a name that is not, or a symbolic link, stops the job before anything
-/// is opened, and is never removed.
+/// A folder is ours if it is a real folder of this user's that others cannot write, and is empty or has the marker. All
+/// possible entries must be listed here. Any other name, or a symbolic link, stops the job before anything is opened,
+/// and is never removed.
 extension WorkFolder {
   /// Written when the folder is made.
   static let markerName = "made-by-godwit"

@@ -5,8 +5,8 @@ import GodwitStore
 
 /// `DESTINATION.godwit/`: everything unfinished of one job, and the lock that keeps a second run out.
 ///
-/// 1. `init` makes the folder, for its owner alone (and the destination's folder), and takes the kernel lock on `lock`.
-///    A folder that is there already must be ours: see `checkOwn`.
+/// 1. `init` makes the folder (and the destination's folder) with rights for its owner only, and acquires the kernel
+///    lock on `lock`. An existing folder must be ours: see `checkOwn`.
 /// 2. The store under construction, its spill files and `run.json` live inside.
 /// 3. `publish` moves the finished store to the destination; `remove` deletes the folder.
 /// The lock ends with the process, so none goes stale.
@@ -28,7 +28,7 @@ package struct WorkFolder: ~Copyable {
 
   /// Whether anything has a name, a symbolic link to nothing included.
   ///
-  /// - Throws: When the name cannot be looked at: that does not say that nothing has it.
+  /// - Throws: When the name cannot be read, which does not prove that it is free.
   package static func exists(_ path: String) throws -> Bool {
     var info = stat()
     if lstat(path, &info) == 0 { return true }
@@ -92,7 +92,7 @@ package struct WorkFolder: ~Copyable {
     }
   }
 
-  /// The folder, or its lock, went while it was looked at.
+  /// The folder, or its lock, was removed during the check.
   static func justFinished(_ path: String) -> GodwitError {
     GodwitError(
       .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command",
