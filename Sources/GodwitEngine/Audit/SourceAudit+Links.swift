@@ -10,7 +10,7 @@ extension SourceAudit {
     var checks: [Check]
   }
 
-  /// Links that lead nowhere, as the plan counts them, and one-to-one links whose two ends disagree.
+  /// Links without a target, as the plan counts them, and one-to-one links whose two ends disagree.
   func auditLinks() throws {
     var walks: [Walk] = []
     var places: [String: Int] = [:]

@@ -136,7 +136,7 @@ final class AssignmentResolver {
         !hasReverse || hasAssigned && assigned.row.int64(0) <= reverse.row.int64(0)
         ? assigned.row.int64(0) : reverse.row.int64(0)
       edges.removeAll(keepingCapacity: true)
-      // The last assignment that displaces what the object had before.
+      // The last assignment that displaces the object's earlier target.
       var floor: Place?
       while hasAssigned, assigned.row.int64(0) == key {
         let place = Self.place(assigned.row, side: 0)

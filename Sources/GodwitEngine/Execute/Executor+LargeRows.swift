@@ -19,7 +19,7 @@ extension Executor {
   func makeObjects(
     _ statement: ChunkStatement, _ chunk: Chunk, _ index: Int, predicate: ParsedPredicate?
   ) throws -> Int64 {
-    // In place, tables come and go.
+    // In place, tables are dropped and made.
     guard !connection.isOwnSource else { return try executeCreation(statement, [chunk]) }
     let copies = program.creation.plainCopies(index)
     guard !copies.isEmpty else { return try executeCreation(statement, [chunk]) }

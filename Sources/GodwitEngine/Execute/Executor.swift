@@ -42,7 +42,7 @@ package final class Executor {
   var rebuiltSpills: Set<Int> = []
   /// Chunks whose statement met a value that is too large for it.
   var chunksWithLargeRows: Set<Int> = []
-  /// Once it is needed; nil inside where there can be none.
+  /// The writer of large rows, made when it is first needed. The inner value is nil if large rows cannot be written.
   var knownLargeRowWriter: LargeRowWriter??
 
   package init(
@@ -85,7 +85,7 @@ package final class Executor {
       rest = rest.dropFirst(chunks.count)
       if chunks.count > 1 { beforeChunks(Array(chunks)) }
       if chunks.count > 1, try carryOutTogether(chunks) {
-        // All of them are durable, whatever the first one's listener says.
+        // All of the chunks are committed, so every one is reported even after a listener has stopped the run.
         var goesOn = true
         for chunk in chunks { goesOn = try afterChunk(chunk) && goesOn }
         guard goesOn else { return }
@@ -375,7 +375,7 @@ package final class Executor {
       validation, of: entity, from: chunk.range.first, through: chunk.range.last, context: context(chunk)
     ) { key, rule in
       if validation.rules.indices.contains(rule) { broken.append((key, rule)) }
-      // In place the range is the whole table: further ones are not looked for.
+      // In place the range is the whole table, so the search stops at the first objects.
       return broken.count < (rejections == nil && !connection.isOwnSource ? Self.limitOffenders : 1)
     }
     guard broken.isEmpty else { throw try invalid(broken, validation, of: entity, chunk) }

@@ -87,7 +87,7 @@ package struct Ledger {
   /// Refuses a ledger whose tables another version of Godwit laid out.
   package func checkVersion() throws {
     let found = try connection.value("SELECT value FROM godwit_ledger WHERE key = 'version'")
-    // Without the entry the ledger is damaged: reading the next one says so.
+    // Without the entry the ledger is damaged, which reading the next one reports.
     guard found == nil || found == .text("\(Self.version)") else {
       throw GodwitError(
         .cannotCreate, "cannot resume: another version of Godwit started the job",

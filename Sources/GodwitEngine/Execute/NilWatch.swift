@@ -209,7 +209,7 @@ struct ExpressionInputs {
     }
   }
 
-  /// Whether it is a constant that makes no infinity and no zero: no number that it meets becomes none.
+  /// Whether it is a finite constant other than zero, which turns no number into infinity or NaN.
   private func isPlain(_ expression: ValueExpression) -> Bool {
     switch expression.node {
     case .constant(.integer(let number)): number != 0

@@ -12,7 +12,7 @@ import GodwitStore
 /// 3. A span that failed or is too large is read again in its turn, so that errors come in the order of the rows, as
 ///    with one thread.
 final class UniqueKeyScan {
-  /// One thread's means to read.
+  /// The query and connection of one thread.
   struct Scan {
     var query: ChunkStatement
     var connection: StoreConnection

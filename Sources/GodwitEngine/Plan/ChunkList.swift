@@ -11,7 +11,7 @@ struct ChunkList {
   private let passNumbers: [Int: Int]
   /// Mappings in the order in which they run.
   private let order: [Int]
-  /// Those together that one statement can serve.
+  /// The mappings that one statement can serve together.
   private var groups: [[Int]] = []
   /// The key ranges of each mapping, with their rows.
   private var ranges: [Int: [(Chunk.KeyRange, Int64)]] = [:]
@@ -114,7 +114,7 @@ struct ChunkList {
 
   private mutating func createTogether(_ members: [Int]) {
     let ranges = ranges[members[0]] ?? []
-    // All ranges together have the rows of the mapping, none too few for a fraction.
+    // The shares of all ranges add up to the rows of the mapping; fractions are not lost.
     let shares = members.map { Planner.shares(of: facts.mappings[$0].rows, by: ranges.map(\.1)) }
     for (number, (range, _)) in ranges.enumerated() {
       for (member, share) in zip(members, shares) {

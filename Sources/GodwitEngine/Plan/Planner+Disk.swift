@@ -42,7 +42,7 @@ extension Planner {
     if files?.type == .xml { bytes += facts.sourceBytes }
     if try files?.type == .sqlite && files?.hasHotJournal() == true { bytes += facts.sourceBytes }
     if job.quarantine != nil { bytes += facts.sourceBytes }
-    // As text with tags, each value on a line of its own.
+    // XML is text with tags, each value on a line of its own.
     if job.destinationType == .xml { bytes += store * 3 }
     let largest = (indexes + [relations.largestChunk]).max() ?? 0
     let sorting = largest > job.memory.bytes / 4 ? largest * 2 : 0

@@ -105,7 +105,7 @@ extension Planner {
     var plansNils: Bool
     /// How many become another number.
     var rounded: Int64 = 0
-    /// How many become none.
+    /// How many the new type cannot hold.
     var misfits: Int64 = 0
     /// How many are decimals without a value, and become nil.
     var valueless: Int64 = 0

@@ -6,8 +6,8 @@ import GodwitStore
 
 /// How a planner counts the source: every row on all cores, or a sample of the rows.
 ///
-/// All walks that are known are handed over together. Each table is cut into ranges of keys. The ranges of one table
-/// follow each other, every walk over a range before the next range, so that a large table is read from the disk once.
+/// All known walks are passed together. Each table is cut into ranges of keys. Every walk over a range comes before the
+/// next range, so that a large table is read from the disk once.
 ///
 /// A sample reads `sampledRanges` short ranges, spread evenly between the lowest and the highest key. A table that is
 /// not longer than the sample is read as a whole, and exactly.
@@ -161,7 +161,7 @@ package final class SourceScan {
     }
     let step = UInt64(bitPattern: ends.upperBound &- ends.lowerBound) / UInt64(Self.sampledRanges)
     cut.ranges = (0..<UInt64(Self.sampledRanges)).map { number in
-      // In the middle of its part of the keys.
+      // The range is in the middle of its part of the keys.
       let low = ends.lowerBound &+ Int64(bitPattern: step * number + (step - UInt64(keys)) / 2)
       return low...(low + keys - 1)
     }

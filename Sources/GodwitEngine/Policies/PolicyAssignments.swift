@@ -84,7 +84,7 @@ final class PolicyAssignments {
         link, end, subject: subject, target: target?.key, at: place, position: target?.place,
         inversePosition: target?.inversePlace)
     }
-    // That the assignment happened, whatever it led to.
+    // A row without a target records the assignment itself.
     if isToMany || targets.isEmpty { try write(nil) }
     for target in targets { try write(target) }
   }

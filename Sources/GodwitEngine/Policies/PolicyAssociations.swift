@@ -32,7 +32,7 @@ final class PolicyAssociations {
     batches = step.program.mappings.map { _ in nil }
   }
 
-  /// Forgets the associations of a chunk that was rolled back.
+  /// Drops the associations of a chunk that was rolled back.
   func takeBack() { batches = batches.map { _ in nil } }
 
   /// Drops the prepared lookups, because other associations are computed now.
@@ -79,7 +79,7 @@ final class PolicyAssociations {
   func isWritten(_ pair: PolicyPair, _ index: Int) throws -> Bool {
     try write()
     try makeIndex(index)
-    // Without figures SQLite would walk all that a source object has become.
+    // Without statistics SQLite would walk all associations of a source object.
     let table = "main.\(StepProgram.pairTable(index)) INDEXED BY \(StepProgram.pairIndex(index).name)"
     return try !step.rows(
       "SELECT 1 FROM \(table) WHERE destination = ?1 AND entity = ?2 AND source = ?3 AND root = ?4",

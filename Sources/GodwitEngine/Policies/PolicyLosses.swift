@@ -21,7 +21,7 @@ struct PolicyLosses {
   var ambiguousToOne: Int64 = 0
   private var nils: [NilKey: Int64] = [:]
 
-  /// Forgets objects that the last hook has not written.
+  /// Drops objects that the last hook has not written.
   mutating func beginHook() { if !turned.isEmpty { turned = [:] } }
 
   /// Records the values that were turned to nil for an object that is not written yet.

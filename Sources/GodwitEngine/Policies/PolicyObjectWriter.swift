@@ -37,7 +37,7 @@ final class PolicyObjectWriter {
     let attributes: [AttributeDescription]
     let places: [Int]
     let isExternal: Bool
-    /// Leaves a row that is there.
+    /// Inserts a row, and does not change an existing one.
     let insert: SQLStatement
     let update: SQLStatement
     let batch: RowBatch
@@ -125,7 +125,7 @@ final class PolicyObjectWriter {
 
   // MARK: Any object
 
-  /// Writes an object that may be there.
+  /// Writes an object that may have a row already.
   ///
   /// - Parameters: See `insertNew`.
   /// - Returns: false when there is a row with its key.
@@ -139,7 +139,7 @@ final class PolicyObjectWriter {
     return true
   }
 
-  /// Writes the attributes of an object whose row is there.
+  /// Writes the attributes of an object that has a row.
   ///
   /// - Parameter isKeyed: See `insert`. The keys of links stay as they are.
   func update(_ object: ManagedObject, isKeyed: Bool) throws {
@@ -166,7 +166,7 @@ final class PolicyObjectWriter {
     return inserted
   }
 
-  /// Forgets the objects of a chunk that was rolled back.
+  /// Drops the objects of a chunk that was rolled back.
   func takeBack() { (writings, last, inserted, hasWaiting) = ([:], nil, [:], false) }
 
   // MARK: Values

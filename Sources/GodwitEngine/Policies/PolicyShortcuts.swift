@@ -10,7 +10,7 @@ struct PolicyShortcuts {
   /// Mappings whose associations are computed because their policy has made the same objects as the mapping alone
   /// would.
   private(set) var computedAssociations: Set<Int> = []
-  /// Those links of each mapping, and whether a mapping sets no other relationships.
+  /// The inline links of each mapping, and whether a mapping sets no other relationships.
   private(set) var linksOfMapping: [Set<Int>] = []
   private(set) var isAllInline: [Bool] = []
   /// Whether a mapping is among `computedAssociations`, and whether it has links that are written with objects. Both

@@ -8,7 +8,7 @@ import GodwitStore
 struct PolicySourceReader {
   let step: PolicyStep
 
-  /// The next rows by key, and the query that they are of.
+  /// The next rows by key, with their query.
   ///
   /// - Parameter ahead: The prefetcher on a second core; nil afterwards when it cannot continue.
   func page(

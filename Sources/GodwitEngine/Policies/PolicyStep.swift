@@ -153,13 +153,13 @@ final class PolicyStep {
     do { try connection.checkTransaction() } catch { throw failing(error) }
   }
 
-  /// Forgets the statements and objects of a chunk.
+  /// Drops the statements and objects of a chunk.
   func finishChunk() {
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
     statements = [:]
   }
 
-  /// Drops also what a rolled-back chunk has made.
+  /// Also drops the state of a rolled-back chunk.
   func takeBack() {
     finishChunk()
     (indexes, chunkFailure) = ([], nil)

@@ -60,7 +60,7 @@ struct RunningHook {
   /// Records an error that a subscript could not throw.
   mutating func note(_ error: any Error) { problem = problem ?? error }
 
-  /// Forgets the page of source objects.
+  /// Drops the page of source objects.
   mutating func endPage() { (prepared, keyColumns, keyLayout) = (nil, [], nil) }
 
   /// Drops the state of a chunk that was rolled back.

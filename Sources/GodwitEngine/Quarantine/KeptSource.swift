@@ -27,7 +27,7 @@ package struct KeptSource {
     }
   }
 
-  /// Whether the copy is there.
+  /// Whether the copy exists.
   package static func exists(in folder: String) -> Bool {
     FileManager.default.fileExists(atPath: path(in: folder))
   }
@@ -76,7 +76,7 @@ package struct KeptSource {
         try connection.execute("VACUUM \(StoreConnection.sourceSchema) INTO ?1", [.text(path)])
       }
     } catch var error as GodwitError where error.code == .missingInput {
-      // Not a file that the user named.
+      // The user did not name this file.
       (error.code, error.remedy) = (.inputOutput, "fix the cause and run the same command")
       error.message = "cannot create '\(path)'"
       throw error

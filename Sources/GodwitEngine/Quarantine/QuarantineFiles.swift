@@ -3,8 +3,8 @@ import GodwitStore
 
 /// The external files that an edited quarantine brings.
 ///
-/// Each file that an object of the quarantine names is looked at, whether its value was edited or not: a file may have
-/// been restored under the name that the object has always had.
+/// Each file that an object of the quarantine names is checked, whether its value was edited or not: a file may have
+/// been restored under the unchanged name.
 struct QuarantineFiles {
   /// The copy of the source, with `temp.godwit_reference`.
   let copy: StoreConnection

@@ -73,7 +73,7 @@ struct QuarantineMerge {
     var name: String
     var relationship: RelationshipDescription
     var column: String
-    /// Its column in the quarantine.
+    /// The column in the quarantine.
     var from: String
     var value: String
     var root: String
@@ -189,7 +189,7 @@ struct QuarantineMerge {
       CROSS JOIN source.\(quoted(own)) AS f ON f.Z_PK = c.key WHERE c.root = ?1 AND c.entity = ?2
       """
     }
-    // A file may be there again whose name never changed: each one is looked at.
+    // A file may have been restored under its unchanged name, so each one is checked.
     for field in fields where field.isExternal {
       let isNew = "(\(field.value)) IS NOT m.\(quoted(field.column))"
       try copy.execute(

@@ -85,7 +85,7 @@ package struct QuarantineWriter {
     return storePath
   }
 
-  /// Writes down which objects the store has, by which `godwit quarantine apply` knows others.
+  /// Records the objects of the store, so that `godwit quarantine apply` can detect others.
   private func writeDigest(_ metadata: inout StoreMetadata) throws {
     var objects = ObjectListDigest()
     try record.connection.query("SELECT entity, key FROM rejected ORDER BY entity, key") { row in

@@ -45,7 +45,7 @@ package final class RejectionSearch {
     throw GodwitError(.internalBug, "a rejected object belongs to no source")
   }
 
-  /// The record, which is made when it is not there.
+  /// The record, which is made when it does not exist.
   package var record: RejectionRecord {
     get throws {
       if let known { return known }

@@ -13,7 +13,7 @@ package struct DerivedTriggers {
   /// application, or a later migration by Core Data, computes them again.
   let unknown: [StoreSchema.DerivedAttribute]
 
-  /// For the plan.
+  /// Notes for the plan.
   package var notes: [MigrationNote] {
     unknown.map {
       MigrationNote(

@@ -91,7 +91,7 @@ package struct ResolvedEntityMapping: Sendable {
     case expression(ParsedExpression)
     /// The destination model's default, because nothing is mapped.
     case modelDefault
-    /// As the other says, and the destination model's default where that gives nil.
+    /// The value of another source, with the destination model's default in place of nil.
     case defaultForNil(AttributeSource)
 
     /// The source of the value while it is not nil.
@@ -108,7 +108,7 @@ package struct ResolvedEntityMapping: Sendable {
     /// The source relationships from the source object to the objects looked up; empty: the object itself.
     package var path: [SourceRelationship]
     package var location: GodwitError.Location?
-    /// For messages.
+    /// The text of the expression, for messages.
     package var text: String
     /// The call that the mapping's policy answers in place of lookups; nil for all others.
     var policyCall: ParsedExpression?

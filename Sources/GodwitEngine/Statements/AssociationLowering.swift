@@ -5,9 +5,9 @@ import GodwitStore
 
 /// The destination object of a source object, as SQL.
 ///
-/// A computed association needs no table: the object is there when the source row is, passes the
-/// mapping's filter, and its key is the source key plus the mapping's offset. The others are read from
-/// their spill file by `godwit_lookup`.
+/// A computed association needs no table. The destination object exists if the source row exists and passes the
+/// mapping's filter, and its key is the source key plus the mapping's offset. `godwit_lookup` reads the other
+/// associations from their spill file.
 package struct AssociationLowering {
   let mappings: [ResolvedEntityMapping]
   let facts: PlanFacts

@@ -36,7 +36,7 @@ struct AssociationStatements: StageStatements {
     return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
   }
 
-  /// Writes down the associations that a mapping would compute for source keys from `?1` through `?2`.
+  /// Stores the associations that a mapping would compute for source keys from `?1` through `?2`.
   func pairsWritten(_ index: Int) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)

@@ -33,7 +33,7 @@ struct KeptInvalidStatements: StageStatements {
       let database = StoreConnection.sourceSchema
       guard var rule = step.validation.countRule(from.relationship, storage: storage, database: database, row: "s")
       else { continue }
-      // A key that leads to nothing is nil to Core Data.
+      // Core Data reads a key without a target as nil.
       if case .foreignKey(_, let column, _, _) = storage,
         let table = sourceSchema.table(of: from.relationship.destinationEntityName)
       {

@@ -12,7 +12,7 @@ package struct RelationshipScan: Hashable {
     case pairs(assignments: [Int], lookups: [Int])
     /// The assigned targets of one to-many assignment through one lookup.
     case targets(assignment: Int, lookup: Int)
-    /// That a to-many assignment happened, whatever it found.
+    /// A marker for each to-many assignment, with or without targets.
     case markers(assignment: Int)
     /// The single target of a to-one assignment, or none.
     case single(assignment: Int)
@@ -124,7 +124,7 @@ package struct RelationshipStatements: StageStatements {
       case .join(let made, _, _, _) = destinationSchema.storage(
         of: source.relationship.name, in: mapping.destination.name)
     else { return false }
-    // Places tell which lookup found the object.
+    // The place shows which lookup found the object.
     return made.ownerOrderColumn == nil && made.destinationOrderColumn == nil
   }
 
@@ -199,7 +199,7 @@ package struct RelationshipStatements: StageStatements {
     }
     let pairs = try self.pairs(assignments, lookups: lookups, association: association, walk: walk)
     if join.isReflexive {
-      // Both ways round, whichever way the source has it.
+      // Each pair is stored in both directions, in any direction of the source.
       return ChunkStatement(
         sql: """
           WITH p AS MATERIALIZED (SELECT subject, target FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
@@ -236,7 +236,7 @@ package struct RelationshipStatements: StageStatements {
         """, builder: builder, reasons: pairs.reasons)
   }
 
-  /// That an assignment happened; of a to-one with its target.
+  /// The rows that record an assignment; for a to-one with its target.
   private func assignment(_ job: RelationshipScan, _ number: Int, isSingle: Bool) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)

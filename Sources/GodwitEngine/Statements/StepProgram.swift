@@ -56,7 +56,7 @@ package struct StepProgram {
     return lineage.flatMap { foreignKeyLinks[$0] ?? [] }.sorted()
   }
 
-  /// As many of those that are looked up as fit, the smallest first.
+  /// The looked-up mappings whose key sets fit the memory, the smallest first.
   private static func keySets(
     _ resolved: ResolvedMapping, links: [InversePair], facts: PlanFacts, bytes: Int64
   ) -> Set<Int> {
