@@ -52,7 +52,7 @@ extension InPlaceSQLRun {
   func gather(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
     let columns = comparedColumns(table)
     let names = columns.indices.map { "c\($0)" }
-    // Without types, so that values stay as they are.
+    // Columns without types keep values unchanged.
     try connection.execute(
       "CREATE TEMP TABLE \(Self.rowsTable(number)) (k INTEGER PRIMARY KEY\(names.map { ", \($0)" }.joined()))")
     for mapping in program.mappings(of: table.new) where step.facts.mappings[mapping.index].rows > 0 {
