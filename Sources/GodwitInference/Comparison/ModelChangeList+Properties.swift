@@ -361,7 +361,7 @@ extension ModelChangeList {
       ? try counts?.rows(
         of: family(before), whereCountOf: was.name, isBelow: now.minCount, orAbove: now.maxCount,
         mayBeEmpty: !now.requiresObject) : nil
-    // A minimum of 1 forbids nothing where there may be none.
+    // A minimum of 1 forbids nothing if the relationship may be empty.
     let isHigher = now.minCount > was.minCount && (now.minCount > 1 || now.requiresObject)
     let isTighter = now.isToMany && (isHigher || (now.maxCount > 0 && isSameKind))
     add(

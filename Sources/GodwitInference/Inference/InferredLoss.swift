@@ -43,8 +43,8 @@ package enum InferredLoss {
     return names(of: source).contains { direct[$0] == nil }
   }
 
-  /// How much of the smaller of two models an inferred step carries over: of its properties, or of its entities where
-  /// they have none.
+  /// The part of the smaller of two models that an inferred step carries over: of its properties, or of its entities if
+  /// it has no properties.
   package static func resemblance(
     of source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> (carried: Int, whole: Int) {
