@@ -7,7 +7,7 @@ import GodwitXcode
 /// No store is opened. Every finding has a code, a place and a remedy.
 package struct Linter {
   let sources: ModelSources
-  /// As it was before anything was added.
+  /// The lock file before any additions.
   let lock: ModelLock?
   let lockPath: String?
   private let workingFolder: String

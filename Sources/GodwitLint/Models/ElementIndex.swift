@@ -28,7 +28,7 @@ struct ElementIndex {
 
   var start: LintFinding.Location { .init(file: file, line: root) }
 
-  /// The place of an entity; of the model where the entity is not there.
+  /// The place of an entity, or of the model if the entity is missing.
   func place(of entity: String) -> LintFinding.Location { .init(file: file, line: entities[entity] ?? root) }
 
   /// The place of a property, declared there or in an ancestor; of the entity where it is not there. A leaf of a
