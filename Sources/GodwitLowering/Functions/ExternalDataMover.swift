@@ -59,7 +59,7 @@ package final class ExternalDataMover {
   ///   - salt: makes a new name of the file's, for a second value that refers to it.
   ///   - servesPolicy: Whether the value is handed to a policy: then its reference stays that of the source until the
   ///     object is inserted.
-  /// - Returns: the stored value; that of the source when its file is missing, so that nothing is lost that was there.
+  /// - Returns: the stored value; that of the source when its file is missing, so that the reference is not lost.
   package func carry(_ value: [UInt8], salt: String?, servesPolicy: Bool = false) throws -> [UInt8] {
     guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
     if !isFolderMade {

@@ -70,7 +70,7 @@ extension SQLFunctions {
     var start = 0
     while start < bytes.count {
       var end = min(start + max(4, pieceBytes), bytes.count)
-      // Not inside a character. Behind three bytes from within one, a fourth belongs to none.
+      // Pieces end between characters. After three continuation bytes, a fourth belongs to no character.
       if end < bytes.count, let begin = (0..<4).first(where: { !isWithin(end - $0) }) { end -= begin }
       count += String(decoding: bytes[start..<end], as: UTF8.self).utf16.count
       start = end

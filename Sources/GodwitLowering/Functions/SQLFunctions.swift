@@ -238,7 +238,7 @@ package struct SpillReaders {
 }
 
 extension SQLFunctionArguments.Kind {
-  /// As `typeof` says it.
+  /// The name that `typeof` gives.
   fileprivate var name: String {
     switch self {
     case .integer: "integer"

@@ -44,7 +44,7 @@ package final class StatementBuilder {
   typealias Mark = (constants: [SQLValue], functions: LoweredFunctions, rowChecks: RowChecks?)
   var mark: Mark { (constants, functions, rowChecks) }
 
-  /// Forgets the constants and places of an expression that was given up.
+  /// Drops the constants and places of an abandoned expression.
   func restore(_ mark: Mark) { (constants, functions, rowChecks) = mark }
 
   package func alias(_ stem: String = "t") -> String {
