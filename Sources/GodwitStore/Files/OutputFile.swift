@@ -17,10 +17,10 @@ package struct OutputFile {
   let option: String
   /// The stores whose data it contains.
   package var originals: [String] = []
-  /// Whether a file that begins with these bytes is an earlier output; nil where nothing may be there.
+  /// Whether a file that begins with these bytes is an earlier output; nil if no file may exist.
   private let isEarlier: (([UInt8]) -> Bool)?
 
-  /// So much of a file at the path is looked at.
+  /// The number of bytes at the start of a file that are examined.
   package static let headBytes = 4096
 
   package init(
@@ -34,8 +34,8 @@ package struct OutputFile {
   ///
   /// - Parameter owner: The job's own file at a path; nil for none.
   /// - Returns: Whether it replaces an earlier one.
-  /// - Throws: `.usage` (64) for a name that is the job's, or has another meaning; `.cannotCreate` (73) when something
-  ///   else is there, a link or a folder included.
+  /// - Throws: `.usage` (64) for a name that is the job's, or has another meaning; `.cannotCreate` (73) when another
+  ///   file, a link or a folder has the name.
   @discardableResult package func check(owner: (String) -> String? = { _ in nil }) throws -> Bool {
     if let name = owner(path) { throw refusal(.usage, "it is the job's \(name)") }
     if let why = Self.reserved(path) { throw refusal(.usage, why) }

@@ -15,7 +15,7 @@ struct RollbackJournal {
   /// SQLite itself handles larger journals. All of a journal is read before the first page of its database.
   static let limit = ByteCount.mebibytes(1024)
 
-  /// One that only SQLite can judge is copied with its store, up to this size.
+  /// A journal that only SQLite can judge is copied with its store, up to this size.
   static let copyLimit = ByteCount.mebibytes(4096)
 
   private static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]

@@ -14,7 +14,7 @@ package struct StoreFiles: Sendable, Hashable {
   package let givenPath: String
   /// An XML store is a single file, whose content `StoreConnection.attachSource` converts.
   package private(set) var type = StoreType.sqlite
-  /// The size of the store when it was first looked at.
+  /// The size of the store when it was first read.
   package var firstSize: Int64 { knownSize.value }
   private var knownSize = Derived<Int64>(0)
 

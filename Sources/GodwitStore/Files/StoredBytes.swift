@@ -47,9 +47,9 @@ package enum StoredBytes {
     }
   }
 
-  /// Hands a text to `body` in pieces, none of which ends within a character's bytes.
+  /// Passes a text to `body` in pieces, none of which ends within a character's bytes.
   ///
-  /// - Returns: false where bytes are met that are not UTF-8; the pieces before them were handed on.
+  /// - Returns: false if bytes are not UTF-8; `body` has received the pieces before them.
   package func forEachText(_ body: (String) throws -> Void) throws -> Bool {
     struct NoText: Error {}
     var rest: [UInt8] = []

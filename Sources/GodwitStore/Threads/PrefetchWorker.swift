@@ -111,8 +111,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     }
   }
 
-  /// The owner's action for the next item. If the second thread computes it, the owner may compute another one
-  /// meanwhile.
+  /// The owner's action for the next item. While the second thread computes it, the owner may compute another one.
   package func action(for item: Int) -> Action {
     condition.withLock {
       while true {
