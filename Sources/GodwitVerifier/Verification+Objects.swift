@@ -4,7 +4,7 @@ import GodwitModel
 import GodwitStore
 
 extension Verification {
-  /// Walks every destination table beside the list of what should be in it, both in key order.
+  /// Walks every destination table beside the list of its expected objects, both in key order.
   func compareObjects() throws {
     let total = counterparts.reduce(0) { $0 + $1.winners.count }
     rowShare = (Share.objects - Share.associations) / Double(max(total, 1))
