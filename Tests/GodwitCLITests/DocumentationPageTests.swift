@@ -159,7 +159,7 @@ struct DocumentationPageTests {
     #expect((compared.output + compared.diagnostics).contains("Recipe.author.town"), "\(compared)")
   }
 
-  @Test func `the checks of the page about continuous integration pass, and an edited version fails`() throws {
+  @Test func `the checks of the page about lint and tests pass, and an edited version fails`() throws {
     let folder = try TemporaryFolder("godwit-page")
     let jobs = Self.root.appending(path: "jobs/peoplizer")
     // Two versions are enough, and quick.
@@ -175,8 +175,8 @@ struct DocumentationPageTests {
         atPath: jobs.appending(path: "stores/people-4.sqlite").path, toPath: folder.file(copy))
     }
     #expect(try GettingStartedTests.run("godwit init people.sqlite Peoplizer.xcdatamodeld", in: folder).status == 0)
-    let page = try Page("ContinuousIntegration")
-    try #require(page.scripts.count == 4 && page.texts.count == 1)
+    let page = try Page("Lint")
+    try #require(page.scripts.count == 5 && page.texts.count == 1)
     let scripts = Self.root.appending(path: "jobs/ci").path
     for script in page.scripts {
       let result = try GettingStartedTests.run("PATH='\(scripts)':\"$PATH\"\n" + script, in: folder)
