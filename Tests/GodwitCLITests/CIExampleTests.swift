@@ -48,7 +48,7 @@ struct `Examples for CI` {
   @Test func `the workflow for a Mac is YAML and runs the suite that the page names`() throws {
     let file = Self.folder + "/apple-truth.yml"
     _ = try YAMLFile(contentsOf: file, what: "workflow")
-    let page = try GettingStartedTests.page("Sources/Godwit/Godwit.docc/OnAMac.md")
+    let page = try GettingStartedTests.page("Sources/Godwit/Godwit.docc/ComparisonWithCoreData.md")
     let command = try #require(GettingStartedTests.blocks("text", of: page).first)
     #expect(try String(contentsOfFile: file, encoding: .utf8).contains(command))
     #expect(try GettingStartedTests.page("README.md").contains(command))

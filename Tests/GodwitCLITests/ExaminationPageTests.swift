@@ -3,7 +3,7 @@ import GodwitStore
 import TestSupport
 import Testing
 
-/// The pages Forensics and Inspecting: their commands are run, and what they read stays as it is.
+/// The page Forensics: its commands are run, and the files that they read stay as they are.
 struct ExaminationPageTests {
   /// Every file below a folder with its bytes.
   private static func content(of folder: String) throws -> [String: Data] {
