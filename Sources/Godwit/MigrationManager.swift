@@ -92,7 +92,7 @@ public struct MigrationManager: Sendable {
       defer { try? resumed.connection.close() }
       let planner = try source.planner(job)
       var (plan, program) = try planner.plan(facts: try resumed.facts(), chunks: try resumed.chunks())
-      if job.inPlace != nil { plan.describe(.executor(reason: Self.goesOn)) }
+      if job.isInPlace { plan.describe(.executor(reason: Self.goesOn)) }
       if estimatesTime {
         plan.time = estimate(planner.timeEstimate(plan, program, done: try resumed.done()), of: plan, opening)
       }
@@ -131,14 +131,14 @@ public struct MigrationManager: Sendable {
     if !isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     }
-    guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
+    guard isDestinationTaken, try !job.isInPlace || isMigratedInPlace(),
       try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())
     else {
       // A run in place by SQL or by definition has no ledger, and neither has any run before its first chunk.
       return MigrationStatus(
         state: hasRunWithoutWork ? .unfinished : .notStarted, job: job.name, chunks: [], done: [])
     }
-    if job.inPlace != nil || job.appends {
+    if job.isInPlace || job.appends {
       return MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])
     }
     return try statusOfDestination(comparesSource: comparesSource)
@@ -170,7 +170,7 @@ public struct MigrationManager: Sendable {
   }
 
   private func isDelivered(comparesSource: Bool) throws -> Bool {
-    if job.inPlace != nil { return try isMigratedInPlace() }
+    if job.isInPlace { return try isMigratedInPlace() }
     guard isDestinationTaken else { return false }
     guard comparesSource else { return (try? changesByTimes().isEmpty) ?? false }
     do { return try existing(source: OpenSource(job, attach: false), quick: quickIdentity).isFinished } catch let error
@@ -194,7 +194,7 @@ public struct MigrationManager: Sendable {
   ///   not named yet.
   public func isFinished() throws -> Bool {
     try refuseWithoutStore()
-    if job.inPlace != nil { return try isMigratedInPlace() }
+    if job.isInPlace { return try isMigratedInPlace() }
     if job.appends { return try isAppended(OpenSource(job, attach: false)) }
     guard isDestinationTaken else { return false }
     do {

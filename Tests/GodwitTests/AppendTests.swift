@@ -241,7 +241,7 @@ import Testing
     try world.build("a.sqlite")
     try world.build("b.sqlite")
     var first = try world.job("a.sqlite")
-    first.appends = false
+    first.existingDestination = .fail
     try world.run(first)
     try world.run(world.job("b.sqlite"))
     try world.verify(first)

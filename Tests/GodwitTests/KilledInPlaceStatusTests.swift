@@ -94,7 +94,7 @@ struct KilledInPlaceStatusTests {
     // Of a folder that names nobody it is not known which of several jobs that append began it.
     try FileManager.default.removeItem(atPath: job.workPath + "/run.json")
     #expect(try MigrationManager(job).status().state == .unfinished)
-    job.appends = true
+    job.existingDestination = .append
     #expect(try MigrationManager(job).status().state == .notStarted)
   }
 }

@@ -146,19 +146,19 @@ private struct MatrixRun: CustomStringConvertible {
     }
     switch delivery {
     case .create, .again, .foreign: break
-    case .inPlace: job.inPlace = .init(keepsOld: false)
-    case .inPlaceKeepingOld: job.inPlace = .init(keepsOld: true)
-    case .append, .appendToNothing, .appendAgain: job.appends = true
+    case .inPlace: job.existingDestination = .inPlace(keepsOld: false)
+    case .inPlaceKeepingOld: job.existingDestination = .inPlace(keepsOld: true)
+    case .append, .appendToNothing, .appendAgain: job.existingDestination = .append
     case .replace, .replaceNothing, .replaceForeign: job.existingDestination = .replace(keepsOld: false)
     case .replaceKeepingOld: job.existingDestination = .replace(keepsOld: true)
     case .replaceInPlace:
-      job.inPlace = .init(keepsOld: true)
+      job.existingDestination = .inPlace(keepsOld: true)
       job.existingDestination = .replace(keepsOld: false)
     case .appendInPlace:
-      job.inPlace = .init(keepsOld: true)
-      job.appends = true
+      job.existingDestination = .inPlace(keepsOld: true)
+      job.existingDestination = .append
     case .appendReplacing:
-      job.appends = true
+      job.existingDestination = .append
       job.existingDestination = .replace(keepsOld: false)
     }
     return job

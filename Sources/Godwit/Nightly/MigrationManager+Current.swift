@@ -9,7 +9,7 @@ extension MigrationManager {
   /// Reads no object and writes nothing. A destination without a receipt is never current, and neither is one whose run
   /// was not through: only a run can tell.
   package func isCurrentByReceipt() -> Bool {
-    guard job.inPlace == nil, !job.appends, !WorkFolder.exists(forDestination: job.destinationPath),
+    guard !job.isInPlace, !job.appends, !WorkFolder.exists(forDestination: job.destinationPath),
       Self.receipt(at: knownReceiptPath) != nil
     else { return false }
     return (try? changesByTimes().isEmpty) ?? false

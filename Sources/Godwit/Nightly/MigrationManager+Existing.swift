@@ -69,7 +69,7 @@ extension MigrationManager {
       .cannotCreate,
       "cannot write '\(job.destinationPath)': this job made it, and \(details.map(\.what).joined(separator: ", ")) changed since",
       cause: details.map(\.text).joined(separator: "\n"),
-      remedy: "move it away to migrate again, or write `on-existing: replace`", safe: "nothing was written")
+      remedy: "move it away to migrate again, or write `existing: replace` under `destination`", safe: "nothing was written")
     guard first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
     return .outdated(EarlierResult(receipt: receipt, changes: changes, refusal: refusal, identity: identity))
   }
@@ -82,10 +82,10 @@ extension MigrationManager {
   func madeStore() throws -> (StoreMetadata, jobs: [String]) {
     let inTheWay = GodwitError(
       .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
-      cause: job.replacesEarlierResult ? "`on-existing: replace` replaces only what the same job made" : nil,
+      cause: job.replacesEarlierResult ? "`existing: replace` replaces only what the same job made" : nil,
       remedy: job.replacesEarlierResult
         ? "move it away, or name another destination"
-        : "move it away, name another destination, or write `append: true` to add to it",
+        : "move it away, name another destination, or write `existing: append` under `destination` to add to it",
       safe: "nothing was written")
     let metadata: StoreMetadata
     do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
