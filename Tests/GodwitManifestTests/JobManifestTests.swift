@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import TestSupport
 import Testing

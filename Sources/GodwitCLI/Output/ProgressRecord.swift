@@ -11,29 +11,20 @@ struct VersionRecord: Encodable {
   let time: String
 }
 
-/// A JSON line between the first and the last.
+/// A JSON line between the first and the last: the library's progress, with the time of the line.
 struct ProgressRecord: Encodable {
-  let schemaVersion = OutputKind.version
-  let time: String
-  let percent: Double
-  let step, steps, pass, passes: Int
-  let name, stage: String
-  let chunk, chunks: Int
-  let rows, totalRows: Int64
-  let rowsPerSecond: Double
-  let secondsLeft: Double?
-  let residentBytes: Int64
+  private let progress: MigrationProgress
+  private let time: String
 
-  init(_ progress: MigrationProgress, time: String) {
-    self.time = time
-    percent = progress.percent
-    (step, steps, pass, passes) = (progress.step, progress.steps, progress.pass, progress.passes)
-    (name, stage) = (progress.name, progress.stage)
-    (chunk, chunks) = (progress.chunk, progress.chunks)
-    (rows, totalRows) = (progress.rows, progress.totalRows)
-    rowsPerSecond = progress.rowsPerSecond
-    secondsLeft = progress.secondsLeft
-    residentBytes = progress.residentBytes
+  private enum CodingKeys: String, CodingKey { case schemaVersion, time }
+
+  init(_ progress: MigrationProgress, time: String) { (self.progress, self.time) = (progress, time) }
+
+  func encode(to encoder: any Encoder) throws {
+    try progress.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(OutputKind.version, forKey: .schemaVersion)
+    try container.encode(time, forKey: .time)
   }
 }
 

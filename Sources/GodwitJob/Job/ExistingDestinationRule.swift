@@ -1,5 +1,6 @@
 public import Foundation
 import GodwitDisk
+import GodwitModel
 
 extension MigrationJob {
   /// What happens to the store that is at the destination when a job begins.
@@ -38,17 +39,6 @@ extension MigrationJob {
     }
   }
 
-  /// What happens to a migration that loses data of the source.
-  public enum LossRule: String, Sendable, Hashable, CaseIterable {
-    /// Losses are counted and listed. Only a job that would drop every object of its source fails: the usual cause is a
-    /// wrong model.
-    case report
-    /// The run fails before it writes, or before the destination is in place if the loss shows only then.
-    case fail
-    /// Losses are counted and listed, and the job may drop every object of its source.
-    case allowEmpty = "allow-empty"
-  }
-
   /// Whether an earlier result of the job is replaced.
   package var replacesEarlierResult: Bool {
     if case .replace = existingDestination { true } else { false }
@@ -61,8 +51,6 @@ extension MigrationJob {
   package var isInPlace: Bool {
     if case .inPlace = existingDestination { true } else { false }
   }
-
-  package var failsOnLoss: Bool { onLoss == .fail }
 
   /// The name under which a store stays that was replaced: `people~.sqlite` for `people.sqlite`.
   public static func oldURL(of store: URL) -> URL { URL(filePath: oldPath(of: store.filePath)) }

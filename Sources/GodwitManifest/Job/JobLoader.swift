@@ -105,10 +105,10 @@ public struct JobLoader {
     job.layoutStore = way.layout
     try readLayout(into: &job)
     job.policies = policies
-    job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
+    job.unregisteredPolicies = manifest.unregisteredPolicies
     job.onLoss = manifest.onLoss
     job.dropsMirroring = manifest.cloudkit == .drop
-    job.sourceCheck = .init(rawValue: manifest.checkSource.rawValue) ?? .quick
+    job.sourceCheck = manifest.checkSource
     // What was replaced is compared like any other source.
     if !isInPlace || purpose == .migration { job.existingDestination = manifest.destination.existing }
     // A store that is replaced stays of its type.

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import Yams
 
@@ -50,12 +51,12 @@ extension JobManifest {
     try self.init(reading: YAMLReader(file: file.setting(overrides, what: Self.what), what: Self.what))
   }
 
-  init(reading reader: YAMLReader) throws {
+  init(reading given: YAMLReader) throws {
     // A file of the other kind, or without its version, is told so before its keys are judged.
-    let found = try reader.entries(reader.file.root, key: "")
-    try reader.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
-    try Self.refuseFleet(found, reader)
-    let reader = YAMLReader(file: try reader.file.replacingOldKeys(what: reader.what), what: reader.what)
+    let found = try given.entries(given.file.root, key: "")
+    try given.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
+    try Self.refuseFleet(found, given)
+    let reader = YAMLReader(file: try given.file.replacingOldKeys(what: given.what), what: given.what)
     let top = try reader.entries(reader.file.root, key: "", known: Self.keys(in: ""))
 
     file = reader.file.path

@@ -56,16 +56,6 @@ package struct JobManifest: Sendable {
     case stop, drop
   }
 
-  /// How SQLite checks the source beside the run.
-  package enum CheckSource: String, Sendable, Hashable, CaseIterable {
-    case quick, full, none
-  }
-
-  /// What happens when a mapping names a policy nobody registered.
-  package enum UnregisteredPolicies: String, Sendable, Hashable, CaseIterable {
-    case fail, `default`
-  }
-
   /// Where the names of the new store come from where Core Data's choice is open.
   package struct Layout: Sendable, Equatable {
     /// A store of the destination version.
@@ -121,7 +111,7 @@ package struct JobManifest: Sendable {
   package var configuration: String?
   package var destinationType: DestinationType = .sqlite
   package var cloudkit: CloudKit = .stop
-  package var checkSource: CheckSource = .quick
+  package var checkSource: MigrationJob.SourceCheck = .quick
   /// Model version names, oldest first.
   package var versionOrder: [String] = []
   /// Folders and files where `auto` looks for mapping models; empty: beside the models.

@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 import GodwitPlatform
 
