@@ -238,7 +238,7 @@ struct `Printing progress` {
 
   @Test func `a requested progress line is printed at once`() {
     let stream = TextStream.memory()
-    let printer = ProgressPrinter(mode: .none, stream: stream)
+    let printer = ProgressPrinter(mode: .plain, isQuiet: true, stream: stream)
     printer.printNow()
     printer.update(progress(5))
     printer.printNow()

@@ -96,7 +96,7 @@ struct StoreResult: Encodable, Sendable {
       case .stopped: .stopped
       }
     let done = summary.quarantinedObjects > 0 ? RunVerb.quarantinedStatus : 0
-    self.init(store, outcome, status: outcome == .stopped ? Self.status(summary) : done, seconds: seconds)
+    self.init(store, outcome, status: outcome == .stopped ? StopSignals.status(of: summary.reason) : done, seconds: seconds)
     if summary.outcome != .alreadyFinished {
       objects = summary.isCounted ? summary.objects : nil
       losses = summary.losses.refusable.count
@@ -122,8 +122,6 @@ struct StoreResult: Encodable, Sendable {
     (run, reason, reasonCode) = (last.state, last.reason, last.reasonCode)
     (message, remedy) = (last.message, last.remedy)
   }
-
-  private static func status(_ summary: MigrationSummary) -> Int32 { StopSignals.status(of: summary.reason) }
 
   /// What became of it in one line: a failure's message, what a run had to say, or where the models lead.
   var note: String {

@@ -1,7 +1,6 @@
 import Foundation
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 
 /// The first JSON line of a run.
 struct VersionRecord: Encodable {
@@ -60,7 +59,7 @@ struct SummaryRecord: Encodable {
     _ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0, verifyFailure: GodwitError? = nil
   ) {
     self.time = time
-    self.status = summary.outcome == .stopped && status == 0 ? Self.status(summary) : status
+    self.status = summary.outcome == .stopped && status == 0 ? StopSignals.status(of: summary.reason) : status
     outcome = summary.outcome.rawValue
     reason = summary.reason
     reasonCode = summary.stopReason?.rawValue
@@ -80,16 +79,6 @@ struct SummaryRecord: Encodable {
     peakBytes = summary.peakBytes
     budgetBytes = job.memory.bytes
     wasResumed = summary.wasResumed
-  }
-
-  /// A run that a signal stopped ends by it.
-  private static func status(_ summary: MigrationSummary) -> Int32 {
-    guard summary.outcome == .stopped else { return 0 }
-    return switch summary.reason {
-    case StopSignals.name(of: SIGINT)?: GodwitError.Code.interrupted.rawValue
-    case StopSignals.name(of: SIGTERM)?: GodwitError.Code.terminated.rawValue
-    default: GodwitError.Code.stopped.rawValue
-    }
   }
 
   private enum CodingKeys: String, CodingKey {
