@@ -80,7 +80,7 @@ struct ManifestOverrideTests {
     #expect(wrong?.location?.file == "--set destination.existing", "\(wrong as Any)")
   }
 
-  // MARK: What is wrong
+  // MARK: Errors
 
   @Test func `an unknown key is named with its option`() {
     let error = complaint("memry=1")
@@ -210,7 +210,7 @@ struct ManifestOverrideTests {
     #expect(other.diagnostics.contains("discard"))
     #expect(try run(hook, "destination-type=xml").status == 73)
     try Data().write(to: URL(filePath: job.file("ready")))
-    // What decides no content may change.
+    // Keys that decide no content may change.
     let resumed = try run(hook, "memory=40 MiB", "chunks.rows=50")
     #expect(resumed.status == 0, "\(resumed.diagnostics)")
     #expect(resumed.output.contains("resumed"), "\(resumed.output)")

@@ -84,7 +84,7 @@ private func fill(_ store: StoreBuilder) throws {
   }
 }
 
-/// What a store holds, by the marks of its objects: keys may differ.
+/// The content of a store, by the marks of its objects: keys may differ.
 private func content(_ path: String, _ model: ManagedObjectModel) throws -> [String: [String]] {
   let reader = try ObjectReader(path: path, model: model)
   var marks: [ObjectReader.Reference: String] = [:]
@@ -280,7 +280,7 @@ private func migrate(_ job: MigrationJob) throws {
       runs += 1
       let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("c.xml.godwit"))
       #expect(names.count { $0.hasPrefix("source-") && $0 != "source-partial.sqlite" } == 1)
-      // What a run that died meanwhile may leave.
+      // A run that died meanwhile may leave these files.
       for name in ["source-partial.sqlite", "store.xml"] {
         try Data("half".utf8).write(to: URL(filePath: folder.file("c.xml.godwit/\(name)")))
       }

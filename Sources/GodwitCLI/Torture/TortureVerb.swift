@@ -23,7 +23,7 @@ struct TortureVerb: Verb {
   @Option(help: ArgumentHelp("Seed of the random kills; by default random, and printed.", valueName: "S"))
   var seed: UInt64?
 
-  // What the rounds start themselves with.
+  // Options with which a round starts its own processes.
   @Option(name: .customLong("one-run-in"), help: .private) var runFolder: String?
   @Option(name: .customLong("now"), help: .private) var now: Double?
 

@@ -21,8 +21,8 @@ public struct MigrationProgress: Sendable, Hashable, Codable {
   public var chunk: Int
   /// Chunks of this name and stage.
   public var chunks: Int
-  /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`,
-  /// where rows are not counted. The rows of a chunk that is running are estimated.
+  /// Rows read by all stages together; while an XML store is written, the objects in it. If rows are not counted, this
+  /// and `totalRows` are 0. The rows of a chunk that is running are estimated.
   public var rows: Int64
   /// Rows that the run expects all stages to read together.
   public var totalRows: Int64
@@ -65,7 +65,7 @@ public struct MigrationProgress: Sendable, Hashable, Codable {
   }
 }
 
-/// What a run did.
+/// The result of a run.
 public struct MigrationSummary: Sendable, Hashable {
   /// How a run ended.
   public enum Outcome: String, Sendable, Hashable {
@@ -102,7 +102,7 @@ public struct MigrationSummary: Sendable, Hashable {
   package var missingQuarantined: Int64 = 0
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
-  /// What the migration lost, in the order of steps.
+  /// The losses of the migration, in the order of steps.
   public var losses = LossReport()
   /// The plan's notes, such as tables that were left out.
   public var notes: [String] { codedNotes.map(\.text) }

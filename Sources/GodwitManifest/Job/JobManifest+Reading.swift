@@ -200,7 +200,7 @@ extension JobManifest {
     }
   }
 
-  /// What people write for the two words that are known.
+  /// Words that people write in place of the two known ones.
   private static let mappingWords = [
     "lightweight": "inferred", "infer": "inferred", "inference": "inferred", "automatic": "auto", "default": "auto",
     "heavyweight": "auto", "custom": "auto",
@@ -265,7 +265,7 @@ extension JobManifest {
     return size
   }
 
-  /// What `on-invalid` may be, in words.
+  /// The values of `on-invalid`, in words.
   private static let onInvalidValues = "fail, keep or {quarantine: {max-rows: N}}"
 
   private static func onInvalid(_ node: Node, _ reader: YAMLReader) throws -> OnInvalid {

@@ -38,7 +38,7 @@ package struct JobManifest: Sendable {
     }
   }
 
-  /// What happens to a row that validation rejects.
+  /// The treatment of a row that validation rejects.
   package enum OnInvalid: Sendable, Hashable {
     case fail
     /// Rows that broke their own model's rules stay as they are.
@@ -51,7 +51,7 @@ package struct JobManifest: Sendable {
     case sqlite, xml
   }
 
-  /// What becomes of a store that CloudKit mirrors.
+  /// The treatment of a store that CloudKit mirrors.
   package enum CloudKit: String, Sendable, Hashable, CaseIterable {
     case stop, drop
   }
