@@ -172,7 +172,7 @@ struct MigrationTestRunner: Sendable {
         ManifestPath(raw: text, resolved: text, location: .init(file: text, line: 1, column: 1))
       }
       manifest.source = place(source)
-      manifest.destination = .init(path: place(destination), existing: .fail)
+      (manifest.destination.path, manifest.destination.existing) = (place(destination), .fail)
       return manifest
     case .models:
       let path = folder + "/" + Self.manifestName
