@@ -46,7 +46,8 @@ struct BatchRunTests {
 
   @Test func `a store named by options and one that a pattern found are of one job`() throws {
     let job = try Many.job(2)
-    try job.edit("job.yaml", "destination: \"out/{name}.sqlite\"", "destination: {path: \"out/{name}.sqlite\", existing: replace}")
+    try job.edit(
+      "job.yaml", "destination: \"out/{name}.sqlite\"", "destination: {path: \"out/{name}.sqlite\", existing: replace}")
     #expect(try Many.run(job).status == 0)
     let check = ["status", "job.yaml", "--check"]
     let healthy = try Self.run(job, check + Self.one(1))

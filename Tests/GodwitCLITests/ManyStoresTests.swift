@@ -180,7 +180,8 @@ struct ManyStoresTests {
     try job.write("go", "")
     process.waitUntilExit()
     #expect(process.terminationReason == .uncaughtSignal)
-    #expect(try Self.lines(job, "lines").map { $0["type"] } == [.string("version"), .string("store"), .string("store")])
+    #expect(
+      try Self.lines(job, "lines").map { $0["type"] } == [.string("version"), .string("store"), .string("store")])
     #expect(!FileManager.default.fileExists(atPath: job.file("out/u03.sqlite")))
     let second = try Self.run(job, "--progress", "json")
     #expect(second.status == 0, "\(second.diagnostics)")

@@ -111,7 +111,8 @@ struct PlanFileTests {
   @Test(arguments: [
     ("a filter", "the mapping"), ("an expression", "the mapping"), ("a row", "the content of the source"),
     ("the destination", "the destination: 'out/out.sqlite' in the plan, now 'out/other.sqlite'"),
-    ("append", "'existing' of the destination: 'fail' in the plan, now 'append'"), ("the path", "the path: 'Notes to Notes 2' in the plan"),
+    ("append", "'existing' of the destination: 'fail' in the plan, now 'append'"),
+    ("the path", "the path: 'Notes to Notes 2' in the plan"),
     ("the model", "the version hashes of the model 'Notes 2'"), ("cloudkit", "keys of the manifest"),
     ("quarantine", "'on-invalid': 'fail' in the plan, now 'quarantine, at most 9 objects'"),
     ("on-loss", "'on-loss': 'fail' in the plan, now 'report'"),
@@ -262,7 +263,8 @@ struct PlanFileTests {
     let diff = project.godwit("plan", try project.path("job.yaml"), "--diff", try project.path("plan.json"))
     #expect(diff.status == 0, "\(diff.diagnostics)")
     #expect(diff.output == "nothing changed since the plan '\(try project.path("plan.json"))'\n")
-    let json = project.godwit("plan", "--format", "json", try project.path("job.yaml"), "--diff", try project.path("plan.json"))
+    let json = project.godwit(
+      "plan", "--format", "json", try project.path("job.yaml"), "--diff", try project.path("plan.json"))
     #expect(json.output.contains("\"isEqual\" : true"), "\(json.output)")
   }
 

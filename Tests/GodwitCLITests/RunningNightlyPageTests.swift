@@ -261,7 +261,9 @@ struct RunningNightlyPageTests {
   @Test func `three nights of one store go as the page says, and a monitor hears of each`() throws {
     let folder = try Self.folder()
     let manifest = try String(contentsOfFile: folder.file("job.yaml"), encoding: .utf8)
-    let replacing = manifest.replacing(/destination: (\S+)/) { "destination: {path: \($0.1), existing: replace, keep-old: true}" }
+    let replacing = manifest.replacing(/destination: (\S+)/) {
+      "destination: {path: \($0.1), existing: replace, keep-old: true}"
+    }
     try #require(replacing != manifest)
     try Self.write(replacing, to: folder.file("job.yaml"))
     let check = "godwit status job.yaml --check --max-age 26h"
@@ -281,7 +283,8 @@ struct RunningNightlyPageTests {
     let store = try StoreConnection(path: folder.file("people.sqlite"))
     try store.execute("UPDATE ZPERSON SET ZNAME = 'other' WHERE Z_PK = 1")
     try store.close()
-    let refused = try Self.run("godwit run job.yaml --set destination.existing= --set destination.keep-old= --quiet", in: folder)
+    let refused = try Self.run(
+      "godwit run job.yaml --set destination.existing= --set destination.keep-old= --quiet", in: folder)
     #expect(
       refused.status == 73 && refused.diagnostics.contains("this job made it, and the source store changed since"))
     let before = try Self.run("godwit status job.yaml", in: folder)

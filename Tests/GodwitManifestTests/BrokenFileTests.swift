@@ -83,7 +83,8 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken(destined("{path: b, keep-old: true}"), 3, 24, "beside 'keep-old', found 'fail'"),
     Broken(destined("{path: b, existing: append, keep-old: false}"), 3, 42, "beside 'keep-old', found 'append'"),
     Broken(
-      destined("{path: b, existing: overwrite}"), 3, 34, "expected fail or replace or append or in-place for 'existing'"),
+      destined("{path: b, existing: overwrite}"), 3, 34, "expected fail or replace or append or in-place for 'existing'"
+    ),
     Broken(destined("{path: b, exiting: fail}"), 3, 24, "(did you mean 'existing'?)"),
     Broken(destined("[b]"), 3, 14, "expected a path for 'destination', found a list"),
     Broken(required + "mappings: [a, auto]\n", 5, 15, "found 'auto'"),

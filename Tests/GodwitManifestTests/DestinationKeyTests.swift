@@ -48,13 +48,31 @@ struct DestinationKeyTests {
   // MARK: Keys of an earlier version
 
   @Test(arguments: [
-    ("in-place: true", MigrationJob.ExistingDestinationRule.inPlace(keepsOld: true), "remove 'in-place' and write `destination: {existing: in-place}`"),
-    ("in-place: true\nkeep-old: false", .inPlace(keepsOld: false), "remove 'in-place' and 'keep-old' and write `destination: {existing: in-place, keep-old: false}`"),
-    ("keep-old: false\nin-place: true", .inPlace(keepsOld: false), "remove 'keep-old' and 'in-place' and write `destination: {keep-old: false, existing: in-place}`"),
+    (
+      "in-place: true", MigrationJob.ExistingDestinationRule.inPlace(keepsOld: true),
+      "remove 'in-place' and write `destination: {existing: in-place}`"
+    ),
+    (
+      "in-place: true\nkeep-old: false", .inPlace(keepsOld: false),
+      "remove 'in-place' and 'keep-old' and write `destination: {existing: in-place, keep-old: false}`"
+    ),
+    (
+      "keep-old: false\nin-place: true", .inPlace(keepsOld: false),
+      "remove 'keep-old' and 'in-place' and write `destination: {keep-old: false, existing: in-place}`"
+    ),
     ("destination: b\nappend: true", .append, "remove 'append' and write `destination: {path: b, existing: append}`"),
-    ("destination: 'b: 1'\non-existing: replace", .replace(keepsOld: false), "write `destination: {path: 'b: 1', existing: replace}`"),
-    ("destination: b\non-existing: replace\nkeep-old: true", .replace(keepsOld: true), "write `destination: {path: b, existing: replace, keep-old: true}`"),
-    ("destination: b\nin-place: false\non-existing: fail\nappend: false", .fail, "remove 'in-place' and 'on-existing' and 'append': they are keys of an earlier version"),
+    (
+      "destination: 'b: 1'\non-existing: replace", .replace(keepsOld: false),
+      "write `destination: {path: 'b: 1', existing: replace}`"
+    ),
+    (
+      "destination: b\non-existing: replace\nkeep-old: true", .replace(keepsOld: true),
+      "write `destination: {path: b, existing: replace, keep-old: true}`"
+    ),
+    (
+      "destination: b\nin-place: false\non-existing: fail\nappend: false", .fail,
+      "remove 'in-place' and 'on-existing' and 'append': they are keys of an earlier version"
+    ),
   ])
   func `old keys are read, with a note on what to write`(
     lines: String, rule: MigrationJob.ExistingDestinationRule, note: String
@@ -78,7 +96,9 @@ struct DestinationKeyTests {
     #expect(try read("destination: b", "allow-empty: false\n").onLoss == .report)
     let layout = try read("destination: b", "layout-from: c.sqlite\n")
     #expect(layout.layout?.from?.raw == "c.sqlite")
-    #expect(layout.notes.first?.contains("jobs/people.yaml:5:1: remove 'layout-from' and write `layout: {from: c.sqlite}`") == true)
+    #expect(
+      layout.notes.first?.contains("jobs/people.yaml:5:1: remove 'layout-from' and write `layout: {from: c.sqlite}`")
+        == true)
     let history = try read("destination: b", "history: drop\n")
     #expect(history.notes.first?.contains("remove 'history': it is a key of an earlier version") == true)
     #expect(try read("destination: b").notes == [])
@@ -86,8 +106,13 @@ struct DestinationKeyTests {
 
   @Test(arguments: [
     ("destination: {path: b}", "append: true\n", "expected either 'destination' or 'append', found both"),
-    ("destination: {existing: in-place}", "keep-old: true\n", "expected either 'destination' or 'keep-old', found both"),
-    ("destination: b", "layout: {strict: true}\nlayout-from: c\n", "expected either 'layout' or 'layout-from', found both"),
+    (
+      "destination: {existing: in-place}", "keep-old: true\n", "expected either 'destination' or 'keep-old', found both"
+    ),
+    (
+      "destination: b", "layout: {strict: true}\nlayout-from: c\n",
+      "expected either 'layout' or 'layout-from', found both"
+    ),
     ("destination: b", "in-place: true\n", "found both"), ("destination: b", "keep-old: true\n", "found 'fail'"),
     ("destination: b", "on-existing: replace\nappend: true\n", "found two"),
     ("in-place: true", "on-existing: replace\n", "found two"),
@@ -103,7 +128,10 @@ struct DestinationKeyTests {
   }
 
   @Test(arguments: [
-    ("destination: b", ["on-existing=replace", "keep-old=true"], MigrationJob.ExistingDestinationRule.replace(keepsOld: true)),
+    (
+      "destination: b", ["on-existing=replace", "keep-old=true"],
+      MigrationJob.ExistingDestinationRule.replace(keepsOld: true)
+    ),
     ("destination: b", ["append=true"], .append), ("destination: b", ["in-place=true"], .inPlace(keepsOld: true)),
     ("destination: {path: b, existing: append}", ["append=false"], .fail),
     ("destination: b\non-existing: replace\nkeep-old: true", ["on-existing=", "keep-old="], .fail),

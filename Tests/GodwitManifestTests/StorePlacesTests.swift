@@ -20,8 +20,9 @@ struct StorePlacesTests {
     try Patterns.touch(folder, "b[1]/s/mine.sqlite", "b1/s/other.sqlite", "b[1]*/s/third.sqlite")
     for (name, store) in [("b[1]", "mine.sqlite"), ("b[1]*", "third.sqlite")] {
       let path = folder.file(name + "/job.yaml")
-      try Data("godwit: 1\nmodels: M.xcdatamodeld\nsource: '*/*.sqlite'\ndestination: {existing: in-place}\n".utf8).write(
-        to: URL(filePath: path))
+      try Data("godwit: 1\nmodels: M.xcdatamodeld\nsource: '*/*.sqlite'\ndestination: {existing: in-place}\n".utf8)
+        .write(
+          to: URL(filePath: path))
       let loader = try JobLoader(manifestPath: path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
       #expect(try loader.stores().map(\.path) == [folder.file("\(name)/s/\(store)")])
       let pattern = loader.storePattern
@@ -73,7 +74,9 @@ struct StorePlacesTests {
     let folder = try TemporaryFolder()
     try Patterns.touch(folder, "s/a.sqlite", "s/a~.sqlite", "s/gone~.sqlite", "s/~.sqlite", "s/~x.sqlite")
     var notes: [String] = []
-    let stores = try Patterns.loader(folder, "s/*", "destination: {existing: in-place}").stores(note: { notes.append($0) })
+    let stores = try Patterns.loader(folder, "s/*", "destination: {existing: in-place}").stores(note: {
+      notes.append($0)
+    })
     #expect(Self.names(stores) == ["a.sqlite", "~.sqlite", "~x.sqlite"])
     #expect(notes.count == 1 && notes[0].contains("gone~.sqlite") && !notes[0].contains("a~.sqlite'"), "\(notes)")
     #expect(try Patterns.loader(folder, "s/*", "destination: 'o/{file}'").stores().count == 5)
@@ -120,7 +123,9 @@ struct StorePlacesTests {
     for rest in fine { #expect(found("s/*", rest) == nil, "\(rest): \(found("s/*", rest) as Any)") }
     // Without such an attribute there are no such files, unless the stores have some.
     try Self.writeModel(folder, isExternal: false)
-    for rest in ["destination: 'o/{file}'", "destination: {existing: in-place}"] { #expect(found("s/*", rest) == nil, "\(rest)") }
+    for rest in ["destination: 'o/{file}'", "destination: {existing: in-place}"] {
+      #expect(found("s/*", rest) == nil, "\(rest)")
+    }
     try FileManager.default.createDirectory(atPath: folder.file("s/.a_SUPPORT"), withIntermediateDirectories: true)
     refused("s/*", "destination: {existing: in-place}", "s/.a~_SUPPORT'")
     #expect(found("s/*", "destination: 'o/{file}'") == nil)
@@ -146,7 +151,9 @@ struct StorePlacesTests {
     ]
     for path in refused { #expect(try code(path) == .usage, "\(path)") }
     for path in ["results", "s/results.jsonl", "o/results.jsonl"] { #expect(try code(path) == nil, "\(path)") }
-    #expect(try code("s/a~.sqlite", "destination: {existing: in-place}") == .usage && code("r", "destination: {existing: in-place}") == nil)
+    #expect(
+      try code("s/a~.sqlite", "destination: {existing: in-place}") == .usage
+        && code("r", "destination: {existing: in-place}") == nil)
   }
 
   @Test func `a store has the job's name, however it was found, and a search is stopped`() throws {

@@ -52,7 +52,8 @@ extension MigrationManager {
       guard comparison == .content else { return try isAppendedByTimes() ? .current(digest: nil) : .absent }
       return try appendedDigest(OpenSource(job, attach: false)).map { .current(digest: $0) } ?? .absent
     }
-    do { return try comparison == .content ? destinationByContent() : destinationByTimes() } catch let error as GodwitError
+    do { return try comparison == .content ? destinationByContent() : destinationByTimes() } catch let error
+      as GodwitError
       where error.code == .cannotCreate
     { return .foreign(error) }
   }
@@ -140,7 +141,8 @@ extension MigrationManager {
       .cannotCreate,
       "cannot write '\(job.destinationPath)': this job made it, and \(details.map(\.what).joined(separator: ", ")) changed since",
       cause: details.map(\.text).joined(separator: "\n"),
-      remedy: "move it away to migrate again, or write `existing: replace` under `destination`", safe: "nothing was written")
+      remedy: "move it away to migrate again, or write `existing: replace` under `destination`",
+      safe: "nothing was written")
   }
 
   private func unknownOrigin(_ cause: String) -> GodwitError {

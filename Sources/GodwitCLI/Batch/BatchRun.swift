@@ -147,7 +147,8 @@ struct BatchRun {
     _ stores: JobLoader.Selection, _ matches: [StorePattern.Match], jobs: Int, _ work: Work
   ) {
     let dispatch = StoreDispatch(
-      session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, verifies: verifies, end: work.end, isWorker: isWorker, isJSON: mode == .json && !isQuiet,
+      session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, verifies: verifies, end: work.end,
+      isWorker: isWorker, isJSON: mode == .json && !isQuiet,
       update: { work.progress.update($0, percent: $1) },
       ended: { index, result, error in work.tell(index, result, error) })
     guard let shard = work.shard else {

@@ -96,7 +96,8 @@ struct StoreResult: Encodable, Sendable {
       case .stopped: .stopped
       }
     let done = summary.quarantinedObjects > 0 ? RunVerb.quarantinedStatus : 0
-    self.init(store, outcome, status: outcome == .stopped ? StopSignals.status(of: summary.reason) : done, seconds: seconds)
+    self.init(
+      store, outcome, status: outcome == .stopped ? StopSignals.status(of: summary.reason) : done, seconds: seconds)
     if summary.outcome != .alreadyFinished {
       objects = summary.isCounted ? summary.objects : nil
       losses = summary.losses.refusable.count

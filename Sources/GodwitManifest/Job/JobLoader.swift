@@ -112,7 +112,8 @@ public struct JobLoader {
     // What was replaced is compared like any other source.
     if !isInPlace || purpose == .migration { job.existingDestination = manifest.destination.existing }
     // A store that is replaced stays of its type.
-    job.destinationType = try isInPlace ? StoreFiles(path: path).type : manifest.destinationType == .xml ? .xml : .sqlite
+    job.destinationType =
+      try isInPlace ? StoreFiles(path: path).type : manifest.destinationType == .xml ? .xml : .sqlite
     job.receipt = receiptPlace
     job.quarantine = quarantine
     job.keepsInvalid = manifest.onInvalid == .keep

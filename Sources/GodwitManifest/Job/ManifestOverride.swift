@@ -83,7 +83,9 @@ extension YAMLFile {
     let setsInPlace = settings.contains {
       $0.path == existing && $0.value?.scalar?.string == "in-place" || $0.path == ["in-place"] && $0.value?.bool == true
     }
-    if setsPath, !setsInPlace, top.node(at: existing)?.scalar?.string == "in-place" { top.set(nil, at: ["destination"]) }
+    if setsPath, !setsInPlace, top.node(at: existing)?.scalar?.string == "in-place" {
+      top.set(nil, at: ["destination"])
+    }
     if setsInPlace, !setsPath { top.set(nil, at: place) }
     for (override, path, value) in settings {
       for count in 1..<max(path.count, 1) {

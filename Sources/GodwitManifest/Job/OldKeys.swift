@@ -17,7 +17,8 @@ struct OldKeys {
 
   /// What to set in place of an old key.
   private static let successors = [
-    "in-place": "destination.existing=in-place", "keep-old": "destination.keep-old", "on-existing": "destination.existing",
+    "in-place": "destination.existing=in-place", "keep-old": "destination.keep-old",
+    "on-existing": "destination.existing",
     "append": "destination.existing=append", "allow-empty": "on-loss=allow-empty", "layout-from": "layout.from",
   ]
 
@@ -121,7 +122,8 @@ extension YAMLFile {
       let list = found.map { "'\($0.key)'" }.joined(separator: " and ")
       let node = now.node(at: [key])
       let advice = node == nil || node == before.node(at: [key]) ? "" : " and write `\(key): \(text(of: node ?? ""))`"
-      return "\(first.location): remove \(list)\(advice): \(found.count == 1 ? "it is a key" : "they are keys") of an earlier version"
+      return
+        "\(first.location): remove \(list)\(advice): \(found.count == 1 ? "it is a key" : "they are keys") of an earlier version"
     }
   }
 
@@ -157,7 +159,8 @@ extension Node.Mapping {
       switch place.map({ pairs[$0].1 }) {
       case .mapping(let map)?: inner = map
       case let node? where key == "destination":
-        inner = Node.Mapping([(.scalar(Node.Scalar("path", .implicit, .plain, node.mark)), node)], .implicit, .any, node.mark)
+        inner = Node.Mapping(
+          [(.scalar(Node.Scalar("path", .implicit, .plain, node.mark)), node)], .implicit, .any, node.mark)
       case _?, nil: if value == nil { return }
       }
       inner.set(value, at: Array(path.dropFirst()))

@@ -170,7 +170,8 @@ package struct StorePlaces {
   package mutating func refuse(results path: String, sources: some Sequence<String>) throws {
     func refusal(_ why: String) -> GodwitError {
       GodwitError(
-        .usage, "cannot write results to '\(path)': \(why)", remedy: "name another folder with `stores: {results: FOLDER}`",
+        .usage, "cannot write results to '\(path)': \(why)",
+        remedy: "name another folder with `stores: {results: FOLDER}`",
         safe: "nothing was written")
     }
     let target = realpath(path, nil)
