@@ -80,7 +80,7 @@ struct DestinationKeyTests {
     let job = try read(lines)
     #expect(job.destination.existing == rule)
     #expect(job.notes.count == 1 && job.notes[0].contains(note), "\(job.notes)")
-    // What the note says is the same job.
+    // The advice gives the same job.
     guard let advice = job.notes[0].firstMatch(of: /write `(.*)`/)?.1 else { return }
     let rewritten = try read(String(advice))
     #expect(rewritten.destination.existing == rule && rewritten.notes == [])

@@ -12,6 +12,7 @@ import Yams
     let places: [String: [String]] = [
       "": [], "chunks": ["chunks"], "on-invalid": ["on-invalid"], "quarantine": ["on-invalid", "quarantine"],
       "stages": ["stages", "[]"], "source": ["source"], "stores": ["stores"], "layout": ["layout"],
+      "destination": ["destination"],
     ]
     #expect(Set(places.keys) == Set(JobManifest.keys.keys))
     for (map, path) in places { #expect(schema.keys(path) == Set(JobManifest.keys(in: map)), "\(map)") }

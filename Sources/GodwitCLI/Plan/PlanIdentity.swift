@@ -44,7 +44,7 @@ struct PlanIdentity: Codable, Equatable {
   var sourceModel, destinationModel, mappings, manifest: String
   /// Relative to the folder of the manifest, so that a whole tree may be moved.
   var destination: String
-  /// What happens to the store that is there; nil in a plan of an earlier version.
+  /// The treatment of a store that is there; nil in a plan of an earlier version.
   var existing: String?
   /// The treatment of objects that validation rejects; nil in a plan of an earlier version.
   var onInvalid: String?

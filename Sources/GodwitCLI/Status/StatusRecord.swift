@@ -1,8 +1,8 @@
 import GodwitJob
 
-/// The status as JSON: what the library says, and what `--check` does.
+/// The status as JSON: that of the library, and the result of `--check`.
 struct StatusRecord: Encodable {
-  /// What `--check` says.
+  /// The result of `--check`.
   struct Check: Encodable {
     let status, text: String
 

@@ -109,7 +109,7 @@ public struct JobLoader {
     job.onLoss = manifest.onLoss
     job.dropsMirroring = manifest.cloudkit == .drop
     job.sourceCheck = manifest.checkSource
-    // What was replaced is compared like any other source.
+    // The store that was replaced is compared like any other source.
     if !isInPlace || purpose == .migration { job.existingDestination = manifest.destination.existing }
     // A store that is replaced stays of its type.
     job.destinationType =

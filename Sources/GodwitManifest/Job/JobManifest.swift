@@ -6,7 +6,7 @@ package import GodwitModel
 /// Values as written, checked for kind and range only: whether models, mappings and names exist is
 /// for the planner to say. `locations` points at any top-level key for later complaints.
 package struct JobManifest: Sendable {
-  /// Where the migrated store goes, and what happens to what is there.
+  /// The place of the migrated store, and the treatment of a store that is there.
   package struct Destination: Sendable, Hashable {
     /// nil in place.
     package var path: ManifestPath?
@@ -125,7 +125,7 @@ package struct JobManifest: Sendable {
   package var onFailure: [Located<String>] = []
   /// The places of the top-level keys.
   package var locations: [String: GodwitError.Location]
-  /// What to write in place of keys of an earlier version.
+  /// Advice on keys of an earlier version.
   package var notes: [String] = []
 
   /// Whether the source itself is replaced.

@@ -15,7 +15,7 @@ struct OldKeys {
   /// `history` had one that worked.
   private enum History: String, CaseIterable { case drop }
 
-  /// What to set in place of an old key.
+  /// The key or the setting that took the place of an old key.
   private static let successors = [
     "in-place": "destination.existing=in-place", "keep-old": "destination.keep-old",
     "on-existing": "destination.existing",
@@ -24,7 +24,7 @@ struct OldKeys {
 
   let reader: YAMLReader
 
-  /// What to write in place of an option that sets an old key; nil for another one.
+  /// Advice on an option that sets an old key; nil for another one.
   static func note(on override: ManifestOverride) -> String? {
     guard names.contains(override.key) else { return nil }
     let advice = successors[override.key].map { "write `--set \($0)`" } ?? "remove it"
@@ -123,7 +123,7 @@ extension YAMLFile {
       let node = now.node(at: [key])
       let advice = node == nil || node == before.node(at: [key]) ? "" : " and write `\(key): \(text(of: node ?? ""))`"
       return
-        "\(first.location): remove \(list)\(advice): \(found.count == 1 ? "it is a key" : "they are keys") of an earlier version"
+        "\(first.location.text): remove \(list)\(advice): \(found.count == 1 ? "it is a key" : "they are keys") of an earlier version"
     }
   }
 

@@ -18,7 +18,7 @@ struct YAMLFile {
   /// Options that have set values: the first line of each one's nodes, after the lines of the file, and its name.
   private var options: [(firstLine: Int, name: String)] = []
   private var endOfOptions: Int?
-  /// What to write in place of keys of an earlier version.
+  /// Advice on keys of an earlier version.
   var notes: [String] = []
 
   init(contentsOf path: String, what: String) throws {
