@@ -62,7 +62,7 @@ extension MigrationManager {
     if let room, room.bytes < wanted {
       throw refusal(
         destination.isEmpty ? "." : destination, wanted, room.bytes,
-        "free disk space" + (job.inPlace == nil ? ", or name a destination on another disk" : ""))
+        "free disk space" + (!job.isInPlace ? ", or name a destination on another disk" : ""))
     }
     if !isShared, let other, other.bytes < need.temporaryBytes {
       throw refusal(

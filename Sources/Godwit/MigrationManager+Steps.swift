@@ -196,7 +196,7 @@ extension MigrationManager {
   private var otherSteps: GodwitError {
     GodwitError(
       .cannotCreate, "cannot resume '\(job.name)': other hops are fused into one step than when the run began",
-      remedy: "undo the change of 'chunks' or 'append' to resume, or `godwit discard` the job and run again",
+      remedy: "undo the change of 'chunks' or 'existing' to resume, or `godwit discard` the job and run again",
       safe: "what is durable is kept in '\(WorkFolder.path(forDestination: job.destinationPath))'")
   }
 
@@ -248,7 +248,7 @@ extension MigrationManager {
       for position in steps.indices where index != current {
         steps[position].rowsNote = index < current ? "the step is done" : "counted when the previous step is done"
       }
-      if job.inPlace != nil {
+      if job.isInPlace {
         for position in steps.indices {
           steps[position].way = MigrationPlan.wayOfSteps(job.steps.count)
           steps[position].strategy = .executor

@@ -92,7 +92,7 @@ public struct MigrationManager: Sendable {
       defer { try? resumed.connection.close() }
       let planner = try source.planner(job)
       var (plan, program) = try planner.plan(facts: try resumed.facts(), chunks: try resumed.chunks())
-      if job.inPlace != nil { plan.describe(.executor(reason: Self.goesOn)) }
+      if job.isInPlace { plan.describe(.executor(reason: Self.goesOn)) }
       if estimatesTime {
         plan.time = estimate(planner.timeEstimate(plan, program, done: try resumed.done()), of: plan, opening)
       }

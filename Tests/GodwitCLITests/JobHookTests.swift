@@ -123,7 +123,7 @@ struct JobHookTests {
       signal(SIGPIPE, SIG_IGN)
       let output = TextStream.memory()
       let loader = try JobLoader(
-        manifestPath: manifest, logger: CommandSession(output: output, diagnostics: output).logger(isVerbose: false),
+        contentsOf: URL(filePath: manifest),
         hookOutput: { output.write($0) })
       try loader.hooks.run(.success, summary: long, variables: [:])
       printed += output.text

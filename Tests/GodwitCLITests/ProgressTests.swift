@@ -228,18 +228,6 @@ struct `Printing progress` {
     #expect(stream.text.isEmpty)
   }
 
-  @Test func `--progress none still prints the summary`() throws {
-    let stream = TextStream.memory()
-    let printer = ProgressPrinter(mode: .none, stream: stream)
-    try printer.begin()
-    printer.update(progress(5))
-    #expect(stream.text.isEmpty)
-    printer.update(progress(100))
-    try printer.end(MigrationSummary(outcome: .finished), job: try job())
-    #expect(stream.text.contains("finished job 'j'"))
-    #expect(stream.text.split(separator: "\n").last?.hasPrefix("100.0%") == true)
-  }
-
   @Test func `a dumb terminal gets plain progress lines`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .bar, stream: stream, terminal: "dumb")
@@ -250,7 +238,7 @@ struct `Printing progress` {
 
   @Test func `a requested progress line is printed at once`() {
     let stream = TextStream.memory()
-    let printer = ProgressPrinter(mode: .none, stream: stream)
+    let printer = ProgressPrinter(mode: .plain, isQuiet: true, stream: stream)
     printer.printNow()
     printer.update(progress(5))
     printer.printNow()

@@ -141,8 +141,7 @@ struct ReportTests {
     let folder = try TemporaryFolder()
     let job = Self.job("v1-to-v5.yaml", folder)
     let load = try CommandSession(output: .memory(), diagnostics: .memory()).loader(
-      ofManifest: job.manifest, overrides: [.init(key: "destination", text: job.destination, option: "")],
-      isVerbose: false)
+      ofManifest: job.manifest, overrides: [.init(key: "destination", text: job.destination, option: "")])
     let control = MigrationControl()
     var updates = 0
     try MigrationManager(try load.job()).run(control: control) { _ in

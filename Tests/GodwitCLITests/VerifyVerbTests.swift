@@ -73,7 +73,7 @@ struct VerifyVerbTests {
 
   @Test func `what run --verify found is critical until a verification finds nothing`() throws {
     let job = try BreakableJob()
-    try job.append("job.yaml", "on-existing: replace\n")
+    try job.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: replace}")
     #expect(try BuiltCommand.run("run", "job.yaml", "--verify", "--quiet", in: job.path).status == 0)
     let made = try Data(contentsOf: URL(filePath: job.file("out/library.sqlite")))
     try damage(job)
@@ -95,7 +95,8 @@ struct VerifyVerbTests {
   @Test func `a verification that cannot be done leaves the summary of the migration`() throws {
     let job = try BreakableJob()
     let tell = #"if [ "$GODWIT_STATUS" = 66 ]; then cat >> told; fi"#
-    try job.append("job.yaml", "on-existing: replace\non-failure: '\(tell)'\n")
+    try job.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: replace}")
+    try job.append("job.yaml", "on-failure: '\(tell)'\n")
     #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: job.path).status == 0)
     // The unfinished work of another job.
     let work = try WorkFolder(forDestination: job.file("out/library.sqlite")).path

@@ -112,7 +112,7 @@ private final class XMLJob {
   }
 
   func finish() throws -> Data {
-    let result = try BuiltCommand.run("run", manifest, "--progress", "none")
+    let result = try BuiltCommand.run("run", manifest, "--progress", "plain")
     try #require(result.status == 0, "\(result.diagnostics)")
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).sorted()
@@ -175,10 +175,10 @@ private final class XMLJob {
       try FileManager.default.contentsOfDirectory(atPath: job.folder.path).sorted() == [
         "People.xcdatamodeld", "job.yaml", "mapping.yaml", "people.xml",
       ])
-    let first = try BuiltCommand.run("run", "job.yaml", "--progress", "none", in: job.folder.path)
+    let first = try BuiltCommand.run("run", "job.yaml", "--progress", "plain", in: job.folder.path)
     #expect(first.status == 0, "\(first.diagnostics)")
     let bytes = try Data(contentsOf: URL(filePath: job.folder.file("out/people.xml")))
-    #expect(try BuiltCommand.run("run", job.manifest, "--progress", "none").status == 0)
+    #expect(try BuiltCommand.run("run", job.manifest, "--progress", "plain").status == 0)
     #expect(try Data(contentsOf: URL(filePath: job.folder.file("out/people.xml"))) == bytes)
     let verified = try BuiltCommand.run("verify", job.manifest)
     #expect(verified.status == 0, "\(verified.output)")

@@ -79,11 +79,11 @@ import Testing
     let expected = [[Self.lostTable], [Self.lostColumn, Self.lostTable], [Self.lostColumn] + Self.lostIndexes]
     #expect(lines(plan.losses) == expected[way].sorted())
     let before = try Data(contentsOf: URL(filePath: path))
-    job.failsOnLoss = true
+    job.onLoss = .fail
     let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
     #expect(error?.code == .dataWrong && error?.cause?.contains("step 1: lost 3 rows of table search (") == true)
     #expect(try Data(contentsOf: URL(filePath: path)) == before)
-    job.failsOnLoss = false
+    job.onLoss = .allowEmpty
     #expect(try lines(MigrationManager(job).run().losses) == lines(plan.losses))
   }
 

@@ -257,7 +257,7 @@ struct InPlaceSQLTests {
       #expect(try InPlaceContent(path) == before, sourceLocation: sourceLocation)
       #expect(!WorkFolder.exists(forDestination: path), sourceLocation: sourceLocation)
       #expect(
-        !FileManager.default.fileExists(atPath: MigrationJob.InPlace.oldPath(of: path)), sourceLocation: sourceLocation)
+        !FileManager.default.fileExists(atPath: MigrationJob.oldPath(of: path)), sourceLocation: sourceLocation)
     }
   }
 

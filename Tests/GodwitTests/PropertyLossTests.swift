@@ -49,7 +49,7 @@ import Testing
     ]
     #expect(try losses(fixture) == expected)
     var job = try fixture.job
-    job.failsOnLoss = true
+    job.onLoss = .fail
     let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
     #expect(error?.code == .dataWrong)
     #expect(try fixture.run().losses.losses.map(\.description).sorted() == expected)
@@ -141,7 +141,7 @@ import Testing
       #expect(plan.losses.refusable.map(\.kind) == (keepsOrder ? [] : [.order]))
       #expect(plan.overview.contains("nothing lost") == keepsOrder)
       var job = try fixture.job
-      job.failsOnLoss = true
+      job.onLoss = .fail
       if keepsOrder {
         #expect(try MigrationManager(job).run().outcome == .finished)
       } else {

@@ -513,7 +513,7 @@ struct ReceiptTests {
     #expect(try ReceiptCheck(receipt: URL(filePath: path)).run().findings.map(\.entity) == ["Person"])
 
     var inPlace = try fixture.job
-    inPlace.inPlace = .init()
+    inPlace.existingDestination = .inPlace(keepsOld: true)
     inPlace.destinationPath = inPlace.sourcePath
     inPlace.receipt = .besideDestination
     try MigrationManager(inPlace).run()

@@ -31,7 +31,7 @@ struct ReplacementTests {
     #expect(then != now)
     #expect(
       error.cause == "the source store: digest \(then) when the destination was made, \(now) now", "\(error)")
-    #expect(error.remedy?.contains("on-existing: replace") == true)
+    #expect(error.remedy?.contains("existing: replace") == true)
   }
 
   @Test func `a job names every other thing that changed, down to the key of the manifest`() throws {

@@ -237,7 +237,7 @@ struct TaskTests {
     var job = MigrationJob(
       name: "notes", sourcePath: store, destinationPath: store, sourceModel: old, destinationModel: new,
       mappingModels: [try MappingModel(inferredFrom: old, to: new)])
-    job.inPlace = .init(keepsOld: true)
+    job.existingDestination = .inPlace(keepsOld: true)
     #expect(try MigrationManager(job).plan().steps[0].way == "in place by SQL, loading no rows")
     // One that says anything else goes through the executor, as a mapping file does.
     var other = job
@@ -247,8 +247,8 @@ struct TaskTests {
     let made = try StoreConnection.openStore(readingAt: store)
     #expect(try made.rows("SELECT ZSTARS FROM source.ZNOTE") == [[.integer(3)], [.integer(3)]])
     var old2 = job
-    old2.sourcePath = MigrationJob.InPlace.oldPath(of: store)
-    old2.inPlace = nil
+    old2.sourcePath = MigrationJob.oldPath(of: store)
+    old2.existingDestination = .fail
     #expect(try Verifier(job: old2).run().isClean)
   }
 }

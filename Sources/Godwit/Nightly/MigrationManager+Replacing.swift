@@ -10,7 +10,7 @@ import GodwitStore
 extension MigrationManager {
   /// Gives the receipt of a finished destination the time of the last success, if a run that finds nothing to do is one.
   package func noteSuccess() {
-    guard job.replacesEarlierResult, !job.appends, isDestinationTaken, (try? replaceable()) != nil else { return }
+    guard job.replacesEarlierResult, isDestinationTaken, (try? replaceable()) != nil else { return }
     utimes(knownReceiptPath, nil)
   }
 
@@ -81,7 +81,7 @@ extension MigrationManager {
 
   /// The notes of a plan on the destination that a run would replace.
   func replacementNotes() -> [MigrationNote] {
-    guard job.replacesEarlierResult, !job.appends, isDestinationTaken, (try? replaceable()) != nil else { return [] }
+    guard job.replacesEarlierResult, isDestinationTaken, (try? replaceable()) != nil else { return [] }
     return [replacementNote([])]
   }
 

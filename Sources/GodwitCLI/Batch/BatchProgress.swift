@@ -55,7 +55,7 @@ final class BatchProgress: Sendable {
     }
   }
 
-  private var printsLines: Bool { !isQuiet && mode != .none && mode != .json }
+  private var printsLines: Bool { !isQuiet && mode != .json }
 
   func begin() throws {
     guard mode == .json, !isQuiet else { return }

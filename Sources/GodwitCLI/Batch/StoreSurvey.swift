@@ -126,10 +126,9 @@ struct StoreSurvey {
   /// `godwit plan`.
   ///
   /// - Parameter isDetailed: Whether a store that needs a migration has the status 2.
-  func plan(failsOnLoss: Bool, isDetailed: Bool, fits: (MigrationJob) -> Bool) throws -> Int32 {
+  func plan(isDetailed: Bool, fits: (MigrationJob) -> Bool) throws -> Int32 {
     try run { store, _ in
-      var job = try store.loader.job()
-      if failsOnLoss { job.failsOnLoss = true }
+      let job = try store.loader.job()
       let manager = MigrationManager(job)
       var result = StoreResult(StorePlace(store), .alreadyFinished)
       Self.tellWay(of: manager.job, in: &result)

@@ -299,10 +299,9 @@ struct FileInspection: Encodable {
   }
 
   private static func job(_ manifest: JobManifest) -> JobContent {
-    var destination: String?
-    if case .file(let path) = manifest.destination { destination = path.raw }
-    return JobContent(
-      job: manifest.job, source: manifest.source.raw, destination: destination, models: manifest.models.map(\.raw))
+    JobContent(
+      job: manifest.job, source: manifest.source.raw, destination: manifest.destination.path?.raw,
+      models: manifest.models.map(\.raw))
   }
 
   private static func spill(_ path: String) throws -> SpillContent {

@@ -7,7 +7,7 @@ import Synchronization
 
 /// How `run` shows progress.
 enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
-  case auto, bar, plain, json, none
+  case auto, bar, plain, json
 }
 
 /// Prints the progress of one run.
@@ -31,7 +31,8 @@ final class ProgressPrinter: Sendable {
     var isWholeTold = false
   }
 
-  private let mode: ProgressMode
+  /// nil shows nothing but what is asked for by a signal.
+  private let mode: ProgressMode?
   /// Whether not even the summary is printed.
   private let isQuiet: Bool
   private let stream: TextStream
@@ -54,9 +55,10 @@ final class ProgressPrinter: Sendable {
     self.isQuiet = isQuiet
     self.mode =
       switch mode {
-      case .auto: isQuiet ? .none : stream.isTerminal && canRedraw ? .bar : .plain
-      case .bar where !canRedraw: isQuiet ? .none : .plain
-      default: isQuiet ? .none : mode
+      case _ where isQuiet: nil
+      case .auto: stream.isTerminal && canRedraw ? .bar : .plain
+      case .bar where !canRedraw: .plain
+      default: mode
       }
     self.stream = stream
     self.style = style ?? stream.style
@@ -143,7 +145,7 @@ final class ProgressPrinter: Sendable {
         if summary.stopReason == nil { tellWhole(&state) }
         let record = SummaryRecord(summary, job: job, time: time, status: status, verifyFailure: broken)
         stream.write(try JSONText.line(ofType: "summary", record) + "\n")
-      case .auto, .bar, .plain, .none:
+      case .auto, .bar, .plain, nil:
         guard summary.outcome != .stopped, summary.stopReason == nil else {
           return stream.write(RunSummary.text(summary, job: job) + "\n")
         }
@@ -190,7 +192,7 @@ final class ProgressPrinter: Sendable {
 
   private func print(_ progress: MigrationProgress, _ state: inout State) {
     switch mode {
-    case .none: break
+    case nil: break
     case .json:
       guard let line = try? JSONText.line(ofType: "progress", ProgressRecord(progress, time: time)) else { return }
       stream.write(line + "\n")

@@ -27,7 +27,7 @@ struct PlanCheck {
   func refuseOther(_ migration: MigrationJob, manager: MigrationManager, manifestPath: String) throws {
     guard let identity = plan.identity else { return }
     let isFinished = try manager.isFinished()
-    if isFinished, migration.inPlace != nil {
+    if isFinished, migration.isInPlace {
       // The source is the result now, and only the version tells.
       guard identity.models.last?.versionHashes == migration.destinationModel.versionHashesDigest else {
         throw refusal(["the destination model '\(migration.destinationModel.name)'"])

@@ -61,7 +61,7 @@ struct ReportContent {
       }
     case .finished, .outdated:
       // In place the source is gone, and an append has changed the destination that its plan would be about.
-      guard record.receipt == nil, manager.job.inPlace == nil, !manager.job.appends else { return (nil, nil) }
+      guard record.receipt == nil, !manager.job.isInPlace, !manager.job.appends else { return (nil, nil) }
       return (try? manager.plan(), nil)
     }
   }

@@ -83,7 +83,7 @@ struct ReportPage {
   private var asked: [Markup] {
     let job = content.job
     var rows: [(String, Markup)] = [("Manifest", .name(content.manifest.file)), ("Source", .name(job.sourcePath))]
-    if job.inPlace != nil {
+    if job.isInPlace {
       rows.append(("Destination", "in place"))
     } else {
       rows.append(("Destination", .name(job.destinationPath)))

@@ -25,7 +25,7 @@ struct Torture {
     var job = job
     let name = (job.destinationPath as NSString).lastPathComponent
     job.destinationPath = "\(folder)/\(name)"
-    if job.inPlace != nil { job.sourcePath = job.destinationPath }
+    if job.isInPlace { job.sourcePath = job.destinationPath }
     return job
   }
 
@@ -94,7 +94,7 @@ struct Torture {
     do {
       let manager = FileManager.default
       try manager.createDirectory(atPath: path, withIntermediateDirectories: true)
-      guard job.inPlace != nil else { return path }
+      guard job.isInPlace else { return path }
       let to = Self.redirected(job, to: path).sourcePath
       for suffix in ["", "-wal"] where manager.fileExists(atPath: job.sourcePath + suffix) {
         try manager.copyItem(atPath: job.sourcePath + suffix, toPath: to + suffix)
@@ -104,7 +104,7 @@ struct Torture {
     } catch {
       throw GodwitError(
         .inputOutput, "cannot make '\(path)'", cause: error.localizedDescription,
-        remedy: "free disk space, or name another folder with --scratch")
+        remedy: "free disk space, or name another folder in the environment variable TMPDIR")
     }
     return path
   }

@@ -179,12 +179,12 @@ extension MigrationJob {
     if let rows = quarantine.maximumRows, rows < 0 {
       return refusal("\(rows) is no number of objects", "give 0 or more")
     }
-    if inPlace != nil {
+    if isInPlace {
       return refusal("the job migrates in place", "name another destination")
     }
     if appends { return refusal("the job appends", "migrate into a separate store") }
     if replacesEarlierResult {
-      return refusal("the job replaces its earlier destination", "leave out `on-existing: replace`")
+      return refusal("the job replaces its earlier destination", "leave out `existing: replace`")
     }
     if steps.count > 1 {
       return refusal(

@@ -190,7 +190,7 @@ extension MigrationJob {
     return GodwitError(
       .dataWrong, "job '\(name)' would lose data of the source",
       cause: losses.refusable.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
-      remedy: "map what is lost, or run the job without 'on-loss: fail' and --fail-on-loss",
+      remedy: "map what is lost, or run the job without 'on-loss: fail'",
       safe: "the source is untouched, and no destination was put in place"
     ).about(.loss)
   }

@@ -202,7 +202,7 @@ package struct ManifestDraft: Sendable {
       "# More keys, with their defaults. The page Manifest of the documentation has all of them.",
       "# memory: 64 MiB         # what a run may allocate",
       "# check-source: quick    # SQLite checks the source: quick, full or none",
-      "# in-place: true         # without `destination`: the new store takes the place of the source",
+      "# destination: {existing: in-place}    # the new store takes the place of the source",
     ]
   }
 

@@ -40,9 +40,7 @@ extension JobLoader {
     func refuse(_ why: String) -> GodwitError {
       GodwitError(
         .configuration, "cannot take names from '\(path.resolved)': \(why)", location: path.location,
-        remedy:
-          "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove '\(manifest.layout?.fromKey ?? "from")'"
-      )
+        remedy: "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove 'from'")
     }
     do {
       guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is not a SQLite store") }

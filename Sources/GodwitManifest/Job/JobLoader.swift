@@ -33,7 +33,8 @@ public struct JobLoader {
   ///   - url: The YAML file. The paths in it are relative to its folder.
   ///   - overrides: Keys that replace those of the manifest, as `--set` does.
   ///   - policies: The policies that the job's mappings name.
-  ///   - logger: Gets messages of level `debug` about the models and mappings that were chosen.
+  ///   - logger: Gets messages of level `debug` about the models and mappings that were chosen, and of level `warning`
+  ///     about keys of an earlier version.
   ///   - hookOutput: Called with what the commands of `stages` print, in whole lines. By default it is written to
   ///     standard error.
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
@@ -60,6 +61,7 @@ public struct JobLoader {
     self.hookOutput = hookOutput
     self.policies = policies
     self.logger = logger
+    for note in manifest.notes { logger.warning("\(note)") }
   }
 
   /// For a manifest that no file holds.
@@ -86,7 +88,6 @@ public struct JobLoader {
 
   private func read(for purpose: Purpose) throws -> MigrationJob {
     try refuseManyStores()
-    try refuseUnsupported()
     // A single job reports a fault in its models before one in its store.
     let versions = try inputs == nil ? modelVersions() : nil
     let path = try sourcePath(for: purpose)
@@ -104,25 +105,30 @@ public struct JobLoader {
     job.layoutStore = way.layout
     try readLayout(into: &job)
     job.policies = policies
-    job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
-    job.failsOnLoss = manifest.onLoss == .fail
-    job.refusesEmptyResult = !manifest.allowEmpty
+    job.unregisteredPolicies = manifest.unregisteredPolicies
+    job.onLoss = manifest.onLoss
     job.dropsMirroring = manifest.cloudkit == .drop
-    job.sourceCheck = .init(rawValue: manifest.checkSource.rawValue) ?? .quick
-    job.appends = manifest.append
-    if manifest.onExisting == .replace { job.existingDestination = .replace(keepsOld: manifest.keepsReplaced) }
-    job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
-    if case .inPlace(let keepsOld, _) = manifest.destination {
-      // A store that is replaced stays of its type.
-      job.destinationType = try StoreFiles(path: path).type
-      if purpose == .migration { job.inPlace = .init(keepsOld: keepsOld) }
-    }
+    job.sourceCheck = manifest.checkSource
+    // The store that was replaced is compared like any other source.
+    if !isInPlace || purpose == .migration { job.existingDestination = manifest.destination.existing }
+    // A store that is replaced stays of its type.
+    job.destinationType =
+      try isInPlace ? StoreFiles(path: path).type : manifest.destinationType == .xml ? .xml : .sqlite
     job.receipt = receiptPlace
     job.quarantine = quarantine
     job.keepsInvalid = manifest.onInvalid == .keep
     if known == nil { logFusing(of: job) }
     return job
   }
+
+  /// The store that the job makes, which for a job in place is its source.
+  package func destination() -> String {
+    // Not a link to the store, because the job would replace the link.
+    manifest.destination.path?.resolved ?? StoreFiles.resolvingLink(manifest.source.resolved)
+  }
+
+  /// Whether the source itself is replaced.
+  package var isInPlace: Bool { manifest.isInPlace }
 
   /// The models of a store's job, and the steps between them.
   private func way(of metadata: StoreMetadata, path: String, among versions: ModelVersions) throws -> JobWay {
@@ -150,7 +156,7 @@ public struct JobLoader {
     switch manifest.receipt {
     case .none: nil
     case .file(let path?): .file(URL(filePath: path.resolved))
-    case .file(nil): isInPlace || manifest.append ? nil : .besideDestination
+    case .file(nil): isInPlace || manifest.destination.existing == .append ? nil : .besideDestination
     }
   }
 
@@ -176,8 +182,8 @@ public struct JobLoader {
   /// The store that the job reads.
   private func sourcePath(for purpose: Purpose) throws -> String {
     let path = isInPlace ? StoreFiles.resolvingLink(manifest.source.resolved) : manifest.source.resolved
-    guard purpose == .verification, case .inPlace(let keepsOld, _) = manifest.destination else { return path }
-    let old = MigrationJob.InPlace.oldPath(of: path)
+    guard purpose == .verification, case .inPlace(let keepsOld) = manifest.destination.existing else { return path }
+    let old = MigrationJob.oldPath(of: path)
     guard FileManager.default.fileExists(atPath: old) else {
       throw GodwitError(
         .missingInput, "cannot verify '\(path)': the store it was made from does not exist as '\(old)'",

@@ -10,7 +10,7 @@ extension JobLoader {
 
   /// The folder that has the destinations of all stores; nil in place. Empty for the current one.
   package var destinationRoot: String? {
-    guard case .file(let path) = manifest.destination else { return nil }
+    guard let path = manifest.destination.path else { return nil }
     return path.folder + StorePlaceholders(path.raw).fixedFolder
   }
 
@@ -40,7 +40,7 @@ extension JobManifest {
   fileprivate var decisiveText: String {
     var manifest = self
     (manifest.file, manifest.memory, manifest.chunks, manifest.stores) = ("", .mebibytes(64), Chunks(), nil)
-    (manifest.onSuccess, manifest.onFailure, manifest.locations) = ([], [], [:])
+    (manifest.onSuccess, manifest.onFailure, manifest.locations, manifest.notes) = ([], [], [:], [])
     return String(describing: manifest)
   }
 }
