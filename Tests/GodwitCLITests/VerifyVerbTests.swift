@@ -37,6 +37,7 @@ struct VerifyVerbTests {
     let found = try BuiltCommand.run("run", "job.yaml", "--verify", "--quiet", in: job.path)
     #expect(found.status == 4)
     #expect(found.output.hasPrefix("value: Book.pages p7:"), "\(found.output)")
+    #expect(found.output.split(separator: "\n").count == 4, "\(found.output)")
     let lines = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "json", in: job.path)
     #expect(lines.status == 4)
     let last = lines.output.split(separator: "\n").suffix(2)
@@ -61,7 +62,7 @@ struct VerifyVerbTests {
       let arguments = ["verify", "--receipt", "out/\(name).sqlite.receipt.json"]
       let told = try BuiltCommand.run(arguments, in: job.path)
       #expect(told.status == status, "\(told)")
-      let line = try #require(told.output.split(separator: "\n").first { $0.hasPrefix("read ") }, "\(told)")
+      let line = try #require(told.output.split(separator: "\n").first { $0.hasPrefix("compared ") }, "\(told)")
       #expect(line.hasSuffix("/out/\(name).sqlite': it is named like the receipt file"))
       let document = try BuiltCommand.run(arguments + ["--format", "json"], in: job.path)
       let value = try JSONValue(parsing: document.output)
@@ -69,6 +70,29 @@ struct VerifyVerbTests {
       #expect(value["store"]?.string?.hasSuffix("/out/\(name).sqlite") == true)
       #expect(value["storeReason"] == .string("it is named like the receipt file"))
     }
+  }
+
+  @Test func `verify prints the findings and three lines, and every check with --details`() throws {
+    let job = try finished()
+    func lines(_ arguments: String...) throws -> [String] {
+      try BuiltCommand.run(["verify", "job.yaml"] + arguments, in: job.path).output
+        .split(separator: "\n").map(String.init)
+    }
+    let clean = try lines()
+    #expect(clean.count == 3 && clean[2] == "no difference found", "\(clean)")
+    #expect(clean[0].hasPrefix("compared 303 objects, ") && clean[0].hasSuffix(" values and 300 links"), "\(clean)")
+    let details = try lines("--details")
+    #expect(clean[1] == "all \(details.count - 1) checks were possible", "\(clean)")
+    #expect(details.dropLast().allSatisfy { $0.hasPrefix("checked ") } && details.last == clean[2])
+    #expect(details.contains("checked 300 objects of Book") && details.contains("checked 3 objects of Author"))
+    let sample = try lines("--sample", "10")
+    #expect(sample.count == 3 && sample[1].hasPrefix("not proved: "), "\(sample)")
+    try damage(job)
+    let found = try lines()
+    #expect(found.count == 4 && found[0].hasPrefix("value: Book.pages p7:"), "\(found)")
+    #expect(Array(found[1...]) == [clean[0], clean[1], "1 finding"], "\(found)")
+    let refused = try BuiltCommand.run("verify", "job.yaml", "--details", "--format", "json", in: job.path)
+    #expect(refused.status == 64, "\(refused)")
   }
 
   @Test func `what run --verify found is critical until a verification finds nothing`() throws {

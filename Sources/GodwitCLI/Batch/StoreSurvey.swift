@@ -165,7 +165,7 @@ struct StoreSurvey {
       result.findings = report.totalFindings
       if !report.isClean, !isJSON {
         close()
-        session.output.write("\(store.path.onOneLine): \(report)\n")
+        session.output.write("\(store.path.onOneLine): \(report.overview)\n")
       }
       return result
     }

@@ -252,8 +252,7 @@ struct RunVerb: Verb {
     printer.close()
     if let report {
       try printer.tell(report)
-      // Before the summary, whose last line says 100.0%.
-      if progress != .json || quiet, !quiet || !report.isClean { session.output.write("\(report)\n") }
+      if progress != .json || quiet, !quiet || !report.isClean { session.output.write(report.overview + "\n") }
     }
     let failure = observer.ended(summary, job: job, report: report, status: status)
     status = failure?.code.rawValue ?? status
