@@ -49,7 +49,7 @@ struct TerminalPictureTests {
         font-family="ui-monospace, &quot;SF Mono&quot;, Menlo, &quot;DejaVu Sans Mono&quot;, monospace" font-size="12">
         <title id="title">godwit plan and godwit run in a terminal</title>
         <desc id="desc">The plan says what goes in, comes out and is lost, and what the run needs. The run shows its progress,
-          and ends with the line 100.0%.</desc>
+          and ends with its summary.</desc>
         <style>
           .paper { fill: #ffffff; stroke: #c6c6cc; }
           .bar { fill: #ececf0; }
