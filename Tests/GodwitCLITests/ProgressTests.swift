@@ -198,6 +198,17 @@ struct `Printing progress` {
     #expect(lines.last?.hasPrefix("  memory ") == true)
   }
 
+  @Test func `the summary has the memory beside the budget and the program`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .plain, stream: stream)
+    printer.setBudget(.mebibytes(64), programBytes: ByteCount.mebibytes(20).bytes)
+    var summary = MigrationSummary(outcome: .finished)
+    summary.peakBytes = ByteCount.mebibytes(84).bytes
+    try printer.end(summary, job: try job())
+    #expect(
+      stream.text.hasSuffix("\n  memory     84 MiB (budget 64 MiB + 20 MiB for the program)\n"), "\(stream.text)")
+  }
+
   @Test func `a job that is already finished says so`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .plain, stream: stream)

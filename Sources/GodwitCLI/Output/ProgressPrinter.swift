@@ -28,6 +28,7 @@ final class ProgressPrinter: Sendable {
     var highest = 0.0
     var barIsOpen = false
     var budget: ByteCount?
+    var programBytes: Int64?
     var isWholeTold = false
   }
 
@@ -75,7 +76,11 @@ final class ProgressPrinter: Sendable {
   }
 
   /// Sets the memory that the run may allocate, which the bar shows beside the resident memory.
-  func setBudget(_ budget: ByteCount) { state.withLock { $0.budget = budget } }
+  ///
+  /// - Parameter programBytes: The resident memory before the run allocates anything.
+  func setBudget(_ budget: ByteCount, programBytes: Int64) {
+    state.withLock { ($0.budget, $0.programBytes) = (budget, programBytes) }
+  }
 
   /// Says that what follows is a part of the whole, of which it makes the percent.
   func begin(part: ClosedRange<Double>) {
@@ -153,7 +158,7 @@ final class ProgressPrinter: Sendable {
         stream.write(try JSONText.line(ofType: "summary", record) + "\n")
       case .auto, .bar, .plain, .none:
         let isDone = summary.outcome != .stopped && summary.stopReason == nil
-        let text = RunSummary.text(summary, job: job)
+        let text = RunSummary.text(summary, job: job, programBytes: state.programBytes)
         stream.write((isDone ? "\(ProgressLine.percent(100)) " : "") + text + "\n")
       }
     }

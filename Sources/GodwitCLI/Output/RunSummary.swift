@@ -4,7 +4,8 @@ import GodwitModel
 
 /// The summary of a run, as text.
 enum RunSummary {
-  static func text(_ summary: MigrationSummary, job: MigrationJob) -> String {
+  /// - Parameter programBytes: The resident memory before the run; nil if it is not known.
+  static func text(_ summary: MigrationSummary, job: MigrationJob, programBytes: Int64? = nil) -> String {
     switch summary.outcome {
     case .alreadyFinished:
       let line = "job '\(job.name)' is already finished: '\(job.destinationPath)'"
@@ -30,7 +31,8 @@ enum RunSummary {
     }
     lines += summary.notes.map { "  note       \($0)" }
     lines.append("  time       \(seconds(summary.seconds)) s")
-    lines.append("  memory     \(ByteCount(bytes: summary.peakBytes)) at most, budget \(job.memory)")
+    let program = programBytes.map { " + \(ByteCount(bytes: $0)) for the program" } ?? ""
+    lines.append("  memory     \(ByteCount(bytes: summary.peakBytes)) (budget \(job.memory)\(program))")
     return lines.joined(separator: "\n")
   }
 

@@ -164,7 +164,7 @@ struct RunVerb: Verb {
     observer.manifestRead(loader)
     var migration = try loader.job()
     try observer.jobLoaded(migration)
-    printer.setBudget(migration.memory)
+    printer.setBudget(migration.memory, programBytes: ProcessMemory.residentBytes)
     if failOnLoss { migration.failsOnLoss = true }
     if !quiet {
       session.warnOfReplacedValues(in: migration)
