@@ -80,7 +80,7 @@ struct PlanTests {
         "  lost         2 values of Note.mood (no destination attribute takes them)",
         "  time …",
         "  disk …",
-        "  verdict      the step loses data",
+        "  verdict      LOSES: the step loses data",
         "  more         `godwit plan --details` shows every mapping, filter, lane, loss and note",
       ])
     let time = try #require(plan.output.split(separator: "\n").first { $0.hasPrefix("  time ") })
@@ -120,7 +120,7 @@ struct PlanTests {
       )
       #expect(sample.contains { $0.hasPrefix("  objects      about ") })
       #expect(sample.contains { $0.hasPrefix("  lost         about ") && $0.contains(" values of Note.mood (") })
-      #expect(sample.contains("  verdict      the step loses data; an estimate from a sample"))
+      #expect(sample.contains("  verdict      LOSES: the step loses data; an estimate from a sample"))
       let details = try lines("--sample", "--details")
       #expect(details.contains { $0.hasPrefix("  estimate     from a sample, 641 of ") })
       let json = try #require(try compose(yaml: lines("--sample", "--json").joined(separator: "\n")))
@@ -185,7 +185,7 @@ struct PlanTests {
       "  dropped      step 1: 1 of Tag (no mapping)",
       "  may drop     step 2: all objects of Tag, if there are any (no mapping; not counted yet)",
       "  may lose     step 2: all values of Note.weather, if there are any (no destination attribute takes them; not counted yet)",
-      "  verdict      1 of 2 steps loses data; 1 more may, which is counted when the step before is done",
+      "  verdict      LOSES: 1 of 2 steps loses data; 1 more may, which is counted when the step before is done",
     ] { #expect(plan.output.contains(line + "\n"), "\(line)\n\(plan.output)") }
     #expect(plan.output.contains("; later steps are taken to be as long as step 1\n"))
   }
@@ -203,7 +203,7 @@ struct PlanTests {
     let plan = project.godwit("plan", try project.path("job.yaml"))
     #expect(
       plan.output.contains(
-        "  verdict      no loss was found so far; 1 step may lose data, which is counted when the step before is done\n"
+        "  verdict      OK: no loss was found so far; 1 step may lose data, which is counted when the step before is done\n"
       ),
       "\(plan.output)\(plan.diagnostics)")
   }
@@ -214,7 +214,7 @@ struct PlanTests {
     #expect(plan.status == 65)
     #expect(
       plan.output.contains(
-        "  verdict      the run stops with 65: the job must lose nothing (on-loss: fail); the step loses data\n"),
+        "  verdict      STOPS (65): the job must lose nothing (on-loss: fail); the step loses data\n"),
       "\(plan.output)")
   }
 

@@ -38,7 +38,7 @@ struct ReplacementPlanTests {
       try connection.close()
     }
     let printed = Self.run("plan", manifest)
-    #expect(printed.status == 0 && printed.output.contains("  verdict      the run stops with 73: cannot replace '"))
+    #expect(printed.status == 73 && printed.output.contains("  verdict      STOPS (73): cannot replace '"))
     let plan = try JSONValue(parsing: Self.run("plan", manifest, "--json").output)
     let schema = try JSONSchema(text: #require(PublishedSchema.all.first { $0.name == "plan" }?.text))
     #expect(schema.findings(plan) == [])

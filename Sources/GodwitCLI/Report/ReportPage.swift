@@ -96,7 +96,7 @@ struct ReportPage {
       rows.append(("Source size", Markup(text: "\(ByteCount(bytes: plan.sourceBytes))")))
       if let time = plan.time { rows.append(("Time", Markup(text: "\(time)"))) }
       rows.append(("Disk needed", Markup(text: "\(ByteCount(bytes: plan.diskBytes))")))
-      rows.append(("Verdict", Markup(text: plan.summary.verdict)))
+      rows.append(("Verdict", Markup(text: plan.verdict)))
     }
     rows.append(("Memory budget", Markup(text: "\(job.memory)")))
     if let chunk = job.chunkRows { rows.append(("Rows in a chunk", Markup(text: ReportText.number(Int64(chunk))))) }
