@@ -71,7 +71,7 @@ extension MigrationManager {
   /// The name alone says nothing: many stores may be migrated under one job's name, and a source `Name~.ext` be one of
   /// them.
   func isKeptByUs(_ path: String) -> Bool {
-    guard let receipt = Self.receipt(at: keptReceiptPath), receipt.job.name == job.name,
+    guard let receipt = Self.receipt(at: keptReceiptPath), job.isNamed(receipt.job.name),
       receipt.destination.keptFrom == destinationFile
     else { return false }
     return path != keptPath || Self.isReceipt(receipt, ofStoreAt: keptPath)

@@ -112,7 +112,7 @@ extension MigrationManager {
       throw unknownOrigin("the receipt '\(path)' is that of another store")
     }
     try refuseKept(receipt)
-    guard receipt.job.name == job.name else {
+    guard job.isNamed(receipt.job.name) else {
       throw GodwitError(
         .cannotCreate,
         "cannot write '\(job.destinationPath)': it is the finished store of another job, '\(receipt.job.name)'",

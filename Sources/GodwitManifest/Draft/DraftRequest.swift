@@ -44,6 +44,8 @@ package struct DraftRequest: Sendable {
     var draft = ManifestDraft(
       source: spelled(store), destination: spelled(destinationPath), models: [spelled(choice.path)])
     draft.file = file ?? "job.yaml"
+    draft.job =
+      file.map(JobManifest.name(ofFile:)) ?? URL(filePath: store).deletingPathExtension().lastPathComponent
     try describe(&draft, metadata: metadata, versions: versions, target: target)
     return try plan(&draft, choice: choice, versions: versions)
   }

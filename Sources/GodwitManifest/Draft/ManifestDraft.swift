@@ -20,6 +20,8 @@ package struct ManifestDraft: Sendable {
 
   /// The name of the manifest in the commands that the comments show.
   package var file = "job.yaml"
+  /// The name of the job.
+  package var job = "job"
   package var source: String
   package var destination: String
   package var models: [String]
@@ -76,7 +78,7 @@ package struct ManifestDraft: Sendable {
   // MARK: Text
 
   package var text: String {
-    let parts = [head, ["godwit: 1"], storeLines, modelLines, pathLines, policyLines, lossLines, optionalLines]
+    let parts = [head, nameLines, storeLines, modelLines, pathLines, policyLines, lossLines, optionalLines]
     return parts.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") + "\n" }.joined(separator: "\n")
   }
 
@@ -88,6 +90,11 @@ package struct ManifestDraft: Sendable {
       "#   godwit run \(file)       does it; after a stop the same command resumes",
       "#   godwit verify \(file)    proves the result against the source",
     ]
+  }
+
+  private var nameLines: [String] {
+    ["godwit: 1"] + Self.comments(["The name of the job in messages, metrics and receipts."])
+      + ["job: \(YAMLText.scalar(job))"]
   }
 
   private var storeLines: [String] {
