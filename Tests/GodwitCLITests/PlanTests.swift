@@ -183,11 +183,26 @@ struct PlanTests {
       "  path         Notes to Notes 2 to Notes 3 (2 steps, each with a mapping model)",
       "  objects      step 1: 6 in, 5 out; lost: 1 object, 2 values",
       "  dropped      step 1: 1 of Tag (no mapping)",
-      "  may drop     step 2: all objects of Tag, if there are any (no mapping; not counted yet)",
-      "  may lose     step 2: all values of Note.weather, if there are any (no destination attribute takes them; not counted yet)",
+      "  may drop     step 2: objects of Tag (no mapping), not counted yet",
+      "  may lose     step 2: values of Note.weather (no destination attribute takes them), not counted yet",
       "  verdict      LOSES: 1 of 2 steps loses data; 1 more may, which is counted when the step before is done",
     ] { #expect(plan.output.contains(line + "\n"), "\(line)\n\(plan.output)") }
     #expect(plan.output.contains("; later steps are taken to be as long as step 1\n"))
+  }
+
+  @Test func `init and plan have the same line for a loss`() throws {
+    let project = try Self.project(versions: 3)
+    let manifest = try project.path("made.yaml")
+    let made = project.godwit(
+      "init", try project.path("notes.sqlite"), try project.path("Notes.xcdatamodeld"), "-o", manifest)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    let plan = project.godwit("plan", manifest)
+    let lines = plan.output.split(separator: "\n").filter { line in
+      ["dropped", "lost", "may drop", "may lose"].contains { line.hasPrefix("  \($0) ") }
+    }
+    #expect(lines.count == 4, "\(plan.output)")
+    let told = made.output.split(separator: "\n")
+    for line in lines { #expect(told.contains(line), "\(line)\n\(made.output)") }
   }
 
   @Test func `before a loss is found, later steps are not called more`() throws {
