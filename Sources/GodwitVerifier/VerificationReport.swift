@@ -171,7 +171,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   /// ``overview`` has the findings and three lines.
   public var description: String {
     var lines = findingLines
-    lines += checks.map { "checked \($0.count) \($0.name)" }
+    lines += checks.map { "checked \($0.name): \($0.count)" }
     if let store {
       lines.append("read '\(store.onOneLine)'" + (storeReason.map { ": \($0.onOneLine)" } ?? ""))
     }
@@ -185,7 +185,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   }
 
   private var verdict: String {
-    isClean ? "no difference found" : "\(totalFindings) finding\(totalFindings == 1 ? "" : "s")"
+    isClean ? "no difference found" : totalFindings.counted("finding")
   }
 }
 
@@ -202,11 +202,11 @@ extension VerificationReport {
     let parts = Self.compared.compactMap { words, one -> String? in
       let those = checks.filter { Self.counts($0, words) }
       let count = those.reduce(Int64(0)) { $0 &+ $1.count }
-      return those.isEmpty ? nil : "\(count) \(one)\(count == 1 ? "" : "s")"
+      return those.isEmpty ? nil : count.counted(one)
     }
     let list =
       switch parts.count {
-      case 0: "\(checks.count) check\(checks.count == 1 ? "" : "s")"
+      case 0: checks.count.counted("check")
       case 1: parts[0]
       default: parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]
       }
@@ -226,7 +226,7 @@ extension VerificationReport {
     let unproved = checks.filter { !$0.isProved }
     guard !unproved.isEmpty else { return "all \(checks.count) checks were possible" }
     let listed = unproved.prefix(unproved.count > 3 ? 2 : 3)
-      .map { "\($0.count) \($0.name.dropFirst("not proved: ".count))" }
+      .map { "\($0.name.dropFirst("not proved: ".count)) (\($0.count))" }
     let more = unproved.count - listed.count
     return "not proved: " + (listed + (more > 0 ? ["and \(more) more, see --details"] : [])).joined(separator: "; ")
   }

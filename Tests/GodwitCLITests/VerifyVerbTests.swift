@@ -85,7 +85,7 @@ struct VerifyVerbTests {
     let details = try lines("--details")
     #expect(clean[1] == "all \(details.count - 1) checks were possible", "\(clean)")
     #expect(details.dropLast().allSatisfy { $0.hasPrefix("checked ") } && details.last == clean[2])
-    #expect(details.contains("checked 300 objects of Book") && details.contains("checked 3 objects of Author"))
+    #expect(details.contains("checked objects of Book: 300") && details.contains("checked objects of Author: 3"))
     let sample = try lines("--sample", "10")
     #expect(sample.count == 3 && sample[1].hasPrefix("not proved: "), "\(sample)")
     try damage(job)

@@ -70,7 +70,7 @@ struct `Printing findings` {
     let after = try project.report()
     let hidden = before.open.count - after.open.count
     #expect(hidden == after.count(.shipped) && hidden > 1)
-    #expect(before.lockHint.hasSuffix("; it would hide the \(hidden) findings above about steps between them\n"))
+    #expect(before.lockHint.hasSuffix("; it would hide \(hidden) findings about steps between them\n"))
     #expect(!after.lockHint.contains("hide"))
   }
 

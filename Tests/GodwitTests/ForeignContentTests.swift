@@ -25,9 +25,9 @@ import Testing
     "CREATE VIRTUAL TABLE bare USING fts5(text, content='', columnsize=0)",
   ]
   private static let lostTable = "1 lost 3 rows of table search (no model names it)"
-  private static let lostColumn = "1 lost 1 values of ZNOTE.rank (no model names the column)"
+  private static let lostColumn = "1 lost 1 value of ZNOTE.rank (no model names the column)"
   private static let lostIndexes = [
-    "1 lost 2 rows of table boxes (no model names it)", "1 lost 1 rows of table old (no model names it)",
+    "1 lost 2 rows of table boxes (no model names it)", "1 lost 1 row of table old (no model names it)",
     lostTable, "1 lost 2 rows of table words (no model names it)",
   ]
 

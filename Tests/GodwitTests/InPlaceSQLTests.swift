@@ -194,7 +194,7 @@ struct InPlaceSQLTests {
     try fixture.infer()
     #expect(
       try fixture.run().notes == [
-        "persistent history is dropped: 1 rows of ACHANGE",
+        "persistent history is dropped: 1 row of ACHANGE",
         "views and triggers that Core Data did not make do not come over: view seen, trigger told",
       ])
     #expect(

@@ -89,7 +89,7 @@ final class BatchProgress: Sendable {
         stream.write(try Self.line(result) + "\n")
       } else if printsLines {
         var words = "\(line(state)) \(result.store.onOneLine) \(result.outcome.rawValue)"
-        if let objects = result.objects { words += ", \(objects) objects" }
+        if let objects = result.objects { words += ", \(objects.counted("object"))" }
         print(words + ", \(Clock.text(result.seconds)) s", &state)
       }
     }

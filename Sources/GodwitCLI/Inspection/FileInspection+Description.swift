@@ -33,7 +33,7 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  models       \(job.models.joined(separator: ", "))")
     }
     if let spill {
-      lines.append("  pairs        \(spill.pairs) in \(spill.frames) frames, \(ByteCount(bytes: spill.bytes))")
+      lines.append("  pairs        \(spill.pairs) in \(spill.frames.counted("frame")), \(ByteCount(bytes: spill.bytes))")
     }
     if let work {
       lines.append("  store        \(work.hasStore ? "under construction" : "none yet")")
@@ -48,7 +48,7 @@ extension FileInspection: CustomStringConvertible {
   private static func lines(_ database: DatabaseTables) -> [String] {
     var lines = ["  tables"]
     lines += database.tables.map { table in
-      "    \(table.name): " + (table.rows.map { "\($0) rows" } ?? "cannot be counted: \(table.problem ?? "")")
+      "    \(table.name): " + (table.rows.map { $0.counted("row") } ?? "cannot be counted: \(table.problem ?? "")")
     }
     lines.append("  SQLite check " + (database.complaints.isEmpty ? "ok" : "failed"))
     lines += database.complaints.map { "    \($0)" }
@@ -70,9 +70,9 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  own keys     " + store.applicationKeys.joined(separator: ", "))
     }
     if !store.historyTables.isEmpty { lines.append("  history      " + store.historyTables.joined(separator: ", ")) }
-    if !store.cloudKitTables.isEmpty { lines.append("  CloudKit     \(store.cloudKitTables.count) tables") }
+    if !store.cloudKitTables.isEmpty { lines.append("  CloudKit     \(store.cloudKitTables.count.counted("table"))") }
     if store.externalFiles > 0 {
-      lines.append("  external     \(store.externalFiles) files, \(ByteCount(bytes: store.externalBytes))")
+      lines.append("  external     \(store.externalFiles.counted("file")), \(ByteCount(bytes: store.externalBytes))")
     }
     if let cached {
       lines.append("  model cache  " + (cached.fits ? "fits" : "does not fit: \(cached.problem ?? "")"))
@@ -83,7 +83,7 @@ extension FileInspection: CustomStringConvertible {
     lines.append("  entities")
     for entity in store.entities {
       lines.append(
-        "    \(entity.number) \(entity.name ?? "(no name)"): " + (entity.rows.map { "\($0) rows" } ?? "table not found")
+        "    \(entity.number) \(entity.name ?? "(no name)"): " + (entity.rows.map { $0.counted("row") } ?? "table not found")
       )
     }
     for stray in store.strayRows {

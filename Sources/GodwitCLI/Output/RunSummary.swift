@@ -27,7 +27,7 @@ enum RunSummary {
       lines.append("  \(loss.label.padding(toLength: 11, withPad: " ", startingAt: 0))\(step)\(loss)")
     }
     if summary.overridden > 0 {
-      lines.append("  overridden \(summary.overridden) relationship assignments by a later one")
+      lines.append("  overridden \(summary.overridden.counted("relationship assignment")) by a later one")
     }
     lines += summary.notes.map { "  note       \($0)" }
     lines.append("  time       \(seconds(summary.seconds)) s")
@@ -40,7 +40,7 @@ enum RunSummary {
     // A note tells of those that are not there any more.
     let count = summary.quarantined.reduce(Int64(0)) { $0 &+ $1.objects }
     guard count > 0, summary.outcome != .stopped else { return [] }
-    return ["  quarantine \(count) objects that validation rejects, in '\(job.quarantinePath)'"]
+    return ["  quarantine \(count.counted("object")) that validation rejects, in '\(job.quarantinePath)'"]
   }
 
   private static func seconds(_ value: Double) -> String {

@@ -177,8 +177,8 @@ struct ReportPage {
       guard !step.flows.isEmpty else { return parts + [ReportText.paragraph("It carries over no objects.")] }
       let lost = step.flows.count { $0.isLoss }
       let label =
-        "Objects from \(step.sourceModel) to \(step.destinationModel): \(step.flows.count - lost) mappings, "
-        + "\(lost) losses; the table has the figures"
+        "Objects from \(step.sourceModel) to \(step.destinationModel): \((step.flows.count - lost).counted("mapping")), "
+        + "\(lost.counted("loss", "losses")); the table has the figures"
       parts.append(FlowPicture(step).markup(label: label))
       parts.append(ReportText.hidden("Table of mappings", table(step, details)))
       return parts
@@ -236,7 +236,7 @@ struct ReportPage {
     func title(_ text: String) -> Markup { .element("h3", [:], Markup(text: text)) + .line }
     var parts: [Markup] = [picture.runs]
     if history.earlierRuns > 0 {
-      parts.append(ReportText.paragraph("The first \(history.earlierRuns) runs are not shown.", soft: true))
+      parts.append(ReportText.paragraph("\(history.earlierRuns.counted("earlier run is", "earlier runs are")) not shown.", soft: true))
     }
     parts += [title("Timeline"), picture.timeline, ReportText.hidden("Table of stages", picture.stages)]
     parts += [title("Throughput"), picture.throughput]

@@ -248,7 +248,7 @@ extension MigrationPlan {
         (summary.linksLost, "link"),
       ]
       .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
-      + (unordered > 0 ? ["the order of \(unordered) links"] : [])
+      + (unordered > 0 ? ["the order of \(unordered.counted("link"))"] : [])
     let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")
     let part = steps.count > 1 ? "step \(summary.countedStep): " : ""
     let about = sample == nil ? "" : "about "

@@ -35,7 +35,7 @@ extension LintReport {
     let hidden = open.count { $0.step != nil && !$0.rule.isAboutMappingModels }
     return "no lock file: `--write-lock` records the shipped versions, so that an edit is noticed"
       + (hidden == 0
-        ? "" : "; it would hide the \(Self.counted(hidden, "finding")) above about steps between them") + "\n"
+        ? "" : "; it would hide \(Self.counted(hidden, "finding")) about steps between them") + "\n"
   }
 
   private func total(showsAll: Bool) -> String {
