@@ -41,6 +41,7 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  size         \(ByteCount(bytes: work.bytes))")
     }
     if let database { lines += Self.lines(database) }
+    if let check { lines += Self.lines(ofCheck: check.complaints) }
     if let details { lines += details.lines }
     return lines.map(\.onOneLine).joined(separator: "\n")
   }
@@ -50,9 +51,11 @@ extension FileInspection: CustomStringConvertible {
     lines += database.tables.map { table in
       "    \(table.name): " + (table.rows.map { $0.counted("row") } ?? "cannot be counted: \(table.problem ?? "")")
     }
-    lines.append("  SQLite check " + (database.complaints.isEmpty ? "ok" : "failed"))
-    lines += database.complaints.map { "    \($0)" }
-    return lines
+    return lines + Self.lines(ofCheck: database.complaints)
+  }
+
+  private static func lines(ofCheck complaints: [String]) -> [String] {
+    ["  SQLite check " + (complaints.isEmpty ? "ok" : "failed")] + complaints.map { "    \($0)" }
   }
 
   private static func lines(_ store: StoreSummary, _ cached: CachedModelContent?) -> [String] {
