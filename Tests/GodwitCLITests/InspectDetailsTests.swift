@@ -107,7 +107,7 @@ struct `SQLite's check of a store` {
       let json = runGodwit("inspect", store, "--check", "--format", "json")
       let document = try JSONValue(parsing: json.output)
       #expect(json.status == status && schema.findings(document) == [])
-      #expect(document["check"]?["isSound"] == .bool(isSound))
+      #expect(document["check"]?["isSound"] == .boolean(isSound))
       let table = runGodwit("inspect", store, job.file("job.yaml"), "--check")
       #expect(table.status == status, "\(table)")
       return text.diagnostics
