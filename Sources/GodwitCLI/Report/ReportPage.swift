@@ -43,6 +43,7 @@ struct ReportPage {
       .element(
         "h1", [:], "Job ", .name(content.job.name), " ",
         .element("span", ["class": "badge \(mark)"], Markup(text: state))), .line,
+      ReportTiles(content).markup,
       ReportText.paragraph(lead),
       ReportText.paragraph("Written at \(content.made.ISO8601Format()).", soft: true),
     ]
@@ -376,6 +377,7 @@ struct ReportPage {
       dl { grid-template-columns: minmax(0, 1fr); gap: 0; }
       dd { margin-bottom: 0.5rem; }
     }
+    \(ReportTiles.style)
     \(FlowPicture.style)
     \(RunPicture.style)
     """
