@@ -2,6 +2,8 @@
 ///
 /// The bands are one SVG that stretches to the width of the page. Names are text of the page, so that they keep their
 /// size on a telephone. Small entities are drawn as one where there are many; the table beside the picture has all.
+///
+/// The left side counts an object once, also if several mappings take it: their bands share its width.
 struct FlowPicture {
   /// An entity, the rest of them, or where lost objects go.
   struct Node {
@@ -59,9 +61,10 @@ struct FlowPicture {
     let shown = amounts.map(Self.largest)
     func key(_ name: String, _ side: Int) -> Key { shown[side].contains(name) ? .entity(name) : .others }
     var sums: [Pair: Sum] = [:]
+    let widths = Self.widths(flows)
     for flow in flows.flows {
       let end = flow.isLoss ? Key.loss(flow.name) : key(flow.destination, 1)
-      let taken = isCounted ? Double(flow.taken ?? 0) : 1
+      let taken = isCounted ? Double(flow.taken ?? 0) * (flow.isLoss ? 1 : widths[flow.source] ?? 1) : 1
       let made = isCounted ? Double(flow.made ?? flow.taken ?? 0) : 1
       let pair = Pair(left: key(flow.source, 0), right: end)
       sums[pair, default: Sum()].taken += flow.source.isEmpty ? made : taken
@@ -108,6 +111,18 @@ struct FlowPicture {
     )
     height = max(ends.0, ends.1)
     placeBands()
+  }
+
+  /// The part of a band's width that its entity has room for; nil for all of it.
+  private static func widths(_ flows: ObjectFlows) -> [String: Double] {
+    let repeats = flows.repeats.filter { $0.value > 0 }
+    guard !repeats.isEmpty else { return [:] }
+    var taken: [String: Double] = [:]
+    for flow in flows.flows where !flow.isLoss { taken[flow.source, default: 0] += Double(flow.taken ?? 0) }
+    return repeats.reduce(into: [:]) { widths, entity in
+      let sum = taken[entity.key] ?? 0
+      if sum > 0 { widths[entity.key] = (sum - entity.value) / sum }
+    }
   }
 
   /// The names that are drawn: all, or the largest.

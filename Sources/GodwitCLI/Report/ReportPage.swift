@@ -176,11 +176,25 @@ struct ReportPage {
       }
       if let note = step.note { parts.append(ReportText.paragraph("Rows are not counted: \(note).", soft: true)) }
       guard !step.flows.isEmpty else { return parts + [ReportText.paragraph("It carries over no objects.")] }
+      if step.isUnchanged {
+        let objects = step.flows.reduce(Int64(0)) { $0 &+ ($1.taken ?? 0) }
+        let count = step.note == nil ? ": \(ReportText.number(objects)) object\(objects == 1 ? "" : "s")" : ""
+        parts.append(
+          ReportText.paragraph("\(step.flows.count.counted("entity comes", "entities come")) over unchanged\(count)."))
+        return parts + [ReportText.hidden("Table of mappings", table(step, details))]
+      }
       let lost = step.flows.count { $0.isLoss }
       let label =
         "Objects from \(step.sourceModel) to \(step.destinationModel): \((step.flows.count - lost).counted("mapping")), "
         + "\(lost.counted("loss", "losses")); the table has the figures"
       parts.append(FlowPicture(step).markup(label: label))
+      let repeats = step.repeats.values.reduce(0, +)
+      if repeats > 0 {
+        parts.append(
+          ReportText.paragraph(
+            "Several mappings take the same objects, \(ReportText.short(repeats)) times in all. The picture counts an object once.",
+            soft: true))
+      }
       parts.append(ReportText.hidden("Table of mappings", table(step, details)))
       return parts
     }
