@@ -55,8 +55,10 @@ extension BadInput {
       bytes.replaceSubrange(100..<4096, with: Data(repeating: 0x5A, count: 3996))
       try $0.write("library.sqlite", bytes)
     },
-    .init("page of noise inside an entity table", 65, ["cannot use 'library.sqlite'", "malformed", "planning", "Book", "export STORE --raw"])
-    {
+    .init(
+      "page of noise inside an entity table", 65,
+      ["cannot use 'library.sqlite'", "malformed", "planning", "Book", "export STORE --raw"]
+    ) {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },
     .init(

@@ -221,7 +221,8 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
 
   @Test(
     arguments: [
-      ("nightly/job.yaml", "nightly", "job"), ("nightly/job.yml", "nightly", "job"), ("./nightly/../a b/job.yaml", "a b", "job"),
+      ("nightly/job.yaml", "nightly", "job"), ("nightly/job.yml", "nightly", "job"),
+      ("./nightly/../a b/job.yaml", "a b", "job"),
       ("nightly/people.yaml", "people", nil), ("nightly/job", "job", nil), ("/job.yaml", "job", nil),
       ("a\nb/job.yaml", "job", nil), ("job/job.yaml", "job", nil),
     ] as [(String, String, String?)])

@@ -52,7 +52,8 @@ extension MigrationManager {
       guard comparison == .content else { return try isAppendedByTimes() ? .current(digest: nil) : .absent }
       return try appendedDigest(OpenSource(job, attach: false)).map { .current(digest: $0) } ?? .absent
     }
-    do { return try comparison == .content ? destinationByContent() : destinationByTimes() } catch let error as GodwitError
+    do { return try comparison == .content ? destinationByContent() : destinationByTimes() } catch let error
+      as GodwitError
       where error.code == .cannotCreate
     { return .foreign(error) }
   }

@@ -33,7 +33,8 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  models       \(job.models.joined(separator: ", "))")
     }
     if let spill {
-      lines.append("  pairs        \(spill.pairs) in \(spill.frames.counted("frame")), \(ByteCount(bytes: spill.bytes))")
+      lines.append(
+        "  pairs        \(spill.pairs) in \(spill.frames.counted("frame")), \(ByteCount(bytes: spill.bytes))")
     }
     if let work {
       lines.append("  store        \(work.hasStore ? "under construction" : "none yet")")
@@ -86,7 +87,8 @@ extension FileInspection: CustomStringConvertible {
     lines.append("  entities")
     for entity in store.entities {
       lines.append(
-        "    \(entity.number) \(entity.name ?? "(no name)"): " + (entity.rows.map { $0.counted("row") } ?? "table not found")
+        "    \(entity.number) \(entity.name ?? "(no name)"): "
+          + (entity.rows.map { $0.counted("row") } ?? "table not found")
       )
     }
     for stray in store.strayRows {

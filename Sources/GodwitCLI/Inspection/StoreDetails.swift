@@ -169,7 +169,8 @@ extension StoreDetails {
               relationship.name,
               [
                 (relationship.isOrdered ? "ordered to-many " : relationship.isToMany ? "to-many " : "to-one ")
-                  + relationship.destination, relationship.nulls.map { "\($0) NULL" }, relationship.links.counted("link"),
+                  + relationship.destination, relationship.nulls.map { "\($0) NULL" },
+                relationship.links.counted("link"),
               ])
           }
       }

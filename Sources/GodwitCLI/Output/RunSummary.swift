@@ -31,9 +31,14 @@ enum RunSummary {
     }
     lines += summary.notes.map { "  note       \($0)" }
     lines.append("  time       \(seconds(summary.seconds)) s")
-    let program = programBytes.map { " + \(ByteCount(bytes: $0)) for the program" } ?? ""
-    lines.append("  memory     \(ByteCount(bytes: summary.peakBytes)) (budget \(job.memory)\(program))")
+    lines.append("  memory     " + memory(peak: summary.peakBytes, budget: job.memory, programBytes: programBytes))
     return lines.joined(separator: "\n")
+  }
+
+  /// `84 MiB (budget 64 MiB + 20 MiB for the program)`.
+  static func memory(peak: Int64, budget: ByteCount, programBytes: Int64?) -> String {
+    let program = programBytes.map { " + \(ByteCount(bytes: $0)) for the program" } ?? ""
+    return "\(ByteCount(bytes: peak)) (budget \(budget)\(program))"
   }
 
   private static func quarantine(_ summary: MigrationSummary, _ job: MigrationJob) -> [String] {

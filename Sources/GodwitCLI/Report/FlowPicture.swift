@@ -43,6 +43,8 @@ struct FlowPicture {
   private static let pixelsOfBand = 60.0
   private static let leastBand = 1.5
   private static let leastNode = 24.0
+  /// The characters in a line of a label, and the height of a line, at 390 pixels.
+  private static let (lineCharacters, linePixels) = (16, 16.0)
   private static let gap = 4.0
 
   private(set) var left: [Node] = []
@@ -158,10 +160,17 @@ struct FlowPicture {
     var top = 0.0
     for index in nodes.indices {
       nodes[index].top = top
-      nodes[index].height = max(leastNode, height(index))
+      nodes[index].height = max(leastNode, labelPixels(nodes[index]), height(index))
       top += nodes[index].height + gap
     }
     return max(leastNode, top - gap)
+  }
+
+  /// The room that the whole label needs where the page is narrow.
+  private static func labelPixels(_ node: Node) -> Double {
+    let number = node.count.map { ReportText.short($0).count + 1 } ?? 0
+    let width = max(6, lineCharacters - number)
+    return Double((min(node.name.count, 400) + width - 1) / width) * linePixels
   }
 
   /// Puts the bands of each node one under the other, in its middle.
@@ -233,7 +242,11 @@ struct FlowPicture {
       border-right: 4px solid var(--flow); font-size: 0.8125rem; line-height: 1.2; justify-content: flex-end; }
     .right .node { border-right: 0; border-left: 4px solid var(--flow); justify-content: flex-start; }
     .node.lost { border-color: var(--loss); color: var(--removed); }
-    .label { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+    .label { min-width: 0; overflow-wrap: anywhere; }
     .count { flex: none; color: var(--soft); }
+    @media (max-width: 30rem) {
+      .flow { grid-template-columns: minmax(0, 3fr) minmax(0, 2fr) minmax(0, 3fr); }
+      .node { font-size: 0.75rem; gap: 0.25rem; padding: 0 0.25rem; }
+    }
     """
 }

@@ -188,12 +188,10 @@ struct ReportPage {
         "Objects from \(step.sourceModel) to \(step.destinationModel): \((step.flows.count - lost).counted("mapping")), "
         + "\(lost.counted("loss", "losses")); the table has the figures"
       parts.append(FlowPicture(step).markup(label: label))
-      let repeats = step.repeats.values.reduce(0, +)
-      if repeats > 0 {
+      if step.repeats.values.contains(where: { $0 > 0 }) {
         parts.append(
           ReportText.paragraph(
-            "Several mappings take the same objects, \(ReportText.short(repeats)) times in all. The picture counts an object once.",
-            soft: true))
+            "Several mappings take some of the objects. The picture counts each object once.", soft: true))
       }
       parts.append(ReportText.hidden("Table of mappings", table(step, details)))
       return parts
@@ -251,15 +249,16 @@ struct ReportPage {
     func title(_ text: String) -> Markup { .element("h3", [:], Markup(text: text)) + .line }
     var parts: [Markup] = [picture.runs]
     if history.earlierRuns > 0 {
-      parts.append(ReportText.paragraph("\(history.earlierRuns.counted("earlier run is", "earlier runs are")) not shown.", soft: true))
+      parts.append(
+        ReportText.paragraph(
+          "\(history.earlierRuns.counted("earlier run is", "earlier runs are")) not shown.", soft: true))
     }
     parts += [title("Timeline"), picture.timeline, ReportText.hidden("Table of stages", picture.stages)]
     parts += [title("Throughput"), picture.throughput]
+    if let cut = picture.cutText { parts.append(ReportText.paragraph(cut, soft: true)) }
     parts += [
       title("Resident memory"), picture.memory,
-      ReportText.paragraph(
-        "\(picture.memoryText). The dashed line is the budget: for what the run allocates. The program itself comes on "
-          + "top.", soft: true),
+      ReportText.paragraph("\(picture.memoryText). \(picture.memoryLegend)", soft: true),
       ReportText.hidden("Table over time", picture.entries),
     ]
     return parts

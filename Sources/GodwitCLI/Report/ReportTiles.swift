@@ -5,7 +5,12 @@ import GodwitModel
 struct ReportTiles {
   /// One figure, with its colour.
   struct Tile: Equatable {
-    enum Colour: String { case good = "added", bad = "removed", open = "changed", idle = "renamed" }
+    enum Colour: String {
+      case good = "added"
+      case bad = "removed"
+      case open = "changed"
+      case idle = "renamed"
+    }
 
     let title, figure: String
     var remark = ""
@@ -26,7 +31,8 @@ struct ReportTiles {
       let objects = content.record.receipt?.entities.reduce(Int64(0)) { $0 &+ $1.objects }
       let made = objects.map { ReportText.number($0) + ($0 == 1 ? " object" : " objects") } ?? ""
       return Tile(
-        title: "Result", figure: status.state.rawValue, remark: [made, stops].filter { !$0.isEmpty }.joined(separator: ". "),
+        title: "Result", figure: status.state.rawValue,
+        remark: [made, stops].filter { !$0.isEmpty }.joined(separator: ". "),
         colour: status.state == .finished ? .good : .open)
     case .unfinished:
       return Tile(
@@ -61,7 +67,8 @@ struct ReportTiles {
     }
     let policies = lost.count { $0.kind == .policy }
     if policies > 0 { parts.append("the work of " + policies.counted("policy", "policies")) }
-    return Tile(title: isPast ? "Lost" : "Will be lost", figure: parts.joined(separator: ", "), remark: later, colour: .bad)
+    return Tile(
+      title: isPast ? "Lost" : "Will be lost", figure: parts.joined(separator: ", "), remark: later, colour: .bad)
   }
 
   private static func proof(_ content: ReportContent) -> Tile {

@@ -64,7 +64,8 @@ struct Torture {
     report(
       different.isEmpty
         ? "\(rounds.counted("round")), \(kills.counted("kill")), seed \(seed): every result equals that of the uninterrupted run"
-        : "\(rounds.counted("round")), \(kills.counted("kill")), seed \(seed): \(different.count.counted("differs", "differ")) from the uninterrupted run")
+        : "\(rounds.counted("round")), \(kills.counted("kill")), seed \(seed): \(different.count.counted("differs", "differ")) from the uninterrupted run"
+    )
     return different
   }
 

@@ -138,7 +138,8 @@ extension LossReport.Loss: CustomStringConvertible {
     case .order:
       return "\(about)\(number.counted("link")) of \(subject) \(isOne ? "loses its" : "lose their") order (\(reason))"
     case .linksToNothing:
-      return "\(about)\(number.counted("link")) of \(subject) \(isOne ? "leads to no object, and is" : "lead to no object, and are") nil"
+      return
+        "\(about)\(number.counted("link")) of \(subject) \(isOne ? "leads to no object, and is" : "lead to no object, and are") nil"
     case .policy: return uncounted
     case .nils: return "\(about)\(number.counted("value")) of \(subject) became nil (\(reason))"
     case .ambiguousToOne:

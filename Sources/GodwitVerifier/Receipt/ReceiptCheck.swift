@@ -142,7 +142,8 @@ public struct ReceiptCheck: Sendable {
     report.count("objects in quarantine, by the receipt", count)
     let place = path + Quarantine.suffix
     guard let digest = QuarantineModel.jobDigest(ofStoreAt: place) else {
-      return report.add(.init(.file, message: "the quarantine of \(count.counted("object")) is missing: expected '\(place)'"))
+      return report.add(
+        .init(.file, message: "the quarantine of \(count.counted("object")) is missing: expected '\(place)'"))
     }
     guard receipt.destination.jobs.contains(digest) else {
       return report.add(.init(.file, message: "the quarantine '\(place)' belongs to another job"))
@@ -233,11 +234,13 @@ public struct ReceiptCheck: Sendable {
       if count < entity.objects {
         add(
           .missingObject,
-          "\((entity.objects - count).counted("object is", "objects are")) gone: it has \(count), the receipt \(entity.objects)")
+          "\((entity.objects - count).counted("object is", "objects are")) gone: it has \(count), the receipt \(entity.objects)"
+        )
       } else if count > entity.objects {
         add(
           .extraObject,
-          "\((count - entity.objects).counted("object is", "objects are")) new: it has \(count), the receipt \(entity.objects)")
+          "\((count - entity.objects).counted("object is", "objects are")) new: it has \(count), the receipt \(entity.objects)"
+        )
       } else if found.objects.checksum != entity.checksum {
         add(
           .value,
@@ -274,7 +277,10 @@ public struct ReceiptCheck: Sendable {
         add(.missingLink, "its \(count.counted("link leads", "links lead")) elsewhere, or have another order")
       }
       if let found, found.newerLinks > 0 {
-        add(.extraLink, "\(found.newerLinks.counted("link is", "links are")) new, of objects that neither the job nor a later one made")
+        add(
+          .extraLink,
+          "\(found.newerLinks.counted("link is", "links are")) new, of objects that neither the job nor a later one made"
+        )
       }
       if let found, found.laterLinks > 0 { report.count("not proved: links of later jobs", found.laterLinks) }
     }
