@@ -58,7 +58,7 @@ struct ReplacementPlanTests {
     #expect(replacing.contains("was written to since the job made it"))
     let careful = try report("--set", "on-existing=fail")
     #expect(careful.contains("and the source store changed since. A run ends with status 73."))
-    #expect(!careful.contains("Nothing of this job has run"))
+    #expect(!careful.contains("The job has not run yet"))
     let run = Self.run("run", manifest, "--quiet")
     #expect(run.status == 73 && run.diagnostics.contains("was written to since the job made it"))
   }

@@ -59,7 +59,7 @@ import Testing
     #expect(lines(plan.losses) == expected)
     #expect(plan.summary.verdict == "the step loses data")
     #expect(plan.overview.contains("lost: 1 value, 8 rows"), "\(plan.overview)")
-    let note = "views and triggers that Core Data did not make do not come over: view newest, trigger touched"
+    let note = "the new store has no views and triggers but those of Core Data; left out: view newest, trigger touched"
     #expect(plan.notes.contains(note), "\(plan.notes)")
     let summary = try MigrationManager(job).run()
     #expect(lines(summary.losses) == expected && summary.notes.contains(note))

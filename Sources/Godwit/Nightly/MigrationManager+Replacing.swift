@@ -57,7 +57,7 @@ extension MigrationManager {
       return nil
     }
     if let name = try support?.firstForeignName() {
-      throw refusal(name, "is no external file of the store that the job kept there")
+      throw refusal(name, "the store that the job kept there has no such external file")
     }
     let written = try WrittenSince(
       to: keptPath, receipt: receipt, at: keptReceiptPath, known: known, control: watch.control)

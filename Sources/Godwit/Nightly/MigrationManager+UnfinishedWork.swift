@@ -70,7 +70,7 @@ extension MigrationManager {
     return [
       MigrationNote(
         .workDropped,
-        "the job begins anew: what an earlier run had begun was removed, because \(changed.joined(separator: ", ")) changed since"
+        "the job starts again: the work of an earlier run was removed, because \(changed.joined(separator: ", ")) changed since it began"
       )
     ]
   }

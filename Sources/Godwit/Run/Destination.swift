@@ -158,7 +158,7 @@ extension MigrationManager {
     var info = stat()
     if lstat(job.destinationPath, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
       throw GodwitError(
-        .cannotCreate, "cannot replace '\(job.destinationPath)': it is no ordinary file, but a link or a folder",
+        .cannotCreate, "cannot replace '\(job.destinationPath)': it is a link or a folder, not a regular file",
         remedy: "name the file itself", safe: "nothing was written")
     }
     let (metadata, jobs) = try madeStore()

@@ -55,7 +55,7 @@ struct ReportPage {
   private var lead: String {
     switch status.state {
     case .notStarted:
-      return "Nothing of this job has run." + (content.plan == nil ? "" : " The page shows the plan.")
+      return "The job has not run yet." + (content.plan == nil ? "" : " The page shows the plan.")
     case .foreign where status.changes.isEmpty:
       return "The destination exists, and this job did not make it from this source with these models and mappings. "
         + "A run ends with status 73."
@@ -163,7 +163,7 @@ struct ReportPage {
   private var objects: [Markup] {
     let flows = content.flows
     guard !flows.isEmpty else {
-      return [ReportText.paragraph("What became of the objects is not known: the job has no receipt of its steps.")]
+      return [ReportText.paragraph("The objects are not shown: the job has no receipt of its steps.")]
     }
     let details = mappingLines
     return flows.flatMap { step -> [Markup] in
@@ -235,7 +235,7 @@ struct ReportPage {
       switch status.state {
       case .foreign where !status.changes.isEmpty:
         return [ReportText.paragraph("The runs before the change are not shown.")]
-      case .notStarted, .foreign: return [ReportText.paragraph("Nothing of this job has run.")]
+      case .notStarted, .foreign: return [ReportText.paragraph("The job has not run yet.")]
       case .unfinished:
         return [ReportText.paragraph("No history yet: a run notes it after some seconds, and when it stops.")]
       case .finished, .outdated:

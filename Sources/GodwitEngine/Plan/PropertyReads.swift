@@ -92,7 +92,7 @@ package struct PropertyReads {
     case own
     /// At objects of an entity, but which of them is not known.
     case objects(of: String)
-    /// At what is no object of the source.
+    /// At something that is not an object of the source.
     case nothing
     case unknown
   }
