@@ -192,7 +192,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 // MARK: In three lines
 
 extension VerificationReport {
-  /// The findings, then three lines: what was compared, what was not proved, and the verdict.
+  /// The findings, then three lines: the objects compared, the checks that were not possible, and the verdict.
   public var overview: String { (findingLines + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
 
   /// Names of checks start with these words. Text after the name of an entity, table or relationship makes it another check.

@@ -1,7 +1,7 @@
 import GodwitJob
 import GodwitModel
 
-/// What a reader of the page wants to know first: the result, the losses and the proof, side by side.
+/// The result, the losses and the proof, side by side at the top of the page.
 struct ReportTiles {
   /// One figure, with its colour.
   struct Tile: Equatable {

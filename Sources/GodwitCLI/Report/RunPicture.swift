@@ -121,7 +121,7 @@ struct RunPicture {
     return max(sorted[min(last, Int((Double(sorted.count) * 0.95).rounded(.up)) - 1)], 1)
   }
 
-  /// What is cut off from the picture of the throughput; nil if nothing is.
+  /// The sentence that says how the picture of the throughput is cut; nil if it is not.
   var cutText: String? {
     let highest = rates.max() ?? 0
     guard highest > drawnRate else { return nil }

@@ -30,7 +30,7 @@ extension LintReport {
     return lines.map { $0.split(whereSeparator: \.isNewline).joined(separator: " ") + "\n" }.joined()
   }
 
-  /// What a lock file would be good for, where there is none.
+  /// The hint at the end of a report without a lock file.
   package var lockHint: String {
     let hidden = open.count { $0.step != nil && !$0.rule.isAboutMappingModels }
     return "no lock file: `--write-lock` records the shipped versions, so that an edit is noticed"
