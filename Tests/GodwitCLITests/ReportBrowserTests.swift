@@ -64,11 +64,13 @@ struct ReportBrowserTests {
       var cut = [];
       page.querySelectorAll(".label, .lane, .count").forEach(function (e) {
         var box = e.parentElement.getBoundingClientRect(), own = e.getBoundingClientRect();
-        if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 || own.top < box.top - 1
+        if (e.clientWidth > 0 && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)
+          || own.top < box.top - 1
           || own.bottom > box.bottom + 1) cut.push(e.textContent);
       });
       var style = this.contentWindow.getComputedStyle(page.body);
-      document.title = "width " + root.scrollWidth + " of " + root.clientWidth + "; wide " + wide.join(" ") + "; cut " + cut.join(" ")
+      document.title = "width " + root.scrollWidth + " of " + root.clientWidth + "; wide " + wide.join(" ")
+        + "; cut " + cut.join(" ")
         + "; sections " + page.querySelectorAll("section").length + "; back " + style.backgroundColor;
     };
     </script></body>
