@@ -171,9 +171,11 @@ struct FileInspection: Encodable {
       if checks, content == .store(.sqlite) { try runCheck() }
       guard withDetails else { return }
       guard let fitting else {
-        problem = GodwitError(
-          .usage, "cannot show details of '\(path)': expected --models, found none",
-          cause: "the store contains no model that fits", remedy: "give the model of the store with --models MODEL")
+        problem =
+          problem
+          ?? GodwitError(
+            .usage, "cannot show details of '\(path)': expected --models, found none",
+            cause: "the store contains no model that fits", remedy: "give the model of the store with --models MODEL")
         return
       }
       details = try StoreDetails(ofStoreAt: path, model: fitting)

@@ -1,3 +1,4 @@
+import Godwit
 import GodwitJob
 import GodwitModel
 

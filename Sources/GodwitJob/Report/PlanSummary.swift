@@ -1,4 +1,4 @@
-import GodwitModel
+package import GodwitModel
 
 /// A plan in a few figures: what `godwit plan` prints first.
 public struct PlanSummary: Sendable, Codable, Hashable {
@@ -72,7 +72,7 @@ public struct PlanSummary: Sendable, Codable, Hashable {
     rowsLost = sum(.rows)
     obstacles = plan.stops.map(\.text)
     let stop = obstacles.first.map { [$0 + plan.furtherStops] } ?? []
-    verdict = (stop + plan.facts(of: steps, withoutPolicy: stepsWithoutPolicy.count)).joined(separator: "; ")
+    verdict = (stop + plan.clauses(of: steps, withoutPolicy: stepsWithoutPolicy.count)).joined(separator: "; ")
   }
 }
 
@@ -130,18 +130,18 @@ extension MigrationPlan {
   /// One line: `OK`, `LOSES` or `STOPS` with the exit status of the run, then why.
   package var verdict: String {
     let summary = summary
-    var facts = facts(of: summary.steps, withoutPolicy: summary.stepsWithoutPolicy.count)
+    var clauses = self.clauses(of: summary.steps, withoutPolicy: summary.stepsWithoutPolicy.count)
     if let stop = stops.first {
-      return (["STOPS (\(stop.code.rawValue)): \(stop.message)\(furtherStops)"] + facts).joined(separator: "; ")
+      return (["STOPS (\(stop.code.rawValue)): \(stop.message)\(furtherStops)"] + clauses).joined(separator: "; ")
     }
-    if !summary.steps.contains(.loses), !summary.stepsWithoutPolicy.isEmpty, facts.count > 1 {
-      facts.swapAt(0, 1)
-      facts[1] = facts[1].replacing("no loss", with: "no other loss")
+    if !summary.steps.contains(.loses), !summary.stepsWithoutPolicy.isEmpty, clauses.count > 1 {
+      clauses.swapAt(0, 1)
+      clauses[1] = clauses[1].replacing("no loss", with: "no other loss")
     }
-    return (losses.refusable.isEmpty ? "OK: " : "LOSES: ") + facts.joined(separator: "; ")
+    return (losses.refusable.isEmpty ? "OK: " : "LOSES: ") + clauses.joined(separator: "; ")
   }
 
-  fileprivate func facts(of steps: [PlanSummary.StepState], withoutPolicy: Int) -> [String] {
+  fileprivate func clauses(of steps: [PlanSummary.StepState], withoutPolicy: Int) -> [String] {
     let losing = steps.count { $0 == .loses }
     let mayLose = steps.count { $0 == .mayLose }
     let unknown = steps.count { $0 == .notCounted }

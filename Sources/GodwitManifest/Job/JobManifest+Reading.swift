@@ -86,7 +86,7 @@ extension JobManifest {
 
   /// The name of a job whose manifest has none: that of its file, and for a `job.yaml` that of the folder.
   package static func name(ofFile path: String) -> String {
-    let stem = stem(ofFile: path)
+    let stem = Self.stem(ofFile: path)
     guard stem == "job", ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()) else { return stem }
     let folder = URL(filePath: path).standardizedFileURL.deletingLastPathComponent().lastPathComponent
     return folder.isEmpty || folder == "/" || folder.contains(where: \.isNewline) ? stem : folder
