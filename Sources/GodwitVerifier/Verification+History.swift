@@ -1,3 +1,4 @@
+import GodwitModel
 import GodwitStore
 
 /// Persistent history is dropped: its tables are as the source made them, empty, and count on from where they were.
