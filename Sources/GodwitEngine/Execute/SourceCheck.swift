@@ -5,15 +5,15 @@ package import GodwitStore
 
 /// SQLite's check of the source store, on a thread of its own beside the run.
 ///
-/// A run reads most pages of a damaged store without a complaint, and would migrate what it makes of them.
+/// A run reads most pages of a damaged store without an error, and would migrate wrong data.
 package final class SourceCheck {
   private let work: BackgroundTask<String?>
   private let path: String
 
   /// Begins the check.
   ///
-  /// - Returns: nil where there is none: when none is wanted; for an XML store, whose reader notices damage; for a
-  ///   store with a hot journal, which the run itself checks.
+  /// - Returns: nil if the job wants no check; for an XML store, whose reader notices damage; for a store with a hot
+  ///   journal, which the run itself checks.
   package init?(_ job: MigrationJob, _ files: StoreFiles, as level: MigrationJob.SourceCheck? = nil) {
     let level = level ?? job.sourceCheck
     guard level != .none, files.type == .sqlite, (try? files.hasHotJournal()) == false else { return nil }
@@ -41,7 +41,7 @@ package final class SourceCheck {
     return true
   }
 
-  /// What a failure really is when the source is damaged: SQLite and we stumble over damaged pages in many ways.
+  /// The real cause of a failure when the source is damaged, because damaged pages cause many kinds of errors.
   ///
   /// - Returns: The error itself when the source is sound, or cannot be checked.
   package static func cause(of error: any Error, _ job: MigrationJob, _ check: SourceCheck?) -> any Error {

@@ -2,7 +2,7 @@ package import GodwitJob
 package import GodwitStore
 
 extension ForeignContent {
-  /// What of it a migration loses.
+  /// The part of it that a migration loses.
   ///
   /// - Parameter step: The step that reads the store, from 1.
   package func losses(step: Int, on connection: StoreConnection) throws -> [LossReport.Loss] {

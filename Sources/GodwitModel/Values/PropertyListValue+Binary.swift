@@ -8,7 +8,7 @@
 // that equal values give equal bytes.
 
 extension PropertyListValue {
-  /// Why bytes are no property list that can be read.
+  /// The reason why bytes cannot be read as a property list.
   package struct Malformed: Error, Equatable {
     package var problem: String
     package init(problem: String) { self.problem = problem }
@@ -30,7 +30,7 @@ extension PropertyListValue {
     let count: Int
     let top: Int
     let table: Int
-    /// Values may be shared many times over: what is counted is each visit.
+    /// Values may be shared many times over, so each visit counts.
     private let maximumValues: Int
     private var valuesLeft: Int
     /// Bytes of text and data that may still be copied, for the same reason.

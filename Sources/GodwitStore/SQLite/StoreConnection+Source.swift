@@ -11,7 +11,7 @@ extension StoreConnection {
   /// | a `-wal` with content | `mode=ro&vfs=unix-none` in exclusive locking mode, which keeps the WAL index in memory |
   /// | a hot `-journal` | without a work folder as the journal would leave it: see `RolledBackStore` |
   /// | the same, with a work folder | a copy, on which SQLite rolls back |
-  /// | an XML store | what it is converted into: see `attachConverted` |
+  /// | an XML store | its converted form: see `attachConverted` |
   ///
   /// None of these takes a lock: compare `StoreFiles.stamp` to notice that another process writes.
   /// Exclusive locking mode is the default for databases attached later; the main one is set back.
@@ -21,7 +21,7 @@ extension StoreConnection {
   ///   - workFolder: An existing folder for the copy, which stays there (`source-copy.sqlite`);
   ///     nil for a temporary one that is gone when the connection closes.
   ///   - model: The model of the store; only an XML store needs it.
-  ///   - checkpoint: Called now and then while an XML store is converted; what it throws ends that.
+  ///   - checkpoint: Called now and then while an XML store is converted; an error that it throws ends the conversion.
   /// - Throws: SQLite's errors as `StoreConnection` maps them; `.inputOutput` when copying fails.
   package func attachSource(
     _ files: StoreFiles, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,
@@ -73,13 +73,13 @@ extension StoreConnection {
     try execute("PRAGMA busy_timeout = 5000")
     let path = URL(filePath: given).standardizedFileURL.path
     sourcePath = given
-    // SQLite would wait for what a pipe gives.
+    // SQLite would wait for data from a pipe.
     for suffix in ["", "-wal", "-journal"] { try StoreFiles.refuseSpecialFile(path + suffix) }
     try attach(StoreFiles.uri(path: path, query: "mode=ro"))
   }
 
   /// Attaches a store that another connection of this process writes, without locks and without looking for changes:
-  /// what is read must not change. Attach between two transactions.
+  /// the rows read must not change. Attach between two transactions.
   ///
   /// - Parameter cache: The page cache of the store, beside the main database's own.
   package func attachUnlocked(path given: String, cache: ByteCount) throws {
@@ -91,8 +91,8 @@ extension StoreConnection {
     try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
   }
 
-  /// Another connection with the same store attached as `source`, for a second thread; nil where the store is not one
-  /// that lies there unchanged.
+  /// Another connection with the same store attached as `source`, for a second thread; nil if the attached store is not
+  /// an unchanging file.
   package func anotherReader(cache: ByteCount) throws -> StoreConnection? {
     guard let sourceURI else { return nil }
     let reader = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
@@ -121,7 +121,7 @@ extension StoreConnection {
         remedy: "rebuild the file in UTF-8: `sqlite3 OLD .dump | sqlite3 NEW`")
     }
     do {
-      // The first read opens the WAL and shows a file that is no database.
+      // The first read opens the WAL and fails if the file is not a database.
       _ = try value("SELECT count(*) FROM \(Self.sourceSchema).sqlite_master")
     } catch {
       try? execute("DETACH \(Self.sourceSchema)")
@@ -155,7 +155,7 @@ extension StoreConnection {
     try files.copy(to: copy)
     // The store may have been another one when it was looked at.
     try StoreFiles.refuseSuperJournal(beside: copy, named: files.givenPath)
-    // The first read rolls the journal back; then nothing writes to the copy any more.
+    // The first read rolls the journal back. The copy is not written after that.
     try attach(StoreFiles.uri(path: copy, query: "mode=rw"))
   }
 

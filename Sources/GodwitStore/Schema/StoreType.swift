@@ -2,15 +2,15 @@ import Foundation
 
 /// The type of a store's file, as Core Data's `NSStoreType` names it.
 ///
-/// Core Data has two more: a binary store (`NSBinaryStoreType`), an archive whose layout is not published, and an
-/// in-memory store (`NSInMemoryStoreType`), which has no file. Neither can be read or written.
+/// Core Data has two more, which Godwit cannot read or write: a binary store (`NSBinaryStoreType`), an archive whose
+/// layout is not published, and an in-memory store (`NSInMemoryStoreType`), which has no file.
 public enum StoreType: String, Sendable, Hashable, Codable {
   /// A SQLite database, `NSSQLiteStoreType`.
   case sqlite = "SQLite"
   /// An XML document, `NSXMLStoreType`.
   case xml = "XML"
 
-  /// What the first bytes of a file say it is.
+  /// The content of a file, judged by its first bytes.
   package enum Content: Sendable, Hashable {
     case store(StoreType)
     /// A store of type Binary.
@@ -22,7 +22,7 @@ public enum StoreType: String, Sendable, Hashable, Codable {
   /// How many bytes `Content` looks at.
   static let headBytes = 4096
 
-  /// What cannot be read, for the remedy of an error.
+  /// The types that cannot be read, for the remedy of an error.
   package static let unreadableTypes =
     "only stores of type SQLite and XML can be read: a binary store (NSBinaryStoreType) must be moved to a SQLite "
     + "store by Core Data itself, and an in-memory store (NSInMemoryStoreType) has no file"
@@ -48,7 +48,7 @@ extension StoreType.Content {
     }
   }
 
-  /// What messages call it.
+  /// The name in messages.
   package var name: String {
     switch self {
     case .store(let type): "a store of type \(type.rawValue)"

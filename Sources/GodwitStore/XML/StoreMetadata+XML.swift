@@ -3,7 +3,7 @@ import GodwitModel
 extension StoreMetadata {
   /// Reads the head of an XML store.
   ///
-  /// - Throws: `.dataWrong` when the head is damaged, or its hashes are none.
+  /// - Throws: `.dataWrong` when the head is damaged, or its hashes are not hashes.
   init(readingXMLStore files: StoreFiles) throws {
     try self.init(try XMLStoreReader(path: files.path, name: files.givenPath), path: files.givenPath)
   }
@@ -23,7 +23,7 @@ extension StoreMetadata {
     self.values = values
   }
 
-  /// What an XML store holds of the values: neither its type nor what concerns SQLite alone.
+  /// The values that an XML store holds: all except its type and those that concern only SQLite.
   var xmlValues: [String: PropertyListValue] {
     values.filter { $0.key != Key.storeType && $0.key != Key.autoVacuumLevel }
   }

@@ -7,14 +7,14 @@ import GodwitModel
 /// all objects are numbered in the order of the file. The key counters take over `nextObjectID`. One side of a
 /// relationship and its inverse is enough, as long as the two do not contradict each other.
 ///
-/// Memory holds one object and the caches of SQLite; the identifiers and what a to-many names wait in a temporary
+/// Memory holds one object and the caches of SQLite; the identifiers and the targets of to-manys wait in a temporary
 /// table. Time and disk space grow with the file.
 package struct XMLStoreConversion: Sendable {
   package enum Purpose: Sendable, Hashable {
-    /// To be read. An XML store keeps no uniqueness constraint, so none is made.
+    /// A store to be read. An XML store has no uniqueness constraints, so none are made.
     case source
-    /// To be compared with a store that was migrated: primary keys are as before it was written as XML, and all
-    /// indexes are made.
+    /// A store to be compared with a migrated one: primary keys are those before it was written as XML, and all indexes
+    /// are made.
     case comparison
   }
 
@@ -22,7 +22,7 @@ package struct XMLStoreConversion: Sendable {
   let model: ManagedObjectModel
   let purpose: Purpose
 
-  /// Raised when files are read in another way: what an earlier version converted is not used then.
+  /// Raised when files are read in another way, so that the result of an earlier version is not used.
   private static let version = 2
 
   /// A name for the result: it changes with the file and the model.
@@ -42,7 +42,7 @@ package struct XMLStoreConversion: Sendable {
   /// Makes the store in the database attached as `source`, which is empty, beside an empty main database.
   ///
   /// - Throws: `.dataWrong` (65) with line and column; `.configuration` (78) when names of the model differ in case
-  ///   alone; `.stopped` (75) when the file changed meanwhile; what `checkpoint` throws.
+  ///   alone; `.stopped` (75) when the file changed during the conversion; the errors of `checkpoint`.
   func write(to connection: StoreConnection, checkpoint: () throws -> Void) throws {
     let stamp = try files.stamp()
     let names = try XMLStoreNames(model: model)
@@ -57,11 +57,11 @@ package struct XMLStoreConversion: Sendable {
 }
 
 extension StoreConnection {
-  /// Attaches what an XML store is converted into.
+  /// Attaches the converted form of an XML store.
   ///
-  /// Without a work folder that is a temporary database, which SQLite removes from its folder as soon as it is
-  /// made, so that nothing is left behind. With one it is `source-….sqlite` there; it gets its name when it is complete
-  /// and is used again while the XML file is as it was.
+  /// Without a work folder it is a temporary database, which SQLite removes from its folder as soon as it is made, so
+  /// that nothing is left behind. With one it is `source-….sqlite` there. It gets its name when it is complete, and is
+  /// used again while the XML file is unchanged.
   func attachConverted(
     _ conversion: XMLStoreConversion, cache: ByteCount, workFolder: String?, checkpoint: () throws -> Void
   ) throws {
@@ -99,7 +99,7 @@ extension StoreConnection {
     try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
   }
 
-  /// What is not complete is thrown away, so there is no journal and nothing is synced before the end.
+  /// An incomplete result is deleted, so it needs no journal, and syncs happen only at the end.
   private static func configureConversion(_ connection: StoreConnection, cache: ByteCount) throws {
     try EmptyStore.configure(connection, in: sourceSchema)
     try connection.undefended { try connection.execute("PRAGMA \(sourceSchema).journal_mode = OFF") }

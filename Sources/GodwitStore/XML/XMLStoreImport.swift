@@ -11,7 +11,7 @@ final class XMLStoreImport {
   private let connection: StoreConnection
   private let reader: XMLStoreReader
   private let builder: StoreBuilder
-  /// What is taken from an identifier's number for the primary key, by root entity.
+  /// The offset that is subtracted from an identifier's number for the primary key, by root entity.
   private let offsets: [String: Int64]
   /// Whether primary keys are the numbers of identifiers.
   private let keepsNumbers: Bool
@@ -146,7 +146,7 @@ final class XMLStoreImport {
     -> [String: AttributeValue]
   {
     var values: [String: AttributeValue] = [:]
-    // What is left out is nil, whatever the model's default.
+    // A missing attribute is nil, whatever the model's default.
     for attribute in entity.attributes.values { values[attribute.name] = .null }
     for found in object.attributes {
       guard let attribute = entity.attributes[found.name.lowercased()] else {
@@ -220,7 +220,7 @@ final class XMLStoreImport {
     }
   }
 
-  /// What Godwit writes says every link twice.
+  /// A store that Godwit writes names every link at both ends.
   private func compareSides(_ relationship: RelationshipDescription, of entity: String) throws {
     let schema = builder.schema
     guard let inverse = relationship.inverseName, let root = schema.model.root(of: entity)?.name,

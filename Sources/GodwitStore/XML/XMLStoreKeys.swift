@@ -2,14 +2,14 @@ import GodwitModel
 
 /// The numbers of objects in an XML store that is made from a SQLite store.
 ///
-/// A number is unique in an XML store, a primary key in its table only. Each table's keys are the numbers as long as no
-/// larger table has one of them; else they are moved by an offset beyond all others, and the store's metadata names
-/// the offset. Tables of one size go in the order of entity numbers.
+/// A number is unique in an XML store, a primary key only in its table. The keys of a table are its numbers if no
+/// larger table has one of them. Otherwise they are moved by an offset beyond all others, which the store's metadata
+/// names. Tables of one size are ordered by entity number.
 struct XMLStoreKeys {
   /// The metadata key that holds the offset of each root entity.
   static let metadataKey = "GodwitKeyOffsets"
 
-  /// By root entity; without those whose numbers are the keys.
+  /// The offsets by root entity, without those whose numbers are the keys.
   var offsets: [String: Int64] = [:]
   /// No number is higher.
   var highest: Int64 = 0

@@ -12,7 +12,7 @@ package struct XMLStoreWriter {
   private let reader: ObjectReader
   private let metadata: StoreMetadata
   private let keys: XMLStoreKeys
-  /// What messages call the new store.
+  /// The name of the new store in messages.
   private let name: String
 
   /// - Throws: `.configuration` (78) when an XML store cannot hold objects of the model: see `XMLStoreNames.init`.
@@ -22,7 +22,7 @@ package struct XMLStoreWriter {
   ///
   /// - Parameters:
   ///   - model: The model of the store.
-  ///   - name: What messages call the XML store.
+  ///   - name: The name of the XML store in messages.
   /// - Throws: as `check`; `.dataWrong` (65) when primary keys
   ///   cannot be made unique; as `ObjectReader.init`.
   package init(readingStoreAt path: String, model: ManagedObjectModel, name: String) throws {
@@ -40,7 +40,7 @@ package struct XMLStoreWriter {
   /// Writes a file; one that is there is replaced.
   ///
   /// - Parameter progress: Called at the beginning and after a thousand objects or a mebibyte, with the number of
-  ///   objects written and that of all; what it throws ends the writing.
+  ///   objects written and of all objects; an error that it throws ends the writing.
   /// - Throws: `.dataWrong` (65) naming the object and attribute when a text is not UTF-8, or an external file is
   ///   missing; the same when the metadata has a character that XML lacks; `.inputOutput` (74) when the disk is full.
   package func write(to path: String, progress: (_ objects: Int64, _ total: Int64) throws -> Void = { _, _ in }) throws

@@ -8,7 +8,7 @@ import GodwitModel
 /// | an attribute | a number for `int16` to `int64`, `bool`, `float`, `double` and `date`; bytes for `binary` and `transformable`; a text for all others, and where the text is no such value |
 /// | a relationship | the identifiers that it names, with a space between |
 ///
-/// An attribute that an object lacks is NULL. Memory holds one object and the names; the tables lie in a temporary
+/// An attribute that an object lacks is NULL. Memory holds one object and the names; the tables are in a temporary
 /// database, which SQLite removes from its folder as soon as it is made.
 package enum XMLTables {
   private enum Kind: Hashable {

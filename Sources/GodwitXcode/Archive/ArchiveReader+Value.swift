@@ -1,7 +1,7 @@
 import Foundation
 import GodwitModel
 
-/// A finite number, as it was archived.
+/// A finite number of an archive.
 struct ArchivedNumber {
   var decimal: Decimal
   var integer: Int64?
@@ -63,7 +63,7 @@ extension ArchiveReader {
       guard let decimal = try decimal(object) else { return nil }
       return ArchivedNumber(decimal: decimal, integer: Int64("\(decimal)"), double: Double("\(decimal)"))
     case .object(let object) where object.className == "NSDecimalNumberPlaceholder":
-      // What Apple's compiler archives for a zero.
+      // Apple's compiler archives this for a zero.
       return ArchivedNumber(decimal: 0, integer: 0, double: 0)
     default: return nil
     }

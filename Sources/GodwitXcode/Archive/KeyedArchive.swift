@@ -6,7 +6,7 @@ import GodwitModel
 /// each other by number, also in cycles. Code that walks the graph does so step by step, and each
 /// step is counted, so that no archive keeps its reader busy for long.
 struct KeyedArchive {
-  /// Why bytes are no archive that can be read.
+  /// The reason why bytes cannot be read as an archive.
   struct Malformed: Error, Equatable {
     var problem: String
   }
@@ -21,7 +21,7 @@ struct KeyedArchive {
     var keys: [String] { fields.keys.filter { $0 != "$class" }.sorted() }
   }
 
-  /// What a field or a member holds, with the reference followed.
+  /// The content of a field or a member, with the reference followed.
   enum Value {
     case null
     case object(Object)
