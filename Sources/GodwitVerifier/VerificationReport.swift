@@ -202,7 +202,7 @@ extension VerificationReport {
     let parts = Self.compared.compactMap { words, one -> String? in
       let those = checks.filter { Self.counts($0, words) }
       let count = those.reduce(Int64(0)) { $0 &+ $1.count }
-      return those.isEmpty ? nil : count.counted(one)
+      return count == 0 ? nil : count.counted(one)
     }
     let list =
       switch parts.count {
@@ -210,7 +210,8 @@ extension VerificationReport {
       case 1: parts[0]
       default: parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]
       }
-    guard let store else { return "compared \(list)" }
+    let steps = Set(checks.compactMap { $0.name.split(separator: ", ").first { $0.hasPrefix("step ") } }).count
+    guard let store else { return "compared \(list)" + (steps > 1 ? " in \(steps) steps" : "") }
     return "compared \(list) in '\(store.onOneLine)'" + (storeReason.map { ": \($0.onOneLine)" } ?? "")
   }
 

@@ -180,7 +180,7 @@ struct ReportPage {
         let objects = step.flows.reduce(Int64(0)) { $0 &+ ($1.taken ?? 0) }
         let count = step.note == nil ? ": \(ReportText.number(objects)) object\(objects == 1 ? "" : "s")" : ""
         parts.append(
-          ReportText.paragraph("\(step.flows.count.counted("entity comes", "entities come")) over unchanged\(count)."))
+          ReportText.paragraph("\(step.flows.count.counted("entity is", "entities are")) migrated unchanged\(count)."))
         return parts + [ReportText.hidden("Table of mappings", table(step, details))]
       }
       let lost = step.flows.count { $0.isLoss }

@@ -124,8 +124,9 @@ struct RunPicture {
   /// The sentence that says how the picture of the throughput is cut; nil if it is not.
   var cutText: String? {
     let highest = rates.max() ?? 0
-    guard highest > drawnRate else { return nil }
-    return "The picture is cut at the 95th percentile. The highest rate is \(ReportText.short(highest)) rows/s."
+    let text = ReportText.short(highest)
+    guard highest > drawnRate, text != ReportText.short(drawnRate) else { return nil }
+    return "The picture is cut at the 95th percentile. The highest rate is \(text) rows/s."
   }
 
   /// Rows per second over time.
