@@ -219,10 +219,12 @@ extension MigrationManager {
     var (plan, program): (MigrationPlan, StepProgram)
     let planner = try source.planner(here)
     var done: Set<Int> = []
+    var isResumed = false
     if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: current + 1, in: folder)) {
       defer { try? ledger.connection.close() }
       (plan, program) = try planner.plan(facts: try ledger.facts(), chunks: try ledger.chunks())
       done = try ledger.done()
+      isResumed = true
     } else {
       (plan, program) = try planner.plan(now: Self.now())
     }
@@ -256,7 +258,7 @@ extension MigrationManager {
       }
       return steps
     }
-    return measured(plan)
+    return measured(plan, isResumed: isResumed)
   }
 
   /// The plan of a step on a store without objects: everything but counts.

@@ -96,7 +96,7 @@ public struct MigrationManager: Sendable {
       if estimatesTime {
         plan.time = estimate(planner.timeEstimate(plan, program, done: try resumed.done()), of: plan, opening)
       }
-      return measured(plan)
+      return measured(plan, isResumed: true)
     }
     return measured(try plan(source, opening: estimatesTime ? opening : nil))
   }

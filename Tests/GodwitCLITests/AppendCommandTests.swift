@@ -25,7 +25,7 @@ import Testing
       #expect(try run("run", manifest).output.contains("is already finished"))
       #expect(try run("status", manifest).output.contains("finished"))
       #expect(try run("plan", "--detailed-exitcode", manifest).status == 0)
-      let verified = try run("verify", manifest)
+      let verified = try run("verify", "--details", manifest)
       #expect(verified.status == 0, "\(verified.output)")
       #expect(verified.output.contains("objects of Book that the job did not make"))
     }

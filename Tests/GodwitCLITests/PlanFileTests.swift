@@ -221,7 +221,7 @@ struct PlanFileTests {
     ("{\"type\":\"plan\",\"schemaVersion\":1}", 78, "it lacks 'job' at '$'"),
     (
       "{\"type\":\"plan\",\"schemaVersion\":1,\"job\":\"a\",\"source\":\"a\",\"destination\":\"b\",\"isMigrationNeeded\":true}",
-      78, "it lacks the digests of what it was made from"
+      78, "the file has no digests of the source and the manifest"
     ),
   ])
   func `a file that is not a plan to run is refused, with what is wrong`(text: String, status: Int32, says: String)

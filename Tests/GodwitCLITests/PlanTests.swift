@@ -81,7 +81,7 @@ struct PlanTests {
         "  lost         2 values of Note.mood (no destination attribute takes them)",
         "  time …",
         "  disk …",
-        "  verdict      the step loses data",
+        "  verdict      LOSES: the step loses data",
         "  more         `godwit plan --details` shows every mapping, filter, lane, loss and note",
       ])
     let time = try #require(plan.output.split(separator: "\n").first { $0.hasPrefix("  time ") })
@@ -121,7 +121,7 @@ struct PlanTests {
       )
       #expect(sample.contains { $0.hasPrefix("  objects      about ") })
       #expect(sample.contains { $0.hasPrefix("  lost         about ") && $0.contains(" values of Note.mood (") })
-      #expect(sample.contains("  verdict      the step loses data; an estimate from a sample"))
+      #expect(sample.contains("  verdict      LOSES: the step loses data; an estimate from a sample"))
       let details = try lines("--sample", "--details")
       #expect(details.contains { $0.hasPrefix("  estimate     from a sample, 641 of ") })
       let json = try #require(try compose(yaml: lines("--sample", "--format", "json").joined(separator: "\n")))
@@ -182,11 +182,26 @@ struct PlanTests {
       "  path         Notes to Notes 2 to Notes 3 (2 steps, each with a mapping model)",
       "  objects      step 1: 6 in, 5 out; lost: 1 object, 2 values",
       "  dropped      step 1: 1 of Tag (no mapping)",
-      "  may drop     step 2: all objects of Tag, if there are any (no mapping; not counted yet)",
-      "  may lose     step 2: all values of Note.weather, if there are any (no destination attribute takes them; not counted yet)",
-      "  verdict      1 of 2 steps loses data; 1 more may, which is counted when the step before is done",
+      "  may drop     step 2: objects of Tag (no mapping), not counted yet",
+      "  may lose     step 2: values of Note.weather (no destination attribute takes them), not counted yet",
+      "  verdict      LOSES: 1 of 2 steps loses data; 1 more may, which is counted when the step before is done",
     ] { #expect(plan.output.contains(line + "\n"), "\(line)\n\(plan.output)") }
     #expect(plan.output.contains("; later steps are taken to be as long as step 1\n"))
+  }
+
+  @Test func `init and plan have the same line for a loss`() throws {
+    let project = try Self.project(versions: 3)
+    let manifest = try project.path("made.yaml")
+    let made = project.godwit(
+      "init", try project.path("notes.sqlite"), try project.path("Notes.xcdatamodeld"), "-o", manifest)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    let plan = project.godwit("plan", manifest)
+    let lines = plan.output.split(separator: "\n").filter { line in
+      ["dropped", "lost", "may drop", "may lose"].contains { line.hasPrefix("  \($0) ") }
+    }
+    #expect(lines.count == 4, "\(plan.output)")
+    let told = made.output.split(separator: "\n")
+    for line in lines { #expect(told.contains(line), "\(line)\n\(made.output)") }
   }
 
   @Test func `before a loss is found, later steps are not called more`() throws {
@@ -202,7 +217,7 @@ struct PlanTests {
     let plan = project.godwit("plan", try project.path("job.yaml"))
     #expect(
       plan.output.contains(
-        "  verdict      no loss was found so far; 1 step may lose data, which is counted when the step before is done\n"
+        "  verdict      OK: no loss was found so far; 1 step may lose data, which is counted when the step before is done\n"
       ),
       "\(plan.output)\(plan.diagnostics)")
   }
@@ -213,7 +228,7 @@ struct PlanTests {
     #expect(plan.status == 65)
     #expect(
       plan.output.contains(
-        "  verdict      the run stops with 65: the job must lose nothing (on-loss: fail); the step loses data\n"),
+        "  verdict      STOPS (65): the job must lose nothing (on-loss: fail); the step loses data\n"),
       "\(plan.output)")
   }
 

@@ -37,7 +37,7 @@ struct ReplacementPlanTests {
       try connection.close()
     }
     let printed = Self.run("plan", manifest)
-    #expect(printed.status == 0 && printed.output.contains("  verdict      the run stops with 73: cannot replace '"))
+    #expect(printed.status == 73 && printed.output.contains("  verdict      STOPS (73): cannot replace '"))
     let plan = try JSONValue(parsing: Self.run("plan", manifest, "--format", "json").output)
     let schema = try JSONSchema(text: #require(PublishedSchema.all.first { $0.name == "plan" }?.text))
     #expect(schema.findings(plan) == [])
@@ -57,7 +57,7 @@ struct ReplacementPlanTests {
     #expect(replacing.contains("was written to since the job made it"))
     let careful = try report("--set", "destination.existing=fail")
     #expect(careful.contains("and the source store changed since. A run ends with status 73."))
-    #expect(!careful.contains("Nothing of this job has run"))
+    #expect(!careful.contains("The job has not run yet"))
     let run = Self.run("run", manifest, "--quiet")
     #expect(run.status == 73 && run.diagnostics.contains("was written to since the job made it"))
   }

@@ -213,6 +213,23 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     try Data(other.utf8).write(to: URL(filePath: folder.file("job.yaml")))
     #expect(try JobManifest(contentsOf: folder.file("job.yaml")).job == "job")
   }
+
+  @Test(
+    arguments: [
+      ("nightly/job.yaml", "nightly", "job"), ("nightly/job.yml", "nightly", "job"),
+      ("./nightly/../a b/job.yaml", "a b", "job"),
+      ("nightly/people.yaml", "people", nil), ("nightly/job", "job", nil), ("/job.yaml", "job", nil),
+      ("a\nb/job.yaml", "job", nil), ("job/job.yaml", "job", nil),
+    ] as [(String, String, String?)])
+  func `a job without a name has that of its file, and in a job.yaml that of the folder`(
+    path: String, name: String, earlier: String?
+  ) throws {
+    let text = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M\n"
+    let manifest = try JobManifest(text: text, path: path)
+    #expect(manifest.job == name && manifest.earlierName == earlier)
+    let named = try JobManifest(text: text + "job: mine\n", path: path)
+    #expect(named.job == "mine" && named.earlierName == nil)
+  }
 }
 
 struct Unexpected: Error {}

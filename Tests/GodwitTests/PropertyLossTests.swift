@@ -90,7 +90,7 @@ import Testing
     ]
     #expect(
       try losses(fixture).filter { !$0.contains("Art") } == [
-        "1 values of Person.name (the mappings of these objects do not read them)",
+        "1 value of Person.name (the mappings of these objects do not read them)",
         "2 values of Person.owner (no destination attribute takes them)",
         "3 links of Doc.owner (to 'Person', between objects whose mappings do not set them)",
       ])

@@ -192,7 +192,7 @@ import Testing
     let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
     #expect(
       error?.code == .dataWrong
-        && error?.cause?.contains("1 values of Reading.number became nil (mapping ReadingToReading)") == true,
+        && error?.cause?.contains("1 value of Reading.number became nil (mapping ReadingToReading)") == true,
       "\(String(describing: error))")
     #expect(!FileManager.default.fileExists(atPath: fixture.destinationPath))
   }

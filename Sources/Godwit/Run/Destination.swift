@@ -113,7 +113,7 @@ extension MigrationManager {
       throw unknownOrigin("the receipt '\(path)' is that of another store")
     }
     try refuseKept(receipt)
-    guard receipt.job.name == job.name else {
+    guard job.isNamed(receipt.job.name) else {
       throw GodwitError(
         .cannotCreate,
         "cannot write '\(job.destinationPath)': it is the finished store of another job, '\(receipt.job.name)'",
@@ -159,7 +159,7 @@ extension MigrationManager {
     var info = stat()
     if lstat(job.destinationPath, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
       throw GodwitError(
-        .cannotCreate, "cannot replace '\(job.destinationPath)': it is no ordinary file, but a link or a folder",
+        .cannotCreate, "cannot replace '\(job.destinationPath)': it is a link or a folder, not a regular file",
         remedy: "name the file itself", safe: "nothing was written")
     }
     let (metadata, jobs) = try madeStore()

@@ -132,7 +132,7 @@ struct StoreDispatch: Sendable {
 
   /// Prints what differs.
   private func tell(_ report: VerificationReport, of store: StorePlace) throws {
-    guard isJSON else { return session.output.write("\(store.path.onOneLine): \(report)\n") }
+    guard isJSON else { return session.output.write("\(store.path.onOneLine): \(report.overview)\n") }
     let record = VerificationRecord(report: report, time: Clock.stamp, store: store.path)
     session.output.write(try JSONText.line(ofType: "verify", record) + "\n")
   }

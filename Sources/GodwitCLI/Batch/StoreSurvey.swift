@@ -137,6 +137,7 @@ struct StoreSurvey {
       do { plan = try manager.plan() } catch { throw job.tellingHints(error) }
       if !plan.missingPolicies.isEmpty, let error = job.missingPolicyError { throw error }
       if let error = job.error(for: plan.losses) { throw job.tellingHints(error) }
+      if let error = plan.stopError { throw error }
       let isNeeded = !fits(job)
       result.outcome = isNeeded ? .planned : .fits
       result.status = isDetailed && isNeeded ? 2 : 0
@@ -164,7 +165,7 @@ struct StoreSurvey {
       result.findings = report.totalFindings
       if !report.isClean, !isJSON {
         close()
-        session.output.write("\(store.path.onOneLine): \(report)\n")
+        session.output.write("\(store.path.onOneLine): \(report.overview)\n")
       }
       return result
     }

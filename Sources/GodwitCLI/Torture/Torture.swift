@@ -58,13 +58,14 @@ struct Torture {
       kills += moments.count
       let problem = try last.status == 0 ? difference(reference, path) : "status \(last.status): \(last.diagnostics)"
       let how = moments.isEmpty ? "" : " (\(moments.joined(separator: ", ")))"
-      report("round \(round)/\(rounds): \(moments.count) kills\(how), " + (problem ?? "equal"))
+      report("round \(round)/\(rounds): \(moments.count.counted("kill"))\(how), " + (problem ?? "equal"))
       if problem != nil { different.append(round) } else { try? FileManager.default.removeItem(atPath: path) }
     }
     report(
       different.isEmpty
-        ? "\(rounds) rounds, \(kills) kills, seed \(seed): every result equals that of the uninterrupted run"
-        : "\(rounds) rounds, \(kills) kills, seed \(seed): \(different.count) differ from the uninterrupted run")
+        ? "\(rounds.counted("round")), \(kills.counted("kill")), seed \(seed): every result equals that of the uninterrupted run"
+        : "\(rounds.counted("round")), \(kills.counted("kill")), seed \(seed): \(different.count.counted("differs", "differ")) from the uninterrupted run"
+    )
     return different
   }
 

@@ -14,7 +14,8 @@ struct PlanVerb: Verb {
       an estimate: a small sample of the source is made in memory. With --set on-loss=fail a loss ends with 65. --format dot and mermaid draw the mapping. -o writes the \
       plan as JSON with the digests of all that it depends on; `godwit run --plan FILE` does that plan, or says what changed \
       and ends with 73. Every row is counted, on all processors; --sample takes about a second for a store of any size and \
-      says so in what it prints. Progress goes to standard error.
+      says so in what it prints. Progress goes to standard error. The verdict is OK, LOSES, or STOPS with the exit status \
+      of the run, which is that of the plan too.
       """)
 
   @OptionGroup var job: JobOptions
@@ -123,6 +124,7 @@ struct PlanVerb: Verb {
         try JSONText.document(record) + "\n", to: PlanFile.output(output, like: [migration.sourcePath]))
       session.diagnostics.write("wrote the plan to '\(output)'\n")
     }
+    if let error = plan?.stopError { throw error }
     return detailedExitCode && isNeeded ? 2 : 0
   }
 

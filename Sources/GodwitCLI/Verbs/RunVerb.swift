@@ -148,7 +148,7 @@ struct RunVerb: Verb {
     observer.manifestRead(loader)
     let migration = try loader.job()
     try observer.jobLoaded(migration)
-    printer.setBudget(migration.memory)
+    printer.setBudget(migration.memory, programBytes: ProcessMemory.residentBytes)
     if !quiet {
       session.warnOfReplacedValues(in: migration)
       session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
@@ -235,8 +235,7 @@ struct RunVerb: Verb {
     printer.close()
     if let report {
       try printer.tell(report)
-      // Before the summary, whose last line says 100.0%.
-      if long.progress != .json || quiet, !quiet || !report.isClean { session.output.write("\(report)\n") }
+      if long.progress != .json || quiet, !quiet || !report.isClean { session.output.write(report.overview + "\n") }
     }
     let failure = observer.ended(summary, job: job, report: report, status: status)
     status = failure?.code.rawValue ?? status

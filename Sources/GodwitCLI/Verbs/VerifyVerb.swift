@@ -11,7 +11,8 @@ struct VerifyVerb: Verb {
     commandName: "verify", abstract: "Prove the destination against the source; exit with 4 if something differs.",
     discussion: """
       SIGINT, SIGTERM or the end of --max-duration stops the verification. What was compared is kept beside the \
-      destination, and the same command goes on. SIGUSR1 prints one progress line. Progress goes to standard error, the report to standard output.
+      destination, and the same command goes on. SIGUSR1 prints one progress line. Progress goes to standard error, the \
+      report to standard output: the findings and three lines.
       """)
 
   @Argument(
@@ -29,6 +30,9 @@ struct VerifyVerb: Verb {
 
   @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
+
+  @Flag(help: "Print every check as text, not three lines.")
+  var details = false
 
   @OptionGroup var long: LongOptions
 
@@ -52,6 +56,7 @@ struct VerifyVerb: Verb {
     if receipt != nil, sample != nil {
       throw ValidationError("--receipt compares every object: --sample does not go with it")
     }
+    if details, format.format != .text { throw ValidationError("--details is for text: JSON has everything") }
     if let sample, !(sample > 0 && sample <= 100) {
       throw ValidationError("--sample is a number above 0 and at most 100, found '\(sample)'")
     }
@@ -98,7 +103,7 @@ struct VerifyVerb: Verb {
     if !quiet || !report.isClean {
       switch format.format {
       case .json: try session.print(json: VerificationRecord(report: report), as: .verify)
-      case .text: session.output.write("\(report)\n")
+      case .text: session.output.write((details ? "\(report)" : report.overview) + "\n")
       }
     }
     return report.isClean ? 0 : GodwitError.Code.findings.rawValue

@@ -80,6 +80,8 @@ public struct MigrationStep: Sendable {
 public struct MigrationJob: Sendable {
   /// The name of the job in messages and reports.
   public var name: String
+  /// The name that an earlier version of Godwit gave to the job: receipts of it may have that one.
+  package var earlierName: String?
   package var sourcePath: String
   package var destinationPath: String
   /// The type of the new store.
@@ -182,6 +184,8 @@ public struct MigrationJob: Sendable {
   }
   /// The folder of the job's unfinished files, beside the destination. It is removed when the job is finished.
   public var workFolder: URL { URL(filePath: workPath) }
+  /// Whether a receipt with a name is one of this job.
+  package func isNamed(_ name: String) -> Bool { name == self.name || name == earlierName }
   /// Which of how many steps of a larger job this one is.
   package var position = StepPosition()
 

@@ -46,7 +46,7 @@ extension JobLoader {
       guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is not a SQLite store") }
       let metadata = try StoreMetadata(readingStoreAt: path.resolved)
       guard metadata.applicationValues[MigrationManager.jobsKey] == nil else {
-        throw refuse("Godwit made this store, so its names are no evidence")
+        throw refuse("Godwit made this store, so its names do not show what Core Data would choose")
       }
       guard Self.fits(metadata, model) else { throw refuse("it is not a store of version '\(model.name)'") }
       return try LayoutStore(path: path.resolved, model: model)

@@ -101,6 +101,7 @@ public struct JobLoader {
       later: Array(way.steps.dropFirst()), chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: way.steps.flatMap(\.mappingModels)), memory: manifest.memory,
       sourceModelOrigin: way.origin)
+    job.earlierName = manifest.earlierName
     job.mappingSearch = way.search
     job.layoutStore = way.layout
     try readLayout(into: &job)

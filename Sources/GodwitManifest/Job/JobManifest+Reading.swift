@@ -61,8 +61,7 @@ extension JobManifest {
 
     file = reader.file.path
     notes = reader.file.notes
-    let name = file.split(separator: "/").last.map(String.init) ?? file
-    job = name.lastIndex(of: ".").flatMap { $0 > name.startIndex ? String(name[..<$0]) : nil } ?? name
+    job = Self.name(ofFile: file)
     if let node = top["job"]?.value {
       job = try reader.text(node, key: "job", expected: "a name")
       guard !job.contains(where: { $0.isNewline || $0 == "/" }) else {
@@ -72,8 +71,12 @@ extension JobManifest {
     locations = top.mapValues(\.location)
     (source, isList) = try Self.source(Self.required("source", top, reader), reader)
     if let entry = top["stores"] { stores = try Self.stores(entry, reader) }
-    if file == YAMLFile.standardInput, top["job"] == nil {
-      job = URL(filePath: source.raw).deletingPathExtension().lastPathComponent
+    if top["job"] == nil {
+      if file == YAMLFile.standardInput {
+        job = URL(filePath: source.raw).deletingPathExtension().lastPathComponent
+      } else if job != Self.stem(ofFile: file) {
+        earlierName = Self.stem(ofFile: file)
+      }
     }
     destination = try Self.destination(Self.required("destination", top, reader), reader)
     models = try reader.paths(Self.required("models", top, reader).value, key: "models", fragment: true)
@@ -81,6 +84,19 @@ extension JobManifest {
     try readRunKeys(top, reader)
     try readPattern()
     try checkDestination(top, reader)
+  }
+
+  /// The name of a job whose manifest has none: that of its file, and for a `job.yaml` that of the folder.
+  package static func name(ofFile path: String) -> String {
+    let stem = Self.stem(ofFile: path)
+    guard stem == "job", ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()) else { return stem }
+    let folder = URL(filePath: path).standardizedFileURL.deletingLastPathComponent().lastPathComponent
+    return folder.isEmpty || folder == "/" || folder.contains(where: \.isNewline) ? stem : folder
+  }
+
+  private static func stem(ofFile path: String) -> String {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    return name.lastIndex(of: ".").flatMap { $0 > name.startIndex ? String(name[..<$0]) : nil } ?? name
   }
 
   private typealias Entries = [String: YAMLReader.Entry]

@@ -87,8 +87,10 @@ package struct JobManifest: Sendable {
 
   /// The manifest's path as given; `<stdin>` for standard input.
   package var file: String
-  /// The job's name; default: the file's name without its extension, for standard input that of the source.
+  /// The job's name; default: see ``name(ofFile:)``, and for standard input the name of the source.
   package var job: String
+  /// The name that an earlier version of Godwit gave to the job, if that is another one.
+  package internal(set) var earlierName: String?
   package var source: ManifestPath
   /// Whether the source is a file with a path on each line.
   package internal(set) var isList = false
