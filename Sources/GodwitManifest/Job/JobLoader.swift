@@ -138,7 +138,10 @@ public struct JobLoader {
       nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
     let (steps, search) = try steps(listed, from: source, to: target, among: versions)
-    if origin != nil { try refuseDoubtfulModel(source, leadingTo: target, by: steps, among: versions) }
+    if let origin {
+      let isInside = origin == Self.ownCacheOrigin
+      try refuseDoubtfulModel(source, isInside: isInside, leadingTo: target, by: steps, among: versions)
+    }
     return JobWay(
       source: source, destination: target, origin: origin, steps: steps, search: search,
       layout: try layoutStore(for: target))
@@ -217,8 +220,15 @@ public struct JobLoader {
         logger.debug("source model taken from the store", metadata: ["omissions": "\(cached.omissions.count)"])
         var model = cached.model
         model.remarks = cached.omissions.map { ModelRemark($0) }
-        return (model, "from the store's own cache")
-      case .missing: throw error
+        return (model, Self.ownCacheOrigin)
+      case .inReceipt(let model, let receipt):
+        logger.debug("source model taken from the receipt of the store", metadata: ["receipt": "\(receipt)"])
+        return (model, "from the receipt '\(receipt)'")
+      case .missing(let problem):
+        var error = error
+        error.cause = [error.cause, problem].compactMap(\.self).joined(separator: "\n")
+        if error.cause?.isEmpty == true { error.cause = nil }
+        throw error
       case .differs, .unreadable:
         var error = error
         error.cause = (error.cause.map { $0 + "\n" } ?? "") + "the model in the store's own cache does not fit either"
