@@ -148,9 +148,11 @@ extension MigrationManager {
       var failure =
         error as? GodwitError
         ?? GodwitError(
-          .inputOutput, "the hook '\(hook.identity)' failed", cause: "\(error)",
-          remedy: "fix the cause and run the same command")
+          .inputOutput, "the hook '\(hook.identity)' failed", cause: "\(error)")
       failure.context = failure.context ?? StepPosition(index: index, count: job.steps.count).context
+      failure.remedy =
+        failure.remedy
+        ?? "fix the cause and run the same job; to change the hook, `godwit discard` the job and run it again"
       failure.safe = failure.safe ?? "finished steps are durable; the source is untouched"
       throw failure
     }

@@ -48,7 +48,8 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
       required + "chunks: 5\n", 5, 9, "expected keys and values for 'chunks', found '5'", "write `chunks: {rows: 5}`"),
     Broken(required + "memory: 64\n", 5, 9, "expected a size with its unit for 'memory'", "write `memory: 64 MiB`"),
     Broken(
-      required + "mappings: lightweight\n", 5, 11, "expected auto, inferred or paths", "write `mappings: inferred`"),
+      required + "mappings: lightweight\n", 5, 11, "expected auto, inferred, models-only or paths",
+      "write `mappings: inferred`"),
     Broken("SQLite format 3\0\u{1}", 1, 1, "found a SQLite database", "godwit: 1"),
     Broken("<?xml version=\"1.0\"?>", 1, 1, "found an XML file", "godwit: 1"),
     Broken("# x\ngodwit-mapping: 1\n", 2, 1, "found a mapping file", "mappings: "),

@@ -6,6 +6,7 @@ extension FileInspection: CustomStringConvertible {
     var lines = ["\(path): \(kind.rawValue)"]
     if let detail { lines.append("  \(detail)") }
     if let store { lines += Self.lines(store, cachedModel) }
+    if let receiptWithModel { lines.append("  model        in the receipt '\(receiptWithModel)'") }
     if let fittingModel { lines.append("  model        '\(fittingModel)' fits") }
     if let model {
       if let path = model.path { lines.append("  found        \(path)") }

@@ -27,6 +27,8 @@ struct FileInspection: Encodable {
   var fittingModel: String?
   /// The model that the store carries.
   var cachedModel: CachedModelContent?
+  /// The receipt beside the store that has its model, if the store carries none.
+  var receiptWithModel: String?
   var model: ModelContent?
   var mapping: MappingContent?
   var job: JobContent?
@@ -42,7 +44,8 @@ struct FileInspection: Encodable {
   private(set) var problem: GodwitError?
 
   private enum CodingKeys: String, CodingKey {
-    case path, kind, detail, store, fittingModel, cachedModel, model, mapping, job, spill, work, database
+    case path, kind, detail, store, fittingModel, cachedModel, receiptWithModel, model, mapping, job, spill, work,
+      database
     case details, check
   }
 
@@ -162,7 +165,11 @@ struct FileInspection: Encodable {
       let stored = try StoredModel(inStoreAt: path, metadata: metadata)
       cachedModel = Self.cachedModel(stored, of: path)
       var fitting: ManagedObjectModel?
-      if case .fits(let cached) = stored { fitting = cached.model }
+      switch stored {
+      case .fits(let cached): fitting = cached.model
+      case .inReceipt(let model, let receipt): (fitting, receiptWithModel) = (model, receipt)
+      case .missing, .differs, .unreadable: break
+      }
       if !models.isEmpty {
         let found = try ModelVersions(references: models, configuration: configuration)
           .model(fitting: metadata, path: path, isJob: false)
@@ -175,7 +182,8 @@ struct FileInspection: Encodable {
           problem
           ?? GodwitError(
             .usage, "cannot show details of '\(path)': expected --models, found none",
-            cause: "the store contains no model that fits", remedy: "give the model of the store with --models MODEL")
+            cause: "neither the store nor a receipt beside it has a model that fits",
+            remedy: "give the model of the store with --models MODEL")
         return
       }
       details = try StoreDetails(ofStoreAt: path, model: fitting)
@@ -284,7 +292,7 @@ struct FileInspection: Encodable {
 
   private static func cachedModel(_ model: StoredModel, of path: String) -> CachedModelContent? {
     switch model {
-    case .missing: nil
+    case .missing, .inReceipt: nil
     case .fits(let cached):
       CachedModelContent(
         fits: true, problem: nil,

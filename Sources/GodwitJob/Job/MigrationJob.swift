@@ -355,7 +355,7 @@ public struct MigrationJob: Sendable {
   }
 
   /// Names, kinds, expressions and order of all mappings, without comments or layout.
-  static func canonicalText(of models: [MappingModel]) -> String {
+  package static func canonicalText(of models: [MappingModel]) -> String {
     var lines: [String] = []
     for mapping in models.flatMap(\.entityMappings) {
       lines.append(

@@ -144,8 +144,14 @@ public struct JobLoader {
       among: versions, metadata: metadata, path: path,
       nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
+    for (role, model) in [("source", source), ("destination", target)] {
+      logger.debug("version hashes of the \(role) model", metadata: Self.hashes(model.versionHashes, of: model.name))
+    }
     let (steps, search) = try steps(listed, from: source, to: target, among: versions)
-    if origin != nil { try refuseDoubtfulModel(source, leadingTo: target, by: steps, among: versions) }
+    if let origin {
+      let isInside = origin == Self.ownCacheOrigin
+      try refuseDoubtfulModel(source, isInside: isInside, leadingTo: target, by: steps, among: versions)
+    }
     return JobWay(
       source: source, destination: target, origin: origin, steps: steps, search: search,
       layout: try layoutStore(for: target))
@@ -224,8 +230,15 @@ public struct JobLoader {
         logger.debug("source model taken from the store", metadata: ["omissions": "\(cached.omissions.count)"])
         var model = cached.model
         model.remarks = cached.omissions.map { ModelRemark($0) }
-        return (model, "from the store's own cache")
-      case .missing: throw error
+        return (model, Self.ownCacheOrigin)
+      case .inReceipt(let model, let receipt):
+        logger.debug("source model taken from the receipt of the store", metadata: ["receipt": "\(receipt)"])
+        return (model, "from the receipt '\(receipt)'")
+      case .missing(let problem):
+        var error = error
+        error.cause = [error.cause, problem].compactMap(\.self).joined(separator: "\n")
+        if error.cause?.isEmpty == true { error.cause = nil }
+        throw error
       case .differs, .unreadable:
         var error = error
         error.cause = (error.cause.map { $0 + "\n" } ?? "") + "the model in the store's own cache does not fit either"
@@ -257,7 +270,9 @@ public struct JobLoader {
     guard case .files(let paths) = manifest.mappings else { return [] }
     return try paths.map { path in
       logger.debug("mapping read", metadata: ["file": "\(path.resolved)"])
-      return try ListedMapping(path.resolved, named: path.raw, location: path.location)
+      let mapping = try ListedMapping(path.resolved, named: path.raw, location: path.location)
+      logModels(of: mapping, at: path.resolved)
+      return mapping
     }
   }
 
@@ -275,7 +290,7 @@ public struct JobLoader {
       step = MigrationStep(
         sourceModel: source, destinationModel: destination,
         mappingModels: [try inferredMapping(from: source, to: destination)], origin: MigrationStep.inferredOrigin)
-    case .auto: return try path(from: source, to: destination, among: versions)
+    case .auto, .modelsOnly: return try path(from: source, to: destination, among: versions)
     }
     for stage in try stages(among: versions.names) {
       guard stage.destinationModelName == destination.name else {
@@ -299,12 +314,27 @@ public struct JobLoader {
           "chunks.by names the unknown mapping '\(name)'" + Spelling.suggestion(for: name, among: known),
           location: manifest.chunks.locations[name], remedy: "correct the name, or remove it from 'chunks.by'")
       }
-      all[name] = try texts.map { text in
-        do throws(ExpressionError) {
-          return ParsedPredicate(try FilterPredicate(parsing: text.text), source: text)
-        } catch { throw GodwitError(error, in: text, what: "chunks.by of mapping '\(name)'") }
-      }
+      var parsed: [ParsedPredicate] = []
+      for text in texts { parsed.append(try chunkPredicate(text, after: parsed, of: texts.count, mapping: name)) }
+      all[name] = parsed
     }
     return all
+  }
+
+  private func chunkPredicate(
+    _ text: SourceText, after earlier: [ParsedPredicate], of count: Int, mapping name: String
+  ) throws -> ParsedPredicate {
+    if text.text == FilterPredicate.restWord {
+      guard earlier.count == count - 1 else {
+        throw GodwitError(
+          .configuration,
+          "expected 'rest' as the last predicate of mapping '\(name)' under chunks.by, found more after it",
+          location: text.location, remedy: "move it to the end: it takes the rows that no predicate before it takes")
+      }
+      return ParsedPredicate(.rest(after: earlier), source: text)
+    }
+    do throws(ExpressionError) {
+      return ParsedPredicate(try FilterPredicate(parsing: text.text), source: text)
+    } catch { throw GodwitError(error, in: text, what: "chunks.by of mapping '\(name)'") }
   }
 }

@@ -219,22 +219,27 @@ extension JobManifest {
   /// Words that people write in place of the two known ones.
   private static let mappingWords = [
     "lightweight": "inferred", "infer": "inferred", "inference": "inferred", "automatic": "auto", "default": "auto",
-    "heavyweight": "auto", "custom": "auto",
+    "heavyweight": "auto", "custom": "auto", "models": "models-only", "modelsonly": "models-only",
+    "models_only": "models-only",
+  ]
+
+  /// What `mappings` may be beside paths.
+  static let mappingKinds: [(word: String, mappings: Mappings)] = [
+    ("auto", .auto), ("inferred", .inferred), ("models-only", .modelsOnly),
   ]
 
   private static func mappings(_ node: Node, _ reader: YAMLReader) throws -> Mappings {
     if case .scalar(let scalar) = node {
-      if scalar.string == "auto" { return .auto }
-      if scalar.string == "inferred" { return .inferred }
+      if let kind = mappingKinds.first(where: { $0.word == scalar.string }) { return kind.mappings }
       if let word = Self.mappingWords[scalar.string.lowercased()] {
         throw reader.error(
-          "expected auto, inferred or paths for 'mappings', found '\(scalar.string)'",
+          "expected auto, inferred, models-only or paths for 'mappings', found '\(scalar.string)'",
           at: reader.file.location(of: node),
           remedy: "write `mappings: \(word)`; a file of that name is `./\(scalar.string)`")
       }
     }
     let paths = try reader.paths(node, key: "mappings")
-    if let word = paths.first(where: { $0.raw == "auto" || $0.raw == "inferred" }) {
+    if let word = paths.first(where: { path in mappingKinds.contains { $0.word == path.raw } }) {
       throw reader.error(
         "expected the path of a mapping model in the list 'mappings', found '\(word.raw)'", at: word.location,
         remedy: "write `mappings: \(word.raw)` alone; a file of that name is `./\(word.raw)`")

@@ -17,6 +17,8 @@ package struct JobManifest: Sendable {
   package enum Mappings: Sendable, Hashable {
     case files([ManifestPath])
     case auto
+    /// As `auto`, without inference.
+    case modelsOnly
     case inferred
   }
 

@@ -26,7 +26,7 @@ extension JobLoader {
       try digest.add(ModelSearch.modelOrPath(ModelReference(parsing: path.resolved).path))
     }
     if case .files(let paths) = manifest.mappings { for path in paths { try digest.add(path.resolved) } }
-    if case .auto = manifest.mappings {
+    if [.auto, .modelsOnly].contains(manifest.mappings) {
       for path in searchedMappings.sorted() { try digest.add(path) }
     }
     if let path = manifest.layout?.from { try digest.add(path.resolved) }

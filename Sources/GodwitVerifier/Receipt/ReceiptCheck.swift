@@ -184,7 +184,13 @@ public struct ReceiptCheck: Sendable {
     _ report: inout VerificationReport
   ) throws {
     let check = { if stop.isDue { throw GodwitError(.stopped, "the comparison was stopped") } }
-    let store = try ReceiptedStore(path: path, model: receipt.model(path: receiptPath), checkpoint: check)
+    guard let model = try receipt.model(path: receiptPath, fitting: metadata) else {
+      throw GodwitError(
+        .dataWrong, "cannot read the receipt '\(receiptPath)': it is damaged",
+        cause: "its model does not have the version hashes that it says the store has",
+        remedy: "take the receipt from a backup, or verify the store with its manifest: `godwit verify JOB.yaml`")
+    }
+    let store = try ReceiptedStore(path: path, model: model, checkpoint: check)
     store.whileRunning(stopIf: { stop.isDue })
     // Keys that later jobs say they gave out.
     var laterKeys: [String: [ClosedRange<Int64>]] = [:]
