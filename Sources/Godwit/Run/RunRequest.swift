@@ -48,7 +48,7 @@ struct RunRequest: Equatable {
     if job.appends, job.destinationType != .sqlite {
       return refusal(
         "append to '\(job.destinationPath)': only a SQLite store can be appended to",
-        "remove `append: true` or `destination-type: xml`")
+        "remove `append: true` or `destination-type: \(job.destinationType.manifestName)`")
     }
     if job.inPlace != nil, job.appends || job.replacesEarlierResult {
       return refusal(

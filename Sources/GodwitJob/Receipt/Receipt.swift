@@ -192,7 +192,7 @@ extension Receipt {
   /// What tells that nobody has written to a store since it was delivered, without reading all of it.
   ///
   /// SQLite counts its changes in the first bytes of the file. In WAL mode it need not, but a store that was delivered
-  /// in another mode is not in that one unless somebody has written. Of an XML store the time is compared.
+  /// in another mode is not in that one unless somebody has written. Of an atomic store the time is compared.
   ///
   /// - Returns: 32 hexadecimal digits; nil where only the content can tell.
   package static func deliveryStamp(ofStoreAt path: String) throws -> String? {
@@ -203,7 +203,9 @@ extension Receipt {
     let stamp = try files.stamp()
     let file = stamp.store
     switch files.type {
-    case .xml: return String(Digest.hex("xml \(file.size) \(file.seconds) \(file.nanoseconds)").prefix(32))
+    case .xml, .binary:
+      let name = files.type.manifestName
+      return String(Digest.hex("\(name) \(file.size) \(file.seconds) \(file.nanoseconds)").prefix(32))
     case .sqlite:
       // The versions of the format for writing and reading: 1 without WAL.
       guard stamp.wal == nil, stamp.journal == nil, file.header.count == 100, file.header[18...19] == [1, 1] else {
@@ -215,7 +217,7 @@ extension Receipt {
 
   /// What tells that nobody has written to a store's external files since it was delivered, without reading them.
   ///
-  /// - Returns: nil for a store without any. Those beside an XML store are another's.
+  /// - Returns: nil for a store without any. Those beside an atomic store are another's.
   package static func fileStamp(ofStoreAt path: String) throws -> String? {
     let support = SupportFolder(ofStoreAt: path)
     guard support.exists, try StoreFiles(path: path).type == .sqlite else { return nil }

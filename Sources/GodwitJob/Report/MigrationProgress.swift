@@ -21,7 +21,7 @@ public struct MigrationProgress: Sendable, Hashable {
   public var chunk: Int
   /// Chunks of this name and stage.
   public var chunks: Int
-  /// Rows read by all stages together; while an XML store is written, the objects in it. 0, and so is `totalRows`,
+  /// Rows read by all stages together; while an atomic store is written, the objects in it. 0, and so is `totalRows`,
   /// where rows are not counted. The rows of a chunk that is running are estimated.
   public var rows: Int64
   /// Rows that the run expects all stages to read together.

@@ -111,7 +111,12 @@ public struct JobLoader {
     job.sourceCheck = .init(rawValue: manifest.checkSource.rawValue) ?? .quick
     job.appends = manifest.append
     if manifest.onExisting == .replace { job.existingDestination = .replace(keepsOld: manifest.keepsReplaced) }
-    job.destinationType = manifest.destinationType == .xml ? .xml : .sqlite
+    job.destinationType =
+      switch manifest.destinationType {
+      case .sqlite: .sqlite
+      case .xml: .xml
+      case .binary: .binary
+      }
     if case .inPlace(let keepsOld, _) = manifest.destination {
       // A store that is replaced stays of its type.
       job.destinationType = try StoreFiles(path: path).type

@@ -57,7 +57,7 @@ package struct JobManifest: Sendable {
   }
 
   package enum DestinationType: String, Sendable, Hashable, CaseIterable {
-    case sqlite, xml
+    case sqlite, xml, binary
   }
 
   /// What becomes of the persistent history of the source.

@@ -1,44 +1,45 @@
-import GodwitModel
-
 /// The object graph of an `NSKeyedArchiver` archive, as names and property list values.
 ///
 /// A class in the archive is a name and nothing more: no object is ever made of it. Objects refer to
 /// each other by number, also in cycles. Code that walks the graph does so step by step, and each
 /// step is counted, so that no archive keeps its reader busy for long.
-struct KeyedArchive {
+package struct KeyedArchive {
   /// Why bytes are no archive that can be read.
-  struct Malformed: Error, Equatable {
-    var problem: String
+  package struct Malformed: Error, Equatable {
+    package var problem: String
+
+    package init(problem: String) { self.problem = problem }
   }
 
   /// An object of the archive.
-  struct Object {
+  package struct Object {
     /// Its number: equal numbers are one object.
-    let index: Int
-    let className: String
+    package let index: Int
+    package let className: String
     fileprivate let fields: [String: PropertyListValue]
 
-    var keys: [String] { fields.keys.filter { $0 != "$class" }.sorted() }
+    package var keys: [String] { fields.keys.filter { $0 != "$class" }.sorted() }
   }
 
   /// What a field or a member holds, with the reference followed.
-  enum Value {
+  package enum Value {
     case null
     case object(Object)
     case plain(PropertyListValue)
   }
 
   /// The most values that an archive may consist of, a shared one counted at each use.
-  static let valuesMaximum = 2_000_000
+  package static let valuesMaximum = 2_000_000
   /// The most references that may be followed while an archive is read.
-  static let stepsMaximum = 4_000_000
+  package static let stepsMaximum = 4_000_000
 
   private let objects: [PropertyListValue]
   private let top: PropertyListValue
   private var steps = 0
 
+  /// - Parameter name: What the object is archived under; `root` in an archive of one object.
   /// - Throws: `Malformed`.
-  init(_ list: PropertyListValue) throws(Malformed) {
+  package init(_ list: PropertyListValue, top name: String = "root") throws(Malformed) {
     guard let fields = list.dictionary, fields["$archiver"] == .string("NSKeyedArchiver") else {
       throw Malformed(problem: "it is not a keyed archive")
     }
@@ -46,7 +47,7 @@ struct KeyedArchive {
       let version = fields["$version"]?.integer.map { " \($0)" } ?? ""
       throw Malformed(problem: "unsupported keyed-archive version\(version) (expected 100000)")
     }
-    guard let objects = fields["$objects"]?.array, let top = fields["$top"]?.dictionary?["root"] else {
+    guard let objects = fields["$objects"]?.array, let top = fields["$top"]?.dictionary?[name] else {
       throw Malformed(problem: "it has no root object")
     }
     self.objects = objects
@@ -54,7 +55,7 @@ struct KeyedArchive {
   }
 
   /// The object that was archived.
-  mutating func root() throws(Malformed) -> Object {
+  package mutating func root() throws(Malformed) -> Object {
     guard case .object(let object) = try follow(top) else { throw Malformed(problem: "it has no root object") }
     return object
   }
@@ -62,7 +63,7 @@ struct KeyedArchive {
   // MARK: Steps
 
   /// The value of a key; null when the object lacks it.
-  mutating func value(_ key: String, of object: Object) throws(Malformed) -> Value {
+  package mutating func value(_ key: String, of object: Object) throws(Malformed) -> Value {
     guard let field = object.fields[key] else { return .null }
     return try follow(field)
   }
@@ -96,10 +97,10 @@ struct KeyedArchive {
     "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSOrderedSet", "NSMutableOrderedSet",
   ]
 
-  static func isList(_ object: Object) -> Bool { listClasses.contains(object.className) }
+  package static func isList(_ object: Object) -> Bool { listClasses.contains(object.className) }
 
   /// The members of an array or set.
-  mutating func members(of object: Object) throws(Malformed) -> [Value] {
+  package mutating func members(of object: Object) throws(Malformed) -> [Value] {
     guard Self.isList(object) else {
       throw Malformed(problem: "expected an array or set, found the class '\(object.className)'")
     }
@@ -107,7 +108,7 @@ struct KeyedArchive {
   }
 
   /// The keys and values of a dictionary, in the order of the archive.
-  mutating func entries(of object: Object) throws(Malformed) -> [(key: String, value: Value)] {
+  package mutating func entries(of object: Object) throws(Malformed) -> [(key: String, value: Value)] {
     let keys: [Value]
     let values: [Value]
     switch object.className {
@@ -152,7 +153,7 @@ struct KeyedArchive {
   }
 
   /// The text of a string, archived plainly or as an object; nil for anything else.
-  mutating func text(_ value: Value) throws(Malformed) -> String? {
+  package mutating func text(_ value: Value) throws(Malformed) -> String? {
     switch value {
     case .plain(.string(let text)): return text
     case .object(let object) where object.className == "NSString" || object.className == "NSMutableString":
