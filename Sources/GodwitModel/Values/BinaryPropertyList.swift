@@ -14,7 +14,7 @@ package protocol RandomAccessBytes {
   func number(at start: Int, size: Int) throws -> UInt64
 }
 
-extension [UInt8]: RandomAccessBytes {
+extension Array: RandomAccessBytes where Element == UInt8 {
   package func copy(_ range: Range<Int>) -> [UInt8] { Array(self[range]) }
 
   package func number(at start: Int, size: Int) -> UInt64 {

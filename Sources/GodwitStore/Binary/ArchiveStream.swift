@@ -51,7 +51,7 @@ final class ArchiveStream {
   func place(of value: PropertyListValue) throws -> Place {
     switch value {
     case .array(let members):
-      let places = try members.map(place)
+      let places = try members.map { try place(of: $0) }
       return try write(PropertyListValue.head(0xA0, places.count) + Self.bytes(places))
     case .dictionary(let fields):
       let sorted = fields.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }

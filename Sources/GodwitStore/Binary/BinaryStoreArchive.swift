@@ -7,11 +7,11 @@ import GodwitModel
 final class BinaryStoreArchive {
   private typealias List = BinaryPropertyList<PagedBytes>
 
-  private let list: BinaryPropertyList<PagedBytes>
-  private var room: BinaryPropertyList<PagedBytes>.Room
-  private var objects: BinaryPropertyList<PagedBytes>.References
-  private var keys: BinaryPropertyList<PagedBytes>.References
-  private var nodes: BinaryPropertyList<PagedBytes>.References
+  private let list: List
+  private var room: List.Room
+  private let objects: List.References
+  private let keys: List.References
+  private let nodes: List.References
   private var classNames: [UInt64: String] = [:]
 
   /// How many nodes there are.
@@ -19,26 +19,29 @@ final class BinaryStoreArchive {
 
   /// - Throws: `KeyedArchive.Malformed` and `PropertyListValue.Malformed`; what reading throws.
   init(_ bytes: PagedBytes) throws {
-    list = try List(bytes, refusesBrokenText: true)
+    let list = try List(bytes, refusesBrokenText: true)
     // Each reference of a sound archive is followed a few times, and takes a byte of the file at least.
-    room = List.Room(values: 1 << 20 + 64 * min(bytes.count, 1 << 50), ofBytes: bytes.count)
+    var room = List.Room(values: 1 << 20 + 64 * min(bytes.count, 1 << 50), ofBytes: bytes.count)
+    func value(_ place: Int?) throws -> PropertyListValue? { try place.map { try list.value($0, &room) } }
+    func array(_ place: Int?) throws -> List.References? {
+      guard let place, case .array(let members) = try list.item(place, &room) else { return nil }
+      return members
+    }
     let head = try Self.fields(list.item(list.top, &room), list, &room)
-    guard try head["$archiver"].map({ try list.value($0, &room) }) == .string("NSKeyedArchiver"),
-      try head["$version"].map({ try list.value($0, &room) }) == .integer(100_000)
+    guard try value(head["$archiver"]) == .string("NSKeyedArchiver"), try value(head["$version"]) == .integer(100_000)
     else { throw KeyedArchive.Malformed(problem: "its objects are not in a keyed archive of version 100000") }
-    guard case .array(let objects)? = try head["$objects"].map({ try list.item($0, &room) }),
-      case .uid(let map)? = try head["$top"].map({ try list.value($0, &room) })?.dictionary?["mapData"]
+    guard let objects = try array(head["$objects"]),
+      case .uid(let map)? = try value(head["$top"])?.dictionary?["mapData"]
     else { throw KeyedArchive.Malformed(problem: "its archive has no 'mapData'") }
-    self.objects = objects
-    let fields = try Self.fields(list.item(try Self.place(map, objects, list), &room), list, &room)
-    guard case .array(let keys)? = try fields["NS.keys"].map({ try list.item($0, &room) }),
-      case .array(let nodes)? = try fields["NS.objects"].map({ try list.item($0, &room) }), keys.count == nodes.count
+    let fields = try Self.fields(list.item(Self.place(map, objects, list), &room), list, &room)
+    guard let keys = try array(fields["NS.keys"]), let nodes = try array(fields["NS.objects"]),
+      keys.count == nodes.count
     else { throw KeyedArchive.Malformed(problem: "'mapData' is not a dictionary") }
-    (self.keys, self.nodes) = (keys, nodes)
+    (self.list, self.room, self.objects, self.keys, self.nodes) = (list, room, objects, keys, nodes)
   }
 
   private static func place(
-    _ number: UInt64, _ objects: BinaryPropertyList<PagedBytes>.References, _ list: BinaryPropertyList<PagedBytes>
+    _ number: UInt64, _ objects: List.References, _ list: List
   ) throws -> Int {
     guard let place = Int(exactly: number) else { throw KeyedArchive.Malformed(problem: "a reference leads nowhere") }
     return try list.object(place, of: objects)
@@ -46,8 +49,8 @@ final class BinaryStoreArchive {
 
   /// The fields of a dictionary, each with the place of its value.
   private static func fields(
-    _ item: BinaryPropertyList<PagedBytes>.Item, _ list: BinaryPropertyList<PagedBytes>,
-    _ room: inout BinaryPropertyList<PagedBytes>.Room
+    _ item: List.Item, _ list: List,
+    _ room: inout List.Room
   ) throws -> [String: Int] {
     guard case .dictionary(let keys, let values) = item else {
       throw KeyedArchive.Malformed(problem: "expected a dictionary, found another value")

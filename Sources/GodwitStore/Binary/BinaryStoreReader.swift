@@ -45,6 +45,7 @@ final class BinaryStoreReader {
     self.name = name
     let file = try ReadableFile(path: path, name: name)
     let head = try file.prefix(Self.headBytes)
+    let size = file.size
     func wrong(_ problem: String) -> GodwitError { .damagedStore(.binary, path: name, problem) }
     guard head.count == Self.headBytes, head.starts(with: Self.magic) else {
       throw wrong("expected a head of 64 bytes, found \(head.count)")
@@ -55,7 +56,7 @@ final class BinaryStoreReader {
     func number(_ place: Int) -> UInt64 { head.number(at: place, size: 8) }
     func range(_ place: Int, _ what: String) throws -> Range<Int64> {
       guard let start = Int64(exactly: number(place)), let length = Int64(exactly: number(place + 8)),
-        start >= Int64(Self.headBytes), start <= file.size, length <= file.size - start
+        start >= Int64(Self.headBytes), start <= size, length <= size - start
       else { throw wrong("its \(what) does not lie within the file, which may be cut off") }
       return start..<(start + length)
     }
@@ -106,14 +107,10 @@ final class BinaryStoreReader {
   ///
   /// - Throws: `.dataWrong` (65).
   func reading<Result>(_ place: @autoclosure () -> String, _ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let error where !(error is GodwitError) {
-      var error = Self.problem(error, name)
-      if let known = error as? GodwitError, known.context == nil {
-        var named = known
-        named.context = place()
-        error = named
-      }
-      throw error
+    do { return try body() } catch {
+      guard var known = Self.problem(error, name) as? GodwitError else { throw error }
+      known.context = known.context ?? place()
+      throw known
     }
   }
 

@@ -7,7 +7,7 @@ final class NumberList {
   private let connection: StoreConnection
   private let table: String
   private let size: Int
-  private var insert: SQLStatement
+  private let insert: SQLStatement
   private var piece: [UInt8] = []
   private(set) var count = 0
 

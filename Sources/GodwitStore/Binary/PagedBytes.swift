@@ -9,7 +9,7 @@ final class PagedBytes: RandomAccessBytes {
   private let file: ReadableFile
   private let start: Int64
   private let name: String
-  private var pages = [(number: Int, bytes: [UInt8])](repeating: (-1, []), count: slots)
+  private var pages = [(number: Int, bytes: [UInt8])](repeating: (-1, []), count: PagedBytes.slots)
 
   /// - Parameters:
   ///   - range: The part of the file that is read.

@@ -130,7 +130,7 @@ final class XMLStoreObjects: AtomicStoreReader {
 
   private func references(
     _ found: XMLStoreReader.Relationship, of entity: XMLStoreNames.Entity, _ object: XMLStoreReader.Object
-  ) throws -> (RelationshipDescription, [Int64], GodwitError.Location?) {
+  ) throws -> (description: RelationshipDescription, numbers: [Int64], place: GodwitError.Location?) {
     guard let relationship = entity.relationships[found.name.lowercased()] else {
       throw wrong("entity '\(entity.name)' has no relationship '\(found.name)'", at: found.place, object: object)
     }
