@@ -10,7 +10,7 @@ if Context.environment["CI"] != nil { strict.append(.treatAllWarnings(as: .error
 
 let package = Package(
   name: "godwit",
-  // What the standard library's `Mutex` and task executors need.
+  // The standard library's `Mutex` and task executors need this version.
   platforms: [.macOS(.v15)],
   products: [
     .library(
@@ -36,7 +36,7 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Apple's systems have CryptoKit in its place.
     .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
-    // What differs between the C libraries of Linux and Darwin, and calls that Swift's own modules for them lack.
+    // Differences between the C libraries of Linux and Darwin, and calls that Swift's own modules for them lack.
     .systemLibrary(name: "CPosix"),
     // The targets below are in the order of a job. A target imports only targets that are listed above it
     // (`TargetTests` checks that).
@@ -46,7 +46,7 @@ let package = Package(
       name: "GodwitPlatform",
       dependencies: ["CPosix", .target(name: "CNettle", condition: .when(platforms: [.linux, .android]))],
       swiftSettings: strict),
-    // What the data means, as pure values: models, mappings, values, expressions and version hashes.
+    // The meaning of the data, as pure values: models, mappings, values, expressions and version hashes.
     .target(name: "GodwitModel", dependencies: ["GodwitPlatform"], swiftSettings: strict),
     // XML as tokens and as elements, bounded, with positions.
     .target(name: "GodwitXML", dependencies: ["GodwitPlatform", "GodwitModel"], swiftSettings: strict),
@@ -66,7 +66,7 @@ let package = Package(
     // Makes stores of any size with made-up content.
     .target(
       name: "GodwitSynthesis", dependencies: ["GodwitPlatform", "GodwitModel", "GodwitStore"], swiftSettings: strict),
-    // What differs between two models, and the mapping that Core Data would infer.
+    // The differences between two models, and the mapping that Core Data would infer.
     .target(
       name: "GodwitInference", dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore"], swiftSettings: strict),
     // Work folders, locks, copies, renames, free space and syncs.

@@ -18,7 +18,7 @@ final class HistoryRecorder {
   private var last: MigrationProgress?
 
   /// - Parameters:
-  ///   - folder: The work folder of a job that can be resumed; nil for one that begins anew each time.
+  ///   - folder: The work folder of a job that can be resumed; nil for one that begins again each time.
   ///   - begin: When the run began.
   init(_ job: MigrationJob, folder: String?, begin: Date) {
     path = folder.map(WorkFolder.historyPath)

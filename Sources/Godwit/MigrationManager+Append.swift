@@ -13,9 +13,6 @@ extension MigrationManager {
     return isDestinationTaken ? try ExistingDestination(job) : nil
   }
 
-  /// Whether the destination names this very job.
-  func isAppended(_ source: OpenSource) throws -> Bool { try appendedDigest(source) != nil }
-
   /// The digest under which the destination names this very job; nil if it does not. Reads all of the source.
   func appendedDigest(_ source: OpenSource) throws -> String? {
     guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath),
@@ -86,7 +83,7 @@ extension MigrationManager {
 
   // MARK: Metadata
 
-  /// What the finished store says of this job.
+  /// The record of this job in the finished store.
   ///
   /// - Parameter source: The metadata of the source.
   func appendRecord(

@@ -16,13 +16,13 @@ extension MigrationManager {
 
   /// Starts or resumes the migration on its own thread: see the synchronous `run`.
   ///
-  /// Cancelling the task stops the run at the next checkpoint, and the summary's outcome is `.stopped`. What is durable
-  /// stays, and the same call resumes.
+  /// Cancelling the task stops the run at the next checkpoint, and the summary's outcome is `.stopped`. Durable work
+  /// remains, and the same call resumes.
   ///
   /// - Parameters:
   ///   - maximumSeconds: A time box; the run stops at the first checkpoint after it.
   ///   - progress: Called after every chunk, and up to four times a second while one runs, on the run's thread.
-  /// - Throws: What the synchronous `run` throws.
+  /// - Throws: The errors of the synchronous `run`.
   @discardableResult
   public func run(
     maximumSeconds: Double? = nil, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
@@ -92,7 +92,7 @@ public struct MigrationRun: AsyncSequence, Sendable {
 
   /// Waits for the end of the run. Cancelling the task that waits stops the run at the next checkpoint.
   ///
-  /// - Throws: What the synchronous `run` throws.
+  /// - Throws: The errors of the synchronous `run`.
   public var summary: MigrationSummary {
     get async throws {
       try await withTaskCancellationHandler {
@@ -124,7 +124,7 @@ private final class ThreadExecutor: TaskExecutor {
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     let isStarted = WorkerThread.start { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    // Where the system makes no thread, the work is done here.
+    // If the system makes no thread, the work is done here.
     if !isStarted { job.runSynchronously(on: asUnownedTaskExecutor()) }
   }
 }

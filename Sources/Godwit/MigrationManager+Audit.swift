@@ -7,7 +7,7 @@ extension MigrationManager {
   /// Looks for what a run would stop at, or carry along broken: see `AuditReport`. Writes nothing, and works on a
   /// read-only file system.
   ///
-  /// Of a job of several steps it looks at the first one: the sources of the others are not made yet.
+  /// In a job of several steps it looks at the first one: the sources of the others are not made yet.
   ///
   /// - Parameters:
   ///   - samples: How many objects of each finding are named.

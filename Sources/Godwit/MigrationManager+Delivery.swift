@@ -4,7 +4,7 @@ import GodwitModel
 import GodwitStore
 
 extension MigrationManager {
-  /// What becomes the destination.
+  /// The outcome of writing the file that becomes the destination.
   enum Written {
     case written(String)
     case stopped(reason: String)

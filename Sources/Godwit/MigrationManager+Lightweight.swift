@@ -54,7 +54,7 @@ extension MigrationManager {
       }
       if let error = job.error(for: losses) { throw error }
     }
-    // What changes definitions alone moves no row, and takes the same time for any number of them.
+    // A change of definitions alone moves no row, and takes the same time for any number of rows.
     if case .sql = way { _ = try SourceCheck(job, files)?.finish { true } }
     return way
   }
@@ -149,7 +149,7 @@ extension MigrationManager {
       guard let reason = Self.stopReason(error, watch) else { throw error }
       return meter.stopped(reason)
     }
-    // Nothing reads it any more: where it cannot be removed the store is whole all the same.
+    // The dead journal is unused now: the store is whole even if it cannot be removed.
     try? removeDeadJournal()
     if !program.keepsFiles { try removeUnreferencedFiles(in: claim.path) }
     var summary = meter.finished()

@@ -15,7 +15,7 @@ extension MigrationManager {
   /// - Parameters:
   ///   - sourceModel: The version that the stores were made with.
   ///   - destinationModel: The version of the new stores.
-  ///   - mappingModel: What becomes of each entity.
+  ///   - mappingModel: The mapping of each entity.
   ///   - policies: The policies, by the names that mappings give. A policy with state needs a `MigrationJob` with a
   ///     `PolicyRegistry`.
   public init(
@@ -29,13 +29,14 @@ extension MigrationManager {
       policies: PolicyRegistry(policies))
   }
 
-  /// What migrating a store would do: see `plan()`. Writes nothing.
+  /// Plans the migration of a store: see `plan()`. Writes nothing.
   ///
   /// - Parameters:
   ///   - source: The store to migrate.
   ///   - destination: Where the new store will go.
   ///   - limits: The limits of the run.
-  /// - Throws: What `plan()` throws; `.configuration` (78) if both paths name one file, or the budget is under 16 MiB.
+  /// - Throws: The errors of `plan()`; `.configuration` (78) if both paths name one file, or the budget is under 16
+  ///   MiB.
   public func plan(
     migratingStoreAt source: URL, to destination: URL, limits: MigrationLimits = MigrationLimits()
   ) throws -> MigrationPlan {
@@ -58,7 +59,7 @@ extension MigrationManager {
     return try manager(ofStoreAt: source, to: destination, limits: limits).plan()
   }
 
-  /// What is durable of a migration: see `status()`. Writes nothing.
+  /// The durable work of a migration: see `status()`. Writes nothing.
   ///
   /// - Parameters:
   ///   - source: The store to migrate.
@@ -83,13 +84,13 @@ extension MigrationManager {
 
   /// Carries out a plan on its own thread, or resumes it: see `run`.
   ///
-  /// Cancelling the task stops the run at a checkpoint. What is durable stays, and the same call resumes.
+  /// Cancelling the task stops the run at a checkpoint. Durable work remains, and the same call resumes.
   ///
   /// - Parameters:
   ///   - plan: A plan of this manager.
   ///   - progress: Called after every chunk, and up to four times a second while one runs, on the run's thread.
-  /// - Returns: What the run did; its outcome is never `.stopped`.
-  /// - Throws: `CancellationError` if the task was cancelled before the end; otherwise what `run` throws.
+  /// - Returns: The summary of the run; its outcome is never `.stopped`.
+  /// - Throws: `CancellationError` if the task was cancelled before the end; otherwise the errors of `run`.
   @discardableResult
   public func migrate(
     _ plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }

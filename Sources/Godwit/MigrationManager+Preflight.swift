@@ -7,7 +7,7 @@ import GodwitModel
 extension MigrationManager {
   /// Refuses a job that cannot fit, with the figures. Beside other jobs of the process, it waits until it fits.
   ///
-  /// - Parameter need: Of the whole job from its beginning.
+  /// - Parameter need: The need of the whole job from its beginning.
   /// - Throws: `.inputOutput` (74) when the file system of the destination or of temporary files has not enough room;
   ///   when both are one, the sum counts. `.stopped` (75) when it is stopped while it waits.
   func checkSpace(_ need: DiskNeed, safe: String? = nil) throws {

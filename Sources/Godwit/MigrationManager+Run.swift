@@ -18,7 +18,7 @@ extension MigrationManager {
   ///   - control: Stops the run from another thread.
   ///   - maximumSeconds: A time limit; the run stops at the first checkpoint after it.
   ///   - progress: Called after every chunk, and up to four times a second while one runs, on the calling thread.
-  /// - Throws: `GodwitError`. What is durable stays, and the same call resumes if it can. `.usage` (64) for a manager
+  /// - Throws: `GodwitError`. Durable work remains, and the same call resumes if it can. `.usage` (64) for a manager
   ///   whose stores are not named yet.
   @discardableResult
   public func run(
@@ -51,7 +51,7 @@ extension MigrationManager {
       throw known
     }
     if summary.outcome == .stopped { noteEnd(summary, watch) }
-    // Of a store that was appended to, what was found of earlier jobs still holds.
+    // Findings about earlier jobs still hold for a store that was appended to.
     if summary.outcome == .finished, !job.appends { KnownFindings.forget(storeAt: job.destinationPath) }
     if summary.outcome != .alreadyFinished {
       summary.codedNotes = job.inputNotes + summary.codedNotes + KeptInvalid.notes(summary.keptInvalid) + notes

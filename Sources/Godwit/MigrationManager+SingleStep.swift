@@ -8,8 +8,8 @@ import GodwitModel
 import GodwitStore
 
 extension MigrationManager {
-  /// Checks a source through the connection of the run: one with a hot journal, which is read through what stands for it
-  /// here and nowhere else, and one that is read sooner than a thread begins.
+  /// Checks a source through the connection of the run if that is the only way: a source with a hot journal, whose
+  /// content only this connection sees, and a source too small for a thread.
   ///
   /// - Parameter isNew: Whether the run begins.
   func checkSource(_ files: StoreFiles, _ connection: StoreConnection, isNew: Bool) throws {
@@ -21,7 +21,7 @@ extension MigrationManager {
     if let complaint = found.first { throw SourceCheck.damage(job.sourcePath, complaint) }
   }
 
-  /// Under which metadata key a store names what made it: the job, or the step when others follow.
+  /// The metadata key under which a store names its maker: the job, or the step when others follow.
   var madeByKey: String { job.position.isLast ? Self.jobsKey : Self.stepKey }
 
   var cacheSize: ByteCount { .init(bytes: job.memory.bytes / 4) }
@@ -104,7 +104,7 @@ extension MigrationManager {
     let digest = job.position.isLast ? job.position.jobDigest ?? identity.digest : identity.digest
     let before = try StoreMetadata(reading: connection, path: job.sourcePath)
     var metadata = self.metadata(after: before, digest: digest, now: plan.facts.now, leftOut: opened.leftOut)
-    // What it says of keys holds for the source alone.
+    // The keys in the source's record do not hold for the destination.
     metadata.values[AppendRecord.key] = nil
     // In place it says of the store what it said before.
     if job.inPlace == nil, !job.position.isInPlace {
@@ -149,12 +149,12 @@ extension MigrationManager {
     if job.durability == .resumable { try connection.execute(vacuum) }
   }
 
-  /// What the finished store says of itself.
+  /// The metadata of the finished store.
   ///
   /// - Parameters:
-  ///   - source: What the source says.
+  ///   - source: The metadata of the source.
   ///   - digest: That of the job, or of the step when others follow.
-  ///   - now: What `now()` was, in seconds since 2001; nil where rows may have kept what it was in an earlier run.
+  ///   - now: The value of `now()`, in seconds since 2001; nil if rows may have retained that of an earlier run.
   func metadata(
     after source: StoreMetadata, digest: String, now: Double?, leftOut: UnmodelledTables
   ) -> StoreMetadata {

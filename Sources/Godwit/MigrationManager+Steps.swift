@@ -125,7 +125,7 @@ extension MigrationManager {
     if let before { try? WorkFolder.removeStep(before.path) }
   }
 
-  /// - Throws: What the hook throws; `.stopped` (75) when it changed the source of the job.
+  /// - Throws: The error of the hook; `.stopped` (75) when it changed the source of the job.
   private func run(
     _ hook: MigrationStage.Hook?, of index: Int, on path: String, isWritable: Bool, source: StoreFiles
   ) throws {
@@ -200,7 +200,7 @@ extension MigrationManager {
       safe: "what is durable is kept in '\(WorkFolder.path(forDestination: job.destinationPath))'")
   }
 
-  /// What is wrong with a later step is said before the first one begins.
+  /// Reports faults of a later step before the first one begins.
   private func checkSteps() throws {
     for index in job.steps.indices { _ = try planWithoutRows(step: index) }
   }

@@ -115,16 +115,16 @@ private final class TraceChain {
   private var readers: [Int: ObjectReader] = [:]
   private var tracers: [Int: ObjectTracer] = [:]
   private var scratch: ScratchFolder?
-  /// What the run has read.
+  /// The source that the run read.
   let source: SourceOfRun
-  /// What `now()` was in every step.
+  /// The value of `now()` in every step.
   let moment: JobMoment
 
   private let leavesLargeValues: Bool
 
   init(_ manager: MigrationManager, leavesLargeValues: Bool) throws {
     self.leavesLargeValues = leavesLargeValues
-    // Where nobody registered a policy, its name is enough to say that it decides.
+    // The name of an unregistered policy is enough to say that it decides.
     var job = manager.job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
     self.job = job
@@ -250,7 +250,7 @@ private final class TraceChain {
 
   func trace(_ reference: Reference, from side: ObjectTrace.Side) throws -> ObjectTrace {
     let isForwards = side == .source
-    // What is in quarantine may hold a value that nobody can read: that may be the reason.
+    // A quarantined object may hold an unreadable value: that may be the reason.
     let isHeld = try isForwards && !source.reasons(for: reference).isEmpty
     let store = try self.reader(isForwards ? 0 : steps.count)
     store.leavesOutUnreadable = isHeld
@@ -304,7 +304,7 @@ private final class TraceChain {
       destination: destination, destinationURI: uri(found.destination, step + 1, after), origins: origins)
   }
 
-  /// Where the trace of an object in quarantine ends; nil for any other.
+  /// The end of the trace of an object in quarantine; nil for any other.
   private func heldGap(_ reference: Reference) throws -> ObjectTrace.Gap? {
     let reasons = try source.reasons(for: reference)
     guard let first = reasons.first else { return nil }

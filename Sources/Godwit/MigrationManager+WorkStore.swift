@@ -42,7 +42,7 @@ extension MigrationManager {
 
   static let discardRemedy = "`godwit discard` the job and run again"
 
-  /// An error of a store in the work folder says how to begin anew: no backup has that store.
+  /// Adds to an error of a store in the work folder how to begin again: no backup has that store.
   func tellingDiscard(_ error: GodwitError) -> GodwitError {
     let folder = WorkFolder.path(forDestination: String(job.destinationPath.split(separator: "/").last ?? "")) + "/"
     guard error.code == .dataWrong, error.message.contains(folder), error.remedy?.contains("discard") != true else {

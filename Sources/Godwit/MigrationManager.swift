@@ -24,13 +24,13 @@ public struct MigrationManager: Sendable {
 
   /// A manager of a job.
   ///
-  /// - Parameter job: What is to be migrated. Nothing is read before a plan or a run asks for it.
+  /// - Parameter job: The migration. Its files are read only for a plan or a run.
   public init(_ job: MigrationJob) { self.job = job.resolvingLinks().namingInferredSteps().fusingSteps() }
 
   /// A manager of a job, with more policies.
   ///
   /// - Parameters:
-  ///   - job: What is to be migrated.
+  ///   - job: The migration.
   ///   - policies: Added to those of the job. They replace policies of the same name.
   public init(_ job: MigrationJob, policies: PolicyRegistry) {
     self.job = job.resolvingLinks().namingInferredSteps().fusingSteps()
@@ -101,7 +101,7 @@ public struct MigrationManager: Sendable {
     return measured(try plan(source, opening: estimatesTime ? opening : nil))
   }
 
-  /// What is durable: the chunks of an unfinished run, or that the destination is finished; and what became of the last
+  /// The durable work: the chunks of an unfinished run, or that the destination is finished; and the state of the last
   /// run.
   ///
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
@@ -114,7 +114,7 @@ public struct MigrationManager: Sendable {
     do { return try withRun(durableStatus(comparesSource: comparesSource)) } catch let error as GodwitError
       where error.code == .stopped
     {
-      // A run that is just committing lets nobody look at its ledger. That it is at work can be said all the same.
+      // A run that commits at this moment lets nobody read its ledger. The status can still say that it is at work.
       guard case .held = try WorkFolder.lockState(ofFolder: job.workPath) else { throw error }
       return try withRun(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     } catch let error as GodwitError { throw tellingDiscard(error) }
@@ -127,21 +127,25 @@ public struct MigrationManager: Sendable {
     {
       return withDelivery(status)
     }
-    // Between two rounds of a run with a quarantine there is no ledger.
+    // The ledger is missing between two rounds of a run with a quarantine.
     if !isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     }
-    guard isDestinationTaken, try job.inPlace == nil || isMigratedInPlace(),
-      try !job.appends || (comparesSource ? isAppended(OpenSource(job, attach: false)) : isAppendedByTimes())
-    else {
+    var status = MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])
+    switch try destination(comparesSource ? .content : .times) {
+    case .current: break
+    case .absent:
       // A run in place by SQL or by definition has no ledger, and neither has any run before its first chunk.
-      return MigrationStatus(
-        state: hasRunWithoutWork ? .unfinished : .notStarted, job: job.name, chunks: [], done: [])
+      status.state = hasRunWithoutWork ? .unfinished : .notStarted
+    case .outdated(let earlier):
+      let replaces = job.replacesEarlierResult
+      // The next run of a job that replaces looks whether the content of the source has changed.
+      if replaces, !comparesSource, earlier.changes == [.source] { break }
+      status.state = replaces ? .outdated : .foreign
+      status.changes = earlier.changes
+    case .foreign: status.state = .foreign
     }
-    if job.inPlace != nil || job.appends {
-      return MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])
-    }
-    return try statusOfDestination(comparesSource: comparesSource)
+    return status
   }
 
   /// The status by what the work folder holds; nil without work to resume.
@@ -154,7 +158,8 @@ public struct MigrationManager: Sendable {
     guard !job.isStepped else { return nil }
     // A run that died between the link and the removal of its folder is finished but for that folder.
     guard !job.appends, FileManager.default.fileExists(atPath: job.lastStepFolder(in: job.workPath).storePath),
-      journal.phase != .making || journal.outcome != nil, try !isDelivered(comparesSource: comparesSource)
+      journal.phase != .making || journal.outcome != nil,
+      try !destination(comparesSource ? .content : .times).isCurrent
     else { return nil }
     return MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100)
   }
@@ -163,7 +168,7 @@ public struct MigrationManager: Sendable {
   static func status(of job: MigrationJob, _ ledger: Ledger) throws -> MigrationStatus {
     let (chunks, done) = (try ledger.chunks(), try ledger.done())
     var status = MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
-    // What a damaged ledger says may be too much for a number.
+    // A damaged ledger may hold numbers that overflow.
     func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 &+ max(1, $1.rows) } }
     status.take(try ledger.knownPace(), rows: (rows(chunks.filter { done.contains($0.id) }), rows(chunks)))
     return status
@@ -194,21 +199,18 @@ public struct MigrationManager: Sendable {
   ///   not named yet.
   public func isFinished() throws -> Bool {
     try refuseWithoutStore()
-    if job.inPlace != nil { return try isMigratedInPlace() }
-    if job.appends { return try isAppended(OpenSource(job, attach: false)) }
-    guard isDestinationTaken else { return false }
-    do {
-      switch try existing(source: OpenSource(job, attach: false), quick: quickIdentity) {
-      case .finished: return true
-      case .outdated(let earlier):
-        if job.replacesEarlierResult { return false }
-        throw earlier.refusal
-      }
-    } catch let error as GodwitError where error.code == .cannotCreate {
-      // An unfinished run is planned from its ledger; `run` says what is in its way.
-      if WorkFolder.exists(forDestination: job.destinationPath) { return false }
-      throw error
+    let refusal: GodwitError
+    switch try destination() {
+    case .current: return true
+    case .absent: return false
+    case .outdated(let earlier):
+      if job.replacesEarlierResult { return false }
+      refusal = earlier.refusal
+    case .foreign(let error): refusal = error
     }
+    // An unfinished run is planned from its ledger; `run` says what is in its way.
+    if WorkFolder.exists(forDestination: job.destinationPath) { return false }
+    throw refusal
   }
 
   /// Removes an unfinished destination with its ledger and spill files. A finished destination stays.

@@ -1,7 +1,7 @@
 public import GodwitModel
 package import GodwitStore
 
-/// What became of an object of the source, or what an object of the destination was made of.
+/// The path of an object of the source to its destination objects, or of a destination object back to its sources.
 public struct ObjectTrace: Sendable, Hashable {
   /// Which store of a job an object is in.
   public enum Side: String, Sendable, Hashable, Codable, CaseIterable {
@@ -51,9 +51,9 @@ public struct ObjectTrace: Sendable, Hashable {
     public var chunk: Int
     /// How many such chunks there are.
     public var chunks: Int
-    /// What the chunk takes: `Person p1 to p500`.
+    /// The range of the chunk: `Person p1 to p500`.
     public var range: String
-    /// What the object was made of. With `unique-by` the one that gave it its key and its values.
+    /// The source object. With `unique-by`, the one that gave the object its key and its values.
     public var source: Object
     /// The URIs of the other source objects that became the same object, by key.
     public var merged: [String]
@@ -61,7 +61,7 @@ public struct ObjectTrace: Sendable, Hashable {
     public var destination: Object?
     /// The URI of the object, whether or not it is there.
     public var destinationURI: String
-    /// Where the properties of the object come from, by name: an expression, `the model's default`, or a lookup.
+    /// The origins of the object's properties, by name: an expression, `the model's default`, or a lookup.
     public var origins: [String: String]
   }
 
@@ -97,9 +97,9 @@ public struct ObjectTrace: Sendable, Hashable {
   public var side: Side
   /// The object that was asked for.
   public var object: Object
-  /// What was made of what. From a destination object the steps come in reverse order.
+  /// The associations of source and destination objects. From a destination object the steps come in reverse order.
   public var associations: [Association] = []
-  /// Where the trace ends without an object.
+  /// The places where the trace ends without an object.
   public var gaps: [Gap] = []
   /// Why the trace may be wrong; empty for a destination that names this very job.
   public var remarks: [String] = []

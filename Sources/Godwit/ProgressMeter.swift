@@ -2,7 +2,7 @@ import Foundation
 import GodwitJob
 
 /// Turns finished chunks, and the part of the running one, into progress. The percent is a part of all rows that chunks
-/// read, so it never goes backwards. What a resumed run may show at first, `ShownProgress` knows.
+/// read, so it never goes backwards. `ShownProgress` knows what a resumed run may show at first.
 struct ProgressMeter {
   private let plan: MigrationPlan
   private let start: Date
@@ -83,7 +83,7 @@ struct ProgressMeter {
     told = now
     let part = share.share * Double(Self.rows(running.chunks))
     describe(first)
-    // An estimate that turns out too high is not taken back.
+    // An estimate that turns out too high is not lowered.
     progress.rows = max(progress.rows, rows + Int64(part))
     progress.percent = max(progress.percent, percent(Double(rows) + part))
     progress.isEstimated = true
@@ -97,7 +97,7 @@ struct ProgressMeter {
 
   mutating func finish(_ chunk: Chunk, now: Date = Date()) -> MigrationProgress {
     done.insert(chunk.id)
-    // Of chunks that end together, the first one has the time of all.
+    // If several chunks end together, the first one gets the time of all.
     let seconds = now.timeIntervalSince(running?.since ?? told)
     if running != nil { running?.since = now }
     if running?.chunks.last?.id == chunk.id {

@@ -3,17 +3,18 @@ import GodwitDisk
 import GodwitJob
 import GodwitStore
 
-/// What a run shows of its progress, so that no later line says less, not even that of a later run.
+/// The progress that a run shows, so that no later line says less, not even that of a later run.
 ///
 /// A chunk that is killed is done again. Its part of the percent was therefore more than is durable. Before such a
-/// percent is shown, the work folder gets it, and a run that resumes shows at least that. The time left settles, too.
+/// percent is shown, it is written to the work folder, and a run that resumes shows at least that. The time left is
+/// smoothed, too.
 ///
 /// The file is not synced: a killed process leaves it whole. After a power cut it may be missing, and then the percent
 /// begins at what is durable.
 struct ShownProgress {
   /// nil where no later run asks.
   private let path: String?
-  /// What may be shown of a chunk that is running.
+  /// The percent that may be shown for a running chunk.
   private var noted: Double
   private var highest: Double
   private var time = SettlingTime()
@@ -27,7 +28,7 @@ struct ShownProgress {
 
   private static func path(in folder: String) -> String { folder + "/shown.percent" }
 
-  /// What an earlier run has shown of a chunk that it did not finish; 0 when none did.
+  /// The percent that an earlier run has shown for a chunk that it did not finish; 0 when none did.
   static func percent(in folder: String) -> Double {
     let text = ReadableFile.text(of: path(in: folder))
     guard let value = text.flatMap(Double.init), value.isFinite else { return 0 }
@@ -58,7 +59,7 @@ struct ShownProgress {
       try WorkFolder.writeNote(Data("\(percent)".utf8), to: path, isSynced: false)
       noted = percent
     } catch {
-      // Progress is no reason to fail: the percent waits for the end of the chunk.
+      // A run never fails because of its progress: the percent waits for the end of the chunk.
     }
   }
 }

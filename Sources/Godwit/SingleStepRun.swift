@@ -25,13 +25,13 @@ final class SingleStepRun {
 
   private var job: MigrationJob { manager.job }
   private var control: MigrationControl { watch.control }
-  /// What the job appends to.
+  /// The store that the job appends to.
   private var existing: ExistingDestination? { job.appends ? source.existing : nil }
 
   /// - Parameters:
   ///   - folder: Gets the store.
   ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
-  ///   - now: What `now()` means, if a larger job decides that.
+  ///   - now: The value of `now()`, if a larger job decides that.
   ///   - rejections: Finds the objects that validation rejects; nil where they stop the run.
   init(
     _ manager: MigrationManager, in folder: StepFolder, _ journal: RunJournal, source: OpenSource,
@@ -55,14 +55,14 @@ final class SingleStepRun {
     return identity
   }
 
-  /// What the record of rejected objects is bound to, before there is one.
+  /// The identity that a new record of rejected objects is bound to.
   private func identity(_ ledger: Ledger, _ stamp: StoreFiles.Stamp) throws -> (JobFingerprint, StoreFiles.Stamp) {
     var identity = quick
     identity.source = try origin ?? (Ledger.exists(ledger.connection) ? ledger.identity().source : "")
     if identity.source.isEmpty {
       let task = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }
       digest = task
-      // The time box does not end it: a digest begins anew each time.
+      // The time box does not end it: a digest begins again each time.
       guard let found = try task.value(while: { [control] in control.reason == nil }) else {
         throw RejectionSearchStopped(reason: control.reason ?? "")
       }
@@ -78,7 +78,7 @@ final class SingleStepRun {
 
   /// Migrates the step into the store of its folder, or resumes, or finds that it is done.
   ///
-  /// - Returns: What was done, and the progress to show when the store is in place.
+  /// - Returns: The summary, and the progress to show when the store is in place.
   func run(progress: (MigrationProgress) -> Void) throws -> (MigrationSummary, MigrationProgress?) {
     guard let (connection, made) = try openStore() else {
       return (MigrationSummary(outcome: .finished, wasResumed: true), nil)
@@ -92,7 +92,7 @@ final class SingleStepRun {
     try manager.configure(connection, isNew: made && existing == nil)
     // Taken before the source is opened: a change from here on is noticed.
     let stamp = try source.files.stamp()
-    // What is noted, and the copy, are of this state of the source.
+    // The record and the copy are of this state of the source.
     try rejections?.known?.checkSource(source.files)
     if made, origin == nil, rejections?.known == nil {
       digest = BackgroundTask(isShort: job.needsNoThread(reading: source.files)) { [files = source.files] in
@@ -160,12 +160,12 @@ final class SingleStepRun {
     }
     if let error = job.error(for: summary.losses) { throw error }
     let isRestart = job.durability == .restart
-    // What is not committed only this connection can count.
+    // Only this connection can count rows that are not committed.
     let counting = isRestart ? nil : manager.countAhead(in: folder)
     try manager.finish(
       connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0
     ) {
-      // Where it failed or was stopped, the finished store is counted.
+      // The finished store is counted if this failed or was stopped.
       let content = try? counting?.value { [control] in control.reason == nil }
       try manager.recordOutcome(
         in: journal, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
@@ -181,7 +181,7 @@ final class SingleStepRun {
     return (summary, progress())
   }
 
-  /// What the ledger keeps of the run's speed, for those who ask from outside.
+  /// The speed of the run in the ledger, for outside observers.
   private func pace(_ plan: MigrationPlan, done: Set<Int>) -> MigrationStatus.Pace {
     MigrationStatus.Pace(
       began: watch.start.timeIntervalSinceReferenceDate,
@@ -202,7 +202,7 @@ final class SingleStepRun {
       .applicationValues[manager.madeByKey]?.array?.compactMap(\.string),
       jobs.contains(try job.position.jobDigest ?? identity().digest), !manager.lacksOutcome(journal)
     {
-      // Somebody may have written to it since.
+      // The store may have been written to since.
       let schema = StoreSchema(model: job.destinationModel)
       let tables = schema.tables.map(\.createStatement) + ["CREATE TABLE Z_PRIMARYKEY"]
       if existing == nil {
@@ -214,7 +214,7 @@ final class SingleStepRun {
     journal.isResumable = false
     try connection.close()
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
-    // What was said of it must not be taken for that of the next one.
+    // The record of this store must not be taken for that of the next one.
     try journal.update { ($0.outcome, $0.phase) = (nil, .making) }
     try WorkFolder.removeFile(WorkFolder.receiptPath(in: folder.path))
     try existing?.copy(to: folder.storePath)
@@ -270,7 +270,7 @@ final class SingleStepRun {
     }
   }
 
-  /// What the loss report says of objects that earlier rounds have rejected.
+  /// The losses from objects that earlier rounds have rejected.
   private func quarantineLosses() throws -> [LossReport.Loss] {
     try rejections?.known?.losses(step: job.position.index + 1) ?? []
   }
@@ -291,16 +291,16 @@ final class SingleStepRun {
     let schema = try StoreSchema(model: job.sourceModel, probing: reader)
     try KeptSource(schema, record, in: folder.path).make(from: reader, of: source.files) { connection in
       control.setInterrupt { [connection] in connection.interrupt() }
-      // The time box does not end it: a copy begins anew each time.
+      // The time box does not end it: a copy begins again each time.
       connection.whileRunning(stopIf: { [control] in control.reason != nil })
     }
     return (try StoreFiles(path: KeptSource.path(in: folder.path)), !isThere)
   }
 
-  /// What a round that cannot begin leaves.
+  /// The text about what remains when a round cannot begin.
   private var keptSafe: String { "the objects that are rejected are noted in '\(folder.path)'" }
 
-  /// What the rest of the job needs, where rounds before have made a part of it.
+  /// The disk need of the rest of the job, if earlier rounds have made a part of it.
   private func need(_ plan: MigrationPlan) throws -> DiskNeed {
     var need = plan.disk
     guard let record = rejections?.known, try record.round > 0 else { return need }

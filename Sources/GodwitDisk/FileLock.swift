@@ -2,13 +2,13 @@ import GodwitPlatform
 
 /// A lock of the kernel on a file: one process at a time has it.
 ///
-/// It ends with the value, or with the process, however that ends: none goes stale. The file itself stays, and has the
-/// name of who holds the lock, or held it last: see `LockHolder`.
+/// The lock ends with the value, or with the process, however that ends, so it never goes stale. The file stays, and
+/// names the current or last holder: see `LockHolder`.
 package final class FileLock: Sendable {
   /// The file, with the lock.
   package let descriptor: Int32
 
-  /// Why there is no lock.
+  /// The reason why the lock was not acquired.
   package enum Refusal: Error, Equatable {
     /// The file cannot be opened, or made: the number of the error.
     case unopened(Int32)
@@ -16,15 +16,15 @@ package final class FileLock: Sendable {
     case held(LockHolder?)
     /// The file system takes no locks: the number of the error.
     case failed(Int32)
-    /// Somebody has removed or replaced the file since it was opened: nobody else would see this lock.
+    /// Another process has removed or replaced the file since it was opened, so no other process would see this lock.
     case replaced
   }
 
   /// - Parameters:
   ///   - path: The file.
-  ///   - mode: The rights of a new file; nil for a file that must be there.
+  ///   - mode: The rights of a new file; nil for a file that must exist.
   package init(path: String, mode: UInt32?) throws(Refusal) {
-    // A pipe of somebody else's must not keep who opens it waiting.
+    // Non-blocking, because opening a pipe would otherwise wait for its other end.
     let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
     let file = if let mode { open(path, flags | O_CREAT, mode_t(mode)) } else { open(path, flags) }
     guard file >= 0 else { throw Refusal.unopened(CLibrary.errno) }
@@ -52,7 +52,7 @@ package final class FileLock: Sendable {
     close(descriptor)
   }
 
-  /// Takes the lock. Tries for a moment, because who only looks whether it is held has it for as long.
+  /// Acquires the lock. Tries for a moment, because a process that only checks the lock holds it briefly.
   ///
   /// - Returns: 0, or the number of the error.
   private static func take(_ descriptor: Int32) -> Int32 {
@@ -65,22 +65,23 @@ package final class FileLock: Sendable {
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : CLibrary.errno
   }
 
-  /// Whom the file names: who held the lock before, until `noteHolder` writes this process into it.
+  /// The holder that the file names. This is the previous holder until `noteHolder` writes this process.
   package var notedHolder: LockHolder? { LockHolder(reading: descriptor) }
 
   /// Writes this process into the file, as the one that holds the lock.
   ///
-  /// - Parameter isSynced: Whether a power cut may leave the note of an earlier holder.
+  /// - Parameter isSynced: Whether the file is synced. Without that, a power cut may leave the name of an earlier
+  ///   holder.
   package func noteHolder(isSynced: Bool = true) { LockHolder.current().write(to: descriptor, isSynced: isSynced) }
 
-  /// Who holds the lock of a file. Writes nothing.
+  /// The state of a file's lock. Writes nothing.
   ///
-  /// - Throws: The number of the error when the file is there and cannot be opened.
+  /// - Throws: The number of the error when the file exists and cannot be opened.
   package static func state(ofFile path: String) throws(Refusal) -> LockState {
     let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = CLibrary.errno
-      // A name of somebody else's is no lock; who takes it says what is in its way.
+      // A missing file or one that is not a regular path holds no lock. Acquiring the lock reports the obstacle.
       if [ENOENT, ENOTDIR, ELOOP, ENXIO].contains(code) { return .none }
       throw Refusal.unopened(code)
     }
@@ -96,10 +97,10 @@ package final class FileLock: Sendable {
 
 /// Whether a process holds a lock.
 package enum LockState: Sendable, Hashable {
-  /// There is no lock: of a work folder, that there is none, or that it is being made or removed.
+  /// The lock does not exist. A work folder without a lock is missing, or is being made or removed.
   case none
   /// A process holds the lock.
   case held(LockHolder?)
-  /// Nobody holds the lock; who held it last.
+  /// No process holds the lock. The value is the last holder.
   case free(LockHolder?)
 }

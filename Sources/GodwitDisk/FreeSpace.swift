@@ -6,7 +6,7 @@ import GodwitPlatform
 package struct FreeSpace: Sendable, Hashable {
   /// Equal for two folders of one file system.
   package var device: UInt64
-  /// What a process without privileges may still write.
+  /// The bytes that a process without privileges may still write.
   package var bytes: Int64
 
   /// - Parameter path: A folder, which may be missing: the nearest one above it counts.
@@ -25,7 +25,7 @@ package struct FreeSpace: Sendable, Hashable {
     return FreeSpace(device: UInt64(truncatingIfNeeded: info.st_dev), bytes: overflow ? .max : Int64(clamping: bytes))
   }
 
-  /// Where SQLite puts its temporary files, by its own order of choice.
+  /// The folder of SQLite's temporary files, by its own order of choice.
   package static var temporaryFolder: String {
     let environment = ProcessInfo.processInfo.environment
     let candidates = [environment["SQLITE_TMPDIR"], environment["TMPDIR"], "/var/tmp", "/usr/tmp", "/tmp"]

@@ -5,13 +5,13 @@ package import GodwitStore
 
 /// A destination that is replaced by the store that the same job makes of a source that has changed.
 ///
-/// The exchange is that of a store in place. What differs is that a run may be given up between two steps, because the
-/// source changes once more: what the exchange has added beside the old store must then be taken back. `given.names` in
-/// the work folder lists the external files that it adds, before it adds the first.
+/// The exchange is that of a store in place, with one difference. A run may be abandoned between two steps because the
+/// source changes once more. The files that the exchange has added beside the old store must then be removed.
+/// `given.names` in the work folder lists these external files before the first of them is added.
 extension InPlaceSwap {
   private static func givenPath(in workFolder: String) -> String { workFolder + "/given.names" }
 
-  /// Exchanges the stores. The caller holds the lock of the old one, and has taken back what an earlier run began.
+  /// Exchanges the stores. The caller holds the lock of the old store, and has undone an earlier unfinished exchange.
   ///
   /// - Parameters:
   ///   - made: The finished store in the work folder.
@@ -30,8 +30,8 @@ extension InPlaceSwap {
     try exchange(made, support: support, workFolder: workFolder, listsGiven: true)
   }
 
-  /// Whether the old store has no file of a name. Core Data never writes to a file again, so that one of the same name
-  /// has the same bytes; where it has not, both stores cannot have their files at once.
+  /// Whether the old store has no file of a name. Core Data never changes a file, so that one of the same name has the
+  /// same bytes. If the bytes differ, both stores cannot have their files at the same time.
   private func isMissing(_ name: String, in live: SupportFolder, orSameAsIn support: SupportFolder) throws -> Bool {
     var (old, new) = (stat(), stat())
     guard lstat(live.path(of: name), &old) == 0 else {
@@ -55,9 +55,9 @@ extension InPlaceSwap {
       safe: "the old store is still in place; the new one is finished in the work folder")
   }
 
-  /// Ends or takes back what an earlier run began of a replacement; does nothing where none had begun.
+  /// Completes or undoes the replacement that an earlier run began. Does nothing if none was begun.
   ///
-  /// - Returns: Whether the store in place came out of this work folder.
+  /// - Returns: Whether the store in place was made in this work folder.
   package func finishReplacement(workFolder: String) throws -> Bool {
     guard mark?.listsGiven == true else { return hasExchanged }
     if hasExchanged {
@@ -69,8 +69,8 @@ extension InPlaceSwap {
     return false
   }
 
-  /// Removes the external files that were added for a store that did not come. What a row of the store in place names
-  /// stays, whoever put it there.
+  /// Removes the external files that were added for a store that was not delivered. A file that a row of the store in
+  /// place names stays, whichever run added it.
   private func removeGiven(workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
     guard live.exists else { return }

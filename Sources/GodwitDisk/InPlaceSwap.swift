@@ -13,9 +13,9 @@ package import GodwitStore
 /// 4. The old store gets a second name, `Name~.ext`.
 /// 5. The new store is synced and renamed over the old name; the folder is synced. This one moment is the exchange.
 /// 6. The files of `replaced.names` are removed.
-/// At every moment a whole store with all its external files is there under the old name. Each step can be done again,
-/// so a run that died in between goes on. Where the file system has no hard links, files are copied: a mark in the
-/// journal, written before step 1, tells that a second name is ours.
+/// At every moment a whole store with all its external files exists under the old name. Each step can be repeated, so
+/// the next run continues after a run that died. If the file system has no hard links, files are copied. A mark in the
+/// journal, written before step 1, records that a second name is ours.
 package struct InPlaceSwap {
   package let store: String
   /// Whether the old store stays, as `Name~.ext`.
@@ -24,14 +24,14 @@ package struct InPlaceSwap {
   package var makesHardLinks = true
   /// Whether the new store has the values of the old one, so that its external files stay.
   package var keepsOldFiles = false
-  /// The model of the old store, by which its rows are asked for their external files; nil: all of those stay.
+  /// The model of the old store, by which its rows are searched for external files. With nil all files stay.
   package var oldModel: ManagedObjectModel?
-  /// Whether the rows of the old store are asked for their external files whatever its model, column by column.
+  /// Whether the rows of the old store are searched for external files column by column, whatever its model.
   package var readsOldColumns = false
-  /// Called when nothing but the disk can keep the exchange from its end, before the old store's second name is looked
-  /// at: what has that name and may go is removed there.
+  /// Called when only the disk can still stop the exchange, before the old store's second name is checked. It removes a
+  /// removable file with that name.
   package var makeRoom: () throws -> Void = {}
-  /// What the journal says of an exchange that has begun.
+  /// The journal's record of an exchange that has begun.
   package var mark: Mark?
   /// Writes the mark into the journal. It is durable when the call returns.
   package var record: (Mark) throws -> Void = { _ in }
@@ -66,15 +66,15 @@ package struct InPlaceSwap {
 
   // MARK: Mark
 
-  /// What is recorded before the first second name is given out.
+  /// The record that is written before the exchange gives a file its first second name.
   package struct Mark: Codable, Sendable, Hashable {
     /// Device and inode of the store that is to be replaced.
     var store: String
-    /// Those of the store that is to replace it.
+    /// The device and inode of the store that replaces it.
     var made: String
-    /// Whether `Name~.ext` is a name that the exchange gives out, so that it may be taken back.
+    /// Whether `Name~.ext` is a name that the exchange gives out and may remove.
     var keepsOld: Bool
-    /// Whether `given.names` lists the files that the exchange adds: that of a destination that is replaced.
+    /// Whether `given.names` lists the files that the exchange adds, as for a destination that is replaced.
     var listsGiven: Bool
   }
 
@@ -87,11 +87,11 @@ package struct InPlaceSwap {
   /// Whether second names have been given out, and the store has not been replaced since.
   package var hasBegun: Bool { mark != nil && mark?.store == Self.identity(store) }
 
-  /// Whether what has the name `Name~.ext` is the exchange's own. An exchange that keeps nothing owns no such name.
+  /// Whether the file named `Name~.ext` is the exchange's own. An exchange that keeps no old store owns no such name.
   private var ownsOldName: Bool { hasBegun && mark?.keepsOld == true }
 
-  /// Whether the store is the one that a run put in place whose work folder is still there; another one that came
-  /// into being meanwhile is not.
+  /// Whether the store is the one that a run put in place whose work folder still exists. A store that another process
+  /// made since is not.
   package var hasExchanged: Bool { mark != nil && mark?.made == Self.identity(store) }
 
   // MARK: Rights
@@ -109,7 +109,7 @@ package struct InPlaceSwap {
 
   // MARK: Exchange
 
-  /// - Throws: `.cannotCreate` (73) when something else has the name that the old store is to get.
+  /// - Throws: `.cannotCreate` (73) when another file has the name that the old store is to get.
   package func checkOldName() throws {
     guard keepsOld, !ownsOldName else { return }
     let support = SupportFolder(ofStoreAt: oldPath)
@@ -120,7 +120,7 @@ package struct InPlaceSwap {
         remedy: "move it away, or write `keep-old: false`", safe: "the store is unchanged")
     }
     for path in usesFiles ? [oldPath, support.path] : [oldPath] where try WorkFolder.exists(path) {
-      // A second name of the store itself is what it is to get.
+      // The second name may already be a hard link of the store.
       if path == oldPath, isSameFile(path, store) { continue }
       if path == support.path, try isSameFile(oldPath, store) || !WorkFolder.exists(oldPath),
         try isPartOfLiveSupport(support)
@@ -191,7 +191,7 @@ package struct InPlaceSwap {
     rmdir(live.path)
   }
 
-  /// Takes back what steps 1 to 4 did of a job that is discarded. Call only while the old store has its name.
+  /// Undoes steps 1 to 4 of a job that is discarded. Call only while the old store has its name.
   package func undo() {
     guard ownsOldName else { return }
     if usesFiles { try? SupportFolder(ofStoreAt: oldPath).remove() }
@@ -252,9 +252,9 @@ package struct InPlaceSwap {
     return x.st_dev == y.st_dev && x.st_ino == y.st_ino
   }
 
-  /// A hard link; a synced copy where there is none. Does nothing when the name is there already.
+  /// Makes a hard link, or a synced copy if that is impossible. Does nothing if the name exists.
   private func give(_ path: String, secondName name: String) throws {
-    // The caller knows that what bears the name is ours, and whole: a copy gets its name when it is.
+    // The caller knows that a file with this name is ours. It is whole, because a copy gets its name at its end.
     if try WorkFolder.exists(name) { return }
     if makesHardLinks {
       if link(path, name) == 0 { return }

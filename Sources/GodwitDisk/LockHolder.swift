@@ -3,10 +3,10 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// Who holds a lock, or held it last: what a run writes into the file `lock` of its work folder.
+/// The current or last holder of a lock. A run writes it into the file `lock` of its work folder.
 ///
-/// The lock itself is the kernel's: see `FileLock`. This is only for people and monitors who ask who has it, and tells
-/// the last run from the one before: see `RunRecord`.
+/// The lock itself is the kernel's: see `FileLock`. This record is for people and monitors. It also distinguishes the
+/// last run from the one before: see `RunRecord`.
 package struct LockHolder: Codable, Sendable, Hashable {
   /// The process.
   package var pid: Int32
@@ -49,7 +49,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
   /// A time as records of a work folder have it.
   package static func text(_ time: Date) -> String { time.formatted(timeStyle) }
 
-  /// The time of a record; nil for a text that is none.
+  /// The time of a record; nil for any other text.
   package static func time(_ text: String) -> Date? { try? Date(text, strategy: timeStyle) }
 
   /// For example `process 4711 on 'mail', since 2026-11-23T01:30:00.125Z`.
@@ -59,7 +59,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
 
   // MARK: The file
 
-  /// Writes the holder into the lock file. What goes wrong is no concern of the run: nobody but people reads it.
+  /// Writes the holder into the lock file. A failure does not stop the run, because only people read the file.
   func write(to descriptor: Int32, isSynced: Bool = true) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
@@ -67,7 +67,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
       lseek(descriptor, 0, SEEK_SET) == 0
     else { return }
     let bytes = [UInt8](data + Data("\n".utf8))
-    // So short a text is written at once, or not at all.
+    // A text this short is written in one call, or not at all.
     guard bytes.withUnsafeBytes({ CLibrary.write(descriptor, $0.baseAddress, $0.count) }) == bytes.count else { return }
     // After a power cut the file must not name a run before the last, unless its work is lost with it.
     if isSynced { CLibrary.sync(descriptor) }
@@ -90,7 +90,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
 }
 
 extension WorkFolder {
-  /// Who works in a folder. Writes nothing.
+  /// The state of the lock of a work folder. Writes nothing.
   ///
   /// - Throws: `.permission` (77) or `.inputOutput` (74) when the lock cannot be looked at.
   package static func lockState(ofFolder path: String) throws -> LockState {

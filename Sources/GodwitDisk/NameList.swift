@@ -7,7 +7,7 @@ import GodwitStore
 package enum NameList {
   private static let pieceBytes = 1 << 16
 
-  /// Writes what `body` hands on; the file has its name when it is complete and synced.
+  /// Writes the names that `body` passes on. The file gets its name when it is complete and synced.
   package static func write(_ path: String, _ body: ((String) throws -> Void) throws -> Void) throws {
     let new = path + ".new"
     unlink(new)
@@ -40,7 +40,7 @@ package enum NameList {
     CLibrary.write(descriptor, bytes.baseAddress, bytes.count)
   }
 
-  /// Hands on every name; none where there is no file.
+  /// Passes every name to `body`. A missing file has no names.
   package static func read(_ path: String, _ body: (String) throws -> Void) throws {
     let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {

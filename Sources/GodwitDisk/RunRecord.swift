@@ -1,7 +1,7 @@
 package import Foundation
 import GodwitPlatform
 
-/// How the last run in a work folder ended, if it ended by itself without finishing. The journal has it.
+/// How the last run in a work folder ended, if it ended on its own without finishing. The journal stores it.
 ///
 /// A run that is killed writes nothing. Its lock file then names another holder than the record, and so the run counts
 /// as stale.
@@ -18,7 +18,7 @@ package struct RunRecord: Codable, Sendable, Hashable {
   package var code: String
   /// Why it stopped, in words and as a code; nil for a failure.
   package var reason, reasonCode: String?
-  /// What the run said; nil for a run that stopped as it was told.
+  /// The message of the run, and its remedy. Both are nil for a run that stopped on request.
   package var message, remedy: String?
 
   package init(
@@ -39,11 +39,12 @@ extension WorkFolder {
       && info.st_mode & 0o022 == 0
   }
 
-  /// Takes the lock of a folder again, for a record of how the run of this process ended, so that no other run removes
-  /// the folder meanwhile.
+  /// Acquires the lock of a folder again to record how the run of this process ended, so that no other run removes the
+  /// folder during the write.
   ///
-  /// Nothing is recorded if the folder is gone or was refused, or another run has come. What goes wrong never fails the
-  /// run. A run that failed before it took the lock writes its own name into it: it is the last one all the same.
+  /// Skips the record if the folder is gone or was refused, or if another run has started. A failure here never fails
+  /// the run. A run that failed before it acquired the lock writes its own name into it, because it is still the last
+  /// run.
   ///
   /// - Parameter start: When the run of this process began.
   package static func recordEnd(

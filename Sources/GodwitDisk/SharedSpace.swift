@@ -4,21 +4,21 @@ import Synchronization
 
 /// The room on the disks that several jobs of one process share.
 ///
-/// Each job looks at the free room before it writes. Several that look one after the other would all find the same room,
-/// and fill the disk together. So each notes what it is going to write, and the next one counts what the others have not
-/// written yet. A job that fits only when others have ended waits for them, and so do those that come behind it:
-/// otherwise a large one would wait as long as small ones come.
+/// Each job checks the free room before it writes. Without coordination, several jobs would all find the same room and
+/// fill the disk together. So each job claims the room for its output, and the next one subtracts the part of the
+/// claims that is not written yet. A job that fits only after others have ended waits for them. Jobs behind it wait as
+/// well: otherwise a stream of small jobs would keep a large one waiting.
 package final class SharedSpace: Sendable {
-  /// What a job is going to write.
+  /// The space that a job is going to use.
   private struct Claim {
     /// Bytes by file system.
     var bytes: [UInt64: Int64]
-    /// Where it writes, on which file system, and what was there before.
+    /// The folder and file system of the output, and the bytes there before.
     var folder: String
     var device: UInt64?
     var before: Int64
 
-    /// What the folder has grown by, no more than was claimed.
+    /// The growth of the folder, at most the claimed bytes.
     func written() -> Int64 {
       guard let device, let claimed = bytes[device] else { return 0 }
       return min(claimed, max(0, SharedSpace.size(of: folder) - before))
@@ -27,7 +27,7 @@ package final class SharedSpace: Sendable {
 
   private struct State {
     var claims: [Int: Claim] = [:]
-    /// Those that wait, the first to come first.
+    /// The waiting jobs in the order of their requests.
     var waiting: [Int] = []
     var next = 0
   }
@@ -81,7 +81,7 @@ package final class SharedSpace: Sendable {
     }
   }
 
-  /// Notes what a job is going to write that began before.
+  /// Records the claim of a job that has begun already.
   fileprivate func note(_ number: Int, _ share: SpaceClaim) {
     state.withLock { state in
       state.claims[number] = Claim(bytes: share.bytes, folder: share.folder, device: share.device, before: 0)
@@ -109,7 +109,7 @@ package final class SharedSpace: Sendable {
       return room < sum([claimed(device), bytes])
     }
     guard !tight.isEmpty else { return true }
-    // To measure folders takes a moment.
+    // Measuring folders takes a moment.
     let parts = others.map { (device: $0.device, bytes: $0.written()) }
     func written(_ device: UInt64) -> Int64 { sum(parts.lazy.filter { $0.device == device }.map(\.bytes)) }
     let isHopeless = tight.contains { device, bytes in sum([free[device] ?? 0, written(device)]) < bytes }
@@ -147,7 +147,7 @@ package final class SharedSpace: Sendable {
   }
 }
 
-/// What a job is going to write, and the room that there is.
+/// The bytes that a job is going to write, and the room that there is.
 package struct SpaceClaim: Sendable {
   /// Bytes by file system (`FreeSpace.device`).
   package var bytes: [UInt64: Int64]
@@ -174,13 +174,13 @@ package final class SpaceShare: Sendable {
     (self.space, self.number, self.stopReason) = (space, number, stopReason)
   }
 
-  /// Notes what the job is going to write from here on, in place of what it noted before. Waits until that fits beside
-  /// the other jobs at work. Returns at once when it would not fit after them either.
+  /// Records what the job is going to write from here on, in place of its earlier claim. Waits until that fits beside
+  /// the other running jobs. Returns at once if it would not fit even after they have ended.
   ///
-  /// - Returns: Why it was stopped while it waited; nil when it may go on.
+  /// - Returns: Why it was stopped while it waited; nil when it may continue.
   package func claim(_ claim: SpaceClaim) -> String? { space.claim(number, claim, stopReason) }
 
-  /// Notes what a job needs in all whose work folder has a part of it. Does not wait.
+  /// Records the total need of a job whose work folder already has a part of it. Does not wait.
   package func note(_ claim: SpaceClaim) { space.note(number, claim) }
 
   /// Notes that the job has ended.

@@ -4,21 +4,21 @@ import GodwitPlatform
 
 /// A whole file under a second name, with contents of its own.
 ///
-/// Where the file system shares blocks between files (Btrfs, XFS, bcachefs, APFS) nothing is read; elsewhere the bytes are
-/// copied, 1 MiB at a time.
+/// If the file system shares blocks between files (Btrfs, XFS, bcachefs, APFS), no bytes are read. Otherwise the bytes
+/// are copied, 1 MiB at a time.
 package enum StoreCloner {
   package enum Method: Equatable {
     case reflink
     case bytes
   }
 
-  /// Copies a file, replacing what bears the new name, with its permissions.
+  /// Copies a file with its permissions, replacing any file with the new name.
   ///
   /// - Parameters:
   ///   - isReflinkWanted: Whether sharing blocks is tried first.
   ///   - isSynced: Whether the bytes are durable when it returns; the folder is the caller's to sync.
-  ///   - checkpoint: Called for every piece; what it throws ends the copying.
-  /// - Throws: `.inputOutput` (74), `.permission` (77) and what `checkpoint` throws; nothing is left then.
+  ///   - checkpoint: Called for every piece; an error that it throws ends the copying.
+  /// - Throws: `.inputOutput` (74), `.permission` (77) and the errors of `checkpoint`; the copy is then removed.
   @discardableResult
   package static func make(
     of path: String, to copy: String, isReflinkWanted: Bool = true, isSynced: Bool = false,

@@ -17,7 +17,7 @@ package final class StoreLock {
   private static let byteCount: off_t = 512
 
   /// - Throws: `.stopped` (75) while another process has the store open for writing, or holds its log.
-  /// - Parameter action: What the lock is for, as messages say it after `cannot`; nil for a migration in place.
+  /// - Parameter action: The purpose of the lock, as messages say it after `cannot`; nil for a migration in place.
   package init(store path: String, action: String? = nil) throws {
     let action = action ?? "migrate '\(path)' in place"
     try Self.checkpoint(path, action)
@@ -52,7 +52,7 @@ package final class StoreLock {
     return fcntl(descriptor, CLibrary.openFileLock, &range) == 0
   }
 
-  /// A child that was started meanwhile may still have the descriptor: closing it alone would not end the lock.
+  /// A child process may have inherited the descriptor, so closing it alone would not end the lock.
   private static func end(_ descriptor: Int32) {
     _ = set(Int32(F_UNLCK), descriptor)
     close(descriptor)
@@ -60,7 +60,7 @@ package final class StoreLock {
 
   deinit { release() }
 
-  /// Ends the lock, for SQLite to take its own: the two exclude each other even in one process.
+  /// Ends the lock, so that SQLite can acquire its own: the two exclude each other even in one process.
   package func release() {
     guard descriptor >= 0 else { return }
     Self.end(descriptor)

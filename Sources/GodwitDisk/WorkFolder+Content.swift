@@ -3,20 +3,20 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// What a work folder holds, and what of it is removed.
+/// The entries that a work folder may hold, and those that are removed.
 ///
-/// A folder is taken for ours when it is a real folder of this user's that others cannot write, and is empty or has the
-/// marker. Whatever is in it must be listed here: a name that is not, or a symbolic link, stops the job before anything
-/// is opened, and is never removed.
+/// A folder is ours if it is a real folder of this user's that others cannot write, and is empty or has the marker. All
+/// possible entries must be listed here. Any other name, or a symbolic link, stops the job before anything is opened,
+/// and is never removed.
 extension WorkFolder {
   /// Written when the folder is made.
   static let markerName = "made-by-godwit"
   static let lockName = "lock"
-  /// The text of the marker: the version of what the folder holds.
+  /// The text of the marker: the version of the folder's content.
   private static let markerText = "godwit work folder 2\n"
 
   /// Files beside the stores, each with the `.new` that it is written under. `run.json` alone says where a run stands.
-  /// What else a resumed run reads is a list of names too long for it, or what progress has shown.
+  /// A resumed run also reads the lists of names, which are too long for `run.json`, and the percentage last shown.
   static let notes: Set<String> = [
     "run.json", "receipt.json", "history.json", "shown.percent", "replaced.names", "given.names", "edited.names",
     "kept.json", "kept.removed", "rights.probe",
@@ -37,7 +37,7 @@ extension WorkFolder {
     case file, step, support
   }
 
-  /// What an entry of a work folder, or of the folder of a step in it, is by its name; nil for one that is not ours.
+  /// The kind of an entry of a work folder or of a step's folder in it, by its name; nil for an unknown name.
   private static func kind(of name: String, isStep: Bool) -> Kind? {
     if !isStep {
       let base = name.hasSuffix(".new") ? String(name.dropLast(4)) : name
@@ -91,7 +91,7 @@ extension WorkFolder {
     }
     guard info.st_uid == geteuid() else { throw foreign("it belongs to another user") }
     guard info.st_mode & 0o022 == 0 else { throw foreign("other users can write in it") }
-    // Another run may be making or removing what is in the folder: the lock tells, which is taken next.
+    // Another run may be making or removing entries of the folder. The lock, acquired next, decides.
     let names = try entries(path).filter { lstat(path + "/" + $0, &info) == 0 || errno != ENOENT }
     // A folder that was being made or removed when the run died.
     if names.isEmpty || names == [lockName] { return try check(names, in: path, isStep: false, foreign) }
@@ -144,7 +144,7 @@ extension WorkFolder {
 
   // MARK: Making
 
-  /// Empty for a folder that lacks it, and for one whose power was cut as it was written.
+  /// Empty for a folder without a marker, and for one whose power was cut as it was written.
   private static func marker(of path: String) throws -> String {
     let file = path + "/" + markerName
     var info = stat()
@@ -165,7 +165,7 @@ extension WorkFolder {
     guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(file)'", errno: CLibrary.errno) }
     defer { close(descriptor) }
     let bytes = Array(markerText.utf8)
-    // So short a text is written at once, or there is no room for it.
+    // A text this short is written in one call, or the disk is full.
     let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
     guard count == bytes.count, ftruncate(descriptor, off_t(count)) == 0, !isSynced || CLibrary.sync(descriptor) == 0
     else { throw GodwitError.disk("cannot write '\(file)'", errno: count < 0 ? CLibrary.errno : ENOSPC) }
@@ -202,8 +202,8 @@ extension WorkFolder {
     try writeNote(data, to: path, isSynced: isSynced)
   }
 
-  /// Writes a small file that nothing depends on: as a whole, but without a sync, whose time depends on the disk. What
-  /// fails leaves the file as it was.
+  /// Writes a small file whose loss does not matter: as a whole, but without a sync, whose time depends on the disk. A
+  /// failure leaves the file unchanged.
   package static func writeHint(_ data: Data, to path: String) {
     // A file in a folder without the mark would keep the next run out.
     var info = stat()
@@ -230,13 +230,13 @@ extension WorkFolder {
     throw GodwitError.disk("cannot remove '\(path)'", errno: errno)
   }
 
-  /// Removes a folder of a step with what we put into it.
+  /// Removes the folder of a step and our files in it.
   package static func removeStep(_ path: String) throws {
     try removeContent(of: path, isStep: true)
     guard rmdir(path) == 0 || errno == ENOENT else { throw GodwitError.disk("cannot remove '\(path)'", errno: errno) }
   }
 
-  /// Removes what we put into a folder, but for marker and lock. The journal goes first.
+  /// Removes our files from a folder, except marker and lock. The journal is removed first.
   static func removeContent(of path: String, isStep: Bool) throws {
     let names = try entries(path)
     if !isStep, names.contains("run.json") { try removeFile(journalPath(in: path)) }

@@ -5,11 +5,10 @@ import GodwitStore
 
 /// The support folder under construction, and its move into place.
 ///
-/// It gets its name before the store gets its own, so that no store is ever there without its files. The journal says
-/// which folder beside the destination is ours: a run that died in between goes on, and a discarded job leaves nothing
-/// behind.
+/// It gets its name before the store gets its own, so that no store ever exists without its files. The journal records
+/// which folder beside the destination is ours, so that the next run can continue or undo the move.
 extension WorkFolder {
-  /// - Parameter mark: What the journal says of the support folder that was moved.
+  /// - Parameter mark: The journal's record of the support folder that was moved.
   /// - Throws: `.cannotCreate` (73) when a support folder that is not of this job lies beside the destination: its
   ///   files would become the new store's.
   package static func refuseForeignSupport(of destination: String, mark: String?) throws {
@@ -32,8 +31,8 @@ extension WorkFolder {
     return "\(info.st_dev) \(info.st_ino)"
   }
 
-  /// Moves the support folder of the finished store to the destination's; does nothing when there is none, or it is
-  /// there already.
+  /// Moves the support folder of the finished store to the destination's; does nothing if it does not exist, or has
+  /// been moved already.
   ///
   /// - Parameter record: Writes the mark of the folder into the journal.
   static func publishSupport(

@@ -5,8 +5,8 @@ import GodwitStore
 
 /// `DESTINATION.godwit/`: everything unfinished of one job, and the lock that keeps a second run out.
 ///
-/// 1. `init` makes the folder, for its owner alone (and the destination's folder), and takes the kernel lock on `lock`.
-///    A folder that is there already must be ours: see `checkOwn`.
+/// 1. `init` makes the folder (and the destination's folder) with rights for its owner only, and acquires the kernel
+///    lock on `lock`. An existing folder must be ours: see `checkOwn`.
 /// 2. The store under construction, its spill files and `run.json` live inside.
 /// 3. `publish` moves the finished store to the destination; `remove` deletes the folder.
 /// The lock ends with the process, so none goes stale.
@@ -28,7 +28,7 @@ package struct WorkFolder: ~Copyable {
 
   /// Whether anything has a name, a symbolic link to nothing included.
   ///
-  /// - Throws: When the name cannot be looked at: that does not say that nothing has it.
+  /// - Throws: When the name cannot be read, which does not prove that it is free.
   package static func exists(_ path: String) throws -> Bool {
     var info = stat()
     if lstat(path, &info) == 0 { return true }
@@ -38,7 +38,7 @@ package struct WorkFolder: ~Copyable {
   }
 
   /// - Parameter isSynced: Whether the folder outlives a power cut.
-  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or something else has its name, `.permission` (77)
+  /// - Throws: `.cannotCreate` (73) when the folder cannot be made, or another file has its name, `.permission` (77)
   ///   when it is not writable, `.stopped` (75) when another run holds the lock.
   package init(forDestination destination: String, isSynced: Bool = true) throws {
     let path = Self.path(forDestination: destination)
@@ -92,7 +92,7 @@ package struct WorkFolder: ~Copyable {
     }
   }
 
-  /// The folder, or its lock, went while it was looked at.
+  /// The folder, or its lock, was removed during the check.
   static func justFinished(_ path: String) -> GodwitError {
     GodwitError(
       .stopped, "cannot run: another process has just finished with '\(path)'", remedy: "run the same command",
@@ -125,7 +125,7 @@ package struct WorkFolder: ~Copyable {
     if code == ENOENT, !parent.isEmpty, parent != path {
       try makeFolder(parent)
       guard mkdir(path, mode_t(mode)) != 0 else { return try sync(parent) }
-      // Where there is a parent and the name cannot be made all the same, as in `/proc`, asking again is no help.
+      // The parent exists but refuses the name, as `/proc` does. Trying again does not help.
       code = CLibrary.errno
     }
     var info = stat()
@@ -134,7 +134,7 @@ package struct WorkFolder: ~Copyable {
     }
   }
 
-  /// The part of the path that is no folder and should be one.
+  /// The first part of the path that exists and is not a folder.
   private static func obstacle(to path: String) -> String? {
     var part = path
     while !part.isEmpty, part != "/" {
@@ -152,7 +152,7 @@ package struct WorkFolder: ~Copyable {
   /// - Parameters:
   ///   - storePath: The file inside the folder. It is synced.
   ///   - original: The source, whose permissions it gets under the umask.
-  ///   - mark: What the journal says of a support folder that was moved.
+  ///   - mark: The journal's record of a support folder that was moved.
   ///   - record: Writes the mark of the support folder into the journal; nil for a store without external files.
   package func publish(
     _ storePath: String, to destination: String, like original: String, mark: String?,
@@ -182,7 +182,7 @@ package struct WorkFolder: ~Copyable {
   /// When the chunks of the job ran, for its report.
   package static func historyPath(in folder: String) -> String { folder + "/history.json" }
 
-  /// Where the run stands.
+  /// The journal: the state of the run.
   package static func journalPath(in folder: String) -> String { folder + "/run.json" }
 
   /// Deletes only the stores under construction. A later run then starts over instead of resuming.
@@ -192,7 +192,7 @@ package struct WorkFolder: ~Copyable {
     for store in try stores(in: path) { try removeFile(store) }
   }
 
-  /// Deletes the folder with what we put into it. The lock is held until the value ends.
+  /// Deletes the folder with our files in it. The lock is held until the value ends.
   ///
   /// - Throws: `.cannotCreate` (73) when the folder contains anything else, which stays.
   package func remove() throws {
@@ -200,7 +200,7 @@ package struct WorkFolder: ~Copyable {
     // half-removed folder can still be recognised as ours and removed.
     try Self.removeContent(of: path, isStep: false)
     for name in [Self.markerName, Self.lockName] { try Self.removeFile(path + "/" + name) }
-    // Another process may have come in as the lock's name went.
+    // Another process may have entered the folder when the lock's name was removed.
     guard rmdir(path) == 0 || [ENOENT, ENOTEMPTY, EEXIST].contains(CLibrary.errno) else {
       throw GodwitError.disk("cannot remove '\(path)'", errno: CLibrary.errno)
     }
@@ -222,7 +222,7 @@ package struct WorkFolder: ~Copyable {
     return steps.sorted { $0.compare($1, options: .numeric) == .orderedDescending }.map { "\(path)/\($0)" }
   }
 
-  /// Deletes the folder, and the empty folders that were made for it; what cannot be deleted stays.
+  /// Deletes the folder, and the empty folders that were made for it. Folders that cannot be deleted stay.
   package func undo() {
     guard (try? remove()) != nil else { return }
     for folder in madeFolders where rmdir(folder) != 0 { return }

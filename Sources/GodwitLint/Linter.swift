@@ -2,12 +2,12 @@ import Foundation
 import GodwitModel
 import GodwitXcode
 
-/// Looks for what will break in the field, in models and mapping models alone.
+/// Finds from models and mapping models alone what will fail in the field.
 ///
 /// No store is opened. Every finding has a code, a place and a remedy.
 package struct Linter {
   let sources: ModelSources
-  /// As it was before anything was added.
+  /// The lock file before any additions.
   let lock: ModelLock?
   let lockPath: String?
   private let workingFolder: String
@@ -17,9 +17,9 @@ package struct Linter {
   /// - Parameters:
   ///   - paths: Models, or folders that hold models.
   ///   - lock: The lock file; nil for none.
-  ///   - mayLockBeMissing: Whether it is fine when there is no such file.
-  ///   - workingFolder: What relative paths are relative to, in arguments and in findings.
-  /// - Throws: code `.missingInput`, `.permission` or `.configuration` for what cannot be read at all.
+  ///   - mayLockBeMissing: Whether the lock file may be missing.
+  ///   - workingFolder: The folder that relative paths start from, in arguments and in findings.
+  /// - Throws: code `.missingInput`, `.permission` or `.configuration` for a file that cannot be read at all.
   package init(
     _ paths: [String], lock path: String?, mayLockBeMissing: Bool = false,
     workingFolder: String = FileManager.default.currentDirectoryPath
@@ -38,7 +38,7 @@ package struct Linter {
     }
   }
 
-  /// What the lock file calls a model: its path, relative to the folder of the lock file.
+  /// The key of a model in the lock file: its path, relative to the folder of the lock file.
   func lockKey(of bundle: LintedBundle) -> String { lockKey(ofPath: bundle.bundle.path) }
 
   private func lockKey(ofPath path: String) -> String {

@@ -11,7 +11,7 @@ package import CPosix
 
 /// Calls of the C library that Linux and Darwin make in different ways, or whose names a type of ours hides.
 ///
-/// What differs is in `CPosix/shim.h`, so that all of Swift's code is the same on both.
+/// The differences are in `CPosix/shim.h`, so that all of Swift's code is the same on both.
 package enum CLibrary {
   /// The error number of the last call of this thread.
   package static var errno: Int32 { lastError }
@@ -74,7 +74,7 @@ package enum CLibrary {
 
   package static func removeAttribute(_ path: String, _ name: String) -> Int32 { godwit_remove_attribute(path, name) }
 
-  /// Gives a file the access control list of another, where that is no extended attribute. 0, or -1.
+  /// Gives a file the access control list of another where the list is not an extended attribute. 0, or -1.
   package static func copyAccessList(from path: String, to other: String) -> Int32 {
     godwit_copy_access_list(path, other)
   }
@@ -87,14 +87,14 @@ package enum CLibrary {
     return bytes < 0 ? nil : bytes
   }
 
-  /// How many files the process may have open at once, after the limit was raised to so many, or as far as the system
-  /// lets it; nil where it does not tell.
+  /// The number of files that the process may have open at once, after the limit was raised to `wanted` or as far as
+  /// the system allows; nil if it is unknown.
   package static func raiseOpenFiles(to wanted: Int) -> Int? {
     let limit = godwit_raise_open_files(Int64(max(0, wanted)))
     return limit < 0 ? nil : Int(clamping: limit)
   }
 
-  /// A name of the start of this machine, which no other start has; nil where the system does not tell.
+  /// A name of this start of the machine, which no other start has; nil if it is unknown.
   package static var bootIdentity: String? {
     var name = [UInt8](repeating: 0, count: 128)
     let count = name.withUnsafeMutableBytes { bytes in
@@ -149,7 +149,7 @@ package enum CLibrary {
     return (process, code)
   }
 
-  /// Runs a function on a new thread that nobody joins. 0, or an error number when the system makes none.
+  /// Runs a function on a new thread, which is never joined. 0, or an error number when the system cannot create one.
   package static func startThread(
     stackBytes: Int, _ body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?,
     _ context: UnsafeMutableRawPointer

@@ -4,7 +4,7 @@
   internal import CNettle
 #endif
 
-/// SHA-256 of bytes that come in pieces.
+/// SHA-256 of bytes in pieces.
 package struct SHA256 {
   #if canImport(CryptoKit)
     private var sum = CryptoKit.SHA256()
@@ -49,7 +49,7 @@ package struct SHA256 {
   }
 }
 
-/// SHA-512 of bytes that come in pieces.
+/// SHA-512 of bytes in pieces.
 package struct SHA512 {
   #if canImport(CryptoKit)
     private var sum = CryptoKit.SHA512()

@@ -1,7 +1,7 @@
 /// The content of one frame: up to 65,536 pairs in order of their source keys, coded in groups.
 ///
-/// A directory of groups comes first, so that a lookup decodes one group. A group whose keys both
-/// count up by one has no bytes of its own; any other group is coded as varints of differences.
+/// A directory of groups comes first, so that a lookup decodes one group. A group whose keys both count up by one has
+/// no bytes. Any other group is coded as varints of differences.
 struct AssociationBlock {
   static let pairsMax = 65536
   /// How many pairs this writer puts into a group.
@@ -72,7 +72,7 @@ struct AssociationBlock {
     self.groups = groups
   }
 
-  /// The index of the first group whose last source key is not before `source`; the group count when there is none.
+  /// The index of the first group whose last source key is not before `source`; the group count without one.
   func firstGroup(reaching source: Int64) -> Int {
     var low = 0
     var high = groups.count
@@ -83,7 +83,7 @@ struct AssociationBlock {
     return low
   }
 
-  /// Decodes one group; false when its bytes are not what the directory says.
+  /// Decodes one group; false when its bytes contradict the directory.
   func decode(_ index: Int, into buffer: inout GroupBuffer) -> Bool {
     guard groups.indices.contains(index) else { return false }
     let group = groups[index]

@@ -5,7 +5,7 @@ enum LZ4Frame {
   /// Header with content size 15, end mark 4, content checksum 4.
   static let bytesMin = 23
 
-  /// A block that does not shrink is stored as it is, behind 4 bytes of length.
+  /// A block that does not shrink is stored uncompressed, behind 4 bytes of length.
   static func bytesMax(content: Int) -> Int { bytesMin + content + 4 * (content / 65536 + 1) }
 
   /// The frame of some content, or nil when the library refuses or memory is short.
@@ -36,10 +36,10 @@ final class LZ4Decompressor {
 
   deinit { LZ4F_freeDecompressionContext(context) }
 
-  /// The content of one whole frame, or what is wrong with the frame.
+  /// The content of one whole frame, or the fault of the frame.
   func decompress(_ frame: [UInt8], contentBytes: Int) -> Result<[UInt8], LZ4Failure> {
     guard let context else { return .failure(LZ4Failure(found: "no memory for decompression")) }
-    // A frame of another make could ask for larger blocks, a dictionary or no checksum.
+    // A frame of another writer could need larger blocks, a dictionary or no checksum.
     guard frame.count >= LZ4Frame.bytesMin, frame.littleEndian(at: 0, as: UInt32.self) == 0x184D_2204,
       frame[4] == 0x6C, frame[5] == 0x40, frame.littleEndian(at: 6, as: UInt64.self) == UInt64(contentBytes)
     else { return .failure(LZ4Failure(found: "another frame header")) }

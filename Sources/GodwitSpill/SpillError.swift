@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// What went wrong with a spill file, and what to do about it.
+/// A failure of a spill file, with its remedy.
 package struct SpillError: Error, Sendable, Equatable, CustomStringConvertible {
   package enum Kind: Sendable, Hashable {
     /// The bytes are not those that were committed.
@@ -17,7 +17,7 @@ package struct SpillError: Error, Sendable, Equatable, CustomStringConvertible {
   /// One sentence, lower case, without a final full stop.
   package var message: String
   package var path: String
-  /// What to do next.
+  /// The remedy.
   package var remedy: String
 
   package init(_ kind: Kind, _ message: String, path: String, remedy: String) {

@@ -33,7 +33,7 @@ extension SpillReader {
     return mark
   }
 
-  /// Sorts what fits into memory, again and again; returns the frames of each run.
+  /// Sorts as many pairs as fit into memory, repeatedly; returns the frames of each run.
   private func writeRuns(into path: String, runPairs: Int) throws -> (SpillMark, [Range<Int>]) {
     let writer = try SpillWriter(path: path)
     var pairs: [(source: Int64, destination: Int64)] = []
@@ -41,7 +41,7 @@ extension SpillReader {
     var runs: [Range<Int>] = []
     var frame = 0
     func endRun() throws {
-      // The pairs come in order of the first part, so this is the order of a stable sort.
+      // The pairs are in the order of the first part, so this is the order of a stable sort.
       pairs.sort { ($0.destination, $0.source) < ($1.destination, $1.source) }
       for pair in pairs { try writer.append(source: pair.destination, destination: pair.source) }
       _ = try writer.flushChunk()

@@ -1,8 +1,8 @@
 /// Looks up pairs in a spill file, and streams them in order of their source keys.
 ///
 /// Opening reads the record headers only: about 84 bytes of memory for each frame of 65,536 pairs. A frame is proved
-/// and decompressed when it is first needed, and kept in a cache of bounded size. Pairs with the same source key
-/// come in the order in which they were appended.
+/// and decompressed when it is first needed, and kept in a cache of bounded size. Pairs with the same source key keep
+/// the order in which they were appended.
 ///
 /// For one thread at a time. A lookup that stays in the current group of 256 pairs allocates nothing, so probes in
 /// ascending order decode each group once.
@@ -63,7 +63,7 @@ package final class SpillReader {
     cache = FrameCache(frames: frames.count, bytesMax: cacheBytes)
   }
 
-  /// The first destination key of a source key, or nil when it has none.
+  /// The first destination key of a source key; nil without one.
   ///
   /// The cost grows with the number of frames whose keys reach over `source`; see `sorted(into:)`.
   /// - Throws: `.damaged` or `.io` when a frame cannot be read.
@@ -229,7 +229,7 @@ private struct HotGroup {
   var firstDestination: Int64 = 0
   var isArithmetic = false
   var buffer = GroupBuffer()
-  /// Where the last probe ended; ascending probes go on from here.
+  /// The end of the last probe, from which an ascending probe continues.
   var position = 0
 
   mutating func find(_ source: Int64) -> Int64? {

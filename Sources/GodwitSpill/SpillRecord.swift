@@ -7,7 +7,7 @@ struct SpillRecord: Sendable, Equatable {
   static let tag: UInt32 = 0x3150_5347  // "GSP1"
 
   var pairCount: Int
-  /// Where the header starts in the file.
+  /// The start of the header in the file.
   var position: Int64
   var firstSource: Int64
   var lastSource: Int64
@@ -17,7 +17,7 @@ struct SpillRecord: Sendable, Equatable {
 
   var framePosition: Int64 { position + Int64(Self.headerBytes) }
 
-  /// The header as it stands in the file.
+  /// The header in the form of the file.
   func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.headerBytes)
@@ -63,7 +63,7 @@ struct SpillRecord: Sendable, Equatable {
       throw damaged("1 to \(AssociationBlock.pairsMax) pairs", "\(pairCount)")
     }
     guard firstSource <= lastSource else { throw damaged("keys in order", "the last key before the first") }
-    // Both lengths size buffers, so they are bounded by what the pair count can need.
+    // Both lengths are sizes of buffers, so the number of pairs bounds them.
     guard contentBytes <= AssociationBlock.contentBytesMax(pairs: pairCount) else {
       throw damaged("content that fits its pair count", "\(contentBytes) bytes")
     }

@@ -4,8 +4,8 @@ import SystemPackage
 ///
 /// 1. `init` opens the file, proves the committed bytes, and cuts off what was never committed.
 /// 2. `append` takes the pairs of a chunk in order of their source keys; whole frames are written as they fill.
-/// 3. `flushChunk` writes the rest, syncs unless nobody relies on that, and returns the mark that the ledger must commit
-///    with the chunk.
+/// 3. `flushChunk` writes the rest, syncs if the file is synced, and returns the mark that the ledger must commit with
+///    the chunk.
 /// 4. `close`, or after a failure: drop the writer and resume from the last committed mark.
 ///
 /// Memory is bounded: one frame of 65,536 pairs, about 4 MB with its coded forms. For one thread at a time.
@@ -27,7 +27,7 @@ package final class SpillWriter {
   /// Opens or creates the file, and cuts it back to a mark.
   ///
   /// Without a mark, or with an empty one, the file starts empty. The cost is one read of the committed bytes.
-  /// - Parameter isSynced: Whether what `flushChunk` has written outlives a power cut.
+  /// - Parameter isSynced: Whether the bytes that `flushChunk` has written outlive a power cut.
   /// - Throws: `.missing` when the mark is not empty and the file is gone; `.damaged` when the committed bytes are
   ///   fewer than the mark says, or not the same.
   package init(path: String, resumingAt mark: SpillMark? = nil, isSynced: Bool = true) throws(SpillError) {
@@ -85,7 +85,7 @@ package final class SpillWriter {
     for pair in pairs { try append(source: pair.source, destination: pair.destination) }
   }
 
-  /// Ends the chunk: writes what is buffered as whole frames, and makes all of it durable if the file is synced.
+  /// Ends the chunk: writes the buffer as whole frames, and syncs them if the file is synced.
   ///
   /// An empty chunk adds no bytes. The next chunk may start with any key.
   package func flushChunk() throws(SpillError) -> SpillMark {
@@ -118,7 +118,7 @@ package final class SpillWriter {
     destinations.removeAll(keepingCapacity: true)
   }
 
-  /// After a failure the bytes behind the mark are unknown, so every later call fails alike.
+  /// After a failure the bytes behind the mark are unknown, so every later call fails in the same way.
   private func fail(_ error: SpillError) -> SpillError {
     failure = error
     return error

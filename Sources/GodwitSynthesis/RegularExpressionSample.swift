@@ -2,8 +2,8 @@ import Foundation
 
 /// Writes texts that a simple regular expression matches.
 ///
-/// It knows literals, escapes, classes, groups, alternatives, quantifiers and anchors. What it writes is
-/// always checked with the real engine, so that an expression it misreads is one it cannot satisfy.
+/// It knows literals, escapes, classes, groups, alternatives, quantifiers and anchors. Each text is checked with the
+/// real engine, so an expression that it misreads counts as one that it cannot satisfy.
 struct RegularExpressionSample: Sendable {
   private indirect enum Node: Sendable {
     case characters([Character])

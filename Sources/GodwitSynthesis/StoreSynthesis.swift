@@ -15,7 +15,7 @@ public struct StoreSynthesis: Sendable {
   public let rows: Int
   /// Chooses the values. Equal seeds give equal stores.
   public let seed: UInt64
-  /// Whether to add what migrations often fail on: gaps between keys, negative and huge keys, NULL wherever it is
+  /// Whether to add data on which migrations often fail: gaps between keys, negative and huge keys, NULL wherever it is
   /// allowed, Unicode of every kind, extreme numbers, binary data of up to 1 MiB.
   public let isNasty: Bool
 
@@ -28,7 +28,7 @@ public struct StoreSynthesis: Sendable {
   ///   - model: The version of the store.
   ///   - rows: All objects of the store, over all entities: 0 to ``rowLimit``.
   ///   - seed: Chooses the values.
-  ///   - isNasty: Whether to add what migrations often fail on: see ``isNasty``.
+  ///   - isNasty: Whether to add data on which migrations often fail: see ``isNasty``.
   public init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false) {
     self.model = model
     self.rows = rows

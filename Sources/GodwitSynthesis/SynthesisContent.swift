@@ -12,7 +12,7 @@ struct SynthesisContent {
     var hasOrderColumn: Bool
   }
 
-  /// What is written for the objects of one entity.
+  /// The columns and values of the objects of one entity.
   private struct Writer {
     var columns: [String] = ["Z_PK", "Z_ENT", "Z_OPT"]
     var values: [SynthesisValues] = []
@@ -133,12 +133,12 @@ struct SynthesisContent {
       hasOrderColumn: hasOrderColumn)
   }
 
-  /// Whether anybody in a family may lead nowhere on a relationship.
+  /// Whether an object of a family may lack a target for a relationship.
   private func isOptional(_ name: String, on family: SynthesisLayout.Family) -> Bool {
     family.entities.allSatisfy { model.relationship(name, of: $0)?.requiresObject != true }
   }
 
-  /// The least and most objects that a to-many wants to lead to, whoever in the family it is.
+  /// The least and most targets of a to-many for any object of the family.
   private func limits(of relationship: RelationshipDescription, on family: SynthesisLayout.Family) -> (Int, Int?) {
     var (least, most) = (0, Int?.none)
     for entity in family.entities {
@@ -163,7 +163,7 @@ struct SynthesisContent {
     let metadata = StoreMetadata(model: model, uuid: SynthesisValues.uuid(bits, synthesis.rows))
     let connection = try EmptyStore.create(at: path, schema: schema, metadata: metadata)
     do {
-      // What fails is thrown away, so that nothing needs to be rolled back.
+      // A store that fails is deleted, so a rollback is not needed.
       try connection.undefended { try connection.execute("PRAGMA main.journal_mode = OFF") }
       try connection.execute("PRAGMA main.synchronous = OFF")
       try connection.transaction {

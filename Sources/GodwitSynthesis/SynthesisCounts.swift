@@ -4,16 +4,16 @@ import GodwitModel
 ///
 /// 1. All concrete entities share the objects evenly.
 /// 2. While something required cannot be satisfied, those objects move that mend most.
-/// 3. Where no move mends anything, one object moves all the same, another each time.
+/// 3. If no move helps, one object moves even so, another one each time.
 struct SynthesisCounts {
-  /// What one relationship asks of the numbers of two families. Entities stand for their places.
+  /// The demand of one relationship on the numbers of two families. Entities stand for their places.
   private struct Demand {
     enum Rule {
-      /// With subjects, so many destinations.
+      /// With subjects, at least this many destinations.
       case atLeast(Int)
-      /// At most so many subjects for each destination.
+      /// At most this many subjects for each destination.
       case atMost(Int)
-      /// At least so many destinations for each subject.
+      /// At least this many destinations for each subject.
       case each(Int)
     }
 

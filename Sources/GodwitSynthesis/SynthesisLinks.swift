@@ -3,10 +3,10 @@
 /// Indexes count the objects of a family: of the entity that declares the relationship, or of the one it leads to.
 struct SynthesisToOne: Sendable {
   enum Form: Sendable, Hashable {
-    /// Nothing keeps the other side.
+    /// The other side sets no limits.
     case free
-    /// The other side is to-many: the first rounds give every destination its least number, and
-    /// `most` bounds what one destination gets.
+    /// The other side is to-many: the first rounds give every destination its least number, and `most` bounds the
+    /// number that one destination gets.
     case spread(least: Int, most: Int?)
     /// One to one; the other side computes the same pairs from its end.
     case paired(isFirst: Bool, noise: SynthesisNoise, isAlwaysLinked: Bool)
@@ -74,7 +74,7 @@ struct SynthesisJoin: Sendable {
   var owners: Int
   var destinations: Int
   var edges: Int
-  /// The first edges, which satisfy what is required; of the others some are left out.
+  /// The first edges, which satisfy the required relationships. Some of the others are left out.
   var required: Int
   /// Whether leaving edges out breaks no limit.
   var isSparse: Bool

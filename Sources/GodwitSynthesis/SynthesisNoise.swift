@@ -1,4 +1,4 @@
-/// Numbers that look random and depend on nothing but what is asked for.
+/// Numbers that look random and depend only on the arguments.
 ///
 /// Every value of a synthetic store is a function of the seed, a name and a position, so that no row has
 /// to be remembered to write another.

@@ -44,7 +44,7 @@ struct SynthesisValues: Sendable {
     return made(position, SynthesisNoise.next(bits))
   }
 
-  // MARK: What can be satisfied
+  // MARK: Rules that can be satisfied
 
   private static func problem(
     _ attribute: AttributeDescription, _ pattern: RegularExpressionSample?, _ noise: SynthesisNoise, isUnique: Bool,
@@ -257,7 +257,7 @@ struct SynthesisValues: Sendable {
     let (low, high) = Self.lengths(attribute)
     let more = SynthesisNoise.next(bits)
     if let pattern {
-      // A pattern that was satisfied once is, at the latest, by what satisfied it then.
+      // A pattern that could be satisfied once can be satisfied again with the same value.
       let lengths = low...max(low, high)
       return pattern.text(more, lengths: lengths) ?? pattern.text(noise[0], lengths: lengths) ?? ""
     }
@@ -281,7 +281,7 @@ struct SynthesisValues: Sendable {
     return cut.utf16.count < low ? cut + String(repeating: "~", count: low - cut.utf16.count) : cut
   }
 
-  /// A UUID of version 4 in form; the position stands in its last bytes.
+  /// A UUID in the form of version 4, with the position in its last bytes.
   static func uuid(_ bits: UInt64, _ position: Int) -> UUID {
     let low = UInt64(bitPattern: Int64(position)) & 0xFFFF_FFFF_FFFF | (SynthesisNoise.next(bits) & 0x3FFF) << 48
     var bytes: [UInt8] = []

@@ -16,9 +16,9 @@ public struct MigratedObject: ReadableObject, Sendable {
     content.properties[ObjectReader.Reference(entity: entityName, key: key)] ?? [:]
   }
 
-  /// The value of an attribute, as its type says. A transient attribute has none.
+  /// The value of an attribute in the attribute's type. A transient attribute has none.
   ///
-  /// - Throws: `.usage` (64) when there is no such attribute.
+  /// - Throws: `.usage` (64) if the entity lacks the attribute.
   public func attributeValue(_ name: String) throws -> AttributeValue {
     guard model.attribute(name, of: entityName) != nil else {
       let names = model.attributes(of: entityName).map(\.name)
@@ -35,7 +35,7 @@ public struct MigratedObject: ReadableObject, Sendable {
 
   /// The objects that a relationship leads to: in its order if it is ordered, otherwise by key.
   ///
-  /// - Throws: `.usage` (64) when there is no such relationship.
+  /// - Throws: `.usage` (64) if the entity lacks the relationship.
   public func objects(_ relationship: String) throws -> [MigratedObject] {
     guard model.relationship(relationship, of: entityName) != nil else {
       let names = model.relationships(of: entityName).map(\.name)
@@ -91,7 +91,7 @@ final class MigratedContent: Sendable {
     self.objects = objects
   }
 
-  /// The first place in which another content differs; nil when there is none. No values.
+  /// The first place in which another content differs; nil if both are equal. It shows no values.
   func firstDifference(from other: MigratedContent) -> String? {
     for object in objects {
       let name = "\(object.entity) p\(object.key)"

@@ -3,11 +3,11 @@ import GodwitModel
 import GodwitStore
 public import GodwitVerifier
 
-/// What a ``TestMigration`` made: the objects of the destination, read into memory. Its files are gone.
+/// The result of a ``TestMigration``: the objects of the destination, read into memory. The files are deleted.
 public struct MigratedStore: Sendable {
-  /// What the run did: objects, losses, notes.
+  /// The summary of the run: objects, losses, notes.
   public let summary: MigrationSummary
-  /// What the verifier checked. It found no difference; what only the policy can explain is counted as not proved.
+  /// The verifier's report. It has no differences. Values that only the policy can explain are counted as not proved.
   public let report: VerificationReport
   private let content: MigratedContent
 

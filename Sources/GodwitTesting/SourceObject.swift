@@ -30,7 +30,7 @@ public struct SourceObject: SourceValue {
   private(set) var revision: UInt64
   /// nil for an explicit nil.
   private(set) var contents: [String: SourceContent?]
-  /// Where the test makes the object, for messages.
+  /// The place in the test where the object is made, for messages.
   let location: GodwitError.Location
 
   private static let counter = Mutex<UInt64>(0)
@@ -44,7 +44,7 @@ public struct SourceObject: SourceValue {
 
   /// An object.
   ///
-  /// Nothing is checked before `TestMigration.migrate`, which knows the model.
+  /// `TestMigration.migrate`, which knows the model, checks the object.
   ///
   /// - Parameters:
   ///   - entityName: The name of a concrete entity of the source model.
@@ -76,7 +76,7 @@ public struct SourceObject: SourceValue {
     }
   }
 
-  /// The object as what a to-one leads to.
+  /// The object as the target of a to-one.
   public var sourceContent: SourceContent { SourceContent(object: self) }
 
   /// The objects that it leads to, by the names of the relationships.
@@ -90,7 +90,7 @@ public struct SourceObject: SourceValue {
     }
   }
 
-  /// What was written for a property.
+  /// The content of a property.
   private struct Written: SourceValue {
     let sourceContent: SourceContent
   }

@@ -22,8 +22,8 @@ struct SourceStore {
   /// The number of objects.
   var count: Int { entries.count }
 
-  /// - Throws: `.usage` (64) for what the model does not have, what does not fit and what is missing, with the place in
-  ///   the test.
+  /// - Throws: `.usage` (64) for values that the model does not have, that do not fit or that are missing, with the
+  ///   place in the test.
   init(_ objects: [SourceObject], model: ManagedObjectModel) throws {
     self.model = model
     schema = StoreSchema(model: model)
@@ -143,7 +143,7 @@ struct SourceStore {
         try: "write \(expected)" + (example.map { ", for example `\($0)`" } ?? ""))
     }
     guard case .value(var value) = content.kind else { throw mismatch(content.phrase) }
-    // A Swift literal with a decimal point is a Double, and means the number as it is written.
+    // A Swift literal with a decimal point is a Double, but it means the number as it is written.
     if attribute.type == .decimal, case .double(let number) = value, let exact = Decimal(string: "\(number)") {
       value = .decimal(exact)
     }
@@ -154,7 +154,7 @@ struct SourceStore {
     return value
   }
 
-  /// How a value of a type is written where no literal of Swift stands for it.
+  /// The spelling of a value of a type that has no Swift literal.
   private static func example(_ type: AttributeType) -> String? {
     switch type {
     case .date: "Date(timeIntervalSinceReferenceDate: 0)"

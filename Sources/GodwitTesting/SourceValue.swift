@@ -1,11 +1,11 @@
 public import Foundation
 public import GodwitModel
 
-/// What can be written for a property of a ``SourceObject``: a value, an object or an array of objects.
+/// A value for a property of a ``SourceObject``: a value, an object or an array of objects.
 ///
 /// The literals of Swift are values: `"Ada"`, `36`, `1.5`, `true`, `[home, office]`. `nil` is written as such.
 public protocol SourceValue: Sendable {
-  /// The value as the store takes it.
+  /// The value in the form of the store.
   var sourceContent: SourceContent { get }
 }
 

@@ -20,7 +20,7 @@ import GodwitXcode
 /// Every call of `migrate` has files of its own, which are gone when it returns, so tests may
 /// run in parallel.
 public struct TestMigration: Sendable {
-  /// Where the mapping model of a step comes from.
+  /// The source of a step's mapping model.
   public struct Mapping: Sendable {
     enum Origin: Sendable {
       case inferred
@@ -45,7 +45,7 @@ public struct TestMigration: Sendable {
   public let sourceModel: ManagedObjectModel
   /// The version of the destination.
   public let destinationModel: ManagedObjectModel
-  /// What becomes of each entity.
+  /// The mapping models that say what each entity becomes.
   public let mappingModels: [MappingModel]
   /// The policies that mappings name.
   public let policies: PolicyRegistry
@@ -53,9 +53,9 @@ public struct TestMigration: Sendable {
   /// that calls a policy, and must give the same objects. It finds a policy that keeps state in properties, or reads a
   /// clock. On by default.
   public var checksResume = true
-  /// What the policies find in the manager's user info.
+  /// The content of the manager's user info, for policies.
   public var userInfo: [String: PropertyListValue] = [:]
-  /// Where the temporary folder is made; nil for `TMPDIR`.
+  /// The folder of the temporary folder; nil for `TMPDIR`.
   var parentFolder: String?
   /// Called with the path of the destination before it is verified.
   var willVerify: (@Sendable (String) throws -> Void)?
@@ -66,9 +66,9 @@ public struct TestMigration: Sendable {
   ///   - models: An `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`.
   ///   - source: The name of the version of the source store, without a suffix.
   ///   - destination: The name of the version of the destination; nil for the current version.
-  ///   - mapping: Where the mapping model comes from.
+  ///   - mapping: The source of the mapping model.
   ///   - policies: The policies, by the names that mappings give.
-  /// - Throws: `.missingInput` (66) for a version that does not exist or cannot be read; what the mapping throws.
+  /// - Throws: `.missingInput` (66) for a version that does not exist or cannot be read; the errors of the mapping.
   public init(
     models: URL, from source: String, to destination: String? = nil, mapping: Mapping, policies: PolicyRegistry = [:]
   ) throws {
@@ -84,7 +84,7 @@ public struct TestMigration: Sendable {
   /// - Parameters:
   ///   - source: The version of the source store.
   ///   - destination: The version of the destination.
-  ///   - mapping: Where the mapping model comes from.
+  ///   - mapping: The source of the mapping model.
   ///   - policies: The policies, by the names that mappings give.
   /// - Throws: `.noPath` (69) when no mapping model can be inferred; 66 and 78 for mapping files; `.usage` (64) for a
   ///   policy that no mapping names.
@@ -131,8 +131,9 @@ public struct TestMigration: Sendable {
   ///
   /// - Parameter objects: The objects, in the order of their keys. Objects that they lead to need not be listed.
   /// - Returns: The objects of the destination.
-  /// - Throws: `.usage` (64) for an object that does not fit the model, with its place in the test; `.findings` (4) when
-  ///   the verifier finds a difference, or a resumed run gives other objects; what the policy and the run throw.
+  /// - Throws: `.usage` (64) for an object that does not fit the model, with its place in the test; `.findings` (4)
+  ///   when the verifier finds a difference, or a resumed run gives other objects; the errors of the policy and the
+  ///   run.
   public func migrate(_ objects: [SourceObject]) throws -> MigratedStore {
     let store = try SourceStore(objects, model: sourceModel)
     let folder = try ScratchFolder(name: "godwit-testing", in: parentFolder)

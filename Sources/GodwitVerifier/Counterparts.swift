@@ -6,7 +6,7 @@ import GodwitStore
 /// The *winner* of a source object is the one that gave the destination object its key: itself, or with `unique-by` the
 /// lowest of its kind.
 final class Counterparts {
-  /// How the key of a destination object comes of its winner.
+  /// The rule that gives a destination object its key from its winner.
   enum Place {
     /// No object can be that of the mapping.
     case none
@@ -97,7 +97,7 @@ final class Counterparts {
     }
   }
 
-  /// The lowest and the highest key; nil when there is none.
+  /// The lowest and the highest key; nil without objects.
   var destinations: ClosedRange<Int64>? {
     guard winners.count > 0 else { return nil }
     switch place {
@@ -116,7 +116,7 @@ final class Counterparts {
     }
   }
 
-  /// The source object that gave a destination object its key; nil for a dense numbering, where only a walk tells.
+  /// The source object that gave a destination object its key; nil for a dense numbering, which needs a walk.
   func source(of destination: Int64) throws -> Int64? {
     guard case .shift(let shift) = place, try makes(destination) else { return nil }
     return destination - shift
@@ -135,7 +135,7 @@ final class Counterparts {
       case .none: return nil
       case .shift(let shift): return (source, source + shift)
       case .start(let key):
-        // After the last key nobody asks.
+        // No key follows the last one.
         place = .start(key &+ 1)
         return (source, key)
       }
@@ -143,7 +143,7 @@ final class Counterparts {
   }
 }
 
-/// What should be in a destination table, in the order of keys: the objects of several mappings.
+/// The expected objects of a destination table in the order of keys, from several mappings.
 struct MadeObjects {
   struct Object {
     var mapping: Int
@@ -176,7 +176,7 @@ struct MadeObjects {
       if let found = first, let best = heads[found] {
         if head.key == best.key {
           try advance(index)
-          // What comes next may be the lowest no more, nor equal: keys of one mapping differ.
+          // The next head has another key, because keys of one mapping differ, and may not be the lowest.
           continue
         }
         if head.key < best.key { first = index }

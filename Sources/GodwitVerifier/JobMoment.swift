@@ -3,19 +3,19 @@ package import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What `now()` was in a job.
+/// The value of `now()` in a job.
 package struct JobMoment {
   /// In seconds since 2001. Where the destination does not say, it is the time of its last change, which is a guess.
   package private(set) var now: Double
   package private(set) var isKnown: Bool
-  /// Of a step after others, where it is not known: what its source would have to have.
+  /// The times that the source of a later step would need, if the moment is not known.
   var unknown = UnknownTimes()
 
   init(now: Double) { (self.now, isKnown) = (now, true) }
 
   /// - Parameter digest: The name that the job has in the destination.
   package init(of job: MigrationJob, digest: () throws -> String) throws {
-    // What is wrong with the metadata is a finding, in its place.
+    // Another check reports damaged metadata.
     let known = try job.callsNow ? (try? StoreMetadata(readingStoreAt: job.destinationPath))?.moment(of: digest) : nil
     let changed = try StoreFiles(path: job.destinationPath).stamp().store.seconds
     now = known ?? Double(changed) - Date.timeIntervalBetween1970AndReferenceDate
@@ -23,13 +23,13 @@ package struct JobMoment {
   }
 }
 
-/// What in a store between two steps hangs on a moment that nobody knows any more, and so cannot be made again.
+/// The values in a store between two steps that depend on an unknown moment and so cannot be computed again.
 struct UnknownTimes {
   /// `Entity.attribute`, of the objects of exactly the entity.
   private(set) var attributes: Set<String> = []
   /// Their names.
   private var names: Set<String> = []
-  /// Whether such a value decides which objects there are, or what they lead to.
+  /// Whether such a value decides which objects exist, or what they lead to.
   private(set) var decidesObjects = false
 
   func contains(_ attribute: String, of entity: String) -> Bool { attributes.contains("\(entity).\(attribute)") }
@@ -46,9 +46,9 @@ struct UnknownTimes {
       }
   }
 
-  /// Goes on to the store that a step makes.
+  /// The unknown times in the store that a step makes.
   ///
-  /// - Parameter knowsNow: Whether what `now()` is in this step does not count.
+  /// - Parameter knowsNow: Whether the value of `now()` in this step is known.
   func after(_ step: MigrationJob, knowsNow: Bool = false) -> UnknownTimes {
     var next = UnknownTimes()
     next.decidesObjects = decidesObjects

@@ -1,6 +1,6 @@
-/// A share of all keys, in ranges of neighbours: which ones, each sample chooses anew.
+/// A share of all keys, in ranges of neighbours. Each sample chooses its own ranges.
 struct KeySample: Sendable {
-  /// Of 2 to the power of 32.
+  /// The share as a fraction of 2 to the power of 32.
   private let share: UInt64
   private let salt: UInt64
 

@@ -4,11 +4,11 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// The store that a migration in place began with, for what rows may keep of it as it was.
+/// The store before a migration in place, for the parts of it that rows may keep.
 ///
-/// A step that changes only definitions leaves every row byte for byte: the counters of edits, and keys that lead
-/// nowhere, which an ordinary run resets. Entities and relationships are found by the renames of the models, never by a
-/// mapping.
+/// A step that changes only definitions leaves every row byte for byte. This includes counters of edits and keys
+/// without a target, which an ordinary run resets. Entities and relationships are found by the renames of the models,
+/// never by a mapping.
 final class PreMigrationStore {
   private let connection: StoreConnection
   private let schema: StoreSchema
@@ -28,14 +28,14 @@ final class PreMigrationStore {
     pairings = job.steps.map { ModelPairing(from: $0.sourceModel, to: $0.destinationModel) }
   }
 
-  /// `Z_OPT` of the row that an object was; nil when there is none.
+  /// `Z_OPT` of the row that an object had before; nil without one.
   func lock(ofKey key: Int64, in entity: String) throws -> SQLValue? {
     guard let table = originalName(of: entity).flatMap(schema.table) else { return nil }
     return try first("SELECT Z_OPT FROM source.\(quoted(table.name)) WHERE Z_PK = ?1", [.integer(key)])?.first
   }
 
-  /// Whether the row of an object that has its table to itself, before and after, bore the very number, whatever it
-  /// says: Core Data does not ask for it there.
+  /// Whether the row of an object already had this entity number, if the object's entity has its table to itself before
+  /// and after. Core Data does not read the number there, so any number is valid.
   func holdsNumber(_ number: SQLValue, ofKey key: Int64, in entity: String) throws -> Bool {
     guard let before = originalName(of: entity), schema.fillsTable(before), let table = schema.table(of: before) else {
       return false
@@ -44,9 +44,9 @@ final class PreMigrationStore {
     return row?.first == number
   }
 
-  /// Whether the very link was there, and one of its ends was not.
+  /// Whether the old store had this very link with one end missing.
   ///
-  /// - Parameter entity: What the row says of the number of the object it leads to; nil where nothing is said.
+  /// - Parameter entity: The entity number that the row states for its target; nil if it states none.
   func holdsLinkToNothing(
     _ side: VerifiedLink.End, from key: Int64, to target: Int64, entity number: SQLValue? = nil
   ) throws -> Bool {

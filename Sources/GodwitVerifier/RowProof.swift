@@ -2,19 +2,19 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Proves rows of one mapping where SQLite has them, beside the source rows they came of.
+/// Proves rows of one mapping in SQLite's memory, beside the source rows that they were made of.
 ///
-/// It only ever says that a row is right. Where it is not sure, the row is read and told about by the methods that find
-/// what is wrong (`compareValues`, `checkRow`).
+/// It only ever says that a row is right. If it is not sure, the methods that find faults (`compareValues`, `checkRow`)
+/// read and report the row.
 final class RowProof {
-  /// What a column should hold.
+  /// The expected content of a column.
   private enum Expected {
     case copied(place: Int)
     case constant(SQLValue)
     case computed(CompiledExpression)
     /// Not to be known.
     case unknown
-    /// Bytes that may lie in a file; nil for none.
+    /// Bytes that may be stored in a file; nil for none.
     case external(place: Int?)
   }
 
@@ -23,16 +23,16 @@ final class RowProof {
     var type: AttributeType
     var place: Int
     var expected: Expected
-    /// What takes the place of nil.
+    /// The value that replaces nil.
     var standard: SQLValue?
-    /// Whether the model's rules need a look at what the value is.
+    /// Whether the model's rules depend on the value.
     var hasRules: Bool
   }
 
-  /// What a key column should hold.
+  /// The expected content of a key column.
   struct Reference {
     enum Origin {
-      /// Nothing is assigned.
+      /// The mapping assigns no value.
       case none
       /// The source object itself.
       case own
@@ -42,7 +42,7 @@ final class RowProof {
 
     var relation: ToOneProof
     var place: Int
-    /// Where the row has the number of the other object's entity.
+    /// The place in the row of the entity number of the other object.
     var entityPlace: Int?
     var origin: Origin
     /// The mappings whose objects it may lead to, in order, and the numbers of their entities.
@@ -104,7 +104,7 @@ final class RowProof {
 
   // MARK: Values
 
-  /// Whether the row has what the mapping gives, and keeps the rules of one row.
+  /// Whether the row has the mapping's values and keeps the rules of one row.
   func holds(_ row: SQLRow, source key: Int64) throws -> Bool {
     guard try source.cursor.seek(key), !source.cursor.isLarge else { return false }
     guard row.storage(layout.lockPlace) == .integer, row.int64(layout.lockPlace) == 1 else { return false }
@@ -127,7 +127,7 @@ final class RowProof {
       if let standard = value.standard, expected == .null { expected = standard }
       guard Self.isSame(expected, row, value.place) else { return false }
     case .computed(let expression):
-      // What cannot be computed is told where it is looked at again.
+      // A failed computation is reported where the row is compared in full.
       guard case .value(let result)? = try? expression.evaluate(with: source) else { return false }
       var expected = Verification.fitted(Verification.stored(result), value.type)
       if let standard = value.standard, expected == .null { expected = standard }
@@ -149,7 +149,7 @@ final class RowProof {
     let storage = row.storage(value.place)
     if storage == .null { return value.attribute.isOptional }
     if value.hasRules { return try verification.broken(value.attribute, row.value(value.place)) == nil }
-    // A value in a file is noted elsewhere.
+    // A value in a file is recorded elsewhere.
     if value.attribute.allowsExternalBinaryDataStorage {
       guard value.type == .binary, storage == .blob, row.firstByte(value.place) == 1 else { return false }
     }
@@ -168,7 +168,7 @@ final class RowProof {
     }
   }
 
-  /// As `Verification.agree`, of what `Verification.fitted` makes of a value of the source.
+  /// As `Verification.agree`, for the result of `Verification.fitted` on a value of the source.
   private static func isCopy(
     _ row: SQLRow, _ place: Int, of from: SQLRow, _ origin: Int, _ type: AttributeType
   ) -> Bool {
@@ -204,7 +204,7 @@ final class RowProof {
 
   // MARK: To-ones
 
-  /// A column with a key, wherever the row lies.
+  /// A column with a key, at any place in the row.
   private enum Key: Equatable {
     case none, other
     case key(Int64)
@@ -226,7 +226,7 @@ final class RowProof {
     }
   }
 
-  /// Compares each key of the row with the one that the mapping gives; what differs casts doubt on the relationship.
+  /// Compares each key of the row with the mapping's. A difference marks the relationship as doubtful.
   func compareReferences(_ row: SQLRow, source key: Int64) throws {
     for index in references.indices where !references[index].relation.isDoubtful {
       try compare(references[index], source: key) { Key(row, $0) }
@@ -280,9 +280,9 @@ final class ToOneProof {
   var count: Int64 = 0
   private(set) var isDoubtful = false
 
-  /// Takes over what an earlier verification came to.
+  /// Restores the results of an earlier verification.
   func resume(_ known: VerificationCheckpoint.ToOne) { (count, isDoubtful) = (known.count, known.isDoubtful) }
 
-  /// Something is not as expected; what, a look at the whole relationship will tell.
+  /// Marks the relationship as doubtful, so that all of it is examined.
   func doubt() { isDoubtful = true }
 }

@@ -2,10 +2,10 @@ package import Foundation
 package import GodwitModel
 import GodwitStore
 
-/// What a user expects of a store: how many objects an entity has, and predicates that all, some or none of them
+/// A user's expectations of a store: how many objects an entity has, and predicates that all, some or none of them
 /// fulfil.
 ///
-/// An entity stands for its objects and those of its subentities, as in a fetch request.
+/// An entity includes the objects of its subentities, as in a fetch request.
 package struct StoreExpectations: Sendable, Hashable {
   /// How many objects have to fulfil a predicate.
   package enum Quantifier: String, Sendable, Hashable, CaseIterable {
@@ -24,7 +24,7 @@ package struct StoreExpectations: Sendable, Hashable {
     }
   }
 
-  /// What is expected of one entity.
+  /// The expectations of one entity.
   package struct Entity: Sendable, Hashable {
     package var name: String
     /// The place of the name in its file.
@@ -52,7 +52,7 @@ package struct StoreExpectations: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - path: A store of the model.
-  ///   - now: What `now()` is.
+  ///   - now: The value of `now()`.
   /// - Returns: One line for each expectation that does not hold, with the key of the first object concerned.
   /// - Throws: `.configuration` (78) for an entity that the model lacks or a predicate that does not fit it, with its
   ///   place; `.dataWrong` (65) and `.missingInput` (66) for a store that cannot be read.

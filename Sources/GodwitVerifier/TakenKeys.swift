@@ -3,8 +3,8 @@ import GodwitStore
 
 /// A set of primary keys in ascending order, each with its rank.
 ///
-/// A gapless run is its ends. Other keys are kept by their upper 48 bits: the lower 16 of each group are a sorted list,
-/// or a bitmap where that is shorter. Beyond a limit of memory they lie in a temporary table.
+/// A run without gaps is stored as its ends. Other keys are grouped by their upper 48 bits: the lower 16 of each group
+/// are a sorted list, or a bitmap if that is shorter. Beyond a limit of memory they are in a temporary table.
 final class TakenKeys {
   private enum Group {
     case list([UInt16])
@@ -57,7 +57,7 @@ final class TakenKeys {
     if !continues { try add(key, rank: count - 1) }
   }
 
-  /// The first hole: what was a run becomes groups.
+  /// The first gap ends the single run, which becomes groups.
   private func addRun() throws {
     var rank: Int64 = 0
     for key in first...last {
@@ -154,7 +154,7 @@ final class TakenKeys {
     }
   }
 
-  /// How many keys are below a key; nil when it is none of them.
+  /// The rank of a key among all keys; nil if it is not one of them.
   func rank(_ key: Int64) throws -> Int64? {
     guard count > 0, key >= first, key <= last else { return nil }
     if isRun { return key - first }
@@ -182,7 +182,7 @@ final class TakenKeys {
 
   private func index(of prefix: Int64) -> Int? {
     guard let lowest = prefixes.first else { return nil }
-    // Where no group is missing the place is known.
+    // Without a missing group the place follows from the prefix.
     let guess = prefix &- lowest
     if guess >= 0, guess < Int64(prefixes.count), prefixes[Int(guess)] == prefix { return Int(guess) }
     var (low, high) = (0, prefixes.count)

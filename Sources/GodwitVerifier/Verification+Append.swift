@@ -4,12 +4,12 @@ import GodwitStore
 
 /// Which part of a destination one of several jobs made, as the store's metadata say.
 ///
-/// What they say of keys only chooses what is compared with what: a wrong word is a finding, never a pass.
+/// The metadata's keys only choose what is compared with what: a wrong key is a finding, never a pass.
 struct AppendedPart {
   private let record: AppendRecord
-  /// Those of the jobs before it.
+  /// The records of earlier jobs.
   private let earlier: [AppendRecord]
-  /// Whether no job came after it.
+  /// Whether no later job appended.
   private let isLast: Bool
 
   /// Whether the job found a destination.
@@ -22,7 +22,7 @@ struct AppendedPart {
   ///   - digest: The name that the job has in the destination.
   /// - Throws: `.missingInput` (66) when the store does not name the job.
   init?(of appends: Bool, in path: String, digest: () throws -> String) throws {
-    // What is wrong with the metadata is a finding, in its place.
+    // Another check reports damaged metadata.
     guard appends || (try? StoreFiles(path: path))?.type == .sqlite,
       let metadata = try appends ? StoreMetadata(readingStoreAt: path) : try? StoreMetadata(readingStoreAt: path),
       appends || metadata.values[AppendRecord.key] != nil
@@ -58,11 +58,11 @@ struct AppendedPart {
   /// The keys of a hierarchy that the job gave out.
   func keys(of root: String) -> Keys {
     guard let keys = record.keys[root] else { return Keys() }
-    // What an application added since is called extra, as in any store.
+    // Objects that an application added since count as extra, as in any store.
     return Keys(first: keys.after.map { $0 + 1 } ?? .min, last: isLast ? .max : keys.through)
   }
 
-  /// From the first to the last; none when the last is below the first.
+  /// The keys from the first to the last; none when the last is below the first.
   struct Keys: Hashable {
     var first = Int64.min
     var last = Int64.max
@@ -85,7 +85,7 @@ struct AppendedPart {
     }
   }
 
-  /// The mappings of earlier jobs on the same source whose objects can be told by their keys.
+  /// The mappings of earlier jobs on the same source whose objects can be identified by their keys.
   func earlierMappings(_ job: MigrationJob) throws -> [(mapping: EntityMapping, offset: Int64)] {
     try earlier.filter { $0.source == record.source }.flatMap { record in
       try record.mappings.compactMap { known -> (EntityMapping, Int64)? in

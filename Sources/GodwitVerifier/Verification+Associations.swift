@@ -26,7 +26,7 @@ extension Verification {
     return false
   }
 
-  /// What should be in a table, in the order of keys.
+  /// The expected objects of a table, in the order of keys.
   func made(_ root: String) throws -> MadeObjects { try MadeObjects(settled[root] ?? [], counterparts) }
 
   /// A cursor on the rows of an entity's table in the source, and the object that each is.
@@ -153,12 +153,12 @@ extension Verification {
 
   // MARK: Keys
 
-  /// Groups mappings as the contract does and finds each group's shift of keys in what the table holds.
+  /// Groups mappings as the contract does, and finds each group's shift of keys from the rows of the table.
   ///
-  /// Mappings from one source table share a group while no source object would come twice. The first
-  /// group keeps its keys. What the others do, the rows tell: the shift (or the first number of a
-  /// dense numbering) under which most of a sample of objects has a row with the right values. That
-  /// only chooses what is then compared for every object, so a wrong choice is a finding, never a pass.
+  /// Mappings from one source table share a group if no source object would come twice. The first group keeps its keys.
+  /// For the others the rows show the shift, or the first number of a dense numbering: the one under which most of a
+  /// sample of objects has a row with the right values. That only chooses what is then compared for every object, so a
+  /// wrong choice is a finding, never a pass.
   private func assignKeys(root: String) throws {
     if let appended, appended.namesMappings {
       for mapping in mappings
@@ -184,7 +184,7 @@ extension Verification {
       }
     }
     keyGroups[root] = groups
-    // Mappings whose objects a policy makes, under the keys of their source objects as far as it asks for them.
+    // Mappings whose policy makes the objects, under the keys of their source objects if the policy uses them.
     var reserved: [Int] = []
     for (position, var group) in groups.enumerated() {
       let byPolicy = group.members.filter { mappings[$0].policyName != nil }
@@ -249,15 +249,15 @@ extension Verification {
   private struct Sampled {
     var source: Int64
     var mapping: Int
-    /// How many of the mapping's objects come before it.
+    /// The number of the mapping's objects before it.
     var rank: Int64
   }
 
   private static let sampleSize = 64
   private static let candidates = 8
 
-  /// The first objects of a mapping, and the last one. A dense numbering and a shift may agree on all that go before a
-  /// gap; where they agree on the last, there is none.
+  /// The first objects of a mapping, and the last one. A dense numbering and a shift may agree up to the first gap.
+  /// They agree on the last object too only without a gap.
   private func winners(_ mapping: Int) throws -> [Sampled] {
     let winners = counterparts[mapping].winners
     var walk = try winners.walk()
@@ -377,7 +377,7 @@ extension Verification {
     }
   }
 
-  /// Nothing in the table can be what a mapping made.
+  /// Reports every object of a mapping as missing, because no row of the table can be one.
   private func reportMissing(_ mapping: Int) throws {
     if let root = job.destinationModel.root(of: mappings[mapping].destinationEntity) { unsound.insert(root.name) }
     var walk = try counterparts[mapping].winners.walk()
@@ -389,7 +389,7 @@ extension Verification {
   }
 }
 
-/// The first source object of each kind that `unique-by` tells apart.
+/// The first source object for each value of `unique-by`.
 final class UniqueKinds {
   private let table: String
   private let scratch: StoreConnection

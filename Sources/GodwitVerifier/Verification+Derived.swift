@@ -2,7 +2,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Derived attributes are computed once more, object by object, from what the destination holds.
+/// Derived attributes are computed again, object by object, from the content of the destination.
 extension Verification {
   func compareDerived() throws {
     let model = job.destinationModel
@@ -56,8 +56,8 @@ extension Verification {
     }
   }
 
-  /// What the derivation gives, and how far another order of adding up may be from it; nil for the time of the run
-  /// where only the run knew it, and in a store that was migrated in place: its rows may have that of an earlier change.
+  /// The derivation's value, and how far a sum in another order may be from it. nil for a time that only the run knew,
+  /// and for one in a store that was migrated in place, whose rows may have the time of an earlier change.
   private func value(_ derivation: Derivation, of object: StoredObject) throws -> (SQLValue, leeway: Double)? {
     var current = object
     for relationship in derivation.path.prefix(while: { !$0.isToMany }) {
@@ -122,13 +122,13 @@ extension Verification {
 
 /// A sum of floating point numbers, and how far from it one of the same numbers in any other order can be.
 ///
-/// SQLite adds up in the order in which it meets the rows, and from 3.43 on keeps what is rounded off; so does Core
-/// Data, through SQLite. No order is the right one. What all have in common: of *n* numbers, *n* - 1 additions are
-/// rounded, each by half a unit in the last place of a partial sum at most, and no partial sum is larger than the
-/// magnitudes together.
+/// SQLite adds up in the order in which it meets the rows, and from 3.43 on keeps the rounding error. Core Data does
+/// the same through SQLite. No order is the right one, but all have a bound in common. A sum of *n* numbers rounds one
+/// addition fewer, each by at most half a unit in the last place of a partial sum, and no partial sum exceeds the sum
+/// of the magnitudes.
 struct RoundedSum {
   private var sum = 0.0
-  /// What was rounded off.
+  /// The rounding error so far.
   private var rest = 0.0
   private var magnitudes = 0.0
   private var count = 0.0

@@ -3,9 +3,9 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Values of attributes that allow external storage, compared by their bytes wherever these lie.
+/// Values of attributes that allow external storage, compared by their bytes wherever these are stored.
 extension Verification {
-  /// Where the bytes of a value are.
+  /// The place of a value's bytes.
   enum Content {
     case none
     case bytes(StoredBytes)
@@ -18,14 +18,14 @@ extension Verification {
   var sourceFolder: SupportFolder { SupportFolder(ofStoreAt: job.sourcePath) }
   var destinationFolder: SupportFolder { SupportFolder(ofStoreAt: job.destinationPath) }
 
-  /// Whether a value has bytes that may lie in a file, before or after.
+  /// Whether a value's bytes may be stored in a file, before or after.
   func isExternal(_ attribute: AttributeDescription, in mapping: VerifiedMapping) -> Bool {
     if attribute.allowsExternalBinaryDataStorage { return true }
     if case .stored(let from)? = mapping.values[attribute.name] { return from.allowsExternalBinaryDataStorage }
     return false
   }
 
-  /// What is wrong with a value; nil when it has the bytes that the mapping gives.
+  /// The fault of a value; nil when it has the bytes that the mapping gives.
   func externalDifference(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject, found: StoredContent
   ) throws -> String? {

@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitStore
 
 extension Verification {
-  /// What can be checked without looking at objects.
+  /// Checks everything that does not need the objects.
   ///
   /// - Returns: Whether the tables are there, so that their rows can be compared.
   func checkFile() throws -> Bool {
@@ -24,7 +24,7 @@ extension Verification {
       cache: .init(bytes: max(job.memory.bytes / 16, 1 << 20)), usesShortcuts: usesShortcuts, isStopped: isStopped)
   }
 
-  /// Waits for SQLite's check. What it has to say explains other findings, so it comes before them.
+  /// Waits for SQLite's check. Its findings come first because they explain others.
   func finish(_ check: IntegrityCheck) throws {
     let complaints = try check.complaints()
     isSourceDamaged = complaints.source?.isEmpty == false
@@ -53,7 +53,7 @@ extension Verification {
         expected[Item(type: "table", name: name)] = statement
       }
     }
-    // A store that was there before has tables and indexes as it was made with them.
+    // A store that existed before the append keeps the definitions that it was made with.
     if appended?.foundStore == true { return try checkTables(expected.keys.filter { $0.type == "table" }.map(\.name)) }
     for item in try historyItems() { expected[Item(type: item.type, name: item.name)] = item.sql }
     var found: [Item: String] = [:]
@@ -123,7 +123,7 @@ extension Verification {
     return isReadable
   }
 
-  /// Whether the source has the very trigger, which was kept since its spelling is not known for every derivation.
+  /// Whether the source has the same trigger, which is kept because its spelling is not known for every derivation.
   private func isOfSource(_ trigger: String, sql: String) throws -> Bool {
     try source.value(
       "SELECT 1 FROM \(Self.attached).sqlite_master WHERE type = 'trigger' AND name = ?1 AND sql = ?2",
@@ -132,7 +132,7 @@ extension Verification {
 
   // MARK: Metadata
 
-  /// What a run writes about itself.
+  /// The metadata keys that a run writes about itself.
   private static let ownKeys: Set<String> = [
     StoreMetadata.Key.jobs, StoreMetadata.Key.step, StoreMetadata.Key.quarantined, StoreMetadata.Key.moments,
     AppendRecord.key, RemovedRepairs.key,
@@ -210,7 +210,7 @@ extension Verification {
         find(.counter, name, "row \(number) of Z_PRIMARYKEY does not name the entity and its parent")
       }
     }
-    // What history the store has is its own.
+    // A store that was there before the append has a history of its own.
     if appended?.foundStore == true { rows = [:] } else { try checkHistory(&rows) }
     for number in rows.keys.sorted() {
       find(.counter, "row \(number) of Z_PRIMARYKEY belongs to no entity of the model")

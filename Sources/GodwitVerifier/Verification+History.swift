@@ -4,7 +4,7 @@ import GodwitStore
 extension Verification {
   private static let history = "('ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING')"
 
-  /// What the source says made the history's tables and indexes: type, name, SQL.
+  /// The statements in the source that made the history's tables and indexes: type, name, SQL.
   func historyItems() throws -> [(type: String, name: String, sql: String)] {
     try source.rows(
       "SELECT type, name, sql FROM \(Self.attached).sqlite_master WHERE tbl_name IN \(Self.history) AND sql NOT NULL AND type <> 'trigger'"
@@ -38,7 +38,7 @@ extension Verification {
 }
 
 extension SQLValue {
-  /// The text, empty for what is none.
+  /// The text; empty for a value that is not a text.
   fileprivate var text: String {
     if case .text(let bytes) = self { String(decoding: bytes, as: UTF8.self) } else { "" }
   }

@@ -28,8 +28,8 @@ extension Verification {
       }
     }
     report.count("tables of the layout store", Int64(wanted.columns.keys.count(where: ours)))
-    // Where the store has an index on the same columns, it must have the same name. Other stores may have fewer
-    // indexes, made by an earlier version of Core Data, or more, left behind by a migration.
+    // If the store has an index on the same columns, it must have the same name. Other stores may have fewer indexes,
+    // made by an earlier version of Core Data, or more, left behind by a migration.
     var compared: Int64 = 0
     var others: Int64 = 0
     for (name, index) in wanted.indexes.sorted(by: { $0.key < $1.key }) where ours(index.table) {

@@ -2,13 +2,12 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Relationships whose assignments cannot get in each other's way, so that what stands at the end is known without
-/// replaying them.
+/// Relationships whose assignments cannot interfere, so that the result is known without a replay.
 ///
-/// A link *p* → *c* that a source row gives is assigned at most twice: when *p* is set, and when *c* is, along the
-/// inverse. The later assignment wins. Where both would give the same, or only one takes place, the order does not
-/// matter. Then a to-one is compared with the row that holds it, and a many-to-many as a set of pairs. What differs
-/// is told by the replay (`compareRelationships`).
+/// A link *p* → *c* of a source row is assigned at most twice: when *p* is set, and when *c* is, along the inverse. The
+/// later assignment wins. If both give the same, or only one takes place, the order does not matter. Then a to-one is
+/// compared with the row that holds it, and a many-to-many as a set of pairs. The replay (`compareRelationships`)
+/// reports any difference.
 struct LinkPlan {
   enum Kind {
     case toOne(end: Int, table: String, column: String, entityColumn: String?, proof: ToOneProof)
@@ -23,7 +22,7 @@ struct LinkPlan {
   }
 
   var kind: Kind
-  /// The mappings that assign at each end, with what they lead to.
+  /// The mappings that assign at each end, with the targets.
   var assignments: [[Int: VerifiedMapping.Assignment]]
   /// For a to-one: the column of the source that has the key.
   var column: (table: String, name: String)?
@@ -41,7 +40,7 @@ struct LinkPlan {
 extension Verification {
   /// Finds out which relationships need no replay.
   func planLinks() throws {
-    // What other jobs and policies did beside the mappings, only the replay knows to leave out.
+    // Only the replay can leave out links that other jobs and policies made.
     guard usesShortcuts, appended == nil, !hasPolicies else { return }
     for link in VerifiedLink.all(of: job.destinationModel) where !link.isOwnInverse {
       linkPlans[link.ends[0].name] = try plan(link)
@@ -147,7 +146,7 @@ extension Verification {
 
   // MARK: To-ones
 
-  /// What the key columns of a mapping's rows should hold.
+  /// The expected content of the key columns of a mapping's rows.
   func references(of mapping: VerifiedMapping) throws -> [RowProof.Reference] {
     let table = try destinationTable(mapping.destinationEntity)
     var references: [RowProof.Reference] = []

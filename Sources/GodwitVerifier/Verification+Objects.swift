@@ -4,7 +4,7 @@ import GodwitModel
 import GodwitStore
 
 extension Verification {
-  /// Walks every destination table beside the list of what should be in it, both in key order.
+  /// Walks every destination table beside the list of its expected objects, both in key order.
   func compareObjects() throws {
     let total = counterparts.reduce(0) { $0 + $1.winners.count }
     rowShare = (Share.objects - Share.associations) / Double(max(total, 1))
@@ -46,7 +46,7 @@ extension Verification {
     if let start { while let object = wanted, object.key < start.next { wanted = try expected.next() } }
     _ = try start.map { try cursor.seek($0.next) } ?? cursor.next()
     var hasRow = cursor.key != nil
-    /// The row as a whole, for what is not proved in place.
+    /// The row as a whole, for rows that were not proved in place.
     func stored(_ key: Int64) throws -> StoredRow {
       guard let row = try destinationRow(key, of: root) else {
         throw GodwitError(
@@ -55,7 +55,7 @@ extension Verification {
       }
       return row
     }
-    /// With the rows that were proved in place.
+    /// The sum with the rows that were proved in place.
     func whole() -> TableTally {
       var whole = tally
       for proof in proofs.values where proof.objects > 0 { whole.counts[proof.entity, default: 0] += proof.objects }
@@ -80,14 +80,14 @@ extension Verification {
         continue
       }
       let object = wanted.flatMap { $0.key == key ? $0 : nil }
-      // What no source object explains is found outside a sample too.
+      // A row that no source object explains is found outside a sample too.
       if let sample, !sample.contains(key), object != nil || hasPolicies || !own.contains(key) {
         tally.passedOver += 1
         if object != nil { wanted = try expected.next() }
         hasRow = try cursor.next()
         continue
       }
-      // What follows for nearly every row.
+      // The path of nearly every row.
       if usesShortcuts, let object, let proof = proofs[object.mapping], !cursor.isLarge, own.contains(key),
         cursor.row.storage(1) == .integer, cursor.row.int64(1) == proof.number
       {
@@ -162,7 +162,7 @@ extension Verification {
     if tally.values > 0 { report.count("values in \(try destinationTable(root).name)", tally.values) }
   }
 
-  /// Tells of progress now and then.
+  /// Reports progress now and then.
   private func noteRow() {
     rowsDone += 1
     guard rowsDone % rowsPerCheckpoint == 0 else { return }
@@ -177,7 +177,7 @@ extension Verification {
     for index in settled[root] ?? [] {
       let mapping = mappings[index]
       guard let object = try sourceObjects(of: mapping.sourceEntity) else { continue }
-      // Keys that move by the same number come in the order of the source's.
+      // Keys with one shift are in the order of the source's.
       let group: CursorGroup
       switch counterparts[index].place {
       case .shift(let shift): group = CursorGroup(table: try sourceTable(mapping.sourceEntity).name, shift: shift)
@@ -281,7 +281,7 @@ extension Verification {
     switch content {
     case .value(let value): return try broken(attribute, value)
     case .large(let large):
-      // Only a text has rules that concern what it says.
+      // Only the rules of a text depend on its content.
       let hasRules =
         attribute.type == .string && large.isText
         && (attribute.minimumLength != nil || attribute.maximumLength != nil || attribute.regularExpression != nil)
@@ -291,7 +291,7 @@ extension Verification {
 
   func broken(_ attribute: AttributeDescription, _ value: SQLValue) throws -> String? {
     if value == .null { return attribute.isOptional ? nil : "it is required and nil" }
-    // A step that changes definitions alone leaves a row as it is, and any number but 0 is true.
+    // A step that changes only definitions leaves the row unchanged, and any number but 0 is true.
     if original != nil, attribute.type == .boolean, case .integer = value { return nil }
     guard Self.isStorable(value, as: attribute.type) else {
       return "it is \(value.kind), which an attribute of type \(attribute.type.xcodeName) cannot hold"

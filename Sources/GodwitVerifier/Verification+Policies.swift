@@ -2,10 +2,10 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What policies leave open: which objects they made and what those lead to is theirs alone to know.
+/// The objects that policies made and the links of these objects are known to the policies alone.
 ///
-/// A policy cannot change an object of a mapping without one, nor link two of them, so everything between those is
-/// proved as usual.
+/// A policy cannot change an object of a mapping without a policy, and cannot link two of them. So everything between
+/// those objects is proved as usual.
 extension Verification {
   var hasPolicies: Bool {
     job.mappingModels.contains { model in
@@ -22,7 +22,7 @@ extension Verification {
   /// Whether an object of a policy may have taken the place of one of two objects that should be linked. It may have
   /// given the place up again: then none of the two leads to it.
   ///
-  /// - Parameter inverse: What leads back; nil without an inverse.
+  /// - Parameter inverse: The relationship that leads back; nil without an inverse.
   func isDisplacedByPolicy(
     _ subject: Int64, _ target: Int64, of side: VerifiedLink.End, inverse: RelationshipDescription?
   ) throws -> Bool {

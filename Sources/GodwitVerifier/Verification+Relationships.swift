@@ -2,10 +2,9 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Relationship assignments are replayed one after the other, as if objects were set in memory:
-/// mapping order, then source key, then property name. Each assignment clears what the object led to,
-/// and takes the objects it now leads to away from others where the inverse is a to-one. What stands
-/// at the end is what the store must hold.
+/// Relationship assignments are replayed one after the other, as if objects were set in memory: in mapping order, then
+/// by source key, then by property name. Each assignment clears the object's old links. If the inverse is a to-one, it
+/// also removes the new targets from other objects. The store must hold the final state.
 extension Verification {
   func compareRelationships() throws {
     let links = VerifiedLink.all(of: job.destinationModel)
@@ -23,7 +22,7 @@ extension Verification {
 
   private func compare(_ link: VerifiedLink) throws {
     if let (side, count) = try provenLinks(link) { return report.count("links of \(side.name)", count) }
-    // A relationship that was looked at and is wrong is looked at as a whole, to say what is.
+    // A relationship that was examined and is wrong is examined as a whole, to find the fault.
     if sample != nil, !isDoubtful(link) { return report.count("not proved: relationships outside the sample", 1) }
     try replay(link)
     for end in link.ends.indices { try compare(link, end: end) }
@@ -69,8 +68,8 @@ extension Verification {
     }
   }
 
-  /// Sets one property of one object: a to-one to what its lowest-key source finds, a to-many to what all
-  /// its sources find together.
+  /// Sets one property of one object: a to-one to the target that its lowest-key source finds, a to-many to the targets
+  /// that all its sources find together.
   private func assign(
     _ part: Part, of link: VerifiedLink, mapping: VerifiedMapping, winner: Int64, object: Int64
   ) throws {
@@ -88,7 +87,7 @@ extension Verification {
   ) throws {
     let isToMany = part.assignment.relationship.isToMany
     let (reached, isAnyOrdered) = try follow(part.assignment.path, from: key, in: mapping.sourceEntity)
-    // A path of one segment can keep the source's order; of several, only when none is ordered.
+    // A path of one segment can keep the source's order. A longer path can only if none of its segments is ordered.
     let isSourceOrdered = reached.contains { $0.place != nil || $0.inversePlace != nil }
     let isMixed = part.assignment.path.count > 1 && isAnyOrdered || !mapping.uniqueBy.isEmpty
     for lookup in part.assignment.lookups {
@@ -210,7 +209,8 @@ extension Verification {
     }
   }
 
-  /// Two lists of pairs in the same order: what only the first has is missing, what only the second has is extra.
+  /// Compares two lists of pairs in the same order: a pair in only the first is missing, one in only the second is
+  /// extra.
   private func merge(
     _ expected: SQLStatement, _ actual: SQLStatement, _ side: VerifiedLink.End, inverse: RelationshipDescription?
   ) throws -> Int64 {
@@ -304,7 +304,7 @@ extension Verification {
     }
   }
 
-  /// Keys that lead nowhere or to another entity, and entity columns that disagree with the object.
+  /// Keys without a target or with a target of another entity, and entity columns that disagree with the object.
   private func checkTargets(_ side: VerifiedLink.End, table: String, column: String, entityColumn: String?) throws {
     let wanted = side.relationship.destinationEntityName
     let key = "t.\(StoreSchema.identifier(column))"
@@ -333,7 +333,7 @@ extension Verification {
     }
   }
 
-  /// Order keys ascend strictly for each owner, and in the source's order where there is one to keep.
+  /// Order keys ascend strictly for each owner, and follow the source's order if there is one to keep.
   ///
   /// - Parameter end: The end whose objects own the order: 0 for the places `pa`.
   private func compareOrder(

@@ -3,7 +3,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Where an entity's properties stand in the rows of its table.
+/// The places of an entity's properties in the rows of its table.
 struct VerifiedLayout {
   var entity: String
   /// Places are those of the table's columns.
@@ -30,7 +30,7 @@ extension Verification {
     return layout
   }
 
-  /// Attributes whose stored value is not what the mapping says, each with what is wrong.
+  /// Attributes whose stored value differs from the mapping's, each with the fault.
   func differences(
     of object: StoredObject, in mapping: VerifiedMapping, row: StoredRow, layout: VerifiedLayout
   ) throws -> [(property: String, message: String)] {
@@ -65,7 +65,7 @@ extension Verification {
     return found
   }
 
-  /// As `expectedValue`, but what is copied from a large value stays where it is.
+  /// As `expectedValue`, but a copy of a large value stays in the source.
   func expectedContent(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
   ) throws -> StoredContent? {
@@ -78,10 +78,10 @@ extension Verification {
     return try expectedValue(of: attribute, in: mapping, from: object).map { .value($0) }
   }
 
-  /// Whether the destination holds what the source or the mapping gives.
+  /// Whether the destination's value agrees with the value of the source or the mapping.
   private func agree(_ expected: StoredContent, _ found: StoredContent, _ type: AttributeType) throws -> Bool {
     if case .value(let expected) = expected, case .value(let found) = found {
-      // A step that changes definitions alone leaves a row as it is, and any number but 0 is true.
+      // A step that changes only definitions leaves the row unchanged, and any number but 0 is true.
       return Self.agree(expected, original == nil ? found : Self.fitted(found, type))
     }
     guard expected.kind == found.kind, let a = Self.bytes(expected, source), let b = Self.bytes(found, destination)
@@ -109,7 +109,7 @@ extension Verification {
     }
   }
 
-  /// What the mapping stores in an attribute for a source object; nil when only the run could know.
+  /// The value that the mapping stores in an attribute for a source object; nil when only the run could know.
   func expectedValue(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
   ) throws -> SQLValue? {

@@ -3,8 +3,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// One comparison under way: both stores open for reading, and temporary tables for what is too large
-/// to keep.
+/// One running comparison: both stores open for reading, and temporary tables for data that is too large for memory.
 ///
 /// 1. `checkFile`: tables, metadata, counters. SQLite's own check runs on a second thread until the end.
 /// 2. `associate`: which source objects each mapping takes, and the destination key of each.
@@ -25,18 +24,18 @@ final class Verification {
   let mappings: [VerifiedMapping]
   let objects: ObjectContext
   let fetches = FetchedObjects()
-  /// By mapping and attribute.
+  /// The expressions by mapping and attribute.
   var compiledExpressions: [Int: [String: CompiledExpression]] = [:]
   private var statements: [ObjectIdentifier: [String: SQLStatement]] = [:]
-  /// By destination root entity, in order; the first group keeps its keys.
+  /// The groups in order, by destination root entity; the first group keeps its keys.
   var keyGroups: [String: [KeyGroup]] = [:]
-  /// By mapping.
+  /// The counterparts by mapping.
   var counterparts: [Counterparts] = []
   /// The mappings that have keys in a destination table, by its root entity, in the order of their claims.
   var settled: [String: [Int]] = [:]
   /// Root entities whose tables have other objects than the mappings lead to.
   var unsound: Set<String> = []
-  /// Of relationships that need no replay, by the name of their first end.
+  /// The plans of relationships that need no replay, by the name of their first end.
   var linkPlans: [String: LinkPlan] = [:]
   var layouts: [String: VerifiedLayout] = [:]
   /// For single rows of the destination, by table.
@@ -55,11 +54,11 @@ final class Verification {
   let usesShortcuts: Bool
   /// Which objects are looked at; nil for all.
   let sample: KeySample?
-  /// What `now()` is.
+  /// The value of `now()`.
   let moment: JobMoment
   var now: Double { moment.now }
   var report = VerificationReport()
-  /// Whether the verification is to end early; asked on a second thread too.
+  /// Whether the verification must end early. Called on a second thread too.
   var isStopped: @Sendable () -> Bool = { false }
   /// Tells the share that is done.
   var advance: (Double) -> Void = { _ in }
@@ -68,9 +67,9 @@ final class Verification {
   var rowShare = 0.0
   /// Entities of the destination that have objects which no mapping without a policy explains.
   var policyEntities: Set<String> = []
-  /// What an earlier verification of the same stores had compared; nil to begin with the first row.
+  /// The progress of an earlier verification of the same stores; nil to begin with the first row.
   var start: VerificationCheckpoint?
-  /// What is compared, as of the last place where the next verification may go on; nil before there is one.
+  /// The comparison's progress at the last place where the next verification may continue; nil before the first one.
   private(set) var checkpoint: VerificationCheckpoint?
   /// After how many rows a checkpoint follows.
   var rowsPerCheckpoint: Int64 = 4096
@@ -87,8 +86,8 @@ final class Verification {
   }
 
   /// - Parameters:
-  ///   - moment: What `now()` was in the job.
-  ///   - part: What of the destination the job made; nil for all of it.
+  ///   - moment: The value of `now()` in the job.
+  ///   - part: The part of the destination that the job made; nil for all of it.
   ///   - original: For a store that was migrated in place: the one that it was made of.
   ///   - usesShortcuts: false to compare every object as a whole and replay every relationship.
   ///   - sample: Which objects are looked at; nil for all.
@@ -134,7 +133,7 @@ final class Verification {
 
   private func run() throws {
     try proceed(0)
-    // Nothing of it outlives the connection: one transaction saves a journal for each statement.
+    // The scratch data are dropped with the connection. One transaction saves a journal for each statement.
     try scratch.execute("BEGIN")
     try prepareExternalNames()
     let integrity = try beginIntegrityCheck()
@@ -152,7 +151,7 @@ final class Verification {
   private func compare() throws {
     let isReadable = try checkFile()
     try proceed(Share.file)
-    // Without the tables there is nothing to compare; the findings say so.
+    // Without the tables no comparison is possible; the findings say so.
     guard isReadable else { return }
     try associate()
     try proceed(Share.associations)
@@ -170,7 +169,7 @@ final class Verification {
   }
 
   private func compareAllObjects() throws {
-    // An interrupted insertion would take back what is noted. Both stores are asked often enough.
+    // An interrupted insertion would lose recorded findings. Both stores check for a stop often enough.
     scratch.whileRunning(stopIf: nil)
     defer { scratch.whileRunning(stopIf: isStopped) }
     try compareObjects()
@@ -194,9 +193,9 @@ final class Verification {
     }
   }
 
-  /// Marks a place where the next verification may go on.
+  /// Marks a place where the next verification may continue.
   ///
-  /// - Parameter change: What is done since the last one.
+  /// - Parameter change: The work done since the last one.
   func keep(_ change: (inout VerificationCheckpoint) -> Void) {
     // A sample is another one each time.
     guard sample == nil else { return }
@@ -223,7 +222,7 @@ final class Verification {
     return checkpoint.externalNames.count > VerificationCheckpoint.nameLimit ? nil : checkpoint
   }
 
-  /// Takes over what an earlier verification came to. Up to here, this one came to the same.
+  /// Restores the state of an earlier verification. Up to here, this one has the same results.
   private func resume(_ start: VerificationCheckpoint) throws {
     report = start.report
     (unsound, policyEntities) = (start.unsound, start.policyEntities)
@@ -276,7 +275,7 @@ final class Verification {
 
   // MARK: Statements
 
-  /// A statement kept for many runs. Not for one that is still stepped when it is asked for again.
+  /// A cached statement for many runs. Not for one that is still being stepped at the next request.
   func cached(_ sql: String, on connection: StoreConnection) throws -> SQLStatement {
     if let known = statements[ObjectIdentifier(connection)]?[sql] { return known }
     let statement = try connection.prepare(sql)
@@ -284,7 +283,7 @@ final class Verification {
     return statement
   }
 
-  /// The first row of a kept statement; nil when it has none.
+  /// The first row of a cached statement; nil without rows.
   func row(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> [SQLValue]? {
     let statement = try cached(sql, on: connection)
     try statement.bind(arguments)
@@ -294,7 +293,7 @@ final class Verification {
     return row
   }
 
-  /// A row of a destination table by its key; nil when there is none.
+  /// A row of a destination table by its key; nil if it is missing.
   func destinationRow(_ key: Int64, of entity: String) throws -> StoredRow? {
     let table = try destinationTable(entity).name
     let reader = try readers[table] ?? destinationReader(of: entity)
@@ -302,7 +301,7 @@ final class Verification {
     return try reader.row(key)
   }
 
-  /// A row of a source table by its key; nil when there is none.
+  /// A row of a source table by its key; nil if it is missing.
   func sourceRow(_ key: Int64, of entity: String) throws -> StoredRow? {
     guard let table = objects.table(of: entity) else { return nil }
     let reader =
@@ -339,7 +338,8 @@ final class Verification {
     return table
   }
 
-  /// Whether all rows of an entity's table are its objects: Core Data asks for no number where there is but one entity.
+  /// Whether all rows of an entity's table are its objects: Core Data does not read the number if a table has one
+  /// entity.
   func isAlone(_ entity: String, in schema: StoreSchema) -> Bool {
     schema.model.lineage(of: entity).count == 1 && schema.model.family(of: entity).count == 1
   }

@@ -1,14 +1,14 @@
 import GodwitJob
 import GodwitModel
 
-/// What `Verifier` found, and what it checked.
+/// The findings of `Verifier`, and the checks it made.
 ///
-/// A clean report means that every check named in `checks` held for everything it counts. What could
-/// not be proved is counted too, under a name that starts with `not proved`.
+/// A clean report means that every check named in `checks` held for everything it counts. Content that could not be
+/// proved is counted too, under a name that starts with `not proved`.
 public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
-  /// One difference between what the destination holds and what it should hold. No user data.
+  /// One difference between the destination and its expected content. No user data.
   public struct Finding: Sendable, Codable, Hashable, CustomStringConvertible {
-    /// What differs.
+    /// The kind of difference.
     public enum Kind: String, Sendable, Codable, Hashable {
       /// SQLite's own check failed.
       case file
@@ -42,7 +42,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
       case source
     }
 
-    /// What differs.
+    /// The kind of difference.
     public var kind: Kind
     /// The destination entity; nil when the finding concerns the file as a whole.
     public var entity: String?
@@ -50,7 +50,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     public var key: Int64?
     /// The property concerned; nil when it is the object as a whole.
     public var property: String?
-    /// What was found and what was expected, without user data.
+    /// The content found and the content expected, without user data.
     public var message: String
 
     package init(_ kind: Kind, entity: String? = nil, key: Int64? = nil, property: String? = nil, message: String) {
@@ -72,11 +72,11 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
   /// One kind of thing that was checked, with its number.
   public struct Check: Sendable, Codable, Hashable {
-    /// What was checked, for example `attributes`.
+    /// The name of the check, for example `attributes`.
     public var name: String
     /// How many were checked.
     public var count: Int64
-    /// Whether it was checked. False for what could not be proved, whose name starts with `not proved`.
+    /// Whether it was checked. False for content that could not be proved, whose name starts with `not proved`.
     public var isProved: Bool { !name.hasPrefix("not proved") }
 
     private enum CodingKeys: String, CodingKey {
@@ -111,11 +111,11 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   public private(set) var findings: [Finding] = []
   /// The number of all findings, including those not kept.
   public private(set) var totalFindings: Int64 = 0
-  /// What was checked, in the order of the checks.
+  /// The checks in their order.
   public private(set) var checks: [Check] = []
   /// The store that was read; nil in the report of a job, whose destination it is.
   public internal(set) var store: String?
-  /// Why it was this store that was read, as what follows its name.
+  /// Why this store was read, as a text after its name.
   public internal(set) var storeReason: String?
 
   package init() {}
@@ -142,21 +142,21 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     }
   }
 
-  /// Adds what another verification of the same job came to.
+  /// Adds the results of another verification of the same job.
   mutating func add(_ other: VerificationReport) {
     totalFindings += other.totalFindings
     findings += other.findings.prefix(Self.findingLimit - findings.count)
     for check in other.checks { count(check.name, check.count) }
   }
 
-  /// The report with what another verification of the same job came to.
+  /// The report with the results of another verification of the same job.
   func adding(_ other: VerificationReport) -> VerificationReport {
     var sum = self
     sum.add(other)
     return sum
   }
 
-  /// Adds what one step of a job of several came to.
+  /// Adds the results of one step of a job of several.
   mutating func add(_ other: VerificationReport, of position: StepPosition) {
     totalFindings += other.totalFindings
     for var finding in other.findings where findings.count < Self.findingLimit {

@@ -1,6 +1,6 @@
 import GodwitModel
 
-/// A relationship of the destination model with its inverse: one fact that two properties tell.
+/// A relationship of the destination model with its inverse: one fact that two properties describe.
 struct VerifiedLink {
   struct End: Hashable {
     /// The entity that declares the relationship.

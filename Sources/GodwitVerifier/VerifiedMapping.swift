@@ -37,8 +37,8 @@ struct VerifiedMapping {
   var unread: Int
   /// The registered policy that makes its objects; nil without one.
   var policyName: String?
-  /// For a mapping of an earlier job, whose objects are led to and not compared: what is added to a source key. nil for
-  /// the job's own.
+  /// The number that is added to a source key, for a mapping of an earlier job, whose objects are targets and are not
+  /// compared. nil for the job's own.
   var earlierOffset: Int64?
 
   /// The mappings that make objects, in mapping order; before them those of earlier jobs.
@@ -157,8 +157,8 @@ struct VerifiedMapping {
     return .standard
   }
 
-  /// Whether what stands in the column of one attribute is the value of the other. A Boolean may be stored as any
-  /// number, and another type takes 0 or 1. A decimal may have no value, which only a decimal can hold.
+  /// Whether the stored value of one attribute is the value of the other. A Boolean may be stored as any number, and
+  /// another type accepts 0 or 1. A decimal may lack a value, which only a decimal can hold.
   private static func isStored(_ same: AttributeDescription, as attribute: AttributeDescription) -> Bool {
     ![.boolean, .decimal].contains(same.type) || attribute.type == same.type
   }

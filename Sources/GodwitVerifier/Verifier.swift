@@ -16,18 +16,18 @@ import Synchronization
 /// A job of several steps is proved step by step, even if steps ran as one. The stores between the steps are made again
 /// in `TMPDIR`.
 ///
-/// If several jobs appended to a store, the verifier proves what this one job made: the job's record in the metadata
+/// If several jobs appended to a store, the verifier proves the part of this one job: the job's record in the metadata
 /// has the keys. Other objects are only counted.
 ///
 /// After a migration in place the old store stays as `Name~.ext`, and a job with that source is proved like any other.
 /// Its rows may be those of the old store, because a change of definitions alone leaves them. Columns may therefore be
-/// in another order, and a counter of edits (`Z_OPT`) or a key that leads nowhere may be that of the old row.
+/// in another order, and a counter of edits (`Z_OPT`) or a key without a target may be that of the old row.
 ///
-/// What is not proved:
-/// - what `now()` gave in a destination that does not say what it was, which earlier versions made. What such values
-///   decided in a step before the last one is not proved either. Filters that call it are evaluated with the
-///   destination's time of modification;
-/// - what a registered policy made, and the links of its objects;
+/// Not proved are:
+/// - the values that `now()` gave in a destination that does not record its moment, which earlier versions made.
+///   Decisions by such values in a step before the last one are not proved either. Filters that call `now()` are
+///   evaluated with the destination's time of modification;
+/// - the objects that a registered policy made, and their links;
 /// - relationships set by an expression other than the manager's two lookups;
 /// - the order of an object's related objects when several assignments gave them, or a path of several
 ///   segments that are ordered, or several sources of a `unique-by` object.
@@ -39,22 +39,22 @@ public struct Verifier: Sendable {
 
   /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
   let makeStore: @Sendable (MigrationJob) throws -> Void
-  /// See `Verification.usesShortcuts`. For tests, which compare what both ways find.
+  /// See `Verification.usesShortcuts`. For tests, which compare the results of both ways.
   package var usesShortcuts = true
   /// How many of each hundred objects are looked at, by ranges of keys; nil for all.
   ///
-  /// The report then counts as not proved: objects outside the sample, relationships other than to-ones that lie in
-  /// rows of the sample, derived values and the rules of the model that concern several objects.
+  /// The report then counts as not proved: objects outside the sample, relationships other than to-ones stored in rows
+  /// of the sample, derived values and the rules of the model that concern several objects.
   public var samplePercent: Double?
 
-  /// The file in which a stopped verification keeps what it has compared, so that the next one of the same stores goes
-  /// on; nil to begin with the first object each time.
+  /// The file in which a stopped verification records its progress, so that the next one of the same stores continues;
+  /// nil to begin with the first object each time.
   ///
-  /// A verification that comes to its end removes the file if it has found nothing. Else the file says how much it has
-  /// found, until a later one finds nothing or a run makes the store anew. A sample is never kept.
+  /// A finished verification without findings removes the file. Otherwise the file says how many differences it has
+  /// found, until a later one finds none or a run makes the store again. A sample is never recorded.
   public var checkpointFile: URL?
 
-  /// What the command appends to the destination's path for ``checkpointFile``.
+  /// The suffix that the command appends to the destination's path for ``checkpointFile``.
   package static let checkpointSuffix = ".verification.json"
   /// For tests, which stop more often.
   package var rowsPerCheckpoint: Int64?
@@ -66,14 +66,14 @@ public struct Verifier: Sendable {
 
   /// Compares the whole destination with the whole source.
   ///
-  /// A verification that is stopped keeps what it has compared in `checkpointFile`.
+  /// A stopped verification records its progress in `checkpointFile`.
   ///
   /// - Parameters:
-  ///   - control: Stops the verification soon when it is asked to. The stores between the steps of a job of several are
-  ///     made to their end.
+  ///   - control: Stops the verification soon after a request. The stores between the steps of a job of several are
+  ///     completed first.
   ///   - maximumSeconds: A time box; the verification stops soon after it.
-  ///   - tell: Called with the share that is done, 0 to 1, which never decreases. A verification that goes on begins
-  ///     where the one before stopped.
+  ///   - tell: Called with the finished share, 0 to 1, which never decreases. A continued verification begins with the
+  ///     share at which the one before stopped.
   /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a store cannot be
   ///   read at all; `.stopped` (75) if it was stopped, or a store changed during the verification; `CancellationError`
   ///   if the calling task is cancelled.
@@ -132,7 +132,7 @@ public struct Verifier: Sendable {
     return report
   }
 
-  /// What an earlier verification of the same stores kept, or nothing; nil if nothing is to be kept.
+  /// The record of an earlier verification of the same stores, or an empty one; nil to record nothing.
   private func stopped(hasQuarantine: Bool) throws -> StoppedVerification? {
     guard let checkpointFile, samplePercent == nil else { return nil }
     let identity = try StoppedVerification.Identity(job, hasQuarantine: hasQuarantine)
@@ -140,23 +140,23 @@ public struct Verifier: Sendable {
     guard known.identity != identity else { return known }
     var fresh = StoppedVerification(identity: identity)
     if known.found?.isOf(storeAt: job.destinationPath) == true { fresh.found = known.found }
-    // What was compared of a store that is not there any more is of no use to anybody.
+    // The progress on a store that no longer exists is useless.
     if fresh.found == nil, known.identity.destination != identity.destination {
       try? WorkFolder.removeFile(checkpointFile.path)
     }
     return fresh
   }
 
-  /// Proves a destination and the quarantine beside it. It reads a copy of the source, which is made again each time,
-  /// and so is the proof of the quarantine. What was compared of the destination is kept.
+  /// Proves a destination and the quarantine beside it. It reads a copy of the source that is made again each time, so
+  /// the quarantine is proved again each time. The progress on the destination is kept.
   private func run(
     _ held: HeldObjects, _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment,
     _ stop: VerificationStop, _ kept: inout StoppedVerification?, progress: (Double) -> Void
   ) throws -> VerificationReport {
-    // What the quarantine has is an object of the source that the whole job read.
+    // The quarantine holds objects of the source that the whole job read.
     var whole = job.resolvingLinks().fusingSteps()
     whole.quarantine = nil
-    // What an earlier verification found in the destination.
+    // The findings of an earlier verification in the destination.
     let known = kept?.checkpoint?.report ?? VerificationReport()
     var proof: QuarantineProof?
     do {
@@ -183,10 +183,10 @@ public struct Verifier: Sendable {
   }
 
   /// - Parameters:
-  ///   - part: What of the destination the job made; nil for all of it.
-  ///   - original: What it was made of, when that was in place.
-  ///   - moment: What `now()` was in the step.
-  ///   - before: What was found before, for the message of a stop.
+  ///   - part: The part of the destination that the job made; nil for all of it.
+  ///   - original: The store that it was made of, when that was in place.
+  ///   - moment: The value of `now()` in the step.
+  ///   - before: The earlier findings, for the message of a stop.
   ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   private func compare(
     _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment,
@@ -211,7 +211,7 @@ public struct Verifier: Sendable {
     do { try verification.run(progress: progress) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     {
-      // One that stops before it goes on has not found yet what the one before did.
+      // A verification that stops before it has restored the earlier state lacks the earlier findings.
       let isResumed = verification.checkpoint != nil
       let known = isResumed ? nil : kept?.checkpoint?.report
       if isKept, let checkpoint = verification.finalCheckpoint() { kept?.checkpoint = checkpoint }
@@ -234,8 +234,8 @@ public struct Verifier: Sendable {
   /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the
   /// first that a hook may have changed.
   ///
-  /// `now()` is what it was in the job. Where nobody knows that, the stores between are as good as those of the run, but
-  /// for what such values decided.
+  /// `now()` has its value of the job. If that is unknown, the stores between equal those of the run except for
+  /// decisions by such values.
   private func runSteps(
     _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment, _ stop: VerificationStop,
     _ kept: inout StoppedVerification?, after before: VerificationReport = VerificationReport(),
@@ -251,8 +251,9 @@ public struct Verifier: Sendable {
     let count = Double(job.steps.count)
     for index in job.steps.indices {
       var step = job.step(index, source: source)
-      // A hook is code of the manifest's: proving a store runs none. What it did to a store is not known, nor then what
-      // the later steps read. Before the first step it cannot change anything: the source is watched.
+      // A hook is code of the manifest's, and proving a store runs none. So the hook's changes to a store are unknown,
+      // and the input of the later steps is too. Before the first step a hook cannot change anything: the source is
+      // watched.
       if job.steps[index].didMigrate != nil || index > 0 && job.steps[index].willMigrate != nil {
         report.count(
           "not proved: steps whose store a hook changed, and those after them, from \(step.position.context)",
@@ -272,7 +273,7 @@ public struct Verifier: Sendable {
         step.now = Date(timeIntervalSinceReferenceDate: moment.now)
         step.destinationType = .sqlite
         step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
-        // A step of a job that has a destination ran before: what stops it now is worth its own error.
+        // A step of a finished job ran before, so a failure now is an error of its own.
         try makeStore(step)
       }
       if stop.isDue { throw stop.error(job.destinationPath, found: before.adding(report)) }
@@ -294,7 +295,7 @@ public struct Verifier: Sendable {
   }
 }
 
-/// The highest share of a verification that was told.
+/// The highest share of a verification that was reported.
 private final class HighestShare {
   private(set) var share: Double
 
@@ -306,7 +307,7 @@ private final class HighestShare {
   }
 }
 
-/// What ends a verification early.
+/// The conditions that end a verification early.
 struct VerificationStop: Sendable {
   private let control: MigrationControl
   private let start = ContinuousClock.now
@@ -317,7 +318,7 @@ struct VerificationStop: Sendable {
     let report = Mutex(VerificationReport())
   }
 
-  /// What had been found when the verification was stopped.
+  /// The findings when the verification was stopped.
   var found: VerificationReport { last.report.withLock { $0 } }
 
   init(_ control: MigrationControl, maximumSeconds: Double?) {
@@ -330,7 +331,7 @@ struct VerificationStop: Sendable {
 
   var isDue: Bool { control.reason != nil || isOverTime }
 
-  /// - Parameter report: What was found until then.
+  /// - Parameter report: The findings until then.
   func error(_ path: String, found report: VerificationReport) -> any Error {
     last.report.withLock { $0 = report }
     if Task.isCancelled { return CancellationError() }

@@ -3,7 +3,7 @@
 /// | character | escape |
 /// |---|---|
 /// | a backslash | two backslashes |
-/// | `<`, `>`, `&` and what XML lacks | `\u` and the UTF-16 code unit, its two bytes exchanged, in hexadecimal: `\u3c00` |
+/// | `<`, `>`, `&` and characters that XML lacks | `\u` and the UTF-16 code unit, its two bytes exchanged, in hexadecimal: `\u3c00` |
 ///
 /// Only `<`, `>`, `&` and backslashes were seen in real stores. Numbers and base64 have none of these characters. Names,
 /// identifiers and the property list in the head have no escapes.
@@ -12,7 +12,7 @@
 package enum AttributeText {
   /// An escape that is half of a character.
   package struct HalfCharacter: Error {
-    /// As it stands in the file.
+    /// The text in the form of the file.
     package var escape: String
 
     /// For messages.
@@ -23,7 +23,7 @@ package enum AttributeText {
 
   /// The text that a file means.
   ///
-  /// A backslash that begins no escape stands for itself: Core Data writes none, but other programs do.
+  /// A backslash that begins no escape is a plain one: Core Data writes none, but other programs do.
   ///
   /// - Parameter text: Valid UTF-8.
   package static func decoded(_ text: [UInt8]) throws(HalfCharacter) -> [UInt8] {
@@ -62,7 +62,7 @@ package enum AttributeText {
     return UInt16(String(decoding: digits, as: UTF8.self), radix: 16)?.byteSwapped
   }
 
-  /// As it is written between the tags. A tab and a line feed stand for themselves.
+  /// The text in the form between the tags. A tab and a line feed are unchanged.
   ///
   /// - Returns: nil when the text is not UTF-8.
   package static func encoded(_ text: [UInt8]) -> [UInt8]? {

@@ -7,7 +7,7 @@ import GodwitModel
 /// attribute. It reads what Xcode writes. Depth, size and time are bounded by the input.
 package enum MarkupReader {
   package static let fileBytesMaximum = 64 << 20
-  /// What bounds the memory: a model of 12,000 entities has some 50,000 elements.
+  /// The limit of memory: a model of 12,000 entities has some 50,000 elements.
   static let elementsMaximum = 500_000
 
   /// - Throws: code `.missingInput` with file, line and column.

@@ -1,20 +1,20 @@
 package import GodwitModel
 
-/// What a kind of XML file may hold at most, and how messages speak of it.
+/// The limits of a kind of XML file, and the words for it in messages.
 package struct MarkupRules: Sendable {
   /// Elements inside each other.
   var depthMaximum: Int
   /// Bytes of a tag's attributes, or of a run of text.
   package var valueBytesMaximum: Int
-  /// Of one element.
+  /// The most attributes of one element.
   var attributesOfElementMaximum: Int
-  /// Of the whole file.
+  /// The most attributes of the whole file.
   var attributesMaximum: Int
-  /// What an error carries.
+  /// The code of errors.
   var code: GodwitError.Code
-  /// What cannot be read.
+  /// The subject of errors: the thing that cannot be read.
   var subject: String
-  /// What holds the two sides of a merge.
+  /// The document that contains the two sides of a merge.
   var document: String
   var remedy: String
 

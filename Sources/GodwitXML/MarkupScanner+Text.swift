@@ -1,6 +1,6 @@
 import GodwitModel
 
-/// Character data, references, and what is passed over.
+/// Character data, references, and ignored parts.
 extension MarkupScanner {
   /// Character data up to the next tag, references resolved.
   func text() throws -> [UInt8] {
@@ -20,7 +20,7 @@ extension MarkupScanner {
     return result
   }
 
-  /// Bytes of the buffer that stand for themselves.
+  /// Bytes of the buffer that need no decoding.
   private func plainRun(into result: inout [UInt8]) throws {
     var run = position
     buffer.withUnsafeBufferPointer { bytes in

@@ -5,7 +5,7 @@ import GodwitPlatform
 /// Reads UTF-8 XML front to back, a tag or a run of text at a time: the one tokenizer of XML stores and of Xcode's
 /// files.
 ///
-/// Of a file, memory holds a buffer of 256 KiB, the names of the open elements, and the one tag or text that is read.
+/// Memory holds a buffer of 256 KiB, the names of the open elements, and the current tag or text.
 /// It checks that tags match and that names and references are well formed. A document type that declares anything
 /// is refused, so that no file can expand, and no file that one names is opened.
 package final class MarkupScanner {
@@ -32,7 +32,7 @@ package final class MarkupScanner {
   private var closedRoot: [UInt8]?
   private var attributeCount = 0
 
-  /// - Parameter name: What messages call the file.
+  /// - Parameter name: The name of the file in messages.
   package init(path: String, name: String, rules: MarkupRules = .store) throws {
     (file, self.rules) = (name, rules)
     buffer = [UInt8](repeating: 0, count: 256 << 10)
@@ -42,7 +42,7 @@ package final class MarkupScanner {
     try prolog()
   }
 
-  /// Reads what is in memory.
+  /// Reads bytes in memory.
   package init(_ bytes: [UInt8], name: String, rules: MarkupRules) throws {
     (file, self.rules) = (name, rules)
     (buffer, end, descriptor) = (bytes, bytes.count, -1)
@@ -351,7 +351,7 @@ package final class MarkupScanner {
     problem("expected a value of at most \(rules.valueBytesMaximum >> 20) MiB, found a longer one")
   }
 
-  /// What is wrong with the file, at a place or here.
+  /// An error about the file, at a place or at the current position.
   package func problem(_ text: String, at place: GodwitError.Location? = nil) -> GodwitError {
     let start = lineStart - offset
     if start >= 0, start < end, buffer[start..<end].starts(with: Array("<<<<<<<".utf8)) {

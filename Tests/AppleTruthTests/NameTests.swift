@@ -176,7 +176,7 @@
       return try joinTables(url)
     }
 
-    /// Nothing is expected: where Core Data's rule is not known, what it prints is the answer.
+    /// This test expects nothing: Core Data's rule is not known, and the printed names are the answer.
     @Test func `the names that Core Data and Godwit give forty models are printed`() throws {
       let folder = try TruthFolder()
       var lines: [String] = []

@@ -49,7 +49,7 @@
           let scratch = try TruthFolder()
           let copy = scratch.file("job")
           try FileManager.default.copyItem(at: folder, to: copy)
-          // Nothing that lies there from an earlier run.
+          // Removes the results of an earlier run.
           try? FileManager.default.removeItem(at: copy.appending(path: "out"))
           let job = try JobLoader(contentsOf: copy.appending(path: file.lastPathComponent)).job()
           let manager = MigrationManager(job)
@@ -85,7 +85,7 @@
       try store.close()
       #expect(content.isEmpty || saved.entity != nil, "no copy of any object can be saved: \(saved.reasons)")
       if type == .sqlite, saved.entity != nil {
-        // What Core Data wrote is what Godwit reads.
+        // Godwit reads the objects that Core Data wrote.
         #expect(try [String: TruthObject].read(url, model: model).count == content.count + 1)
       }
       return "\(content.count) objects, saved one of \(saved.entity ?? "nothing")"

@@ -1,7 +1,7 @@
 #if canImport(CoreData)
   import Foundation
 
-  /// What the suite prints: on standard output, and in a file of the folder that `GODWIT_TRUTH` names.
+  /// The output of the suite: on standard output, and in a file of the folder that `GODWIT_TRUTH` names.
   enum TruthLog {
     private static let folder = ProcessInfo.processInfo.environment["GODWIT_TRUTH"].map { URL(filePath: $0) }
 

@@ -4,7 +4,8 @@
   import GodwitModel
   import GodwitStore
 
-  /// A store, opened by Core Data under a model that Apple's compiler made. Nothing is migrated when it is opened.
+  /// A store, opened by Core Data under a model that Apple's compiler made. Core Data migrates nothing when it opens
+  /// the store.
   struct TruthStore {
     let context: NSManagedObjectContext
     let coordinator: NSPersistentStoreCoordinator
@@ -149,7 +150,7 @@
       }
     }
 
-    /// What a value transformer made of bytes, or makes bytes of: only whether there is a value is compared.
+    /// The value of a transformable attribute: only whether it exists is compared.
     private static let opaque = "transformable"
 
     private static func text(_ value: Any?, _ attribute: NSAttributeDescription) -> String {
@@ -190,7 +191,7 @@
   }
 
   extension [String: TruthObject] {
-    /// What Godwit reads in a store.
+    /// The objects that Godwit reads in a store.
     static func read(_ url: URL, model: ManagedObjectModel) throws -> [String: TruthObject] {
       let reader = try ObjectReader(path: url.path, model: model)
       var content: [String: TruthObject] = [:]

@@ -6,7 +6,7 @@ import Testing
 
 /// A folder with two sources, the first of which is in the destination already: `second.yaml` appends the other.
 private final class AppendCrashJob {
-  /// What a store says, and the files of binary data that belong to it.
+  /// The content of a store, and the files of binary data that belong to it.
   struct Content: Equatable {
     var dump: StoreDump
     var files: Set<String>

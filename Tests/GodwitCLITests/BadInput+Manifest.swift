@@ -91,7 +91,7 @@ extension BadInput {
       try $0.makeFolder("out")
       try $0.write("out/library.sqlite", try Data(contentsOf: URL(filePath: $0.file("library.sqlite"))))
     },
-    .init("appending to what is no store", 73, ["cannot append to", "it is not a Core Data store"]) {
+    .init("appending to a file that is not a store", 73, ["cannot append to", "it is not a Core Data store"]) {
       try $0.append("job.yaml", "append: true\n")
       try $0.makeFolder("out")
       try $0.writeNoise("out/library.sqlite")
@@ -117,7 +117,7 @@ extension BadInput {
     .init("a guessed name that is none", 78, ["job.yaml:10:30: ", "'Book' has no relationship 'authr'"]) {
       try $0.append("job.yaml", "layout: {names: {Book.authr: Z_1AUTHORS}}\n")
     },
-    .init("names taken from what is no store", 65, ["job.yaml:10:14: ", "noise"]) {
+    .init("names taken from a file that is not a store", 65, ["job.yaml:10:14: ", "noise"]) {
       try $0.writeNoise("noise")
       try $0.append("job.yaml", "layout-from: noise\n")
     },

@@ -51,7 +51,7 @@ extension BadInput {
     .init("hashes of garbage", ["model", "hash", bundle], 66, ["Library 2.xcdatamodel/contents:1:"]) {
       try $0.writeNoise(second)
     },
-    .init("hashes of a file that is no model", ["model", "hash", "library.sqlite"], 66, ["'library.sqlite'"]) { _ in },
+    .init("hashes of a store, not a model", ["model", "hash", "library.sqlite"], 66, ["'library.sqlite'"]) { _ in },
     .init("hashes of an unknown version", ["model", "hash", bundle + "#Libary"], 66, ["did you mean 'Library'?"]) { _ in
     },
     .init("garbage model, inspected", ["inspect", bundle], 66, ["Library 2.xcdatamodel/contents:1:"]) {

@@ -65,12 +65,12 @@ extension BadInput {
     ) {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },
-    .init("SQLite file of somebody else", 65, ["library.sqlite'", "'Z_METADATA'"]) {
+    .init("foreign SQLite file", 65, ["library.sqlite'", "'Z_METADATA'"]) {
       try $0.remove("library.sqlite")
       try $0.sql("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)")
     },
     .init(
-      "SQLite file of somebody else, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite'", "'Z_METADATA'"]
+      "foreign SQLite file, inspected", ["inspect", "library.sqlite"], 65, ["library.sqlite'", "'Z_METADATA'"]
     ) {
       try $0.remove("library.sqlite")
       try $0.sql("CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)")

@@ -3,13 +3,13 @@ import Testing
 
 /// One way to break a job, and how the command must answer.
 struct BadInput: Sendable, CustomTestStringConvertible {
-  /// Who runs the command: permissions do not hold for root.
+  /// The user who runs the command: permissions do not hold for root.
   enum User: Sendable { case anybody, nobody }
 
   var name: String
   var arguments: [String]
   var status: Int32
-  /// What the message must say: above all the place.
+  /// Texts that the message must contain: above all the place.
   var fragments: [String]
   var user = User.anybody
   /// Whether chunks were due: the work folder stays then, and `discard` removes it.

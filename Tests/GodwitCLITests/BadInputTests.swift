@@ -57,7 +57,7 @@ struct `Bad input` {
     var after = try job.content()
     if input.leavesWork { #expect(after.removeValue(forKey: "out") != nil) }
     let added = Set(after.keys).subtracting(before.keys)
-    // What `discard` removed was no part of the job.
+    // The files that `discard` removed are not compared.
     let kept = before.filter { !input.leavesWork || $0.key != "out" && !$0.key.hasPrefix("out/library.sqlite.godwit") }
     let changed = kept.filter { after[$0.key] != $0.value }.keys
     #expect(added.isEmpty, "left behind")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GodwitCLI
 
-/// What a run of many stores, and the verbs that look at many stores, tell about them.
+/// The output of a run of many stores, and of the verbs that look at many stores.
 struct BatchRunTests {
   private typealias Many = ManyStoresTests
 
@@ -118,7 +118,7 @@ struct BatchRunTests {
     #expect(lines[2]["store"] == .string("stores/u02.sqlite") && lines[2]["isClean"] == .boolean(false))
   }
 
-  @Test func `in place, a store without its old one is not proved, and that is no failure`() throws {
+  @Test func `in place, a store without its old one is not proved, which is not a failure`() throws {
     let job = try Many.job(2)
     try job.edit("job.yaml", "destination: \"out/{name}.sqlite\"", "in-place: true")
     #expect(try Many.run(job).status == 0)

@@ -202,7 +202,7 @@ struct BreakableJob: Sendable {
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
   }
 
-  // MARK: What is there
+  // MARK: Content of the folder
 
   /// Every file, folder and link of the folder with its content, by relative path.
   func content() throws -> [String: Data] {

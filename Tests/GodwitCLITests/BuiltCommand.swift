@@ -56,7 +56,7 @@ enum BuiltCommand {
   ///
   /// - Parameters:
   ///   - output: The file that standard output goes to.
-  ///   - statuses: What the command may end with.
+  ///   - statuses: The exit statuses that are expected.
   static func peakBytes(_ arguments: [String], output: String? = nil, statuses: [Int32] = [0]) throws -> Int64 {
     let process = Process()
     process.executableURL = URL(filePath: try #require(path, "the executable is not beside the tests"))

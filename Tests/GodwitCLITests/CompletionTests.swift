@@ -4,9 +4,9 @@ import Testing
 
 @testable import GodwitCLI
 
-/// What shells offer after `godwit`: the scripts come from `--generate-completion-script`.
+/// The completions of shells after `godwit`: the scripts come from `--generate-completion-script`.
 struct CompletionTests {
-  /// What ArgumentParser knows about an argument or option, as `--experimental-dump-help` prints it.
+  /// An argument or option as `--experimental-dump-help` prints it.
   private struct Argument: Decodable {
     let kind: String
     let valueName: String?

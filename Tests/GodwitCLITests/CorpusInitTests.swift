@@ -10,7 +10,7 @@ struct CorpusInitTests {
   struct Exception: Sendable {
     /// The statuses of `init`, `run` and `verify`; nil for what is not run.
     var statuses: [Int32]
-    /// What a message says.
+    /// The text of a message.
     var says: String
     /// The judgement.
     var because: String

@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What becomes of every model, mapping model and store of the corpus, kept in `Golden/corpus-projects.txt`.
+/// The outcome for every model, mapping model and store of the corpus, in `Golden/corpus-projects.txt`.
 ///
 /// A line that says `refused`, `differs` or `no model` stands above a line `because:`, written by hand: why Core Data
 /// would refuse the same, or what is not known. A changed line fails the test. When the change is wanted, run the tests
-/// once with `GODWIT_RECORD=1`, which writes the lines anew, keeps the reasons, and asks for new ones.
+/// once with `GODWIT_RECORD=1`, which rewrites the lines, keeps the reasons, and asks for new ones.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct CorpusProjectTests {
   private static let table = URL(filePath: #filePath).deletingLastPathComponent()

@@ -6,10 +6,10 @@ import Testing
 
 @testable import GodwitCLI
 
-/// What `inspect` makes of every file of the corpus, one line a file, kept in `Golden/corpus-results.txt`.
+/// The output of `inspect` for every file of the corpus, one line a file, in `Golden/corpus-results.txt`.
 ///
-/// A changed line names the file that is read differently. When the change is wanted, run the tests
-/// once with `GODWIT_RECORD=1`, which writes the lines anew.
+/// A changed line names the file that is read differently. When the change is wanted, run the tests once with
+/// `GODWIT_RECORD=1`, which rewrites the lines.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
 struct `The table of corpus results` {
   private static let endings = [

@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitJob
 
 /// A job folder that uses every stage: stored associations, every kind of link, order, indexes, derived attributes,
-/// validation; and files of binary data that come along or go into their row.
+/// validation; and files of binary data that are carried over or go into their row.
 final class CrashJob {
   let folder: TemporaryFolder
   var manifest: String { folder.file("job.yaml") }

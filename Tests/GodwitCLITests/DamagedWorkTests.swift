@@ -35,7 +35,7 @@ struct DamagedWorkTests {
   }
 
   @Test(arguments: ["run", "status", "plan"], ["text", "cut", "page"])
-  func `an error of a damaged store in a work folder says how to begin anew`(verb: String, damage: String) throws {
+  func `an error of a damaged store in a work folder says how to begin again`(verb: String, damage: String) throws {
     let job = try Self.stopped()
     let url = URL(filePath: job.file(Self.store))
     var bytes = try Data(contentsOf: url)

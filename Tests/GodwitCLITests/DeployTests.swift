@@ -43,7 +43,7 @@ struct DeployTests {
     return folder
   }
 
-  // MARK: What holds everywhere
+  // MARK: Common rules
 
   @Test func `the service resumes after 75, runs godwit, and writes nowhere but in its folder`() throws {
     let unit = try Self.unit("godwit@.service")
@@ -55,7 +55,7 @@ struct DeployTests {
       #expect(Self.values(key, unit) == ["yes"], "\(key)")
     }
     #expect(Self.values("MemoryMax", unit).count == 1 && Self.values("RestartSec", unit).count == 1)
-    // What the options of the command are, the command knows.
+    // The command itself checks its options.
     for name in ["godwit@.service", "night-only.conf"] {
       let command = try #require(Self.values("ExecStart", Self.unit(name)).last)
       let words = command.split(separator: " ").map(String.init)
@@ -125,7 +125,7 @@ struct DeployTests {
     #expect(try ShellCommand.run("./nightly-store none", in: folder.path).status != 0)
   }
 
-  // MARK: What tools of the system say
+  // MARK: Checks by tools of the system
 
   private static func installed(_ paths: String...) -> String? {
     paths.first { FileManager.default.isExecutableFile(atPath: $0) }

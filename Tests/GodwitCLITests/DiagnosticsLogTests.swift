@@ -65,10 +65,10 @@ struct DiagnosticsLogTests {
   }
 }
 
-/// What a person at a terminal sees. `script` makes the terminal.
+/// The output that a person sees at a terminal. `script` makes the terminal.
 struct `A run on a terminal` {
   private static func run(_ environment: String, _ arguments: String, in job: BreakableJob) throws -> String {
-    // `swift test` sets NO_COLOR where its own output is no terminal.
+    // `swift test` sets NO_COLOR if its own output is not a terminal.
     let result = try ShellCommand.run(
       "unset NO_COLOR; \(environment) script -qec \"stty cols 80; $GODWIT run job.yaml \(arguments)\" /dev/null",
       in: job.path)
@@ -83,7 +83,7 @@ struct `A run on a terminal` {
     #expect(shown.contains("planning"))
     #expect(shown.contains("\u{1B}[1m0.0%\u{1B}[0m eta --:--:-- 0/"), "\(shown)")
     let lines = shown.replacing("\r\n", with: "\n").split(separator: "\n")
-    // What is left of the bar is cleared.
+    // The rest of the bar is cleared.
     let first = try #require(lines.firstIndex { $0.contains("100.0% finished job 'job'") })
     #expect(lines[first].contains("\r\u{1B}[K100.0% finished"))
     #expect(lines[(first + 1)...].allSatisfy { !$0.contains("\u{1B}") })

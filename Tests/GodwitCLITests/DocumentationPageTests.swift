@@ -5,7 +5,7 @@ import GodwitXcode
 import TestSupport
 import Testing
 
-/// The longer pages of the documentation: their commands are run, and what they show is what is printed.
+/// The longer pages of the documentation: the tests run their commands, and compare the output with the pages.
 struct DocumentationPageTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()

@@ -2,7 +2,7 @@ import Foundation
 
 /// The model versions of a made-up application, as applications really have them, in `Tests/Fixtures`.
 ///
-/// What a migration to the current version must keep is said in SQL on both stores, written by hand from the models.
+/// SQL on both stores, written by hand from the models, says what a migration to the current version must preserve.
 struct FixtureProject: Sendable, CustomStringConvertible {
   /// Rows of the source, attached as `source`, and of the destination, attached as `made`, that must be the same set.
   struct Same: Sendable {

@@ -23,7 +23,7 @@ struct ForeignFileTests {
   @Test func `SQLite deletes what the journal of these tests names`() throws {
     let job = try BreakableJob()
     let victim = try plant(in: job, store: "library.sqlite")
-    // What a tool does that opens the store to write: the name is the test's, so that no guard sees the journal.
+    // A tool opens the store to write. The name is the test's, so that no guard sees the journal.
     let other = job.file("other.sqlite")
     try FileManager.default.copyItem(atPath: job.file("library.sqlite"), toPath: other)
     let connection = try StoreConnection(path: other)
@@ -46,7 +46,7 @@ struct ForeignFileTests {
     let victim = try plant(in: job)
     let result = try BuiltCommand.run(arguments: arguments, in: job.path)
     #expect(FileManager.default.fileExists(atPath: victim))
-    // Nothing is opened to say that there is nothing to discard, or that a store is not there to be verified.
+    // `discard` and `verify` answer without opening a store that has nothing to discard or verify.
     guard arguments[0] != "discard", arguments[0] != "verify" else { return }
     #expect(result.status == 65, "\(result.diagnostics)")
     #expect(result.diagnostics.contains("library.sqlite-journal"), "\(result.diagnostics)")
@@ -242,7 +242,7 @@ struct ForeignFileTests {
       #expect(result.status == 0, "\(end): \(result.diagnostics)")
       #expect(result.diagnostics.contains("godwit: warning: cannot write to standard output"), "\(result.diagnostics)")
       #expect(FileManager.default.fileExists(atPath: job.file("out/library.sqlite")))
-      // What was asked for is the output.
+      // For `plan`, the output is the purpose, so it fails.
       #expect(try ShellCommand.run("$GODWIT plan job.yaml \(end)", in: job.path).status == 74)
     }
   }

@@ -50,7 +50,7 @@ import Testing
       #expect(try !job.runAndKill(afterLines: 8))
       var result = try BuiltCommand.run("status", job.manifest)
       #expect(result.output.contains("unfinished"), "\(result.output)")
-      // What fills the disk leaves room for a little more each time.
+      // The ballast leaves room for a little more each time.
       let ballast = disk.file("ballast")
       var fulls = 0
       for kib in [0, 64, 200, 500, 900] {

@@ -20,7 +20,7 @@ struct GettingStartedTests {
     block.range(of: "\n```")?.lowerBound ?? block.endIndex
   }
 
-  /// What the reader has: a store, a bundle and mapping models beside it.
+  /// The files of the reader: a store, a bundle and mapping models beside it.
   static func folder() throws -> TemporaryFolder {
     let folder = try TemporaryFolder("godwit-started")
     let jobs = root.appending(path: "jobs/peoplizer")

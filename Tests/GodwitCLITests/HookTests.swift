@@ -4,7 +4,7 @@ import Testing
 
 @testable import GodwitCLI
 
-/// What a hook of the manifest may do, and what becomes of its output.
+/// The rights of a hook of the manifest, and the handling of its output.
 struct HookTests {
   private func job(before: String? = nil, after: String? = nil) throws -> BreakableJob {
     let job = try BreakableJob()

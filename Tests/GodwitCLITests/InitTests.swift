@@ -77,7 +77,7 @@ struct InitTests {
     let pipe = "$GODWIT init notes.sqlite Notes.xcdatamodeld -o - | $GODWIT"
     #expect(try ShellCommand.run("\(pipe) plan -", in: folder).status == 0)
     #expect(!FileManager.default.fileExists(atPath: folder + "/job.yaml"))
-    // What a run that stopped has left makes no other destination of it.
+    // Leftovers of a stopped run do not change the destination.
     let hook = "--set 'stages=[{step: Notes 3, after: test -e ready}]'"
     #expect(try ShellCommand.run("\(pipe) run - \(hook) --quiet", in: folder).status == 74)
     let resumed = try ShellCommand.run("touch ready; \(pipe) run - \(hook)", in: folder)
@@ -299,7 +299,7 @@ struct InitTests {
     #expect(try !text().contains("mapping-search"))
   }
 
-  // MARK: What a run needs first
+  // MARK: Needs of a run
 
   @Test func `policies to port are named, with the command that drafts them`() throws {
     let folder = try notes()

@@ -1,5 +1,5 @@
-/// What Kubernetes requires of a Job of `batch/v1`, written down from the published reference and from the checks of the
-/// API server: for the tests of manifests, without a cluster.
+/// The rules of Kubernetes for a Job of `batch/v1`, written down from the published reference and from the checks of
+/// the API server: for the tests of manifests, without a cluster.
 struct JobRules {
   private(set) var findings: [String] = []
 
@@ -116,7 +116,7 @@ struct JobRules {
     for condition in conditions ?? [] {
       known(condition, "condition")
       expect(condition["type"] is String, "condition.type")
-      // YAML's own true is no text.
+      // YAML's own true is not a text.
       expect(["True", "False", "Unknown"].contains(condition["status"] as? String ?? ""), "condition.status")
     }
   }

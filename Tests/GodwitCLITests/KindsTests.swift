@@ -76,7 +76,7 @@ struct `Stores of further kinds` {
   }
 
   @Test(arguments: photos)
-  func `a Photos library names what does not come over, and its indexes over expressions are made`(name: String) throws
+  func `a Photos library names what is not carried over, and its indexes over expressions are made`(name: String) throws
   {
     let found = try cached(name)
     let schema = StoreSchema(model: found.model)

@@ -5,12 +5,13 @@ import GodwitXcode
 import TestSupport
 import Testing
 
-/// What a run holds in memory of a value that is larger than its budget.
+/// The memory that a run uses for a value that is larger than its budget.
 @Suite struct LargeRowMemoryTests {
   private static let mebibyte = 1 << 20
-  /// Of one value, and of all large values of the row.
+  /// The size of one value, and of all large values of the row.
   private static let valueMebibytes = 48
-  /// What the process takes beside its data: a job of a few rows peaks at 47 MiB in a debug build, at 32 MiB in a release.
+  /// The memory of the process beside its data: a job of a few rows peaks at 47 MiB in a debug build, at 32 MiB in a
+  /// release.
   #if DEBUG
     private static let processMebibytes = 47
   #else

@@ -5,7 +5,7 @@ import GodwitXcode
 import TestSupport
 import Testing
 
-/// What each verb holds in memory of one large value: one copy at most, and none where it need not look at it.
+/// The memory that each verb uses for one large value: one copy at most, and none if it need not look at it.
 ///
 /// `Benchmarks/memory/large-values.py` measures more verbs, and prints figures.
 @Suite(.enabled(if: BuiltCommand.canMeasure)) struct LargeValueMemoryTests {

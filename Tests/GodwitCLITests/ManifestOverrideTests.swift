@@ -74,7 +74,7 @@ struct ManifestOverrideTests {
     #expect(both?.message.contains("found both") == true)
   }
 
-  // MARK: What is wrong
+  // MARK: Errors
 
   @Test func `an unknown key is named with its option`() {
     let error = complaint("memry=1")
@@ -204,7 +204,7 @@ struct ManifestOverrideTests {
     #expect(other.diagnostics.contains("discard"))
     #expect(try run(hook, "destination-type=xml").status == 73)
     try Data().write(to: URL(filePath: job.file("ready")))
-    // What decides no content may change.
+    // Keys that decide no content may change.
     let resumed = try run(hook, "memory=40 MiB", "chunks.rows=50")
     #expect(resumed.status == 0, "\(resumed.diagnostics)")
     #expect(resumed.output.contains("resumed"), "\(resumed.output)")

@@ -96,7 +96,7 @@ struct ManyStoresTests {
     let last = try #require(result.output.split(separator: "\n").last)
     #expect(last.contains("12 stores: 9 finished, 1 already finished, 2 failed") && !last.hasPrefix("100.0%"))
     #expect(result.diagnostics.components(separatedBy: "godwit: ").count == 3, "\(result.diagnostics)")
-    // The same command passes by what is finished, and goes on when what was wrong is mended.
+    // The same command skips finished stores, and continues with mended ones.
     for (number, good) in [(5, 6), (7, 8)] {
       try job.remove("stores/\(Self.name(number)).sqlite")
       try FileManager.default.copyItem(

@@ -73,7 +73,7 @@ private let convert = mapping.replacingOccurrences(
     #expect(plan.diagnostics.contains("searched for mapping models in '"), "\(plan.diagnostics)")
     #expect(plan.diagnostics.contains("App/Models' and below: none found"), "\(plan.diagnostics)")
     #expect(!plan.diagnostics.contains("the project in"))
-    // What lies elsewhere is named, and the key that finds it.
+    // The plan names mapping models elsewhere, and the key that finds them.
     #expect(plan.diagnostics.contains("not searched: 'repo/Migration/notes.mapping.yaml', 'Notes' to 'Notes 2'"))
     #expect(plan.diagnostics.contains("try     write `mapping-search: ['repo/Migration']`: mapping models"))
     let job = try project.path("job.yaml")
@@ -152,7 +152,7 @@ private let convert = mapping.replacingOccurrences(
     #expect(plan.output.contains("no mapping model was found in '\(try project.path("empty"))'"), "\(plan.output)")
     let ran = project.godwit("run", job, "--progress", "json", "--set", "mapping-search=\(folders)")
     #expect(ran.status == 0 && ran.output.contains("\"mapping-search-empty\""), "\(ran)")
-    // What is in the folder itself wins.
+    // A file in the folder itself wins.
     try project.write("maps/near.mapping.yaml", convert)
     let near = project.godwit(
       "plan", job, "--details", "--set", "destination=near.sqlite", "--set", "mapping-search=\(folders)")

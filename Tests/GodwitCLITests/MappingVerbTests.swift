@@ -16,7 +16,7 @@ func godwit(_ arguments: String...) -> (status: Int32, output: String, diagnosti
   return (status, session.output.text, session.diagnostics.text)
 }
 
-/// What a printed mapping file says.
+/// The mapping model in a printed mapping file.
 func read(_ yaml: String, in folder: TemporaryFolder) throws -> MappingModel {
   let file = folder.file("\(UUID().uuidString).mapping.yaml")
   try Data(yaml.utf8).write(to: URL(filePath: file))

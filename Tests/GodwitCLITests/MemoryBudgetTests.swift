@@ -5,7 +5,7 @@ import GodwitXcode
 import TestSupport
 import Testing
 
-/// What a run holds in memory, beside what the program itself takes.
+/// The memory of a run, beside that of the program itself.
 @Suite struct MemoryBudgetTests {
   /// People with the names of their companies, which become objects: nearly as many as there are people.
   private func folder(people: Int) throws -> TemporaryFolder {
@@ -82,8 +82,8 @@ import Testing
     return Double(try #require(summary["peakBytes"] as? Int)) / Double(1 << 20)
   }
 
-  /// What the program itself takes is what a job of one row takes. The long tier has three million pairs,
-  /// which take minutes.
+  /// A job of one row shows the memory of the program itself. The long tier has three million pairs, which take
+  /// minutes.
   @Test func `a job that merges rows by value keeps its budget`() throws {
     let isThorough = TestTier.isLong
     for memory in isThorough ? [16, 64] : [16] {

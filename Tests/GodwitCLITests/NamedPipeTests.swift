@@ -20,7 +20,7 @@ struct NamedPipeTests {
     "inspect Library.xcdatamodeld",
   ]
 
-  /// What is read, with the verbs that read it.
+  /// The files that are read, with the verbs that read them.
   private static let places: [(path: String, verbs: [String])] = {
     var places: [(path: String, verbs: [String])] = []
     for log in ["", "-wal", "-journal", "-shm"] { places.append(("library.sqlite" + log, jobVerbs + storeVerbs)) }

@@ -64,7 +64,7 @@ private struct Contract {
     try JSONSchema(text: #require(PublishedSchema.all.first { $0.name == name }?.text, "no schema \(name)"))
   }
 
-  // MARK: What verbs are about
+  // MARK: Inputs of the verbs
 
   static let people = PeoplizerStores.file("Peoplizer.xcdatamodeld")
   static func people(_ version: Int) -> String { "\(people)#Peoplizer" + (version == 1 ? "" : " \(version)") }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the files may be that commands write where their user says.
+/// The files that commands may overwrite at a path of the user.
 struct OutputFileTests {
   /// Commands that write a file, whose path follows the last argument or stands for `OUT`.
   private static let commands: [[String]] = [
@@ -47,7 +47,7 @@ struct OutputFileTests {
   @Test(arguments: TestTier.sample(commands, each: 2))
   func `no output follows a link or replaces what another program wrote`(command: [String]) throws {
     let job = try BreakableJob()
-    // What follows the first line of a log looks like a manifest, and of a list like paths.
+    // The rest of a log looks like a manifest after its first line; that of a list looks like paths.
     let texts = [
       "notes.txt": "precious\n", "app.log": "godwit: warning: the disk is nearly full\n", "paths.txt": "/a\n/b\n",
       "other.xml":

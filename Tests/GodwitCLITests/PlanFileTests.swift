@@ -274,7 +274,7 @@ struct PlanFileTests {
     let diff = project.godwit("plan", try project.path("job.yaml"), "--diff", plan)
     #expect(
       diff.output == "1 change since the plan '\(plan)'\n  content of the source: changed\n", "\(diff.diagnostics)")
-    // Of a plan that no file holds, nobody knows the content.
+    // A plan that was not written to a file has no content to compare with.
     try project.write("old.json", project.godwit("plan", "--json", try project.path("job.yaml")).output)
     try Self.change(project, "UPDATE ZNOTE SET ZTEXT = 'others' WHERE Z_PK = 3")
     let counts = project.godwit("plan", try project.path("job.yaml"), "--diff", try project.path("old.json"))

@@ -11,7 +11,7 @@ import Yams
 @testable import GodwitCLI
 @testable import GodwitJob
 
-/// What `godwit plan` says first, and what `--details` adds.
+/// The first lines of `godwit plan`, and the additions of `--details`.
 struct PlanTests {
   /// Notes and folders; the folder, the mood and the links between are left out by a mapping with a filter.
   private static func project(_ keys: String = "", versions: Int = 2) throws -> ProjectFixture {

@@ -4,7 +4,7 @@ import Testing
 
 /// The page Planning says what happens: its commands are run, and the plan it shows is the one that is printed.
 struct PlanningPageTests {
-  /// What the reader has: a store, a bundle, mapping models, and the manifest that `init` writes.
+  /// The files of the reader: a store, a bundle, mapping models, and the manifest that `init` writes.
   private static func folder() throws -> TemporaryFolder {
     let folder = try GettingStartedTests.folder()
     let made = try GettingStartedTests.run(

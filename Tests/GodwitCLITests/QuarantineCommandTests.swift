@@ -7,9 +7,9 @@ import Testing
 
 @testable import GodwitJob
 
-/// A quarantine on the command line: what is printed, the exit status, and what the page Quarantine says.
+/// A quarantine on the command line: the output, the exit status, and the text of the page Quarantine.
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct QuarantineCommandTests {
-  /// The job of the page, with two people whose age is no number.
+  /// The job of the page, with two people whose age is not a number.
   private static func folder() throws -> TemporaryFolder {
     let folder = try GettingStartedTests.folder()
     let manifest = try #require(try DocumentationPage("Quarantine").blocks("yaml").first)

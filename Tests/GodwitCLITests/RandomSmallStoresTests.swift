@@ -8,7 +8,7 @@ import Testing
 
 /// Random small stores of one pattern, some of them damaged, against runs of their own.
 ///
-/// Of a pattern, chunks commit together and no checkpoint is synced; a run of its own syncs each.
+/// With a pattern, chunks commit together and no checkpoint is synced; a run of its own syncs each.
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct RandomSmallStoresTests {
   /// - Returns: The job, and the names of its stores without `.sqlite`.
   private func job(_ random: inout SeededGenerator) throws -> (BreakableJob, [String]) {
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  /// What a run left of a store: its content and what its receipt says of that; nil when nothing is there.
+  /// The result of a run for a store: its content and the receipt's text about it; nil when the store is missing.
   private func left(_ job: BreakableJob, _ path: String) throws -> [String]? {
     guard FileManager.default.fileExists(atPath: job.file(path)) else { return nil }
     let receipt = try Receipt.read(job.file(path) + Receipt.suffix)

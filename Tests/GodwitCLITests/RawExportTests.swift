@@ -116,7 +116,7 @@ struct `Exporting tables without a model` {
     #expect(odd.export("--all", "--format", "sqlite", "-o", file).status == 73)
   }
 
-  @Test func `tables go to files of their names in a folder, and a name that is no file's is refused`() throws {
+  @Test func `tables go to files of their names in a folder, and a name that no file can have is refused`() throws {
     let odd = try OddStore()
     let folder = try odd.project.path("out")
     #expect(odd.export("--all", "--format", "csv", "-o", folder).status == 0)
@@ -128,7 +128,7 @@ struct `Exporting tables without a model` {
     #expect(try !FileManager.default.fileExists(atPath: odd.project.path("other")))
   }
 
-  @Test func `a file without metadata, one that is cut off, and what is no database`() throws {
+  @Test func `a file without metadata, one that is cut off, and one that is not a database`() throws {
     let odd = try OddStore()
     try odd.change("DROP TABLE Z_METADATA", "DROP TABLE Z_PRIMARYKEY")
     let rows = try JSONValue.lines(odd.export("--table", "ZPERSON").output)

@@ -19,7 +19,7 @@ struct ReferencePageTests {
     return list.matches(of: #/(?:^|\n)  ([a-z-]+) /#).map { String($0.1) }
   }
 
-  @Test func `every verb is on the page, and nothing that is no verb`() throws {
+  @Test func `the page has every verb and nothing else`() throws {
     let section = try Self.section("Verbs")
     var verbs: Set<String> = []
     for name in try Self.verbs() {

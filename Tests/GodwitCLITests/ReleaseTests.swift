@@ -6,7 +6,8 @@ import Testing
 
 @testable import GodwitCLI
 
-/// What `.ci/release` packs beside the executable. `.ci/release-test` installs the packages; it is not part of these.
+/// The files that `.ci/release` packs beside the executable. `.ci/release-test` installs the packages; it does not
+/// belong to these tests.
 struct ReleaseTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()

@@ -7,7 +7,7 @@ import Testing
 @testable import GodwitCLI
 @testable import GodwitManifest
 
-/// What `plan` prints of a job whose destination somebody has written to.
+/// The output of `plan` for a job whose destination was changed.
 struct ReplacementPlanTests {
   private static func run(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
     let session = CommandSession(output: .memory(), diagnostics: .memory())

@@ -65,12 +65,12 @@ struct ReportTests {
     (PeoplizerStores.file(name), folder.file("out.sqlite"))
   }
 
-  /// What every page keeps to.
+  /// Checks the rules of every page.
   static func check(_ page: Page) {
     for word in ["http:", "https:", "src=", "href=", "@import", "url(", "<script", "javascript:"] {
       #expect(!page.text.contains(word), "\(word)")
     }
-    // Who does not see a picture hears what it shows, and has a table.
+    // A reader who does not see a picture hears a description, and has a table.
     for picture in page.all("div") where picture["role"] == "img" {
       #expect(picture["aria-label"]?.contains("the table has the figures") == true)
     }
@@ -158,7 +158,7 @@ struct ReportTests {
     #expect(!page.rows("Mappings of step 1").isEmpty)
   }
 
-  @Test func `a destination of somebody else is said`() throws {
+  @Test func `the page names a destination of another job`() throws {
     let folder = try TemporaryFolder()
     let job = Self.job("v3-to-v4.yaml", folder)
     try FileManager.default.copyItem(atPath: PeoplizerStores.path(version: 4), toPath: job.destination)

@@ -163,11 +163,11 @@ struct `The metrics of a run` {
     let fourth = try Exposition(Self.text(job))
     #expect(fourth.value("godwit_last_run_exit_status", job: "job") == 78)
     #expect(fourth.value("godwit_last_success_timestamp_seconds", job: "job") == kept)
-    // Nothing is left beside it.
+    // No temporary file is left beside it.
     #expect(try FileManager.default.contentsOfDirectory(atPath: job.path).allSatisfy { !$0.hasSuffix(".tmp") })
   }
 
-  /// Of Debian's package `prometheus`.
+  /// The tool of Debian's package `prometheus`.
   private static let hasPromtool = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").contains {
     FileManager.default.isExecutableFile(atPath: "\($0)/promtool")
   }

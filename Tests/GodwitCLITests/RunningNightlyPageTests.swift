@@ -75,7 +75,7 @@ struct RunningNightlyPageTests {
         with: Data(contentsOf: URL(filePath: folder.file("log/\(name).verify.json"))))
     }
 
-    // The next night has a bad store before a good one. What is proved is not touched again.
+    // The next night has a bad store before a good one. Proved stores are not touched again.
     try Self.snapshot("bad", in: folder)
     let bad = try StoreConnection(path: folder.file("snapshots/bad.sqlite"))
     try bad.execute("UPDATE ZPERSON SET ZAGE = 'old' WHERE Z_PK = 70")
@@ -85,7 +85,7 @@ struct RunningNightlyPageTests {
     #expect(second.status == 65)
     let said = try String(contentsOfFile: folder.file("log/bad.err"), encoding: .utf8)
     #expect(said.contains("Person p70") && second.diagnostics == "bad: status 65\n" + said, "\(second)")
-    // What an earlier night has said is not said again.
+    // The report of an earlier night is not repeated.
     let again = try Self.run("sh nightly", in: folder)
     #expect(again.status == 65 && again.diagnostics == second.diagnostics, "\(again)")
     let failed = try Self.lines(String(contentsOfFile: folder.file("log/bad.jsonl"), encoding: .utf8))

@@ -7,7 +7,7 @@ import Testing
 @testable import GodwitCLI
 @testable import GodwitJob
 
-/// What `godwit status --check` tells a monitor.
+/// The text of `godwit status --check` for a monitor.
 struct StatusCheckTests {
   private static let now = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -120,7 +120,7 @@ struct StatusCheckTests {
   @Test func `a job in place whose run was killed is told as unfinished, and that it starts again`() throws {
     let job = try BreakableJob()
     try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true\nkeep-old: false")
-    // What a run does that is killed as soon as it has the lock.
+    // A run that is killed as soon as it has the lock leaves this.
     let work = try WorkFolder(forDestination: job.file("library.sqlite")).path
     #expect(work.hasSuffix("library.sqlite.godwit"))
     let text = try BuiltCommand.run("status", "job.yaml", in: job.path)

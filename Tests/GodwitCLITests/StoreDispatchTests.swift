@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitCLI
 @testable import GodwitManifest
 
-/// What several jobs of one process share, and places in which no job can begin.
+/// The resources that several jobs of one process share, and places in which no job can begin.
 struct StoreDispatchTests {
   private typealias Many = ManyStoresTests
 
@@ -57,7 +57,7 @@ struct StoreDispatchTests {
     #expect(few.status == 0, "\(few.diagnostics)")
     #expect(few.diagnostics.contains("works on 1 of 64 stores at the same time: this process may open 64 files"))
     #expect(few.diagnostics.contains("`ulimit -n 2064`") && few.output.contains("12 stores: 12 finished"))
-    // A soft limit is no limit.
+    // A soft limit does not limit the run, which raises it.
     let soft = try ShellCommand.run("ulimit -S -n 64; $GODWIT run job.yaml --jobs 4", in: job.path)
     #expect(soft.status == 0 && !soft.diagnostics.contains("at the same time"), "\(soft.diagnostics)")
   }

@@ -13,7 +13,7 @@ import Testing
 private struct LostVersion {
   let project = ProjectFixture()
 
-  /// - Parameter attributes: Of the store's entity, `Note`.
+  /// - Parameter attributes: The attributes of the store's entity, `Note`.
   init(_ attributes: [String] = ["title", "body"], more job: String = "") throws {
     func version(_ name: String, _ attributes: [String]) throws -> ManagedObjectModel {
       let described = attributes.map { AttributeDescription(name: $0, type: .string) }
@@ -79,7 +79,7 @@ private struct LostVersion {
 
 private let code = JSONValue.string("model-from-store")
 
-/// What a job does with the model inside a store, if no listed model fits: it says so, or refuses it.
+/// The treatment of a model inside a store if no listed model fits: the job says so, or refuses it.
 struct StoredModelPathTests {
   @Test func `plan, run, init and test have a note`() throws {
     let lost = try LostVersion()
@@ -144,7 +144,7 @@ struct StoredModelPathTests {
     #expect(found.count == 1 && found.first?["noteCodes"]?.array?.first == code, "\(lines)")
   }
 
-  // MARK: What is refused
+  // MARK: Refusals
 
   @Test func `an inferred step is not taken past mapping models`() throws {
     let lost = try LostVersion()
@@ -193,7 +193,7 @@ struct StoredModelPathTests {
     #expect(inferred.status == 0 && inferred.output.contains("no listed model fits the store"), "\(inferred)")
   }
 
-  @Test func `a mapping model that leads back is no reason to refuse`() throws {
+  @Test func `a mapping model that leads back does not make the job refuse`() throws {
     let lost = try LostVersion()
     try lost.project.write(
       "Back.mapping.yaml",
@@ -202,7 +202,7 @@ struct StoredModelPathTests {
     #expect(try lost.godwit("plan").status == 0)
   }
 
-  /// Of three attributes of the destination, and whether the store is taken.
+  /// Attributes of a store, and whether it is taken. The destination has three.
   @Test(
     arguments: [
       (["title", "body"], true), (["title", "colour"], true), (["title", "body", "colour", "size"], true),

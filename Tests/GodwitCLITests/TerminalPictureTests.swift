@@ -9,7 +9,7 @@ struct TerminalPictureTests {
   private static let picture = DocumentationPage.root.appending(path: "Sources/Godwit/Godwit.docc/terminal.svg")
   private static let commands = ["godwit plan v3-to-v4.yaml", "godwit run v3-to-v4.yaml"]
 
-  /// What a person types and sees, in a copy of `jobs/peoplizer`.
+  /// The lines of a person's session in a copy of `jobs/peoplizer`.
   private static func session() throws -> [String] {
     let folder = try GettingStartedTests.folder()
     try FileManager.default.copyItem(
@@ -93,7 +93,7 @@ struct TerminalPictureTests {
     let shown = Self.lines(of: drawn)
     #expect(shown.map(Self.masked) == session.map(Self.masked))
     #expect(shown.contains { $0.hasPrefix("100.0%") })
-    // Nobody edits it by hand: it is what the code above draws of its own lines.
+    // The picture is never edited by hand: the code above draws the same from its lines.
     #expect(Self.drawing(of: shown) == drawn)
   }
 }

@@ -17,7 +17,7 @@ enum TypeChecker {
   /// Whether there is a compiler, and a build beside the sources.
   static var isAvailable: Bool { build != nil && compiler != nil }
 
-  /// What the compiler says against a file in which warnings are errors; nil if it accepts the file.
+  /// The compiler's complaint about a file in which warnings are errors; nil if it accepts the file.
   static func errors(in file: String, _ options: String...) throws -> String? {
     let (build, compiler) = (try #require(build), try #require(compiler))
     let manager = FileManager.default

@@ -18,7 +18,7 @@ private let mappingText = """
 
   """
 
-/// What `why` says of the way, beside what `plan` does.
+/// The path that `why` prints, beside that of `plan`.
 struct WhyPathTests {
   private let project = ProjectFixture()
 
@@ -227,7 +227,7 @@ struct WhyPathTests {
       #expect(told.output.contains("mapping model 'Near.mapping.yaml' not used"), "\(told.output)")
     }
     #expect(try !plan().output.contains("other models"))
-    // One for another step of the project is no news.
+    // A mapping model for another step of the project is not worth a note.
     let later = mappingText.replacing("Notes 2", with: "Notes 3").replacing("model: Notes\n", with: "model: Notes 2\n")
     try project.write("Later.mapping.yaml", later)
     try project.write(

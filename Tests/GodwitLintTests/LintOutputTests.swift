@@ -95,7 +95,7 @@ struct `Printing findings` {
     #expect(Set(prints).count == results.count)
   }
 
-  /// What the schema of OASIS for SARIF 2.1.0 demands of the parts that are printed, and the standard's rule that only a
+  /// The requirements of OASIS's schema for SARIF 2.1.0 on the printed parts, and the standard's rule that only a
   /// relative URI has a base.
   @Test(arguments: [false, true])
   func `SARIF keeps the rules of the standard, for files in the folder and outside of it`(isOutside: Bool) throws {

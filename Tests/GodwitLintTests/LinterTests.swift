@@ -89,7 +89,7 @@ struct `Linting a project` {
         })
   }
 
-  // MARK: What is not found
+  // MARK: No findings
 
   @Test func `what a mapping model serves is not asked of inference`() throws {
     var project = try LintProject()
@@ -147,7 +147,7 @@ struct `Linting a project` {
     #expect(try project.report().findings == [])
   }
 
-  @Test func `the newest version may take back what came after an older one`() throws {
+  @Test func `the newest version may revert what came after an older one`() throws {
     var project = try LintProject()
     typealias P = LintProject
     try project.version("App", P.person(P.attribute("name")))

@@ -8,7 +8,7 @@ import Testing
 struct SeededFault: CustomTestStringConvertible, Sendable {
   let rule: LintRule
   let file: String
-  /// What the line holds; nil for a place without a line.
+  /// The content of the line; nil for a place without a line.
   let marker: String?
   /// Codes of other warnings and errors that the same fault makes.
   let also: Set<LintRule>

@@ -7,7 +7,7 @@ struct Broken: Sendable, CustomTestStringConvertible {
   var line: Int
   var column: Int
   var fragment: String
-  /// What the remedy must show.
+  /// The text that the remedy must contain.
   var remedy: String
   var testDescription: String { fragment }
 

@@ -2,7 +2,7 @@ import TestSupport
 import Yams
 
 extension JSONSchema {
-  /// What is wrong with a value of YAML; empty when it conforms.
+  /// The faults of a value of YAML; empty when it conforms.
   func findings(_ value: Node) -> [String] { findings(JSONValue(value)) }
 }
 

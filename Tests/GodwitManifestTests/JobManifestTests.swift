@@ -159,7 +159,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(try manifest(Array((required + "memory: 33554432\n").utf8)).memory == .mebibytes(32))
   }
 
-  @Test func `a missing manifest is 66, and so is a folder`() throws {
+  @Test func `a missing manifest and a folder are 66`() throws {
     let folder = try TemporaryFolder()
     #expect(throws: GodwitError.self) { try JobManifest(contentsOf: folder.file("none.yaml")) }
     for path in [folder.file("none.yaml"), folder.path] {

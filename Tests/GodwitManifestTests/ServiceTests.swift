@@ -3,7 +3,7 @@ import GodwitManifest
 import TestSupport
 import Testing
 
-/// What a service writes to run a manifest. `import GodwitManifest` is the only one of ours that it needs.
+/// The code of a service that runs a manifest. It imports `GodwitManifest` alone of our modules.
 @Suite struct ServiceTests {
   private static let jobs = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appending(path: "jobs")

@@ -19,7 +19,7 @@ struct StorePatternTests {
     #expect(NamePattern(pattern).matches(name) == matches, "\(pattern) \(name)")
   }
 
-  @Test func `a bracket without its end is no pattern`() {
+  @Test func `a bracket without its end is not a pattern`() {
     #expect(!StorePattern.isPattern("a[b.sqlite") && !StorePattern.isPattern("dir/x.sqlite"))
     #expect(StorePattern.isPattern("a*/x") && StorePattern.isPattern("x/[ab].s") && StorePattern.isPattern("**/x"))
   }
@@ -166,7 +166,7 @@ struct StorePatternTests {
     refused("s/*.sqlite", "in-place: true\nappend: true", .configuration)
     #expect(Self.complaint(folder, "s/**/*.sqlite", "destination: 'o/{folder}/{name}.s'") == nil)
     #expect(Self.complaint(folder, "s/*.sqlite", "in-place: true") == nil)
-    // What a run in place kept is no store.
+    // A store that a run in place kept does not count.
     let stores = try Self.loader(folder, "s/*", "destination: 'o/{file}'").stores()
     #expect(stores.map { URL(filePath: $0.path).lastPathComponent } == ["a.sqlite", "lone-wal", "odd*.s"])
     #expect(try Self.loader(folder, "s/odd*.s", "destination: o/x.s").isForManyStores == false)

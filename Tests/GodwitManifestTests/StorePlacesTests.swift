@@ -69,7 +69,7 @@ struct StorePlacesTests {
     }
   }
 
-  @Test func `in place, an old store is no store, even without the one that took its place`() throws {
+  @Test func `in place, an old store does not count as a store, even without the one that took its place`() throws {
     let folder = try TemporaryFolder()
     try Patterns.touch(folder, "s/a.sqlite", "s/a~.sqlite", "s/gone~.sqlite", "s/~.sqlite", "s/~x.sqlite")
     var notes: [String] = []
@@ -164,7 +164,7 @@ struct StorePlacesTests {
     let name = String(repeating: "n", count: 300)
     let found = Patterns.complaint(folder, "s/*/\(name)", "destination: 'o/{name}.s'")
     #expect(found?.code == .inputOutput && found?.message.contains("cannot look at") == true, "\(found as Any)")
-    // Who asks for the other stores is told of each such path once.
+    // A caller that asks for the other stores hears of each such path once.
     var unreadable: [(path: String, code: GodwitError.Code)] = []
     func stores(_ source: String) throws -> [String] {
       unreadable = []

@@ -1,7 +1,7 @@
 import GodwitModel
 import Testing
 
-/// What bounds a YAML file: its bytes, its depth, and the values that its aliases stand for.
+/// The limits of a YAML file: its bytes, its depth, and the values that its aliases stand for.
 struct YAMLLimitTests {
   @Test func `a YAML file of more than 2 MiB is 78`() throws {
     let bytes = Array((required + "# ").utf8) + [UInt8](repeating: 0x20, count: 2 << 20)

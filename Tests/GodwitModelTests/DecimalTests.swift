@@ -5,7 +5,7 @@ import Testing
 @testable import GodwitModel
 
 @Suite struct DecimalTests {
-  /// What the text says, by the C library.
+  /// Expects the decimal to be the number that the C library reads.
   private func expect(_ text: String) {
     let number = Double(text) ?? .nan
     guard let decimal = Decimal(stored: number) else {

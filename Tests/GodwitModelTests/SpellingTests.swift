@@ -1,7 +1,7 @@
 import GodwitModel
 import Testing
 
-/// What is proposed for a name that nothing has.
+/// The proposals for an unknown name.
 struct SpellingTests {
   private static let entities = ["OldBookmarkEntity", "BookmarkEntity", "FolderEntity", "Tag"]
 

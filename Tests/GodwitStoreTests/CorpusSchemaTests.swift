@@ -17,8 +17,8 @@ struct `Corpus schemas` {
     "Accounts3.sqlite", "DataUsage.sqlite", "IMODb2.sqlite", "kik.sqlite", "NotesV7.storedata",
   ]
 
-  /// Indexes in a file that its model does not ask for, left by a migration in place or by a model
-  /// whose index was removed without a new version: indexes are no part of the version hash.
+  /// Indexes in a file that its model does not ask for. A migration in place left them, or a model whose index was
+  /// removed without a new version: the version hash does not cover indexes.
   static let surplusIndexes: [String: Set<String>] = [
     "Bookmarks_V2.sqlite": ["Z_BookmarkEntity_uuid", "Z_BookmarkEntity_url"],
     "Bookmarks_V4.sqlite": ["Z_BookmarkEntity_isPendingDeletion"],
@@ -34,7 +34,7 @@ struct `Corpus schemas` {
     "SampleStore2.1.sqlite",
   ]
 
-  /// What of a store's layout its model does not give, store by store, with the reason.
+  /// The parts of a store's layout that its model does not give, store by store, with the reason.
   static let exceptions: [String: (reason: String, differences: Set<String>)] = [
     "Bookmarks_V2.sqlite": (
       "indexes that the model lost without a new version: they are no part of the version hash",
@@ -126,7 +126,7 @@ struct `Corpus schemas` {
     #expect(Set(Self.exceptions.keys).isSubset(of: known))
   }
 
-  /// What of a store its model does not predict.
+  /// The differences of a store from the prediction of its model.
   private func differences(_ pair: CorpusPair) throws -> [String] {
     let connection = try StoreConnection.openStore(readingAt: pair.path)
     let version = try StoreMetadata(reading: connection, path: pair.path).frameworkVersion ?? 0
@@ -168,7 +168,7 @@ struct `Corpus schemas` {
     }
     var wanted: Set<String> = []
     for made in schema.indexes {
-      // What later versions add, and what was a constraint of the table.
+      // Earlier versions lack some indexes, and made constraints of the table from others.
       if version < 640, schema.joinTables.contains(where: { $0.name == made.table }) { continue }
       if version < 851, made.isUnique { continue }
       wanted.insert(try index(made.name, made.table, made.sql))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GodwitStore
 
-/// What a write that SQLite cannot make is about.
+/// The errors of writes that SQLite cannot make.
 struct DiskQuotaTests {
   /// Writes to a new store while the fault strikes, and gives the error.
   private func error(_ fault: FaultLayer) throws -> GodwitError? {

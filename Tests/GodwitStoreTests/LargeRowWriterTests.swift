@@ -5,7 +5,7 @@ import Testing
 
 @testable import GodwitStore
 
-/// What SQLite makes of a row that is computed as it is read.
+/// Rows that are computed as SQLite reads them.
 struct LargeRowWriterTests {
   private static func bytes(_ count: Int, _ seed: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 31) ^ ($0 >> 8) ^ seed) }

@@ -11,7 +11,7 @@ import Testing
     Worker(try StoreConnection(path: nil), count: count, first: first, lead: lead, room: room)
   }
 
-  /// What the second thread has computed, in order.
+  /// The items that the second thread has computed, in order.
   private final class Log: @unchecked Sendable {
     private let lock = NSLock()
     private var items: [Int] = []
@@ -73,7 +73,7 @@ import Testing
     #expect(worker.take(0, waiting: .whileRunning) == 0)
     worker.fill()
     #expect(log.all == [0, 1, 2, 3])
-    // What the owner has passed makes room.
+    // Items that the owner has passed make room.
     #expect(worker.take(50, waiting: .whileRunning) == nil)
     worker.fill()
     #expect(log.all == [0, 1, 2, 3, 51, 52, 53])

@@ -42,7 +42,7 @@ struct RollbackJournalTests {
     return made
   }
 
-  /// What the database is when SQLite has rolled back.
+  /// The database after SQLite's rollback.
   private func rolledBack(_ database: Data, _ journal: Data) throws -> Data {
     let folder = try TemporaryFolder()
     let path = folder.file("hot.sqlite")
@@ -50,7 +50,7 @@ struct RollbackJournalTests {
     try journal.write(to: URL(filePath: path + "-journal"))
     do {
       let connection = try StoreConnection(path: path)
-      // What is left may be damaged; the rollback comes before anything of it is read.
+      // The rest may be damaged; the rollback happens before any of it is read.
       _ = try? connection.value("SELECT COUNT(*) FROM sqlite_master")
       try connection.close()
     } catch {}

@@ -142,7 +142,7 @@ struct RowBatchTests {
     for isTogether in [true, false] {
       let connection = try connection()
       try connection.execute("CREATE TABLE W (\(columns.joined(separator: ", ")))")
-      // What SQLite allows by itself; some systems allow more.
+      // The default limit of SQLite; some systems allow more.
       connection.withHandle { ParameterLimit.set(32_766, on: $0) }
       let batch = RowBatch(
         connection, into: "main.W", columns: columns, limits: .init(rows: isTogether ? 128 : 1, bytes: 4 << 20))

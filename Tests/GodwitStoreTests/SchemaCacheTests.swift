@@ -46,14 +46,14 @@ struct SchemaCacheTests {
       #expect(try schema(renamed).column(of: "name", in: "A") == "ZNAME1")
       #expect(try schema(numbered).number(of: "A") == 7 && schema(numbered).number(of: "B") == 1)
     }
-    // What was described before says nothing of what became of the file.
+    // An earlier description says nothing of later changes to the file.
     try plain.execute("DROP TABLE ZB")
     #expect(throws: GodwitError.self) { try schema(plain) }
     try renamed.execute("ALTER TABLE ZA RENAME COLUMN ZNAME1 TO ZNAME2")
     #expect(try schema(renamed).column(of: "name", in: "A") == "ZNAME2")
   }
 
-  @Test func `models that are read anew have schemas of their own`() throws {
+  @Test func `models that are read again have schemas of their own`() throws {
     let connection = try store("a.sqlite")
     let known = try schema(connection)
     let other = try ManagedObjectModel(name: "other", entities: [Self.entity("A", "name")])

@@ -3,7 +3,7 @@ import Testing
 @testable import GodwitStore
 
 struct SipHashTests {
-  /// What `openssl mac -macopt size:16 -macopt c-rounds:1 -macopt d-rounds:3 SIPHASH` prints for the key 00 01 … 0f.
+  /// The output of `openssl mac -macopt size:16 -macopt c-rounds:1 -macopt d-rounds:3 SIPHASH` for the key 00 01 … 0f.
   @Test(arguments: [
     (0, "e77ebcb22788a5befd62db6add303001"), (8, "aa12fee1d5e3dab4724f16ab35f9c799"),
     (15, "c17e5505b2bd526c2921cdec1e7e0109"),

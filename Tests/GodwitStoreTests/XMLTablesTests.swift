@@ -22,7 +22,7 @@ struct `Tables of an XML store without its model` {
     return (folder, path)
   }
 
-  @Test func `values have the types that the file names, and a clash of names is settled`() throws {
+  @Test func `values have the types that the file names, and a clash of names is resolved`() throws {
     let (folder, path) = try write(
       """
       <object type="NOTE" id="z1"><attribute name="id" type="string">x</attribute>\

@@ -207,7 +207,7 @@ import Testing
 
   // MARK: Mappings and policies
 
-  @Test func `a policy that no mapping names is an error, and so is one that is not registered`() throws {
+  @Test func `a policy that no mapping names, or that is not registered, is an error`() throws {
     let unused = try #require(throws: GodwitError.self) { try TestWorld.migration(["Name": { Names() }]) }
     #expect(unused.message == "policy 'Name' is registered, but no mapping names it (did you mean 'Names'?)")
     let qualified = try TestMigration(

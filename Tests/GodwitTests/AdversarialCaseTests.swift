@@ -35,8 +35,8 @@ import Testing
     #expect(try fixture.rows("SELECT Z_PK, ZADDRESS FROM source.ZPERSON") == ["1|3"])
   }
 
-  // The verifier set one property of a `unique-by` object between two sources of another: the second source's
-  // turn seemed to take back what the property that sorts last had said.
+  // The verifier set one property of a `unique-by` object between two sources of another: the second source's turn
+  // seemed to revert the value of the property that sorts last.
   @Test(arguments: [1, 2, 100])
   func `an object of several sources is assigned once for each property`(rows: Int) throws {
     let fixture = try MigrationFixture(
@@ -207,7 +207,7 @@ import Testing
         return true
       }
       for line in plan where line.hasPrefix("SCAN") && !line.contains("SUBQUERY") && !line.contains("(subquery") {
-        // What a statement scans as a whole is what a subquery inside it has made.
+        // A statement scans as a whole only the rows that a subquery inside it has made.
         let isMade = plan.contains("CO-ROUTINE \(line.dropFirst(5))")
         #expect(
           isMade || ["SCAN e", "SCAN (", "SCAN CONSTANT ROW"].contains { line.hasPrefix($0) },

@@ -135,7 +135,7 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
           ) { first, _ in first })
       }
     }
-    // What no application writes but stores have: other truths, keys that lead nowhere.
+    // Some stores have values that no application writes: other truths, keys that lead nowhere.
     try fixture.alter("UPDATE ZE SET ZB = 7 WHERE Z_PK = 2")
     try fixture.alter("UPDATE ZE SET ZO = 77 WHERE Z_PK = 3")
     let connection = try StoreConnection(path: nil)

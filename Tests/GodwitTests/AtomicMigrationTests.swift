@@ -97,7 +97,7 @@ private func fill(_ store: StoreBuilder, hasArchives: Bool) throws {
   }
 }
 
-/// What a store holds, by the marks of its objects: keys may differ.
+/// The content of a store, by the marks of its objects: keys may differ.
 private func content(_ path: String, _ model: ManagedObjectModel) throws -> [String: [String]] {
   let reader = try ObjectReader(path: path, model: model)
   var marks: [ObjectReader.Reference: String] = [:]

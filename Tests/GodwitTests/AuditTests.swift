@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What an audit finds in a source before its job runs.
+/// The findings of an audit of a source before its job runs.
 struct AuditTests {
   private static let source: [EntityDescription] = {
     var photo = AttributeDescription(name: "photo", type: .binary)
@@ -159,7 +159,7 @@ struct AuditTests {
     #expect(report.findings[0].samples.map(\.value) == ["-1"])
     #expect(report.findings[1].samples.map(\.value) == ["\"A\"", "\"B\""])
     #expect(report.notLookedAt.contains { $0.contains("uniqueness of Person.code") })
-    // What is computed and what is not have one statement, until a value cannot be computed.
+    // One statement serves computed and plain attributes, until a value cannot be computed.
     fixture.mappings[0].filter = nil
     fixture.mappings[0].attributeMappings = fixture.mappings[0].attributeMappings.filter { $0.name == "age" }
     try fixture.alter("UPDATE ZPERSON SET ZAGE = 'text' WHERE Z_PK IN (3, 4, 5)")

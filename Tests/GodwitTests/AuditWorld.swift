@@ -106,7 +106,7 @@ struct AuditWorld {
     return fixture
   }
 
-  // MARK: What is to be found
+  // MARK: Expected findings
 
   static func text(_ kind: String, _ place: String, _ keys: [Int64]) -> String {
     "\(kind) \(place) \(keys.sorted().map { "\($0)" }.joined(separator: ","))"

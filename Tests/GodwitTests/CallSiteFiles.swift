@@ -4,7 +4,7 @@ import GodwitStore
 import GodwitXcode
 import TestSupport
 
-/// What the call sites work on: a model of two versions in a folder, and a store of the first.
+/// The files of the call sites: a model of two versions in a folder, and a store of the first.
 enum CallSiteFiles {
   static func model(_ version: Int) throws -> ManagedObjectModel {
     func entity(_ name: String, _ attributes: [String: AttributeType]) -> EntityDescription {

@@ -49,7 +49,7 @@ struct ChangingSourceTests {
   private struct World {
     let whole: FaultJob
     let journal: Journal
-    /// What a run tells that nobody disturbs.
+    /// The progress of an undisturbed run.
     let events: [MigrationProgress]
 
     init(_ kind: FaultJob.Kind, _ journal: Journal) throws {
@@ -250,7 +250,7 @@ struct ChangingSourceTests {
     withExtendedLifetime(fixture) {}
   }
 
-  /// What writes without SQLite's locks: a copy that comes over the store, or a tool of another kind.
+  /// A writer without SQLite's locks: a copy over the store, or a tool of another kind.
   @Test(arguments: [true, false])
   func `a store in place that is overwritten all the same is 75`(keepsOld: Bool) throws {
     let (fixture, job) = try jobInPlace(.executor, keepsOld: keepsOld)

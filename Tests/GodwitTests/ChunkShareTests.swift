@@ -55,7 +55,7 @@ struct ChunkShareTests {
     #expect(abs(share.share - 0.5) < 0.001)
   }
 
-  @Test func `a chunk without rows and one that SQLite did nothing for are no reason to stop`() {
+  @Test func `a chunk without rows and one that SQLite did nothing for do not stop the estimate`() {
     var share = ChunkShare()
     share.finish()
     share.tick()
@@ -92,7 +92,7 @@ struct RemainingTimeTests {
     #expect(time.seconds() == 0)
   }
 
-  @Test func `a time that jumps settles, and one that is right goes down with the clock`() throws {
+  @Test func `a time that jumps is smoothed, and one that is right goes down with the clock`() throws {
     var settling = SettlingTime()
     #expect(settling.settled(nil, at: 0) == nil)
     var shown: [Double] = []
@@ -112,7 +112,7 @@ struct RemainingTimeTests {
       let value = right.settled(left, at: Double(second))
       #expect(value.map { abs($0 - left) < 1e-9 } == true)
     }
-    // What is not known goes on by the clock.
+    // An unknown estimate continues by the clock.
     let last = right.settled(nil, at: 101)
     #expect(last == 0)
   }

@@ -371,7 +371,7 @@ struct `Why a model does not fit` {
     #expect(found.verdict == .migrationNeeded)
     #expect(found.changes.count == difference.lines.count)
     #expect(found.changes.allSatisfy { $0.rows == nil })
-    // Counting can only settle what was open.
+    // Counting can only decide an open question.
     #expect(found.migrationPath == difference.way || found.migrationPath == .dependsOnRows)
   }
 

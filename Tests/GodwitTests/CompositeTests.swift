@@ -225,7 +225,7 @@ struct `Composite attributes` {
     #expect(try message("writer.nam", "$source.author.name").contains("(did you mean 'writer.name'?)"))
   }
 
-  @Test func `a unique-by of a leaf gathers objects`() throws {
+  @Test func `a unique-by of a leaf merges objects`() throws {
     let now = AttributeDescription.composite("author", [.make("id", .integer64), .make("name")])
     let fixture = try Self.fixture(to: [EntityDescription(name: "Person", attributes: [now])])
     fixture.mappings = [

@@ -68,7 +68,7 @@ struct CorpusCopyTests {
       copying: path, into: folder, from: model, to: model, mappings: MappingModel(entityMappings: mappings),
       chunkRows: 1000)
     let finished = try FinishedMigration(running: job)
-    // Derived values are computed anew, and are those that Core Data computed.
+    // Derived values are computed again, and equal those that Core Data computed.
     try compare(finished, schema: StoreSchema(model: model))
     try finished.expectVerified()
     try finished.expectEqual(
@@ -89,7 +89,7 @@ struct CorpusCopyTests {
           columns.append(finished.job.sourcePath.hasSuffix(Self.foreign) ? "NULLIF(\(name), 0)" : name)
         case .entity where finished.job.sourcePath.hasSuffix(Self.foreign): break
         case .orderKey(let entity, let relationship):
-          // Keys are given anew; what they say is the place among the objects of one owner.
+          // Keys are numbered again; their meaning is the place among the objects of one owner.
           guard case .foreignKey(_, let key, _, _) = schema.storage(of: relationship, in: entity) else { break }
           columns.append(place(of: name, among: [key], by: "Z_PK"))
         default: columns.append(name)

@@ -62,9 +62,8 @@ extension CorpusFamily {
         CorpusHop(
           version: "\(model) 2", way: .xcode([folder + "/CoreData/Migration/Mappings/Migration1to2.xcmappingmodel"]),
           tables: ["ZPOST": .init(columns: ["ZHEXCOLOR": "s.ZCOLOR"])]),
-        // The policy makes a color for each post, with a random identifier, and the destination wants one: without the
-        // policy there is no valid post. The mapping file says it in expressions; the color takes the post's
-        // identifier.
+        // The policy makes a color for each post, with a random identifier, and the destination wants one: no post is
+        // valid without the policy. The mapping file says it in expressions; the color takes the post's identifier.
         CorpusHop(
           version: "\(model) 3", way: .ours("Wibosco2to3"),
           tables: [

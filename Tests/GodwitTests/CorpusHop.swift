@@ -15,7 +15,7 @@ struct CorpusHop: Sendable {
     case ours(String)
   }
 
-  /// What a table of the destination holds.
+  /// The rows of a table of the destination.
   struct Made: Sendable {
     /// The source's table whose row is `s`; nil for the one of the same name.
     var table: String?

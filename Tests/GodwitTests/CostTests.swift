@@ -8,8 +8,8 @@ import Testing
 @testable import GodwitLowering
 @testable import GodwitStore
 
-/// Costs that do not wobble guard the speed of a migration: instructions of SQLite's virtual machine a row, and writes
-/// to the disk a page. A figure may rise where there is a reason; the test is to make somebody ask for it.
+/// Stable costs guard the speed of a migration: instructions of SQLite's virtual machine a row, and writes to the disk
+/// a page. A figure may rise for a reason; the test makes the author ask for it.
 @Suite struct CostTests {
   private static let people: Int64 = 6_000
 

@@ -57,7 +57,7 @@ struct CreationStatementsTests {
     #expect(first.builder !== other.builder && first.sql != other.sql)
   }
 
-  @Test func `a change of the links that objects are written with lowers anew`() throws {
+  @Test func `a change of the links that objects are written with lowers again`() throws {
     var program = try StatementWorld.program()
     let before = try program.creation.statement(StatementWorld.person, predicate: nil)
     let unchanged = program

@@ -127,7 +127,7 @@ struct DerivedAttributeTests {
         "Z_DA_ZPAGE_Book_pagesCount_PARAMETER_UPDATE_DECREMENT", "Z_DA_ZPAGE_Book_pagesCount_PARAMETER_DELETE",
         "Z_DA_ZBOOK_Book_pagesCount_SOURCE_INSERT",
       ])
-    // What they keep is what was computed.
+    // They keep the computed value.
     let connection = try StoreConnection(path: fixture.destinationPath)
     // As Core Data does, which runs its own functions in triggers.
     try connection.execute("PRAGMA trusted_schema = ON")

@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What a plan says of a destination that exists: the same that a run would be refused with, and without writing.
+/// The answer of a plan to a destination that exists: the error that a run would have, without writing.
 struct DestinationObstacleTests {
   /// The obstacles of a plan that writes nothing.
   private func obstacles(

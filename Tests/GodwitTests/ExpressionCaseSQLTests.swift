@@ -236,7 +236,7 @@ import Testing
         compared += 1
         #expect(found == expected, "seed \(seed): \(text)")
       } catch let error as GodwitError where error.code == .dataWrong {
-        // Such as bits of a number with a fraction.
+        // Some values have no result, such as bits of a number with a fraction.
       } catch { Issue.record("seed \(seed): \(text): \(error)") }
     }
     if seeds.count > 1 { #expect(compared > seeds.count / fewest(20)) }

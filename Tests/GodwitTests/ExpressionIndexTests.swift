@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitLowering
 @testable import GodwitStore
 
-/// What SQLite makes of lowered statements: key ranges and indexes are used, and rows stay checked.
+/// The plans of SQLite for lowered statements: key ranges and indexes are used, and rows remain checked.
 @Suite struct ExpressionIndexTests {
   private func steps(_ bench: ExpressionCaseSQLTests.Bench, _ sql: String, _ builder: StatementBuilder) throws
     -> [String]
@@ -125,7 +125,7 @@ import Testing
     for depth in 1...24 {
       var text = core
       for _ in 0..<depth {
-        // What closes with a comparison is a condition, and what opens may want one.
+        // A text that ends with a comparison is a condition, and one that opens may want one.
         text = open + text + close
       }
       guard let predicate = (try? FilterPredicate(parsing: text)) ?? (try? FilterPredicate(parsing: "\(text) != nil")),

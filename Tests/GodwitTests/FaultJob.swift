@@ -42,7 +42,7 @@ final class FaultJob {
     }
   }
 
-  /// What lies in the destination's folder when all is done.
+  /// The files in the destination's folder at the end.
   var leftNames: [String] {
     switch kind {
     case .everyStage, .severalSteps, .restart: [".people_SUPPORT", "people.sqlite"]
@@ -229,7 +229,7 @@ final class FaultJob {
     }
   }
 
-  // MARK: What came of it
+  // MARK: The result
 
   /// The destination's content, its external files and its receipt included.
   func content() throws -> [String] {
@@ -250,7 +250,7 @@ final class FaultJob {
     return lines
   }
 
-  /// What the receipt says, but for times and paths.
+  /// The lines of the receipt, without times and paths.
   private func receiptLines() throws -> [String] {
     let receipt = try Receipt.read(destinationPath + Receipt.suffix)
     let made = receipt.steps.flatMap(\.mappings).map { "\($0.name) made \($0.made) of \($0.objectsIn)" }

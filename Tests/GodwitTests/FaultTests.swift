@@ -7,7 +7,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// A job with a fault at the n-th change of the disk, for every n, and what a run after it makes of what is left.
+/// A job with a fault at the n-th change of the disk, for every n, and the run after it that finds the leftovers.
 private struct FaultSweep {
   let whole: FaultJob
   let expected: [String]
@@ -33,7 +33,7 @@ private struct FaultSweep {
     var last: [String: Int] = [:]
     for (index, operation) in operations.enumerated() {
       let name = (operation.path as NSString).lastPathComponent
-      // What every job does is tried with the first kind of job.
+      // The first kind of job covers the work that every job does.
       let isTriedElsewhere = ![.everyStage, .restart, .smallStore].contains(whole.kind)
       if isTriedElsewhere, ["store.sqlite", "store.sqlite-journal"].contains(name) { continue }
       let sign = "\(operation.kind.rawValue) \(name.hasPrefix("0000") ? "file" : name)"
@@ -49,7 +49,7 @@ private struct FaultSweep {
 
   /// - Parameters:
   ///   - limits: How many faults, in the job of every stage and in the others.
-  ///   - survival: What a power cut leaves, for each position.
+  ///   - survival: The part of the disk that survives a power cut, for each position.
   func run(
     _ limits: (Int, Int), survival: (Int) -> DurableDisk.Survival = { _ in .syncedOnly },
     fault: (Int) -> FaultLayer.Fault

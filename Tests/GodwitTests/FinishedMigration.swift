@@ -11,7 +11,7 @@ import Testing
 
 /// A job that has run, with its source attached as `source` and its destination as `made`.
 ///
-/// What is compared is said in plain SQL by each test; nothing of the engine is asked.
+/// Each test says in plain SQL what it compares; the engine has no part in it.
 final class FinishedMigration {
   let job: MigrationJob
   let summary: MigrationSummary

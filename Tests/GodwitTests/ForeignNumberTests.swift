@@ -30,7 +30,7 @@ struct ForeignNumberTests {
     return entities + more
   }
 
-  /// What makes rows foreign: the number of another table's entity, of none, no number, no number at all.
+  /// Updates that make rows foreign: the number of another table's entity, an unknown number, a missing one, a text.
   private static let strays = [
     "UPDATE ZNOTE SET Z_ENT = 3 WHERE Z_PK = 1", "UPDATE ZNOTE SET Z_ENT = 99 WHERE Z_PK = 2",
     "UPDATE ZNOTE SET Z_ENT = NULL WHERE Z_PK = 3", "UPDATE ZNOTE SET Z_ENT = 'x' WHERE Z_PK = 4",

@@ -85,7 +85,7 @@ struct HopComparison {
         read.insert("\(origin).\(column)")
       }
       if column.hasPrefix("Z_FOK_") {
-        // Places are given anew; what they say is the order among one owner's objects.
+        // Places are numbered again; their meaning is the order among one owner's objects.
         let key = "Z" + column.dropFirst("Z_FOK_".count)
         found.append(Self.place(name, "s.\(key)", "s.Z_PK"))
         expected.append(value ?? Self.place(name, "s.\(key)", "s.Z_PK"))
@@ -120,7 +120,7 @@ struct HopComparison {
     "CASE WHEN \(owner) IS NOT NULL THEN row_number() OVER (PARTITION BY \(owner) ORDER BY \(order), \(key)) END"
   }
 
-  /// What follows the number in the name of a column that holds the entity number of a to-one's object.
+  /// The text after the number in the name of a column that holds the entity number of a to-one's object.
   private static func reference(_ column: String) -> String? {
     column.wholeMatch(of: #/Z\d+_(.+)/#).map { String($0.1) }
   }

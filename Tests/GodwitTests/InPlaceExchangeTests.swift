@@ -55,7 +55,7 @@ struct InPlaceExchangeTests {
     for key in 7...8 {
       try writer.execute("INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?1, 1, 1, 'logged')", [.int(key)])
     }
-    // What a process leaves that ends without closing its store.
+    // A process that ends without closing its store leaves these files.
     for suffix in ["", "-wal"] {
       try FileManager.default.copyItem(atPath: path + suffix, toPath: path + ".left" + suffix)
     }

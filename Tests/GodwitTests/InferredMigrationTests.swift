@@ -16,7 +16,7 @@ extension EntityDescription {
   }
 }
 
-/// What each change that can be inferred does to values and links, in a store that is migrated by it.
+/// The effect of each change that can be inferred on values and links, in a store that is migrated by it.
 struct `Inferred migrations` {
   @Test func `an inferred migration adds and removes properties and entities`() throws {
     let fixture = try MigrationFixture(
@@ -95,7 +95,7 @@ struct `Inferred migrations` {
     was: AttributeType, now: AttributeType, values: [AttributeValue], expected: [String], misfit: AttributeValue?
   )
 
-  /// What comes out, or the value that stops the run.
+  /// The results, or the value that stops the run.
   private static let numericChanges: [NumericChange] = [
     (
       .integer16, .integer64, [.integer(-7), .integer(300)], ["-7", "300"], nil

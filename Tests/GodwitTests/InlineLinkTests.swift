@@ -183,7 +183,7 @@ import Testing
     #expect(log.all == ["created 0", "related [Place p5]", "created 0", "related [Place p5]"])
   }
 
-  // MARK: What the other end says
+  // MARK: The other end
 
   @Test
   func `an object that its policy does not leave to the mapping keeps what the other end's policy left to its own`()

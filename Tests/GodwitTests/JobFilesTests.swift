@@ -27,7 +27,7 @@ struct JobFilesTests {
       for path in onlyReplacing { #expect((files.name(at: path) != nil) == replaces, "\(path)") }
       for path in never { #expect(files.name(at: path) == nil, "\(path)") }
     }
-    // Where the receipt goes is no other file of the job.
+    // The path of the receipt belongs to no other file of the job.
     #expect(JobFiles(job, receipt: nil).name(at: destination + ".receipt.json") == nil)
     for path in [destination + ".quarantine.sqlite", destination + ".verification.json", kept + ".receipt.json"] {
       job.receipt = .file(URL(filePath: path))

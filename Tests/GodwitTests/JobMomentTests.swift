@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What `now()` was in the run that made a destination, when it is proved later.
+/// The value of `now()` in the run that made a destination, when it is proved later.
 @Suite struct JobMomentTests {
   /// Six notes with texts and dates of 1991 and 2101 by turns.
   private func notes(

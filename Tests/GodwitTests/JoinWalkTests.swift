@@ -18,8 +18,7 @@ private func pets(club: String = "Club") -> [EntityDescription] {
   ]
 }
 
-/// - Parameter club: What the destination calls a club: which end a join table's key begins with follows from the
-///   names.
+/// - Parameter club: The name of a club in the destination: the names decide which end a join table's key begins with.
 private func fixture(club: String = "Club", overlapping: Bool = false) throws -> MigrationFixture {
   let fixture = try MigrationFixture(pets(), to: pets(club: club))
   try fixture.build { store in
@@ -50,7 +49,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
 }
 
 @Suite struct JoinWalkTests {
-  /// Of the statements that make join rows: what each walks, and how often there is one.
+  /// The walks of the statements that make join rows, and how often each statement occurs.
   private func walks(_ fixture: MigrationFixture) throws -> [[String]] {
     let connection = try StoreConnection(path: fixture.folder.file("walk.sqlite"), create: true)
     let (job, files) = (try fixture.job, try StoreFiles(path: fixture.sourcePath))

@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What the status says of a run that was killed before it had anything to resume: in place by SQL there never is.
+/// The status of a run that was killed before it had anything to resume: in place by SQL there never is.
 struct KilledInPlaceStatusTests {
   private static let startsAgain = "; nothing of it is durable, the same command starts again"
 
@@ -91,7 +91,7 @@ struct KilledInPlaceStatusTests {
     try die(job.destinationPath)
     try WorkJournal(owner: .init(job: "other", appends: true)).write(in: job.workPath)
     #expect(try MigrationManager(job).status().state == .notStarted)
-    // Of a folder that names nobody it is not known which of several jobs that append began it.
+    // A folder that names nobody does not tell which of several appending jobs began it.
     try FileManager.default.removeItem(atPath: job.workPath + "/run.json")
     #expect(try MigrationManager(job).status().state == .unfinished)
     job.appends = true

@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What a killed run leaves is looked at without a copy of it, and nothing of it changes.
+/// The leftovers of a killed run are read without a copy of them, and remain unchanged.
 struct KilledStatusTests {
   /// A run that was stopped after some chunks, then killed in the middle of the next.
   private func killed() throws -> MigrationFixture {

@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What a verification found is known afterwards, as long as it is true of the store.
+/// The findings of a verification are known afterwards, as long as they are true of the store.
 struct KnownFindingsTests {
   private static func verifier(_ job: MigrationJob) -> Verifier {
     var verifier = Verifier(job: job)
@@ -51,7 +51,7 @@ struct KnownFindingsTests {
     #expect(try !Self.isKept(job) && status().verifyFindings == nil && status().lastSuccess != nil)
   }
 
-  @Test func `a run that makes the destination anew ends what was found, and another store never had it`() throws {
+  @Test func `a run that makes the destination again ends the findings, and another store never had it`() throws {
     let night = try SecondNight(keepsOld: true)
     let job = try night.job(night.first)
     // The source has changed since, which is a difference too.

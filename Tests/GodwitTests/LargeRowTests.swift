@@ -24,8 +24,8 @@ import Testing
     var filled: Int { ways.withLock { $0[.filled] ?? 0 } }
   }
 
-  /// Runs the job as ever, and once with large rows copied and once with them filled where that can be; all must end in
-  /// one store.
+  /// Runs the job as usual, and once with large rows copied and once with them filled where that can be; all must end
+  /// in one store.
   @discardableResult
   private func compare(_ fixture: MigrationFixture, stopping: Bool = false) throws -> (copied: Count, filled: Count) {
     func run() throws -> [String] {

@@ -10,7 +10,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What a run looks at once more before it goes on or ends, because it may have changed meanwhile.
+/// The facts that a run checks once more before it goes on or ends, because they may have changed.
 struct LastLookTests {
   private func failure(
     _ job: MigrationJob, _ code: GodwitError.Code, _ text: String, layer: FaultLayer? = nil,
@@ -159,7 +159,7 @@ struct LastLookTests {
     for sql in ["PRAGMA journal_mode = WAL", "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)"] {
       try writer.execute(sql)
     }
-    // What a process leaves that was killed.
+    // A killed process leaves these files.
     let left = try ["", "-wal"].map { ($0, try Data(contentsOf: URL(filePath: path + $0))) }
     try writer.close()
     for (suffix, data) in left { try data.write(to: URL(filePath: path + suffix)) }

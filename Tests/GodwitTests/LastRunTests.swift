@@ -123,7 +123,7 @@ struct LastRunTests {
     #expect(try MigrationManager(job).status().state == .foreign)
     // The receipt knows which time it was; without it an old one tells nothing.
     #expect(try MigrationManager(job).status(comparesSource: false).state == (hasReceipt ? .foreign : .finished))
-    // Another model is no question of time.
+    // Another model does not depend on time.
     job.steps[0].destinationModel = try ManagedObjectModel(
       name: "3", entities: [.make("Note", ["text": .string, "less": .string])])
     let other = try MigrationManager(job).status(comparesSource: false)

@@ -65,7 +65,7 @@ struct LayoutTests {
     #expect(try joinTables(fixture.destinationPath) == [ruled])
   }
 
-  @Test func `a store of the destination version settles guessed names, and verify compares the layouts`() throws {
+  @Test func `a store of the destination version decides guessed names, and verify compares the layouts`() throws {
     let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string]), Self.note])
     fixture.mappings = [try .make("Client", "Client", kind: .copy)]
     let layout = fixture.folder.file("layout.sqlite")
@@ -95,7 +95,7 @@ struct LayoutTests {
     }
   }
 
-  @Test func `a name that the user gives settles a guess, and a wrong one is refused`() throws {
+  @Test func `a name that the user gives decides a guess, and a wrong one is refused`() throws {
     let fixture = try fixture(to: [Self.client(["name": .string, "mark": .string])])
     try fixture.infer()
     let (other, ruled) = try Self.other(fixture.destination)
@@ -152,7 +152,7 @@ struct LayoutTests {
     try MigrationManager(sure).run()
   }
 
-  @Test func `names settle the suffixes of join columns of one owner`() throws {
+  @Test func `names decide the suffixes of join columns of one owner`() throws {
     func entity(_ name: String, _ relationships: [RelationshipDescription]) -> EntityDescription {
       .make(name, ["name": .string], relationships)
     }

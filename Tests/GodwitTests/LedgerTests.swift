@@ -48,7 +48,7 @@ struct LedgerTests {
     try ledger.finish(Self.chunks[2], .init(rows: 5, ambiguousToOne: 0, overridden: 2))
     #expect(try ledger.done() == [0, 2])
     let totals = try ledger.totals()
-    // Rows of other stages are no objects.
+    // Rows of other stages are not objects.
     #expect(totals.objects == 3 && totals.ambiguousToOne == 1 && totals.overridden == 2)
   }
 

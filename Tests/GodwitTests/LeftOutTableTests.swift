@@ -113,7 +113,7 @@ struct LeftOutTableTests {
     let made = try StoreMetadata(readingStoreAt: fixture.destinationPath)
     #expect(made.values["PFCloudKitMetadataModelVersion"] == nil)
     #expect(made.values["app.CloudKitUserID"] == .string("me"))
-    // What decides content is part of the job's identity.
+    // Settings that decide content are part of the job's identity.
     job.dropsMirroring = false
     #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
   }

@@ -29,7 +29,7 @@ private func family() -> [EntityDescription] {
   ]
 }
 
-/// What the rows lead to: parents 1 to 4, of whom 3 is gone and 4 a guard by now; tags 1 to 3, of whom 3 is gone.
+/// The targets of the rows: parents 1 to 4, of whom 3 is gone and 4 a guard by now; tags 1 to 3, of whom 3 is gone.
 private func fill(_ fixture: MigrationFixture, isClean: Bool) throws {
   try fixture.build { store in
     for key in Int64(1)...4 {

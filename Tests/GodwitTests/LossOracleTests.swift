@@ -9,8 +9,8 @@ import Testing
 
 /// The loss report against the rows: all that is gone is named, and nothing that is there.
 ///
-/// What goes with an object that no mapping takes may be counted or not. So the rows give two numbers, without it and
-/// with it, and the report has to be between them.
+/// The data of an object that no mapping takes may be counted or not. So the rows give two numbers, without it and with
+/// it, and the report has to be between them.
 @Suite struct LossOracleTests {
   /// How often the seeds show what the report must tell apart.
   private struct Seen {
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  /// What no model names, and decimals without a value.
+  /// Checks content that no model names, and decimals without a value.
   private func checkForeign(
     _ world: LossWorld, _ planned: LossReport, _ report: LossReport, _ seen: inout Seen, _ seed: UInt64
   ) {

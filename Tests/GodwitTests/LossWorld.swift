@@ -232,7 +232,7 @@ struct LossWorld {
       for index in mappings.indices where Self.family(end.entity).contains(mappings[index].sourceEntityName ?? "") {
         guard random.chance(75) else { continue }
         var value = RelationshipMapping.Value.sourceRelationship(end.name)
-        // What both ends find is the same only if both look everywhere.
+        // Both ends find the same only if both look everywhere.
         if style != 3, random.chance(50), let name = others.randomElement(using: &random) {
           value = .mapping(name, keyPath: [end.name])
         }
@@ -246,7 +246,7 @@ struct LossWorld {
   }
 }
 
-/// What the destination has, by the tags of its objects.
+/// The content of the destination, by the tags of its objects.
 struct LossRemains {
   var tags: Set<String> = []
   var values: Set<String> = []

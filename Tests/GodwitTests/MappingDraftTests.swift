@@ -5,7 +5,7 @@ import Testing
 
 @testable import GodwitInference
 
-/// What a draft makes of an attribute that has another type.
+/// Drafts for an attribute that has another type.
 struct MappingDraftTests {
   private static func draft(_ before: AttributeType, _ after: AttributeType) throws -> MappingDraft {
     MappingDraft(

@@ -5,7 +5,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What a mapping means where two readers could differ: one test a rule.
+/// The meaning of a mapping where two readers could differ: one test a rule.
 @Suite struct MeaningTests {
   private static let shapes: [EntityDescription] = [
     .make("Shape", ["name": .string, "size": .integer32]), .make("Circle", parent: "Shape"),

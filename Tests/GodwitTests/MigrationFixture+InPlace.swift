@@ -73,7 +73,7 @@ extension MigrationFixture {
     }
   }
 
-  /// What `godwit verify` says of a store that was migrated in place and kept the old one.
+  /// The report of `godwit verify` on a store that was migrated in place and kept the old one.
   func verifyInPlace(_ path: String) throws -> VerificationReport {
     var job = jobInPlace(path)
     (job.sourcePath, job.inPlace) = (MigrationJob.InPlace.oldPath(of: path), nil)
@@ -109,7 +109,7 @@ extension MigrationFixture {
   }
 }
 
-/// What a store and its external files hold.
+/// The content of a store and its external files.
 struct InPlaceContent: Hashable {
   var dump: StoreDump
   var files: [String] = []

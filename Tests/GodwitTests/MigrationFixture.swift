@@ -90,7 +90,7 @@ final class MigrationFixture {
     return (program, plan)
   }
 
-  /// What the planner counted.
+  /// The counts of the planner.
   func plannedFacts() throws -> PlanFacts { try planned().0.facts }
 
   /// Rows of the destination as text, columns joined by `|`.

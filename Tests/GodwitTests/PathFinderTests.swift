@@ -201,7 +201,7 @@ struct `Finding the way` {
     let numbered = try error(["App", "App 2", "App 3"])
     #expect(numbered?.code == .noPath)
     #expect(numbered?.remedy?.contains("version-order") == false)
-    // Nothing shows the order of these.
+    // The order of these cannot be known.
     let named = try error(["Old", "Middle", "New"])
     #expect(named?.remedy?.contains("`version-order: [Old, New, Middle]`") == true)
     let staged = try error(["Old", "Middle", "New"], stages: [.lightweight(to: "Middle")])
@@ -238,7 +238,7 @@ struct `Finding the way` {
   }
 }
 
-/// What happened, in order.
+/// The events, in order.
 private final class Diary: @unchecked Sendable {
   private let lock = NSLock()
   private var lines: [String] = []

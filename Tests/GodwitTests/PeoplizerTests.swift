@@ -29,7 +29,7 @@ private func job(from version: Int, to destination: String, source: String? = ni
 
 private struct Unexpected: Error {}
 
-/// What each hop must have done, as queries that give the same rows.
+/// The expected effect of each hop, as queries that give the same rows.
 private enum Hop {
   static func check(_ version: Int, _ finished: FinishedMigration) throws {
     switch version {
@@ -165,7 +165,7 @@ private enum Hop {
     #expect(try MigrationManager(job).plan().totalRows == MigrationManager(plain).plan().totalRows)
     try MigrationManager(job).run()
     #expect(try Verifier(job: job).run().isClean)
-    // Keys differ, so what is compared says people by their names, and what they belong to by its name.
+    // Keys differ, so the comparison names people by their names, and their groups by the group's name.
     let sql = """
       SELECT p.Z_ENT, p.ZNAME, p.ZAGE, a.ZSTREET, a.ZSTATE, c.ZNAME, c.ZBUSINESS, s.ZNAME FROM source.ZPERSON AS p \
       LEFT JOIN source.ZADDRESS AS a ON a.Z_PK = p.ZADDRESS LEFT JOIN source.ZCOMPANY AS c ON c.Z_PK = p.ZCOMPANY \

@@ -6,7 +6,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What the planner decides from counting alone: keys, passes and chunks.
+/// The decisions of the planner from counting alone: keys, passes and chunks.
 struct PlannerTests {
   /// People with towns; two mappings make objects of one entity.
   private func fixture(people: Int64 = 10, rows: Int? = 3) throws -> MigrationFixture {

@@ -9,8 +9,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What waits to be written is never lost in silence: not by a hook that catches errors, and not by a chunk that runs
-/// twice.
+/// Waiting writes are never lost in silence: not by a hook that catches errors, and not by a chunk that runs twice.
 @Suite struct PolicyBatchFaultTests {
   /// Two fixtures with the same source.
   private func pair(_ make: () throws -> MigrationFixture) throws -> (whole: MigrationFixture, broken: MigrationFixture)

@@ -11,7 +11,7 @@ import TestSupport
 /// Core Data's default policy, registered by hand.
 struct PlainPolicy: EntityMigrationPolicy {}
 
-/// What hooks were called, in order, by all policies of a test.
+/// The calls of hooks, in order, by all policies of a test.
 final class HookLog: Sendable {
   private let lines = Mutex<[String]>([])
   func note(_ line: String) { lines.withLock { $0.append(line) } }

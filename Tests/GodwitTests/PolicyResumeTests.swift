@@ -7,8 +7,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitVerifier
 
-/// What a job with every kind of policy leaves behind: an add mapping, one to several, several to one, links by hand,
-/// user info.
+/// A job with every kind of policy: an add mapping, one to several, several to one, links by hand, user info.
 private func everything() throws -> (MigrationFixture, PolicyRegistry) {
   let fixture = try policyFixture()
   fixture.mappings.insert(try addTags(), at: 0)

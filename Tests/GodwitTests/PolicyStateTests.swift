@@ -4,7 +4,7 @@ import Testing
 @testable import Godwit
 @testable import GodwitEngine
 
-/// What is written to files that a run of another version may read.
+/// The content of files that a run of another version may read.
 struct PolicyStateTests {
   /// The value that a text means, encoded again.
   private func recoded<T: Codable>(_ type: T.Type, _ text: String) throws -> (value: T, text: String) {

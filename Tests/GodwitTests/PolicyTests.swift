@@ -214,7 +214,7 @@ import Testing
     fixture.setPolicy("Named", of: "PersonToContact")
     var named = ClosurePolicy()
     named.create = { person, mapping, manager in
-      // Neither of another entity, nor after the first.
+      // Objects of another entity, and those after the first, get new keys.
       try manager.insert(manager.createInstance(ofEntityNamed: "Tag"))
       for number in 0..<(person.key % 4 == 1 ? 2 : 1) {
         var contact = try manager.createInstance(ofEntityNamed: "Contact")
@@ -401,7 +401,7 @@ func addTags() throws -> EntityMapping {
   return tags
 }
 
-/// `everyone` is there from the start; `old` is made when somebody needs it.
+/// `everyone` exists from the start; `old` is made on demand.
 func taggingPolicies() -> PolicyRegistry {
   var add = ClosurePolicy()
   add.begin = { _, manager in

@@ -92,7 +92,7 @@ import Testing
     _ = try layer.run { try job.run() }
     #expect(peak > 0)
     #expect(need.destinationBytes >= peak, "\(need) against \(peak)")
-    // Of checkpoints that are not synced, the estimate holds for a slow machine too, where each chunk has its journal.
+    // Without synced checkpoints, the estimate also covers a slow machine, where each chunk has its journal.
     #expect(need.destinationBytes <= peak * (kind == .restart ? 8 : 6), "\(need) against \(peak)")
   }
 

@@ -60,7 +60,7 @@ struct ProgressMeterTests {
     #expect(created.count == 5)
   }
 
-  @Test func `a running chunk moves rows and percent, which the end of the chunk never takes back`() throws {
+  @Test func `a running chunk moves rows and percent, which the end of the chunk never lowers`() throws {
     let plan = try plan()
     let start = Date()
     var meter = ProgressMeter(plan: plan, done: [], start: start)

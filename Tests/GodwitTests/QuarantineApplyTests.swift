@@ -231,7 +231,7 @@ import Testing
 
   // MARK: Refusals
 
-  @Test func `what is no quarantine of the source is refused, each kind with its status`() throws {
+  @Test func `a file that is not a quarantine of the source is refused, each kind with its status`() throws {
     let world = try RepairWorld(seed: 13)
     try world.run()
     try world.expectRefusal(of: world.quarantine, .dataWrong, "no object in it was edited")

@@ -9,9 +9,9 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What a job may set aside, what it refuses, and what a proof of a quarantine finds.
+/// The limits of a quarantine, the jobs that refuse it, and the findings of a proof.
 @Suite struct QuarantineLimitTests {
-  /// Thirty people of whom five have no name, one an age that is no number.
+  /// Thirty people of whom five have no name, and one has an age that is not a number.
   private static func world() throws -> QuarantineWorld {
     let world = try QuarantineWorld(seed: 11, people: 30, broken: 0)
     for key in [3, 8, 9, 20, 30] { world.people[key - 1].name = nil }
@@ -129,7 +129,7 @@ import Testing
     #expect(try connection.integer("SELECT Z_PK FROM source.ZPERSON") == 14)
   }
 
-  @Test func `jobs whose rejected rows are no objects of the source are refused`() throws {
+  @Test func `jobs whose rejected rows are not objects of the source are refused`() throws {
     let world = try Self.world()
     let job = try job(world, Quarantine(maximumRows: 9))
     var inPlace = job

@@ -10,7 +10,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// A quarantine beside jobs that go another way: that replace, append, migrate in place, are discarded or begin anew.
+/// A quarantine beside jobs that go another way: that replace, append, migrate in place, are discarded or begin again.
 @Suite struct QuarantineNeighbourTests {
   /// Twenty people of whom two have no name.
   private static func world() throws -> QuarantineWorld {
@@ -99,7 +99,7 @@ import Testing
   // MARK: Replacing
 
   @Test(arguments: [true, false])
-  func `a destination is replaced when its quarantine was moved away, and that is no write`(keepsOld: Bool) throws {
+  func `a destination is replaced when its quarantine was moved away, and that is not a write`(keepsOld: Bool) throws {
     let world = try Self.world()
     let job = try Self.job(world)
     try MigrationManager(job).run()
@@ -140,10 +140,10 @@ import Testing
     return (job, made)
   }
 
-  @Test func `a job that is discarded takes its quarantine back, but not that of a finished store`() throws {
+  @Test func `a job that is discarded removes its quarantine, but not that of a finished store`() throws {
     let world = try Self.world()
     let (job, made) = try Self.leavePlaced(world)
-    // Of a run that died after it had put both in their places.
+    // A run died after it had put both in their places.
     try FileManager.default.copyItem(atPath: made.destinationPath, toPath: job.destinationPath)
     #expect(try MigrationManager.discard(destination: job.destinationPath))
     #expect(Self.exists(job.quarantinePath) && Self.exists(job.destinationPath))
@@ -156,7 +156,7 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: unfinished.destinationPath)) == Data("mine".utf8))
   }
 
-  @Test func `a job that begins anew takes the quarantine of what it removes back`() throws {
+  @Test func `a job that begins again removes the quarantine of what it removes`() throws {
     let world = try Self.world()
     let (job, _) = try Self.leavePlaced(world)
     try Self.repair(world)
@@ -201,7 +201,7 @@ import Testing
     #expect(try manager.run().outcome == .finished)
     let receipt = job.sourcePath + Receipt.suffix
     func runAgain() throws -> [MigrationNote.Code] {
-      // What a run leaves that is killed.
+      // A killed run leaves this.
       do { _ = try WorkFolder(forDestination: job.sourcePath) }
       #expect(WorkFolder.exists(forDestination: job.sourcePath))
       let summary = try manager.run()

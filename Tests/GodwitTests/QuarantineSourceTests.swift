@@ -10,9 +10,10 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What a quarantine is bound to: one job, one state of its source, and what lies beside the stores.
+/// The bonds of a quarantine: one job, one state of its source, and the files beside the stores.
 @Suite struct QuarantineSourceTests {
-  /// Twenty people of whom two have no name and one an age that is no number. Two have files, one of them no name.
+  /// Twenty people of whom two have no name, and one has an age that is not a number. Two have files, one of them no
+  /// name.
   private static func world(isBroken: Bool = true) throws -> QuarantineWorld {
     let world = try QuarantineWorld(seed: 12, people: 20, broken: 0)
     for place in world.people.indices {
@@ -167,7 +168,7 @@ import Testing
     #expect(try made.integer("SELECT COUNT(*) FROM source.ZPERSON") == 20)
   }
 
-  // MARK: What is no row
+  // MARK: Other content than rows
 
   @Test func `a missing external file stops the run, and its object is not set aside`() throws {
     let world = try Self.world(isBroken: false)

@@ -10,7 +10,7 @@ import Testing
 
 /// A random store of people with broken rows, what of it must be rejected, and the same store without that.
 ///
-/// What is rejected is computed here from the objects, by the rules in words: nothing of it comes from the engine.
+/// The rejected objects are computed here from the objects, by the rules in words, without the engine.
 final class QuarantineWorld {
   struct Person {
     var key: Int64
@@ -142,7 +142,7 @@ final class QuarantineWorld {
 
   /// Writes the store at a path.
   ///
-  /// - Parameter left: What is left out, with all links to it.
+  /// - Parameter left: The objects that are left out, with all links to them.
   func write(to path: String, without left: (people: Set<Int64>, addresses: Set<Int64>) = ([], [])) throws {
     let model = try Self.source
     let builder = try StoreBuilder(path: path, model: model, metadata: StoreMetadata(model: model, uuid: uuid))
@@ -223,7 +223,7 @@ final class QuarantineWorld {
     return job
   }
 
-  /// What a store says, without what names the job that made it.
+  /// The content of a store, without the name of the job that made it.
   static func content(_ path: String) throws -> [String] {
     let lines = try StoreDump(path).lines.filter {
       !$0.contains("GodwitJobs") && !$0.contains("GodwitQuarantined")

@@ -9,12 +9,13 @@ import Testing
 
 /// Random tables, columns, views, triggers and indexes of the application in random stores.
 ///
-/// What must be reported is counted here while it is made, and the objects must be those of the same store without it.
+/// The expected losses are counted here while the content is made. The objects must be those of the same store without
+/// it.
 struct RandomForeignContentTests {
-  /// What an application adds to a store.
+  /// The additions of an application to a store.
   private struct Additions {
     var statements: [String] = []
-    /// What a report must say of each thing that has content.
+    /// The line that a report must have for each thing with content.
     var losses: [String] = []
 
     private static let names = ["search", "my table", "ZINDEX", "Ünïcode", "a-b", "z_pk", "search_content"]
@@ -25,7 +26,7 @@ struct RandomForeignContentTests {
         let column = ["rank", "ZEXTRA", "my column"][random.below(3)]
         statements.append("ALTER TABLE \(table) ADD COLUMN \"\(column)\"")
         let limit = random.below(keys + 1)
-        // Nil is no value; an empty text is one.
+        // Nil is not a value; an empty text is one.
         statements.append("UPDATE \(table) SET \"\(column)\" = '' WHERE Z_PK <= \(limit)")
         if limit > 0 { losses.append("\(limit) values of \(table).\(column) (no model names the column)") }
       }

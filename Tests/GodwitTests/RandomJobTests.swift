@@ -23,7 +23,7 @@ import Testing
     var t: Double?
     var b: Bool?
     var u: UUID?
-    /// What the column holds for a true boolean.
+    /// The content of the column for a true boolean.
     var truth: Int64 = 1
     /// A whole number in a column of floating point.
     var w = 0.0
@@ -96,7 +96,7 @@ import Testing
     ],
   ]
 
-  /// What `now()` is in the run. A proof must find that out by itself.
+  /// The value of `now()` in the run. A proof must find it by itself.
   private static let moment = 712_345_678.123456
 
   private static let filters: [(text: String?, takes: @Sendable (Row) -> Bool)] = [

@@ -9,7 +9,7 @@ import Testing
 /// Random policies give the same store by shortcuts and without, with objects written together and one by one, with
 /// pages read ahead and not.
 @Suite struct RandomPolicyTests {
-  /// What a random policy does with an object, by its key: mostly the default.
+  /// A random policy that decides by an object's key, mostly for the default.
   private static func random(_ seed: UInt64) -> ClosurePolicy {
     @Sendable func choice(_ key: Int64, _ hook: UInt64, _ limit: Int) -> Int {
       var random = SeededGenerator(seed: seed &* 1000 &+ hook &+ UInt64(bitPattern: key) &* 31)

@@ -27,7 +27,8 @@ struct RandomReceiptTests {
 
     func execute(_ sql: String) throws { try connection.execute(sql) }
 
-    /// What the model knows of the store: rows without Core Data's counters of edits, the pairs of joins, and the files.
+    /// The part of the store that the model knows: rows without Core Data's counters of edits, pairs of joins, and
+    /// files.
     func content() throws -> [String] {
       var lines: [String] = []
       for table in schema.tables {
@@ -68,7 +69,7 @@ struct RandomReceiptTests {
 
     /// Changes something, which may be something that nobody can tell.
     ///
-    /// - Returns: What was done.
+    /// - Returns: The change.
     func change(_ random: inout SeededGenerator) throws -> String {
       let (person, other) = (try key("ZPERSON", &random), try key("ZPERSON", &random))
       let text = ["x", "", "A1", "name \(other)", "\u{e9}"][random.below(5)]
@@ -122,7 +123,7 @@ struct RandomReceiptTests {
       return "changed \(name)"
     }
 
-    /// What Core Data, SQLite or an administrator does to a store without a change of an object.
+    /// A change that Core Data, SQLite or an administrator makes to a store without a change of an object.
     private func changeNothing(_ random: inout SeededGenerator) throws -> String {
       let sql = [
         "VACUUM", "ANALYZE", "REINDEX", "UPDATE ZPERSON SET Z_OPT = Z_OPT + 1", "PRAGMA user_version = 7",
@@ -151,7 +152,7 @@ struct RandomReceiptTests {
   }
 
   /// `GODWIT_RUNS` runs so many seeds, `GODWIT_SEED` one.
-  @Test func `a random change of objects or links is found by the receipt, and any other is no finding`() throws {
+  @Test func `a random change of objects or links is found by the receipt, and any other is not a finding`() throws {
     var (changed, unchanged) = (0, 0)
     let seeds = testSeeds(6)
     for seed in seeds {

@@ -21,7 +21,7 @@ struct RandomWorldReference {
     var way: String?
     var number: Int
   }
-  /// What the last assignment that led to an edge says about places.
+  /// The places that the last assignment gives an edge.
   struct Places {
     /// That of `b` among the objects of `a`, and the reverse.
     var ofB: Place
@@ -65,7 +65,7 @@ extension RandomWorld {
     return result
   }
 
-  /// What a mapping writes, and what a copy takes over.
+  /// The assignments that a mapping writes, and those that a copy takes over.
   private func assignments(of mapping: EntityMapping) -> [RelationshipMapping] {
     let from = mapping.sourceEntityName ?? ""
     guard mapping.kind == .copy else { return mapping.relationshipMappings }

@@ -117,7 +117,7 @@ extension RandomPair.End {
 }
 
 extension RandomWorld {
-  /// - Parameter hops: How many relationships a look-up goes along; drawn from these.
+  /// - Parameter hops: How many relationships a look-up follows; drawn from these.
   init(_ random: inout SeededGenerator, hops: [Int] = [0, 1, 1, 1, 1, 2]) throws {
     let sourceNames = ["E0", "E1", "E2"]
     let destinationNames = ["F0", "F1", "F2"]

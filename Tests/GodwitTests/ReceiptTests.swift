@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// What a finished job leaves beside its destination, and what comparing a store with it finds.
+/// The receipt of a finished job, and the findings of a comparison of a store with it.
 struct ReceiptTests {
   private static let photo: AttributeDescription = {
     var attribute = AttributeDescription(name: "photo", type: .binary)
@@ -196,7 +196,7 @@ struct ReceiptTests {
       "transactions of its history, before 0", 1
     ),
   ])
-  func `what the application wrote without a change of an object is said, and is no finding`(
+  func `what the application wrote without a change of an object is reported, and is not a finding`(
     sql: String, check: String, count: Int64
   ) throws {
     let fixture = try Self.fixture()
@@ -208,7 +208,7 @@ struct ReceiptTests {
       report.checks.contains { $0.name == "written by the application: \(check)" && $0.count == count }, "\(report)")
   }
 
-  @Test func `what a later system writes into the metadata when it opens a store is no finding`() throws {
+  @Test func `what a later system writes into the metadata when it opens a store is not a finding`() throws {
     let fixture = try Self.fixture()
     try MigrationManager(Self.job(fixture)).run()
     let connection = try StoreConnection(path: fixture.destinationPath)
@@ -246,7 +246,7 @@ struct ReceiptTests {
     #expect(try Self.findings(fixture) == ["metadata: .com.example: the application has added the key since"])
   }
 
-  @Test func `a receipt of another job is refused, and so is what is no receipt`() throws {
+  @Test func `a receipt of another job and a file that is not a receipt are refused`() throws {
     let (fixture, other) = (try Self.fixture(), try Self.fixture())
     other.mappings.removeLast()
     for fixture in [fixture, other] { try MigrationManager(Self.job(fixture)).run() }
@@ -288,7 +288,7 @@ struct ReceiptTests {
     #expect(failure(file("missing/receipt.json")) == .cannotCreate)
     #expect(failure(file("source.sqlite")) == .configuration)
     #expect(failure(file("out/destination.sqlite")) == .configuration)
-    // Nothing was begun.
+    // The run did not begin.
     #expect(!FileManager.default.fileExists(atPath: fixture.folder.file("out")))
     #expect(try String(contentsOfFile: fixture.folder.file("notes.json"), encoding: .utf8) == "mine")
     #expect(failure(file("receipt.json")) == nil)
@@ -296,7 +296,7 @@ struct ReceiptTests {
     #expect(!FileManager.default.fileExists(atPath: Self.path(fixture)))
   }
 
-  @Test func `an earlier receipt gets another name, and what is no receipt stays`() throws {
+  @Test func `an earlier receipt is renamed, and a file that is not a receipt remains`() throws {
     let fixture = try Self.fixture()
     func names() throws -> [String] {
       try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("out")).filter { $0.contains("receipt") }
@@ -377,12 +377,12 @@ struct ReceiptTests {
     #expect(
       try ReceiptCheck(receipt: URL(filePath: path), destination: URL(filePath: fixture.destinationPath)).run().isClean)
     #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
-    // What is finished does not ask for its place again.
+    // A finished job does not check the place again.
     try Data("mine".utf8).write(to: URL(filePath: path))
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
   }
 
-  @Test func `the key is no part of the job's identity`() throws {
+  @Test func `the key does not belong to the job's identity`() throws {
     let fixture = try Self.fixture()
     #expect(try JobFingerprint(fixture.job) == JobFingerprint(Self.job(fixture)))
     let control = MigrationControl()
@@ -524,9 +524,9 @@ struct ReceiptTests {
     let fixture = try Self.fixture()
     try MigrationManager(Self.job(fixture)).run()
     try Self.alter(fixture, "UPDATE Z_PRIMARYKEY SET Z_ENT = 2000000000 WHERE Z_NAME = 'Note'")
-    // What other tests have taken before counts in the peak of the process.
+    // The peak of the process includes the memory of other tests.
     let before = ProcessMemory.peakBytes
-    // Numbers of entities are no content.
+    // Numbers of entities are not content.
     #expect(try Self.findings(fixture) == [])
     #expect(ProcessMemory.peakBytes - before < 4 << 30)
   }

@@ -65,7 +65,7 @@ struct ReceiptedStoreChoiceTests {
     #expect(byReceipt.isClean && byReceipt.store == original)
     #expect(byReceipt.storeReason == "the receipt names it, and there is no '\(gone)'")
     #expect("\(byReceipt)".hasSuffix("\nread '\(original)': \(byReceipt.storeReason ?? "")\nno difference found"))
-    // A folder of the name is no store.
+    // A folder of the name does not count as a store.
     try FileManager.default.createDirectory(atPath: gone, withIntermediateDirectories: true)
     #expect(try Self.check(receipt).store == original)
     let plain = try Self.copy(receipt, as: "proof.json")

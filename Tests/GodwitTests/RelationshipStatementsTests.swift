@@ -25,7 +25,7 @@ struct RelationshipStatementsTests {
     }
   }
 
-  @Test func `assignments of a one-to-one are gathered with their targets`() throws {
+  @Test func `assignments of a one-to-one are collected with their targets`() throws {
     let program = try StatementWorld.program()
     let link = try program.link("Person", "spouse")
     let statements = try statements("spouse")

@@ -40,7 +40,7 @@ final class RepairWorld {
   @discardableResult
   func run() throws -> MigrationSummary { try MigrationManager(job()).run() }
 
-  /// What an ordinary run makes of the source that was repaired by hand.
+  /// The result of an ordinary run from the source that was repaired by hand.
   func expected() throws -> (content: [String], files: [String], quarantined: [QuarantinedObjects]) {
     let job = try job(repairedPath)
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.file("by-hand"))

@@ -42,7 +42,7 @@ private struct ReplacementSweep {
 
   /// Strikes at each operation on the store that was kept the night before, and at the two after it, which sync folders.
   ///
-  /// - Parameter part: Of three: which third of them is struck on each change.
+  /// - Parameter part: The third of these operations that is struck on each change.
   func runOnKeptStore(part: Int, fault: (Int) -> FaultLayer.Fault) throws {
     let names = ["people~", "kept.removed"]
     let places = operations.indices.filter { names.contains(where: operations[$0].path.contains) }

@@ -10,8 +10,8 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What a replacement must not cost: files that rows of the new store name, what somebody has written to the old one,
-/// and the store that was kept before.
+/// A replacement must not cost files that rows of the new store name, changes to the old store, or the store that was
+/// kept before.
 struct ReplacementLossTests {
   private static func name(_ kind: Int, _ number: Int) -> String {
     "00000000-0000-0000-\(kind)000-\(100_000_000_000 + number)"
@@ -30,7 +30,7 @@ struct ReplacementLossTests {
     #expect(try MigrationManager(job).run().outcome == .finished)
     let live = SupportFolder(ofStoreAt: job.destinationPath)
     #expect(try live.size(of: Self.name(1, 2)) == 10_000)
-    // What only a row of the old store named goes all the same.
+    // A file that only a row of the old store named is removed.
     #expect(try live.size(of: Self.name(1, 1)) == nil)
     #expect(try receiptIsClean(job.destinationPath))
   }
@@ -51,7 +51,7 @@ struct ReplacementLossTests {
     #expect(try SecondNight.content(InPlaceSwap.oldPath(of: job.destinationPath)) == night.new)
   }
 
-  // MARK: What was written to the destination
+  // MARK: Changes to the destination
 
   @Test(arguments: [FaultJob.Kind.everyStage, .xml])
   func `a destination that was written to is not replaced`(kind: FaultJob.Kind) throws {
@@ -71,7 +71,7 @@ struct ReplacementLossTests {
     #expect(error.remedy?.contains("`keep-old: true`") == true && error.remedy?.contains("verify --receipt") == true)
   }
 
-  /// What an application may write beside the objects.
+  /// Changes that an application may make beside the objects.
   enum Writing: String, CaseIterable, Sendable { case table, column, file }
 
   private func write(_ what: Writing, to store: String) throws {
@@ -153,7 +153,7 @@ struct ReplacementLossTests {
     #expect(try SecondNight.content(job.destinationPath) == night.new)
   }
 
-  @Test func `what changes no object is no change, and neither is a receipt without a stamp`() throws {
+  @Test func `a write that changes no object is not a change, nor is a receipt without a stamp`() throws {
     let night = try SecondNight(keepsOld: true)
     let job = try night.job(night.first)
     let path = job.destinationPath + Receipt.suffix
@@ -191,7 +191,7 @@ struct ReplacementLossTests {
     try SupportFolder(ofStoreAt: kept).remove()
     #expect(try MigrationManager(job).run().outcome == .finished)
     #expect(try SecondNight.content(kept) == night.new)
-    // What is written to a kept store counts too.
+    // Changes to a kept store count too.
     try SecondNight.edit(kept, "DELETE FROM ZADDRESS WHERE Z_PK = 5")
     try night.change(night.first, "fourth night", file: 9)
     #expect(try SecondNight.refusal(job).cause?.contains("Address: 1 objects are gone") == true)
@@ -207,7 +207,7 @@ struct ReplacementLossTests {
     #expect(error?.code == .permission && steps == 0, "\(String(describing: error))")
   }
 
-  // MARK: What was kept before
+  // MARK: The kept store
 
   @Test func `the store that was kept stays until the exchange is possible`() throws {
     let night = try SecondNight(keepsOld: true)
@@ -245,9 +245,9 @@ struct ReplacementLossTests {
     let name = URL(filePath: job.destinationPath).lastPathComponent
     #expect(try Receipt.read(other.destinationPath + Receipt.suffix).destination.keptFrom == name)
     #expect(try Receipt.read(job.destinationPath + Receipt.suffix).destination.keptFrom == nil)
-    // What the job kept is not the other one's, though it is what that would make,
+    // The store that the job kept does not belong to the other job, although that would make the same.
     #expect(try SecondNight.refusal(other).message.contains("a run kept when it replaced '\(name)'"))
-    // and no earlier destination of it.
+    // It is not an earlier destination of the other job either.
     try night.change(night.first, "third night", file: 8)
     other.sourcePath = job.sourcePath
     let error = try SecondNight.refusal(other)

@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// The second night of a job: what it says of a destination that exists, and what it replaces.
+/// The second night of a job: its answer to a destination that exists, and the replacement of it.
 struct ReplacementTests {
   private struct Died: Error {}
 
@@ -17,7 +17,7 @@ struct ReplacementTests {
     try SecondNight.refusal(job, sourceLocation: sourceLocation)
   }
 
-  // MARK: What a job says that replaces nothing
+  // MARK: Jobs that replace nothing
 
   @Test func `a job whose source changed names the source, and both digests`() throws {
     let night = try SecondNight()
@@ -64,7 +64,7 @@ struct ReplacementTests {
     #expect(unknown.cause?.contains("its receipt") == true)
   }
 
-  // MARK: What is replaced
+  // MARK: Replacement
 
   @Test(arguments: [FaultJob.Kind.everyStage, .severalSteps, .xml], [false, true])
   func `a changed source replaces the destination with its external files`(kind: FaultJob.Kind, keepsOld: Bool) throws {
@@ -108,7 +108,7 @@ struct ReplacementTests {
     try MigrationManager(job).run()
     #expect(try SecondNight.content(kept) == night.new)
     #expect(try night.first.namesLeft() == night.leftNames)
-    // What a person has put there is not ours, whatever receipt lies beside it.
+    // A file that a person has put there is not ours, whatever receipt lies beside it.
     try night.change(night.first, "fourth night", file: 9)
     try FileManager.default.removeItem(atPath: kept)
     try FileManager.default.copyItem(atPath: night.first.sourcePath, toPath: kept)

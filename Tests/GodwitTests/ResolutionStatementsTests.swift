@@ -2,7 +2,7 @@ import Testing
 
 @testable import GodwitEngine
 
-/// The statements that settle gathered assignments, read as SQL.
+/// The statements that resolve collected assignments, read as SQL.
 struct ResolutionStatementsTests {
   @Test func `edges that no later assignment overrides go to the table of edges`() throws {
     let program = try StatementWorld.program()

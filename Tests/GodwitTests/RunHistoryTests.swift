@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What a run notes of its chunks: bounded, kept through stops and kills, and never a reason to fail.
+/// The history of a run's chunks: bounded, retained through stops and kills, and never a reason to fail.
 struct RunHistoryTests {
   private static func entry(
     _ start: Double, _ seconds: Double, name: String = "AToB", pass: Int = 1, rows: Int64 = 10, memory: Int64 = 1

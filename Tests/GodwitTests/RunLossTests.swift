@@ -10,7 +10,7 @@ import Testing
 @testable import GodwitLowering
 @testable import GodwitVerifier
 
-/// What is lost while objects are made: values that expressions turn to nil, and to-ones that find several objects.
+/// Losses while objects are made: values that expressions turn to nil, and to-ones that find several objects.
 @Suite struct RunLossTests {
   /// Ten readings: `text` is a number in half of them, `level` is 0 in two, `parent.text` leads to the one before.
   private func fixture() throws -> MigrationFixture {
@@ -38,13 +38,13 @@ import Testing
       try .make(
         "Reading", "Value",
         attributes: [
-          // 1, 3, 5, 7, 9 are no numbers; 10 was nil.
+          // 1, 3, 5, 7, 9 are not numbers; 10 was nil.
           "number": #"CAST($source.text, "NSNumber")"#,
           // 4 and 8 divide by 0; 9 was nil.
           "ratio": "1 / $source.level",
-          // Of 1 to 9, those whose kind is not 1.
+          // Lost are those of 1 to 9 whose kind is not 1.
           "one": "TERNARY($source.kind == 1, $source.text, nil)",
-          // What only a condition reads is no part of the result.
+          // An attribute that only a condition reads does not belong to the result.
           "other": #"TERNARY($source.kind == 1, "x", nil)"#,
           // 2, 4, 6, 8, 10 look at a parent that says 'about'.
           "above": #"CAST($source.parent.text, "NSNumber")"#,
@@ -136,7 +136,7 @@ import Testing
     shared.mappings[0].filter = try ParsedPredicate("kind != 0")
     shared.mappings.append(other)
     shared.chunkRows = nil
-    // Of the seven that are not of kind 0: 1, 5, 7 are no numbers, 4 and 8 divide by 0.
+    // Seven are not of kind 0: 1, 5, 7 are not numbers, 4 and 8 divide by 0.
     #expect(
       try nils(shared.run().losses) == [
         "1 Value.above 4 mapping ReadingToValue", "1 Value.number 3 mapping ReadingToValue",
@@ -287,7 +287,7 @@ import Testing
       fixture.setPolicy("Places", of: "HomeToPlace")
       var places = ClosurePolicy()
       if way == "by hand" {
-        // From then on relationships are set object by object.
+        // Relationships are set object by object after this hook.
         places.endCreate = { mapping, manager in
           let home = try manager.sourceInstances(ofEntityNamed: "Home", limit: 1)
           let place = try manager.destinationInstances(forEntityMappingNamed: mapping.name, sourceInstances: home)

@@ -88,7 +88,7 @@ private struct MatrixRun: CustomStringConvertible {
 
   // MARK: The run
 
-  /// What became of it, in one line.
+  /// The result, in one line.
   func result() throws -> String {
     let folder = try TemporaryFolder("godwit-matrix")
     try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
@@ -164,7 +164,7 @@ private struct MatrixRun: CustomStringConvertible {
     return job
   }
 
-  /// What is at the destination before the run.
+  /// Prepares the destination before the run.
   private func prepare(_ job: MigrationJob, _ source: String, in folder: TemporaryFolder) throws {
     func breakRow() throws {
       guard isQuarantined else { return }
@@ -248,7 +248,7 @@ private struct MatrixRun: CustomStringConvertible {
     try connection.close()
   }
 
-  // MARK: What came of it
+  // MARK: The result
 
   /// The files of a folder. Digests in the names of receipts depend on the folder.
   private static func names(in folder: String) throws -> [String] {

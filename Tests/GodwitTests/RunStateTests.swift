@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What the status says of the last run.
+/// The status of the last run.
 struct RunStateTests {
   private func stop(_ fixture: MigrationFixture, reason: String) throws {
     let control = MigrationControl()
@@ -77,7 +77,7 @@ struct RunStateTests {
     let fixture = try MigrationFixture.notes()
     try stop(fixture, reason: "test")
     #expect(try status(fixture).run?.state == .stopped)
-    // What a run does that is killed as soon as it has the lock.
+    // A run that is killed as soon as it has the lock leaves this.
     do {
       let folder = try WorkFolder(forDestination: fixture.destinationPath)
       let running = try #require(try status(fixture).run)
@@ -111,7 +111,7 @@ struct RunStateTests {
     #expect(error?.cause == "the lock is held by \(holder.description)")
     #expect(error?.description.contains("\n  reason  lock\n") == true)
     #expect(holder.description.hasPrefix("process \(getpid())"))
-    // Nothing of it is recorded: the run is another's.
+    // The refused run records nothing: the work folder is another run's.
     #expect(try WorkJournal.read(in: folder.path) == nil)
   }
 
@@ -120,7 +120,7 @@ struct RunStateTests {
     #expect(try WorkFolder.lockState(ofFolder: folder(fixture)) == .none)
     try stop(fixture, reason: "test")
     let before = try FolderContents(folder(fixture))
-    // Somebody who looks has the lock for a moment: a run waits for so long.
+    // A reader holds the lock for a moment, and a run waits for that.
     let lock = open(folder(fixture) + "/lock", O_RDONLY | O_CLOEXEC)
     #expect(flock(lock, LOCK_SH | LOCK_NB) == 0)
     guard case .free = try WorkFolder.lockState(ofFolder: folder(fixture)) else {

@@ -20,7 +20,7 @@ struct SchemaOnlyChoiceTests: SchemaOnlyFixture {
       _ reason: String, _ change: (inout Library) -> Void, from earlier: (inout Library) -> Void = { _ in }
     ) {
       let earlier = Library().with(earlier)
-      // Rules are no part of a version hash, so a new attribute makes another version.
+      // A version hash does not cover rules, so a new attribute makes another version.
       cases.append(
         (
           reason, earlier,

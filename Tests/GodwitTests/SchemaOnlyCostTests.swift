@@ -7,7 +7,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What a migration by definition alone costs.
+/// The cost of a migration by definition alone.
 struct SchemaOnlyCostTests: SchemaOnlyFixture {
   /// The whole run of a store of so many rows that is edited itself.
   private func cost(rows: Int64) throws -> (cost: ThreadCost, pages: Int64) {

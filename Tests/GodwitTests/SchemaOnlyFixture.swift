@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What a version of the library differs in, entity by entity.
+/// The differences between versions of the library, entity by entity.
 struct SchemaOnlyLibrary {
   static func photo(isExternal: Bool = true) -> AttributeDescription {
     var photo = AttributeDescription.make("photo", .binary)

@@ -299,7 +299,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE length(ZNAME) > 40000") == ["267"])
   }
 
-  /// What is evaluated ahead of the second mapping's statement over all keys.
+  /// The values that are evaluated ahead of the second mapping's statement over all keys.
   private func started(_ fixture: MigrationFixture, keys: ClosedRange<Int64>) throws -> ExpressionPrefetcher {
     let connection = try StoreConnection(path: nil)
     let (job, files) = (try fixture.job, try StoreFiles(path: fixture.sourcePath))
@@ -326,7 +326,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
         if let value = ahead.value(number, key) { found.append(value) }
       }
     }
-    // Keys that are no multiple of 7 or 21 have no row, and those under 0 go through the other mapping.
+    // Only multiples of 7 or 21 have a row, and keys under 0 go through the other mapping.
     #expect(ahead.hits == found.count)
     #expect(found.contains(.integer(113)) && found.contains(.text(Array("PERSON 2".utf8))))
     #expect(!found.contains(.text(Array("PERSON -20".utf8))) && !found.contains(.integer(91)))

@@ -23,7 +23,7 @@ final class SecondNight {
   let keepsOld: Bool
   /// The source of the first night.
   let sourceBefore: Data
-  /// What the first night made, and what an undisturbed run makes of the changed source.
+  /// The result of the first night, and that of an undisturbed run from the changed source.
   private(set) var old = Content(rows: [])
   private(set) var new = Content(rows: [])
 
@@ -79,7 +79,7 @@ final class SecondNight {
     return Content(rows: content.dump.lines, files: Set(content.files))
   }
 
-  /// What a run is refused with that changes nothing.
+  /// The error of a run that is refused and changes nothing.
   static func refusal(
     _ job: MigrationJob, sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> GodwitError {
@@ -98,7 +98,7 @@ final class SecondNight {
     try connection.close()
   }
 
-  /// What lies beside the destination when all is done.
+  /// The files beside the destination at the end.
   var leftNames: [String] {
     let name = URL(filePath: first.destinationPath).lastPathComponent
     var names = first.leftNames + [name + ".receipt.json"]

@@ -10,7 +10,7 @@ import Testing
 
 /// The room on a disk that several jobs share.
 struct SharedSpaceTests {
-  /// What happened, in its order; from any thread.
+  /// The events, in order; from any thread.
   private final class Events: Sendable {
     private let list = Mutex<[String]>([])
 

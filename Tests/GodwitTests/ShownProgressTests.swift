@@ -16,7 +16,7 @@ private func progress(_ percent: Double, isEstimated: Bool) -> MigrationProgress
   return progress
 }
 
-/// What a run shows while a chunk is running, and after a kill.
+/// The progress that a run shows while a chunk is running, and after a kill.
 struct ShownProgressTests {
   @Test func `what was shown of a chunk that was not finished is shown again by the next run`() throws {
     let folder = try TemporaryFolder()

@@ -17,7 +17,7 @@ struct SmallReceiptTests {
     return job
   }
 
-  /// What a receipt says that only the run knows.
+  /// The fields of a receipt that only the run knows.
   private func said(_ job: MigrationJob) throws -> [String] {
     let receipt = try Receipt.read(job.destinationPath + Receipt.suffix)
     return [
@@ -73,7 +73,7 @@ struct SmallReceiptTests {
     }
   }
 
-  // MARK: What the disk refuses
+  // MARK: Errors of the disk
 
   /// A job with a receipt. In place, it is one that the executor carries out.
   private func job(_ kind: FaultJob.Kind, again whole: FaultJob) throws -> (FaultJob, MigrationJob) {

@@ -89,7 +89,7 @@ import Testing
           // An index that misses a row is seen by the full check alone.
           let isFound = try !Verifier(job: job).run().isClean
           if !isRight, level == .full || !isFound {
-            // What is no damage to SQLite is another value, which nobody can know.
+            // A change that SQLite does not see as damage is another value, which nobody can know.
             let connection = try StoreConnection.openStore(readingAt: fixture.sourcePath)
             let complaints = try connection.complaints(about: "source", isFull: true, limit: 1)
             if !complaints.isEmpty { Issue.record("seed \(seed), \(level): \(complaints) passed") }
@@ -182,7 +182,7 @@ import Testing
       #expect(error?.code == .dataWrong && error?.message.contains("damaged") == true, "\(String(describing: error))")
       #expect(!FileManager.default.fileExists(atPath: damaged.destinationPath))
     }
-    // Neither file of the source was touched.
+    // Both files of the source are untouched.
     #expect([UInt8](try Data(contentsOf: URL(filePath: damaged.sourcePath))) == bytes)
     #expect(try StoreFiles(path: damaged.sourcePath).hasHotJournal())
   }

@@ -5,7 +5,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What all statements of a step are made of.
+/// The parts of all statements of a step.
 struct StepProgramTests {
   @Test func `only links that displace each other and unique-by have tables beside the store`() throws {
     let program = try StatementWorld.program()

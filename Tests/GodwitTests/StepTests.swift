@@ -25,7 +25,7 @@ private func chain(from version: Int = 1, to destination: String, chunkRows: Int
     first: steps[0], later: Array(steps.dropFirst()), chunkRows: chunkRows)
 }
 
-/// What a store says, without the key that names the jobs that made it; metadata are compared decoded.
+/// The content of a store, without the key that names the jobs that made it; metadata are compared decoded.
 private func content(_ path: String) throws -> [String] {
   let magic = "bplist".utf8.map { String($0, radix: 16) }.joined()
   return try StoreDump(path).lines.filter { !$0.hasPrefix("metadata GodwitJobs") && !$0.contains("x'\(magic)") }

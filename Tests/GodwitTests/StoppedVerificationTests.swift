@@ -103,7 +103,7 @@ struct StoppedVerificationTests {
     let second = try #require(throws: GodwitError.self) { _ = try verifier.run(control: early) }
     #expect(second.message.hasSuffix("after 1 difference was found"), "\(second)")
     #expect(second.remedy?.contains("to go on") == true)
-    // What was compared holds for this quarantine alone.
+    // The comparison holds for this quarantine alone.
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSince1970: 1e9)], ofItemAtPath: job.quarantinePath)
     var shares: [Double] = []

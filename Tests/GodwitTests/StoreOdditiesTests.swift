@@ -6,7 +6,7 @@ import Testing
 @testable import Godwit
 @testable import GodwitStore
 
-/// What real stores have that a fresh one has not.
+/// Oddities of real stores that a fresh store lacks.
 struct StoreOdditiesTests {
   private static let types: [String: AttributeType] = [
     "text": .string, "born": .date, "price": .decimal, "flag": .boolean, "id": .uuid, "link": .uri,

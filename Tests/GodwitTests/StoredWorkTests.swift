@@ -3,7 +3,7 @@ import Testing
 @testable import GodwitEngine
 @testable import GodwitJob
 
-/// What the columns of the ledger say of a chunk's work. Unfinished jobs hold these numbers.
+/// The columns of the ledger for a chunk's work. Unfinished jobs hold these numbers.
 struct StoredWorkTests {
   static let known: [(ChunkWork, ChunkPhase, StoredWork)] = [
     (.associate(mapping: 3), .associate, .init(subject: 3)),

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What the library does for the task that calls it, and for errors of Swift's own kinds.
+/// The behaviour of the library towards the task that calls it, and towards errors of Swift's own kinds.
 struct TaskTests {
   private func job(_ folder: TemporaryFolder) throws -> MigrationJob {
     try CallSiteFiles.write(in: folder)

@@ -8,7 +8,7 @@ import Testing
 @testable import GodwitJob
 @testable import GodwitStore
 
-/// What a job that replaces its destination does with what an earlier run has begun.
+/// The treatment of an earlier run's unfinished work by a job that replaces its destination.
 struct UnfinishedWorkTests {
   private struct Died: Error {}
 
@@ -18,7 +18,7 @@ struct UnfinishedWorkTests {
     #expect(summary.outcome == .stopped)
   }
 
-  /// Checks that a run makes what an undisturbed one makes of the source as it is now, and begins anew for it.
+  /// Checks that a run begins again, and makes the same as an undisturbed run from the present source.
   private func expectAnew(_ night: SecondNight, _ job: MigrationJob, _ what: String) throws {
     let summary = try MigrationManager(job).run()
     #expect(summary.outcome == .finished && !summary.wasResumed)
@@ -58,7 +58,7 @@ struct UnfinishedWorkTests {
   }
 
   @Test(arguments: [FaultJob.Kind.everyStage, .severalSteps])
-  func `the first night may begin anew as well, and resumes a source that only looks changed`(
+  func `the first night may begin again as well, and resumes a source that only looks changed`(
     kind: FaultJob.Kind
   ) throws {
     let night = try SecondNight(kind)
@@ -108,7 +108,7 @@ struct UnfinishedWorkTests {
     var job = try night.job(night.first)
     // As long as a loaded machine may need.
     job.hooks.lockSeconds = 60
-    // Nobody else has it.
+    // Only the thread below uses it.
     nonisolated(unsafe) let user = try StoreLock(store: job.destinationPath)
     Thread.detachNewThread {
       Thread.sleep(forTimeInterval: 0.7)

@@ -12,7 +12,7 @@ extension Verifier {
     thorough.usesShortcuts = false
     let other = try thorough.run()
     func lines(_ report: VerificationReport) -> [String] { report.findings.map(\.description).sorted() }
-    // Of more findings than are kept, others may be kept.
+    // If there are more findings than are kept, others may be kept.
     if report.totalFindings <= VerificationReport.findingLimit {
       #expect(lines(report) == lines(other), sourceLocation: sourceLocation)
     }

@@ -57,7 +57,7 @@ private func people() -> [UInt8] {
       "NSIsAbstract": .boolean(true), "NSClassNameForEntity": a.string("APPerson"), "NSUniqueTuples": unique,
       "NSFetchIndexDescriptions": indexes, "NSUserInfo": info, "NSRenamingIdentifier": a.string("Human"),
     ], at: person)
-  // What the store's model repeats of the parent: once as a proxy, once as a copy.
+  // The properties of the parent that the store's model repeats: once as a proxy, once as a copy.
   let proxy = a.object(
     "_NSPropertyDescriptionProxy", ["NSUnderlyingProperty": dogs, "NSEntityDescription": employee])
   let copy = a.attribute("name", .string, ["NSVersionHashModifier": a.string("2")])

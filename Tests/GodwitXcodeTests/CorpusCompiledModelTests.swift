@@ -94,7 +94,7 @@ struct CorpusCompiledModelTests {
     }
   }
 
-  /// What no model of Xcode's can say, in stores whose model was built in code.
+  /// Stores whose model was built in code, with parts that Xcode's models cannot express.
   static let withOmissions: Set<String> = ["SampleModel2_V1.sqlite", "SampleModel2_V2.sqlite"]
 
   /// Indexes that the model asks for and the file lacks: there the column itself is unique.

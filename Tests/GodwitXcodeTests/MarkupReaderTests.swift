@@ -3,7 +3,7 @@ import Testing
 
 @testable import GodwitXML
 
-/// XML of Xcode's files as a tree: what is read, with its places, and what is refused.
+/// XML of Xcode's files as a tree: the parts that are read, with their places, and those that are refused.
 struct MarkupReaderTests {
   private func read(_ text: String) throws -> MarkupElement {
     try MarkupReader.read(Array(text.utf8), file: "f.xml")

@@ -157,7 +157,7 @@ func `a model without read permission is 77`() throws {
   #expect(try ManagedObjectModel(contentsOf: bundle.folder.file("contents")).entityNames == ["In P 2"])
 }
 
-@Test func `several models in a folder are named, and so is one that holds none`() throws {
+@Test func `several models in a folder are named, as is a folder without any`() throws {
   let bundle = try Bundle(["P"], current: nil)
   try FileManager.default.copyItem(atPath: bundle.path, toPath: bundle.folder.file("Other.xcdatamodeld"))
   let several = failure { try ManagedObjectModel(contentsOf: bundle.folder.path) }

@@ -1,6 +1,6 @@
 import CSQLite
 
-/// What is done with every connection that SQLite opens in this process from its registration on.
+/// An action on every connection that SQLite opens in this process after the registration.
 struct ConnectionHook: Sendable {
   /// SQLite calls it with the connection first.
   typealias Entry =

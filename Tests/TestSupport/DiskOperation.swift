@@ -11,7 +11,7 @@ package struct DiskOperation: Sendable, CustomStringConvertible {
   }
 
   package var kind: Kind
-  /// Of a call with a descriptor: the path of its file.
+  /// The path; for a call with a descriptor, that of its file.
   package var path: String
   package var secondPath: String?
   /// Bytes to write, or the new length.

@@ -5,9 +5,9 @@ import Foundation
 /// A file's bytes are durable when it was synced, a name when its folder was. A second name of every file outside the
 /// folder keeps its identity, so that a file has the same inode before and after the power cut, and none is used twice.
 package final class DurableDisk {
-  /// What outlives a power cut beside what was synced.
+  /// The part of the unsynced changes that survives a power cut.
   package enum Survival: Sendable, Hashable, CustomStringConvertible {
-    /// Nothing: the least that POSIX promises.
+    /// No part: the least that POSIX promises.
     case syncedOnly
     /// All names, but no bytes: a journal of names without one of bytes.
     case names

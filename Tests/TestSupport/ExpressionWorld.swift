@@ -3,8 +3,8 @@ package import GodwitModel
 
 /// A small world that expressions are tried on, in memory and in a store.
 ///
-/// Person 1 is Zoë, 40, who has no manager, three pets in the order 2, 1, 3 (the last without a name), both clubs
-/// and one report, Bob. Bob's one report, person 3, has no values at all. Nobody has a nick or a rating.
+/// Person 1 is Zoë, 40, who has no manager, three pets in the order 2, 1, 3 (the last without a name), both clubs and
+/// one report, Bob. Bob's one report, person 3, has no values at all. All nicks and ratings are nil.
 package enum ExpressionWorld {
   package struct Row: Sendable {
     package var entity: String
@@ -77,7 +77,7 @@ package enum ExpressionWorld {
   /// `now()` in every case.
   package static let now = 7.0
 
-  /// What `$entityMapping` and `$propertyMapping` stand for in every case.
+  /// The values of `$entityMapping` and `$propertyMapping` in every case.
   package static var bindings: MappingBindings {
     var mapping = EntityMapping(name: "PersonToAdult", source: "Person", destination: "Adult")
     mapping.userInfo = ["batch": "7"]

@@ -41,7 +41,7 @@ package final class FaultLayer {
   }
 
   package let fault: Fault
-  /// What was asked for, in order, until the fault struck and the operation that it struck.
+  /// The operations asked for, in order, until the fault struck and the operation that it struck.
   package private(set) var operations: [DiskOperation] = []
   /// Whether the code under test got as far as the fault.
   package private(set) var hasStruck = false
@@ -95,7 +95,7 @@ package final class FaultLayer {
   private func verdict(_ operation: DiskOperation) -> fault_verdict {
     // A sync of the machine's own disk proves nothing here, and costs most of the time.
     let pass = fault_verdict(failure: 0, allowed: -1, real: operation.kind == .sync ? 0 : 1)
-    // Pipes, terminals and the like are no disk; a folder in memory stands for one.
+    // Pipes, terminals and the like are not disks; a folder in memory stands for one.
     guard operation.path.hasPrefix("/"), !operation.path.hasPrefix("/proc/"),
       !operation.path.hasPrefix("/dev/") || operation.path.hasPrefix("/dev/shm/")
     else { return pass }

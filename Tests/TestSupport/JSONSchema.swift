@@ -16,7 +16,7 @@ package struct JSONSchema: Sendable {
 
   package init(text: String) throws { root = try JSONValue(parsing: text) }
 
-  /// What is wrong with the value; empty when it conforms.
+  /// The faults of the value; empty when it conforms.
   package func findings(_ value: JSONValue) -> [String] { findings(value, root, at: "$") }
 
   // MARK: Questions about the schema itself

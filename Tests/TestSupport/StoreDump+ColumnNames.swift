@@ -1,8 +1,8 @@
 package import GodwitStore
 
 extension StoreDump {
-  /// What a store says to a reader that asks for columns by name, as Core Data does: the order of columns does not
-  /// show, nor do counters of edits, entity numbers in tables of one entity, and the digests of jobs.
+  /// The content of a store for a reader that asks for columns by name, as Core Data does. It leaves out the order of
+  /// columns, counters of edits, entity numbers in tables of one entity, and the digests of jobs.
   package init(byColumnName path: String, schema: StoreSchema) throws {
     let connection = try StoreConnection.openStore(readingAt: path)
     defer { try? connection.close() }

@@ -61,7 +61,7 @@ package struct StoreDump: Sendable, Hashable, CustomStringConvertible {
   }
 
   private static func hex(_ bytes: [UInt8]) -> String {
-    // Of a large value its length and a sum that tells it from others (FNV-1a) are enough.
+    // A large value is represented by its length and a sum that tells it from others (FNV-1a).
     guard bytes.count <= 1 << 16 else {
       return "\(bytes.count) bytes, "
         + String(

@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// What a piece of work costs in figures that do not depend on the machine, nor on what other threads do.
+/// The cost of a piece of work, in figures that depend neither on the machine nor on other threads.
 ///
 /// Instructions of SQLite's virtual machine are counted for every statement of every connection that the work opens,
 /// and bytes are those that the thread asked the system to read and write.

@@ -10,7 +10,7 @@ struct ThreadSlot<Object: AnyObject>: Sendable {
     self.key = key
   }
 
-  /// What this thread has; nil outside of `with`.
+  /// The object of this thread; nil outside of `with`.
   var current: Object? { pthread_getspecific(key).map { Unmanaged<Object>.fromOpaque($0).takeUnretainedValue() } }
 
   /// Runs work that stays on this thread.

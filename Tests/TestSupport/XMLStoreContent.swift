@@ -4,7 +4,7 @@ package import Foundation
   package import FoundationXML
 #endif
 
-/// What an XML store holds, read with Foundation: nothing of the project's own reader is used.
+/// The content of an XML store, read with Foundation, without the project's own reader.
 package final class XMLStoreContent: NSObject, XMLParserDelegate {
   package struct Object {
     package var type: String

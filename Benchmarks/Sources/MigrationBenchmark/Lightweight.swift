@@ -28,7 +28,7 @@ enum Lightweight: Workload {
 
   static func run(_ way: Way, from source: String, to output: String, memory: ByteCount) throws {
     try FileManager.default.copyItem(atPath: source, toPath: output)
-    // Else the first sync of the work writes the copy.
+    // Without this sync, the first sync of the measured work would write the copy.
     let copy = try FileHandle(forUpdating: URL(filePath: output))
     try copy.synchronize()
     try copy.close()

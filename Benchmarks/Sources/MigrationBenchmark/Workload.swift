@@ -33,7 +33,7 @@ protocol Workload {
   /// Queries that must count nothing.
   static var checks: [String] { get }
   static func run(_ way: Way, from source: String, to output: String, memory: ByteCount) throws
-  /// What else `make` makes of the source store.
+  /// Further changes of `make` to the source store.
   static func prepare(_ file: String) throws
 }
 

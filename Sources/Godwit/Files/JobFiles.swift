@@ -6,7 +6,7 @@ import GodwitStore
 import GodwitVerifier
 
 /// The files of a job: its stores with what SQLite and Core Data put beside them, and what a run or a verification writes.
-/// Who asks for a file of his own, such as a report, must not get one of these.
+/// A file that a user asks for, such as a report, must not get one of these names.
 package struct JobFiles {
   /// A store, which may have logs and external files.
   private let stores: [(name: String, path: String)]
@@ -36,7 +36,7 @@ package struct JobFiles {
     workFolder = WorkFolder.path(forDestination: job.destinationPath)
   }
 
-  /// What of the job's a path is; nil for none. Links are followed.
+  /// The role of a path in the job; nil for none. Links are followed.
   package func name(at path: String) -> String? {
     let place = Self.place(path)
     func isIn(_ folder: String) -> Bool { place == folder || place.hasPrefix(folder + "/") }

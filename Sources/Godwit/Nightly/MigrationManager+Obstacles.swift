@@ -5,13 +5,13 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// What a plan says of a destination that exists, and of the place of the receipt.
+/// The findings of a plan about a destination that exists, and about the place of the receipt.
 ///
 /// The checks are those that a run makes before its work. Two things only the run finds out, because they cannot be
 /// tried without writing: whether owner and attributes of the old store may be given to another file, and whether a
 /// process has the store open when it is exchanged.
 extension MigrationManager {
-  /// What would stop a run at its destination. Writes nothing.
+  /// The obstacles to a run at its destination. Writes nothing.
   package func destinationObstacles() throws -> [DestinationObstacle] { try destinationFindings().obstacles }
 
   /// Adds to a plan what would stop a run at its destination, and what a run would say of it.
@@ -54,7 +54,8 @@ extension MigrationManager {
     return (obstacles, notes)
   }
 
-  /// Refuses a folder that takes no files, and so no work folder. What is missing of the path a run makes.
+  /// Refuses a folder that takes no files, and so no work folder. Missing folders of the path do not matter: a run
+  /// makes them.
   private func checkDestinationFolder() throws {
     guard !WorkFolder.exists(forDestination: job.destinationPath) else { return }
     var folder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL
@@ -64,7 +65,7 @@ extension MigrationManager {
     }
     guard access(folder.path, W_OK | X_OK) != 0 else { return }
     let code = errno
-    // What is finished needs no folder for its work.
+    // A finished job needs no work folder.
     guard [EACCES, EPERM, EROFS].contains(code), try !isFinished() else { return }
     throw GodwitError.disk(
       "cannot make '\(job.destinationPath)' in the folder '\(folder.path)'", errno: code, safe: "nothing was written")

@@ -32,11 +32,11 @@ extension MigrationManager {
     return type?.isAtomic == true ? nil : SupportFolder(ofStoreAt: keptPath)
   }
 
-  /// Refuses a job whose old store would take the name of something that the job did not keep there itself, or that
-  /// somebody has written to since.
+  /// Refuses a job whose old store would take the name of a file that the job did not keep there itself, or that was
+  /// written to since.
   ///
-  /// - Parameter known: What was compared before.
-  /// - Returns: What was compared; nil where no store is kept.
+  /// - Parameter known: The result of an earlier comparison.
+  /// - Returns: The result of the comparison; nil where no store is kept.
   /// - Throws: `.cannotCreate` (73).
   @discardableResult
   func checkKept(_ watch: StopCondition, known: WrittenSince? = nil, safe: String) throws -> WrittenSince? {
@@ -79,7 +79,7 @@ extension MigrationManager {
 
   // MARK: Notes
 
-  /// What a plan says of the destination that a run would replace.
+  /// The notes of a plan on the destination that a run would replace.
   func replacementNotes() -> [MigrationNote] {
     guard job.replacesEarlierResult, !job.appends, isDestinationTaken, (try? replaceable()) != nil else { return [] }
     return [replacementNote([])]

@@ -7,11 +7,11 @@ import GodwitPlatform
 import GodwitStore
 import GodwitVerifier
 
-/// What became of the last run, for those who ask from outside: see `MigrationStatus.Run`.
+/// The state of the last run for an outside observer: see `MigrationStatus.Run`.
 extension MigrationManager {
   // MARK: Recording
 
-  /// Records that a run stopped at a checkpoint. What goes wrong with that never fails the run.
+  /// Records that a run stopped at a checkpoint. A failure to record it never fails the run.
   func noteEnd(_ summary: MigrationSummary, _ watch: StopCondition) {
     let code = Self.signal(summary.reason) ?? .stopped
     recordEnd(watch) { holder in
@@ -68,7 +68,7 @@ extension MigrationManager {
       status.run?.startsAgain = again
     }
     if status.run?.state != .running { status.secondsLeft = nil }
-    // What was found is as good as a run that failed: no success is known since.
+    // Findings count like a run that failed: no success is known since.
     status.verifyFindings = isDestinationTaken ? KnownFindings.count(ofStoreAt: job.destinationPath) : nil
     if status.verifyFindings == nil { status.lastSuccess = lastSuccess(of: status.state) }
     return status
@@ -94,30 +94,7 @@ extension MigrationManager {
     return run
   }
 
-  /// What the destination is, which is taken, for a job that makes a new store.
-  func statusOfDestination(comparesSource: Bool) throws -> MigrationStatus {
-    func status(_ state: MigrationStatus.State) -> MigrationStatus {
-      MigrationStatus(state: state, job: job.name, chunks: [], done: [])
-    }
-    func outdated(_ changes: [MigrationStatus.Change]) -> MigrationStatus {
-      var found = status(job.replacesEarlierResult ? .outdated : .foreign)
-      found.changes = changes
-      return found
-    }
-    do {
-      guard comparesSource else {
-        // A source that has changed is what the next run of a job that replaces is for.
-        let changes = try changesByTimes().filter { $0 != .source || !job.replacesEarlierResult }
-        return changes.isEmpty ? status(.finished) : outdated(changes)
-      }
-      switch try existing(source: OpenSource(job, attach: false), quick: quickIdentity) {
-      case .finished: return status(.finished)
-      case .outdated(let earlier): return outdated(earlier.changes)
-      }
-    } catch let error as GodwitError where error.code == .cannotCreate { return status(.foreign) }
-  }
-
-  /// When the destination was made, or a run found last that nothing had changed; nil if it is no result of the job.
+  /// When the destination was made, or a run found last that nothing had changed; nil if the job did not make it.
   private func lastSuccess(of state: MigrationStatus.State) -> Date? {
     guard job.inPlace == nil, isDestinationTaken else { return nil }
     guard let receipt = try? replaceable() else {

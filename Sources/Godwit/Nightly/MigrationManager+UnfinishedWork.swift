@@ -5,7 +5,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What an earlier run has begun and not finished.
+/// The unfinished work of an earlier run.
 extension MigrationManager {
   /// Whether a run of this job has a work folder, at work or killed. Asked where nothing is found to resume.
   ///
@@ -27,8 +27,8 @@ extension MigrationManager {
     return status.percent == 0 && status.lines.isEmpty && !isResumable(job.workPath)
   }
 
-  /// Removes the folder that an unfinished run left of a source that has come back to what it was. What another job has
-  /// begun there stays, and so does a folder in which a run is at work.
+  /// Removes the folder that an unfinished run left of a source that is again as it was. The work of another job
+  /// remains, as does a folder in which a run is at work.
   func removeNeedlessWork() throws {
     guard WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {
       return
@@ -53,7 +53,7 @@ extension MigrationManager {
   /// - Parameters:
   ///   - files: The files of the source.
   ///   - digest: The digest of their content, asked for if they are not as they were.
-  /// - Returns: What the summary is to say of that.
+  /// - Returns: The notes for the summary.
   func dropOutdatedWork(
     in claim: borrowing Claim, source files: StoreFiles, digest: () throws -> String
   ) throws -> [MigrationNote] {
@@ -75,7 +75,7 @@ extension MigrationManager {
     ]
   }
 
-  /// What is not as it was when the work of a folder began, in words.
+  /// The changes since the work of a folder began, in words.
   private func changes(
     of journal: WorkJournal, in folder: String, source files: StoreFiles, digest: () throws -> String
   ) throws -> [String] {

@@ -5,15 +5,15 @@ import GodwitModel
 import GodwitStore
 import GodwitVerifier
 
-/// What somebody has written to a store since this job delivered it.
+/// The changes to a store since this job delivered it.
 ///
 /// 1. The receipt has stamps of the file and of the external files at delivery. If they are equal, nobody has written.
-/// 2. Else every object and link is compared with the receipt, as `verify --receipt` does, and rows and values that no
-/// model names are looked for. What changes none of them is no
-///    difference: the log, counters, what Core Data itself writes into the metadata of a store that it opens, and a
-///    quarantine that somebody has moved away.
+/// 2. Otherwise every object and link is compared with the receipt, as `verify --receipt` does. Rows and values that no
+///    model names count as differences.
+/// 3. Other changes do not count: the log, counters, metadata that Core Data itself writes into a store that it opens,
+///    and a quarantine that was moved away.
 struct WrittenSince {
-  /// What differs, a line each; empty if nothing does.
+  /// The differences, a line each; empty without any.
   let differences: [String]
   /// The files as they were compared; nil where a log may change them without a change of content.
   let stamp: StoreFiles.Stamp?
@@ -24,15 +24,15 @@ struct WrittenSince {
 
   private static let lineLimit = 5
 
-  /// What an earlier run has found: nothing, in that state of the files.
+  /// The result of an earlier run: no differences in that state of the files.
   init(nothingAt stamp: StoreFiles.Stamp) {
     (differences, self.stamp, fileStamp, isOfEarlierRun) = ([], stamp, nil, true)
   }
 
   /// - Parameters:
   ///   - path: The store.
-  ///   - known: What was compared before: if the files are as they were then, they are not read again.
-  /// - Throws: `.stopped` (75) when the run is to stop, or somebody writes at the moment.
+  ///   - known: The result of an earlier comparison: files that are unchanged since are not read again.
+  /// - Throws: `.stopped` (75) when the run is to stop, or another process writes to the store.
   init(
     to path: String, receipt: Receipt, at receiptPath: String, known: WrittenSince? = nil, control: MigrationControl
   ) throws {
@@ -68,13 +68,13 @@ struct WrittenSince {
 }
 
 extension MigrationManager {
-  /// - Parameter known: What was compared before.
+  /// - Parameter known: The result of an earlier comparison.
   func writtenSince(_ receipt: Receipt, known: WrittenSince? = nil, _ watch: StopCondition) throws -> WrittenSince {
     try WrittenSince(
       to: job.destinationPath, receipt: receipt, at: knownReceiptPath, known: known, control: watch.control)
   }
 
-  /// A destination that would be lost with what somebody has written to it.
+  /// The error for a destination whose changes would be lost.
   func destinationChanged(_ written: WrittenSince, safe: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot replace '\(job.destinationPath)': it was written to since the job made it",
@@ -84,7 +84,7 @@ extension MigrationManager {
       safe: safe)
   }
 
-  /// A store that was kept, and that would be lost with what somebody has written to it.
+  /// The error for a kept store whose changes would be lost.
   func keptStoreChanged(_ written: WrittenSince, safe: String) -> GodwitError {
     GodwitError(
       .cannotCreate,
@@ -93,7 +93,7 @@ extension MigrationManager {
       remedy: "move it away with its external files and its receipt, or write `keep-old: false`", safe: safe)
   }
 
-  /// What the summary says of a store that was written to and is kept.
+  /// The note in the summary on a store that was written to and is kept.
   func changedNote(_ written: WrittenSince) -> MigrationNote {
     MigrationNote(
       .destinationChanged,

@@ -9,7 +9,7 @@ import GodwitStore
 ///
 /// 1. A run that meets a rejected row finds all that the stage rejects, and notes them in the work folder
 ///    (`RejectionSearch`).
-/// 2. What the round has made is removed, and the next round reads a copy of the source without these objects
+/// 2. The result of the round is removed, and the next round reads a copy of the source without these objects
 ///    (`KeptSource`). Objects that need one of them may be rejected then: rounds go on until none is.
 /// 3. The objects of all rounds go into a store (`QuarantineWriter`), which is put in its place before the destination.
 /// The destination is thus the one of a source that never had these objects.
@@ -127,7 +127,7 @@ extension MigrationManager {
 
   /// Puts the quarantine of the work folder in its place, if objects are in it. The destination is not in its place yet.
   ///
-  /// - Returns: What the summary is to say of it.
+  /// - Returns: The notes for the summary.
   func placeQuarantine(
     of claim: borrowing Claim, _ made: RunPipeline.Made, _ control: MigrationControl
   ) throws -> [MigrationNote] {
@@ -195,8 +195,8 @@ extension MigrationManager {
   /// The number in the metadata is that of the job that made the store. Others may have appended to it.
   ///
   /// - Parameters:
-  ///   - digest: Under which the destination names the job.
-  ///   - notes: What the summary is to say beside that.
+  ///   - digest: The name of the job in the destination's metadata.
+  ///   - notes: Further notes for the summary.
   func finishedBefore(digest: String, _ notes: [MigrationNote] = []) throws -> MigrationSummary {
     var summary = MigrationSummary(outcome: .alreadyFinished)
     summary.codedNotes = notes
@@ -241,7 +241,7 @@ extension MigrationManager {
       safe: "nothing was written")
   }
 
-  /// Removes the quarantine that an unfinished run has put in its place. Anything else there stays, and so does that of
+  /// Removes the quarantine that an unfinished run has put in its place. Any other file there remains, as does that of
   /// a finished destination.
   static func removePlacedQuarantine(ofDestination destination: String, in folder: String) throws {
     // A discarded job needs no sound record. Without one nobody knows whose a quarantine is: it stays.

@@ -4,16 +4,16 @@ package import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What the runs of a job have left so far: what a report is made of, beside the plan.
+/// The records of a job's runs so far. A report is made of them, beside the plan.
 package struct JobRecord: Sendable {
   package var status: MigrationStatus
   /// The receipt of the finished job, where there is one.
   package var receipt: Receipt?
   /// Where it is.
   package var receiptPath: String?
-  /// Of an unfinished job from its work folder, of a finished one from its receipt.
+  /// The history in the work folder of an unfinished job, or in the receipt of a finished one.
   package var history: RunHistory?
-  /// What finished steps of an unfinished job did, in order.
+  /// The finished steps of an unfinished job, in order.
   package var finishedSteps: [Receipt.Step] = []
 }
 

@@ -42,8 +42,8 @@ extension MigrationManager {
     return replacesReceipt
   }
 
-  /// Whether the job is not done without the receipt that an error kept from being written. What a disk refuses it may
-  /// take from the next run; where the usual place is no place for a receipt, no run can write it.
+  /// Whether the job remains unfinished when an error kept its receipt from being written. A disk that refuses may
+  /// accept it in the next run. If the usual place cannot hold a receipt, no run can write it.
   func isOwed(after error: GodwitError) -> Bool { needsReceipt || error.code == .inputOutput }
 
   /// Whether the store that is delivered takes the place of an earlier one, whose receipt goes with it.
@@ -60,7 +60,7 @@ extension MigrationManager {
     // A run that has begun is not kept from its end.
     guard case .file? = job.receipt, let path = receiptPath, !WorkFolder.exists(forDestination: job.destinationPath)
     else { return }
-    // What is finished has no receipt to write.
+    // A finished job has no receipt to write.
     if let error = receiptObstacle(path), try !isFinished() { throw error }
   }
 
@@ -125,7 +125,7 @@ extension MigrationManager {
   /// Counts what the receipt says of a store that is complete but for its commit; nil where it will not be the
   /// destination as it is, and where that failed: the finished store is counted then.
   ///
-  /// - Throws: When SQLite has taken back what is counted.
+  /// - Throws: When SQLite has rolled back the transaction that is counted.
   func count(
     _ connection: StoreConnection, in folder: StepFolder, metadata: StoreMetadata
   ) throws -> (facts: ReceiptedStore.Facts, content: Receipt.Content)? {
@@ -171,7 +171,7 @@ extension MigrationManager {
   ///
   /// - Parameters:
   ///   - quarantined: The objects of the source that the plan did not count, since they are in quarantine.
-  ///   - content: What the store holds, if it is counted already.
+  ///   - content: The content of the store, if it is counted already.
   func recordOutcome(
     in journal: RunJournal, _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport,
     quarantined: [QuarantinedObjects], content: Receipt.Content?
@@ -181,7 +181,7 @@ extension MigrationManager {
     let facts = plan.facts
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    // What the plan fixed, but for what may change between two runs of the same job.
+    // The facts of the plan, without those that may change between two runs of the same job.
     var fixed = facts
     fixed.mappings = facts.mappings.map { mapping in
       var mapping = mapping
@@ -205,7 +205,7 @@ extension MigrationManager {
   /// - Parameters:
   ///   - store: The file that becomes the destination.
   ///   - summary: Gets a note if no receipt can be in the default place. The store is delivered all the same.
-  ///   - history: What the run noted of its chunks.
+  ///   - history: The run's record of its chunks.
   ///   - isUnchanged: Whether the store is as it was when the counting began.
   /// - Returns: Why the run stopped meanwhile; nil when the receipt is written, or the job has none.
   /// - Throws: For a path of the manifest, what makes the receipt impossible; for any place, what the disk refused.
@@ -288,7 +288,7 @@ extension MigrationManager {
 
   /// A receipt of what a store holds.
   ///
-  /// - Parameter content: What it holds, if that is counted already.
+  /// - Parameter content: The content of the store, if it is counted already.
   private func receipt(
     ofStoreAt path: String, _ content: Receipt.Content?,
     _ counted: (facts: ReceiptedStore.Facts, content: Receipt.Content)?, check: @escaping () throws -> Void
@@ -306,7 +306,7 @@ extension MigrationManager {
   private func count(
     storeAt path: String, _ content: Receipt.Content?, _ check: @escaping () throws -> Void
   ) throws -> (facts: ReceiptedStore.Facts, content: Receipt.Content) {
-    // What reads the receipt has the model from it alone: the one that counts must not know more.
+    // Readers of the receipt know the model from it alone: so this count must not know more.
     let store = try ReceiptedStore(
       path: path, becoming: path == job.destinationPath ? nil : job.destinationPath,
       model: Receipt.model(asReceiptOf: job.destinationModel), budget: job.memory, checkpoint: check)

@@ -14,9 +14,13 @@ struct CreateDelivery: Delivery {
     return try finishedDestination()
   }
 
-  private func finishedDestination() throws -> MigrationSummary {
-    let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
-    return try manager.finished(source: source, quick: manager.quickIdentity)
+  private func finishedDestination() throws -> MigrationSummary? {
+    switch try manager.destination() {
+    case .absent: return nil
+    case .current(let digest): return try manager.finishedBefore(digest: digest ?? "")
+    case .outdated(let earlier): throw earlier.refusal
+    case .foreign(let error): throw error
+    }
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {

@@ -30,14 +30,16 @@ final class ReplaceDelivery: Delivery {
 
   func finished() throws -> MigrationSummary? {
     try finishEarlier()
-    switch try manager.existing(source: OpenSource(job, attach: false), quick: manager.quickIdentity) {
-    case .finished(let digest):
+    switch try manager.destination() {
+    case .current(let digest):
       // A job that is done is so without writing to its destination. The time of its receipt is that of the last run that
       // found it done.
       try manager.removeNeedlessWork()
       if !manager.isProvedAfter { manager.noteSuccess() }
-      return try manager.finishedBefore(digest: digest, notes)
+      return try manager.finishedBefore(digest: digest ?? "", notes)
     case .outdated(let found): earlier = found
+    case .foreign(let error): throw error
+    case .absent: break
     }
     return nil
   }
@@ -84,7 +86,7 @@ final class ReplaceDelivery: Delivery {
     notes.append(manager.replacementNote(earlier.changes))
     // Asked again under the lock: another run may have finished meanwhile. The source need not be read again.
     let receipt = try manager.replaceable()
-    guard receipt.job.digest == earlier.receipt.job.digest else {
+    guard receipt.job.digest == earlier.receipt?.job.digest else {
       throw GodwitError(
         .stopped, "cannot run: another process has just replaced '\(job.destinationPath)'",
         remedy: "run the same command", stopReason: .locked)
@@ -93,7 +95,9 @@ final class ReplaceDelivery: Delivery {
     try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
     try manager.refuseWorkOfOthers(in: claim.path)
     let source = try OpenSource(job, attach: false)
-    notes += try manager.dropOutdatedWork(in: claim, source: source.files) { earlier.identity.source }
+    notes += try manager.dropOutdatedWork(in: claim, source: source.files) {
+      try earlier.identity?.source ?? source.files.contentDigest()
+    }
     return .make(source, notes: notes)
   }
 
@@ -193,7 +197,7 @@ final class ReplaceDelivery: Delivery {
     let data: Data
     do { data = try kept.encoded() } catch { throw GodwitError.disk("cannot write '\(note)'", error) }
     try WorkFolder.writeNote(data, to: note)
-    // It cannot be on another disk: the work folder is beside the destination, and so is what is kept.
+    // It cannot be on another disk: the work folder and the kept files are beside the destination.
     guard try MigrationManager.move(note, to: manager.keptReceiptPath, replaces: true, like: job.destinationPath) else {
       throw GodwitError.disk("cannot write '\(manager.keptReceiptPath)'", errno: EXDEV)
     }

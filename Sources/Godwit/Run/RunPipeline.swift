@@ -145,7 +145,7 @@ struct RunPipeline {
       if summary.outcome == .stopped { claim.folder.undo() }
       return summary
     } catch {
-      // Nothing of it can be resumed but an exchange that has begun.
+      // Only an exchange that has begun can be resumed.
       if !claim.journal.isResumable, !delivery.hasBegunExchange(claim) { claim.folder.undo() }
       throw error
     }

@@ -23,7 +23,7 @@ final class AttemptNote: Sendable {
 
   private struct State {
     var content: Content
-    /// What is in the file; it is overwritten in place.
+    /// The bytes that the file has; it is overwritten in place.
     var length = 0
   }
 
@@ -86,7 +86,7 @@ final class AttemptNote: Sendable {
     }
   }
 
-  /// Nothing is at work any more. What is suspect, and did not run, stays so.
+  /// Records that no store is running. A suspect store that did not run remains suspect.
   func finish() {
     state.withLock { state in
       (state.content.running, state.content.repeated) = ([], [])

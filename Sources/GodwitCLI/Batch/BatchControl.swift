@@ -17,7 +17,7 @@ final class BatchControl: Sendable {
   /// Why all are to stop; nil to continue.
   var reason: String? { state.withLock { $0.reason } }
 
-  /// What was kept, by the number of the store.
+  /// The recorded results, by the number of the store.
   var results: [Int: StoreResult] { state.withLock { $0.results } }
 
   /// Stops all at their next checkpoint, and those that begin later at their first.

@@ -2,19 +2,19 @@ import Foundation
 import GodwitModel
 import Synchronization
 
-/// What a run of many stores prints while it lasts: a line for each store that ends, and in between one for each percent
-/// at most, with the percent of the whole.
+/// The progress of a run of many stores: a line for each store that ends, and at most one for each percent of the whole
+/// in between.
 ///
 /// The percent goes by the size of the stores. It never goes backwards. A store that fails counts as far as it came, so
 /// that only a run that finished every store reaches 100. Safe from any thread.
 final class BatchProgress: Sendable {
   private struct State {
     var weights: [Double] = []
-    /// Of all weights.
+    /// The sum of all weights.
     var all = 0.0
     /// From 0 to 1, by store.
     var shares: [Double] = []
-    /// Of the stores' weights, as far as they came.
+    /// The part of that sum which is done.
     var sum = 0.0
     var whole = 0
     var highest = 0.0

@@ -27,7 +27,7 @@ struct BatchRun {
   /// Whether a signal ends the command with 75.
   var isWorker = false
 
-  /// What the threads of the jobs need.
+  /// The objects that the threads of the jobs need.
   private struct Work: Sendable {
     let control: BatchControl
     let progress: BatchProgress
@@ -54,7 +54,7 @@ struct BatchRun {
   /// Runs all jobs, prints the table, and calls the commands for the end of the run.
   ///
   /// - Returns: The worst status (`StoreTable.worstFirst`).
-  /// - Throws: What keeps any job from beginning.
+  /// - Throws: An error that stops the run before any job begins.
   func run() throws -> Int32 {
     let signals = StopSignals(isWorker: isWorker)
     let start = ContinuousClock.now

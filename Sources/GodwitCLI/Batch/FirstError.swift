@@ -12,7 +12,7 @@ final class FirstError: Sendable {
   func set(_ error: GodwitError) { state.withLock { $0 = $0 ?? error } }
 }
 
-/// Where a store and what is made of it are: what a thread needs of a `ManifestStore`, whose loader stays on its own.
+/// The source and destination of a store: the part of a `ManifestStore` that a thread needs, without its loader.
 struct StorePlace: Sendable {
   let path, destination: String
 

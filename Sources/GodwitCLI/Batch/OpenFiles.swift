@@ -6,8 +6,8 @@ import GodwitPlatform
 enum OpenFiles {
   /// Streams, results, logs, models that are read, and commands that are called.
   static let ofProgram = 16
-  /// Of one store at work: source, stores of two steps, their journals, a lock, files that threads read ahead, and some
-  /// spill files. Measured were 7 for a job of four steps.
+  /// The files of one running store: source, stores of two steps, their journals, a lock, files that threads read
+  /// ahead, and some spill files. A job of four steps opened 7 when measured.
   static let ofStore = 32
   /// A job has a spill file for each mapping that needs one: where the system lets us, there is room for many.
   static let wantedOfStore = 256

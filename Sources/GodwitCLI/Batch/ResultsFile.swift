@@ -5,18 +5,18 @@ import Synchronization
 
 /// The file of `run --results`, or of a shard: a JSON line for each store, appended when the store ends.
 ///
-/// A line is written by one call, so that neither a reader nor a killed run sees a part of one. What is in the file
-/// stays. One process at a time should write it.
+/// Each line is written by one call, so that neither a reader nor a killed run leaves a part of one. Lines are never
+/// removed. One process at a time should write the file.
 final class ResultsFile: Sendable {
   private let path: String
   private let descriptor: Int32
-  /// Threads append one after the other: what one takes back must not be another's line.
+  /// Threads append one after the other: an append that fails is cut off, and must not cut the line of another thread.
   private let turn = Mutex(())
 
   /// - Parameters:
   ///   - stores: Those that it tells of: a new file is no more readable than they are.
   ///   - cuttingTornLine: Whether a part of a line at the end, which a crash left, is removed.
-  /// - Throws: What `OutputFile` throws; `.permission` (77) or `.cannotCreate` (73) when it cannot be opened.
+  /// - Throws: The errors of `OutputFile`; `.permission` (77) or `.cannotCreate` (73) when it cannot be opened.
   init(path: String, like stores: [String] = [], cuttingTornLine: Bool = false) throws {
     self.path = path
     // `{` alone may begin any JSON. Those of a shard are in a folder of their own.
@@ -41,7 +41,7 @@ final class ResultsFile: Sendable {
   /// How each line begins.
   private static let beginning = Array("{\"type\":\"store\",".utf8)
 
-  /// Only the one process that writes the file may do this. What cannot be cut off is ended by the next line.
+  /// Only the one process that writes the file may do this. If it fails, the next line ends the torn one.
   private func cutTornLine() {
     let end = lseek(descriptor, 0, SEEK_END)
     var place = end

@@ -39,7 +39,7 @@ struct StoreDispatch: Sendable {
   /// `BatchControl.waitForAll`.
   ///
   /// - Parameter next: The next store and its number, asked for when there is a place for it; nil when there is none.
-  /// - Throws: What `next` throws.
+  /// - Throws: The errors of `next`.
   func run(_ next: () throws -> (index: Int, store: ManifestStore)?) rethrows {
     var warned: Set<[String]> = []
     while true {
@@ -125,7 +125,7 @@ struct StoreDispatch: Sendable {
   private func run(
     _ manager: MigrationManager, _ index: Int, _ control: MigrationControl
   ) throws -> MigrationSummary {
-    // What it has written by then is no free room any more.
+    // The job's claim of space ends here: its written files already lower the free space.
     defer { manager.job.hooks.space?.end() }
     return try manager.run(control: control, maximumSeconds: secondsLeft) {
       update(index, $0.percent * (verifies ? 0.5 : 1))
@@ -153,7 +153,7 @@ struct StoreDispatch: Sendable {
 
   /// Says what became of a store: its error, and all else by `ended`.
   private func tell(_ index: Int, _ result: StoreResult, _ error: GodwitError?) {
-    // Of its own, and not because all are to stop.
+    // The store stopped for a reason of its own, not because all stores are to stop.
     let isOwnStop = [.locked, .inUse, .sourceChanged].contains(error?.stopReason)
     if result.outcome == .failed || isOwnStop, let error { session.write(error.naming(store: result.store)) }
     ended(index, result, error)

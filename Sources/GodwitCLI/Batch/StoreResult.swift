@@ -4,7 +4,7 @@ import GodwitManifest
 import GodwitModel
 import GodwitPlatform
 
-/// What a command did with one of many stores, or found about it: a row of its table, and a JSON line.
+/// The result of a command for one of many stores: a row of its table, and a JSON line.
 struct StoreResult: Encodable, Sendable {
   /// How it ended.
   enum Outcome: String, Encodable, Sendable {
@@ -14,7 +14,7 @@ struct StoreResult: Encodable, Sendable {
     case stopped
     case failed
     case notRun = "not run"
-    // Of a plan, and of `why`.
+    // Outcomes of a plan, and of `why`.
     case planned
     case migrationNeeded = "migration needed"
     case fits
@@ -23,7 +23,7 @@ struct StoreResult: Encodable, Sendable {
     case unfinished
     case outdated
     case foreign = "destination exists"
-    // Of a verification.
+    // Outcomes of a verification.
     case proved
     case differs
   }
@@ -44,20 +44,20 @@ struct StoreResult: Encodable, Sendable {
   var losses: Int?
   /// Objects in quarantine.
   var quarantined: Int64?
-  /// What else a run had to say, and the code of each note.
+  /// Notes of a run, and the code of each.
   var notes: [String]?
   var noteCodes: [MigrationNote.Code]?
   var percent: Double?
-  /// Of a status: what became of the last run, unless the store is finished.
+  /// The fate of the last run, in a status; nil for a finished store.
   var run: MigrationStatus.Run.State?
-  /// Of a status with `--check`.
+  /// The check of a status with `--check`.
   var check: StatusRecord.Check?
   var findings: Int64?
   var sourceModel, destinationModel: String?
   var steps: Int?
   /// In a file of a results folder: the name that decides the store's shard, that shard, and what the result is of.
   var key, shard, identity, stamp: String?
-  /// Of a failure, as in other documents.
+  /// The fields of a failure, as in other documents.
   var code, reason, reasonCode, message, location, site, cause, remedy, safe: String?
 
   init(_ store: StorePlace, _ outcome: Outcome, status: Int32 = 0, seconds: Double = 0) {
@@ -87,7 +87,7 @@ struct StoreResult: Encodable, Sendable {
     self.init(StorePlace(path: path, destination: ""), failed: error, seconds: 0)
   }
 
-  /// What a run did.
+  /// The result of a run.
   init(_ store: StorePlace, _ summary: MigrationSummary, seconds: Double) {
     let outcome: Outcome =
       switch summary.outcome {
@@ -125,7 +125,7 @@ struct StoreResult: Encodable, Sendable {
 
   private static func status(_ summary: MigrationSummary) -> Int32 { StopSignals.status(of: summary.reason) }
 
-  /// What became of it in one line: a failure's message, what a run had to say, or where the models lead.
+  /// The result in one line: a failure's message, the notes of a run, or the versions that the models lead through.
   var note: String {
     if let run {
       return [run.rawValue, percent.map { ProgressLine.percent($0) }, message ?? reason].compactMap(\.self)

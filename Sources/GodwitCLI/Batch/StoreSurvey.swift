@@ -19,7 +19,7 @@ struct StoreSurvey {
   ///
   /// - Parameters:
   ///   - isOver: Whether to come to no further store.
-  ///   - look: What the verb does with one store, and which part of the whole it is. An error is the row of that store.
+  ///   - look: Applies the verb to one store, given its part of the whole. An error becomes the row of that store.
   /// - Returns: The worst status (`StoreTable.worstFirst`).
   func run(
     until isOver: () -> Bool = { false }, _ look: (ManifestStore, ClosedRange<Double>) throws -> StoreResult

@@ -1,7 +1,7 @@
 import GodwitManifest
 import GodwitModel
 
-/// What became of many stores: the table at the end, and the exit status.
+/// The results of many stores: the table at the end, and the exit status.
 struct StoreTable {
   let results: [StoreResult]
   /// Stores without a row, and the objects of them.
@@ -17,8 +17,8 @@ struct StoreTable {
 
   /// The exit statuses, the worst first. A signal wins, because the process dies by it.
   ///
-  /// Behind it are first what needs a person (a bug, a wrong manifest, permissions, a full disk, a destination that is in
-  /// the way), then what is wrong with single stores, then what the same command goes on with.
+  /// Failures that need a person come next: a bug, a wrong manifest, permissions, a full disk, a destination in the
+  /// way. Then follow failures of single stores, and those that the same command continues after.
   static let worstFirst: [Int32] = [143, 130, 70, 78, 77, 74, 73, 66, 69, 65, 64, 4, 75, 3, 2, 0]
 
   /// The worst of some statuses; 0 for none.
@@ -73,7 +73,7 @@ struct StoreTable {
 struct StoresDocument: Encodable {
   let verb: String
   let status: Int32
-  /// Of `status --check`.
+  /// The check of `status --check`.
   var check: StatusRecord.Check?
   let stores: [StoreResult]
 }

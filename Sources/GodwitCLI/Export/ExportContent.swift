@@ -1,11 +1,11 @@
 import GodwitStore
 
-/// What `export` writes: objects of a model, or rows of tables.
+/// The content that `export` writes: objects of a model, or rows of tables.
 enum ExportContent {
   case objects(ObjectSelection, ObjectReader)
   case rows([RawStore.Table], RawStore)
 
-  /// What a file of its own is made for.
+  /// The noun for the part that gets a file.
   var noun: String {
     switch self {
     case .objects: "entity"

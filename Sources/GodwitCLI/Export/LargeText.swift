@@ -4,7 +4,7 @@ import GodwitStore
 
 /// Writes a large value as text, a piece at a time.
 struct LargeText {
-  /// What stands before and after base64.
+  /// The text before and after base64.
   typealias Frame = (before: String, after: String)
 
   let bytes: StoredBytes

@@ -7,7 +7,7 @@ import GodwitXcode
 struct ModelExtraction {
   /// The name of the version.
   let version: String
-  /// What the files lack of the model, one sentence each.
+  /// The parts of the model that the files lack, one sentence each.
   let omissions: [String]
 
   /// Writes the files, reads them back and compares the version hashes.
@@ -75,9 +75,9 @@ struct ModelExtraction {
       safe: "nothing was written")
   }
 
-  // MARK: What the files lack
+  // MARK: Omissions of the files
 
-  /// What a model has and the same model read back from Xcode's files has not, one sentence each.
+  /// The parts of a model that are lost when it is read back from Xcode's files, one sentence each.
   static func differences(between model: ManagedObjectModel, and read: ManagedObjectModel) -> [String] {
     var found: [String] = []
     let identifiers = model.versionIdentifiers.dropFirst()

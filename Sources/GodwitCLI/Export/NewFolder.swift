@@ -28,7 +28,7 @@ struct NewFolder {
     try Self.refuseTaken(path)
     try NewFile.refuseReserved(path)
     let url = URL(filePath: path)
-    // Nobody can know the name before, and put a link in its place. The end says what kind of bundle it is.
+    // The name is random, so that nobody can put a link in its place. Its ending is that of the bundle.
     let random = String(UInt64.random(in: .min ... .max), radix: 36)
     temporary = url.deletingLastPathComponent().appending(path: ".\(random).tmp.\(url.lastPathComponent)").path
     guard mkdir(temporary, 0o700) == 0 else { throw NewFile.failure(errno, path) }
@@ -46,7 +46,7 @@ struct NewFolder {
   func finish() throws {
     try FileRights.copyMode(of: original, to: temporary)
     var info = stat()
-    // Who may read the store may enter the folder.
+    // A user who may read the store may enter the folder.
     guard stat(temporary, &info) == 0,
       chmod(temporary, info.st_mode & 0o777 | 0o700 | (info.st_mode & 0o444) >> 2) == 0
     else { throw NewFile.failure(errno, path) }

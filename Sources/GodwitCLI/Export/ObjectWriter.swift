@@ -131,7 +131,7 @@ struct ObjectWriter {
   /// A JSON string: only what must be escaped is.
   static func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
-  /// What stands between the quotes of a JSON string.
+  /// The text between the quotes of a JSON string.
   static func escaped(_ text: String) -> String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count)
@@ -193,7 +193,7 @@ struct ObjectWriter {
 
   /// ISO 8601 in UTC with microseconds, by the Gregorian calendar at all times; years beyond four digits carry a sign.
   ///
-  /// What is too far for a calendar is given as seconds since 2001, as stored.
+  /// A date beyond the range of the calendar is given as seconds since 2001, as stored.
   static func date(_ seconds: Double) -> String {
     guard seconds.isFinite, abs(seconds) < 1e14 else { return seconds.description }
     var whole = Int64(seconds.rounded(.down))

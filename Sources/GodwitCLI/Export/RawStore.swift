@@ -10,16 +10,16 @@ struct RawStore {
 
     var name: String
     var columns: [Column]
-    /// Where `Z_ENT` is among the columns; nil for a table without it.
+    /// The place of `Z_ENT` among the columns; nil for a table without it.
     var entityColumn: Int?
-    /// By which rows are read one by one; nil for a table that has none.
+    /// The column by which rows are read one by one; nil for a table without one.
     fileprivate var rowID: String?
   }
 
   /// A row with the values of all columns, of which large ones stay where they lie.
   struct Row {
     var content: StoredRow
-    /// What `Z_PRIMARYKEY` calls the number in `Z_ENT`; nil for a number that it lacks.
+    /// The name in `Z_PRIMARYKEY` of the number in `Z_ENT`; nil for an unknown number.
     var entity: String?
   }
 

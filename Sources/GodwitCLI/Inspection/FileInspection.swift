@@ -5,7 +5,7 @@ import GodwitSpill
 import GodwitStore
 import GodwitXcode
 
-/// What a file is, and what is in it.
+/// The kind of a file, and its content.
 struct FileInspection: Encodable {
   enum Kind: String, Encodable {
     case store = "Core Data store"
@@ -25,16 +25,16 @@ struct FileInspection: Encodable {
   var store: StoreSummary?
   /// The version that fits the store, of the models given.
   var fittingModel: String?
-  /// Of the model that the store carries.
+  /// The model that the store carries.
   var cachedModel: CachedModelContent?
   var model: ModelContent?
   var mapping: MappingContent?
   var job: JobContent?
   var spill: SpillContent?
   var work: WorkContent?
-  /// Of a SQLite file that cannot be read as a store.
+  /// The tables of a SQLite file that cannot be read as a store.
   var database: DatabaseTables?
-  /// What the objects of the store hold.
+  /// Statistics of the store's objects.
   var details: StoreDetails?
   /// Why the file cannot be read as what it is meant to be; what can be read is shown all the same.
   private(set) var problem: GodwitError?
@@ -47,14 +47,14 @@ struct FileInspection: Encodable {
   struct ModelContent: Encodable {
     let versions: [String]
     let current: String?
-    /// Of the version shown: the one asked for, else the current one.
+    /// The version shown: the one asked for, or else the current one.
     let version: String?
     let entities: [String]
     /// Where the model was found, when the path is a folder that holds it.
     var path: String?
     /// The versions that cannot be read, each with the reason.
     var unreadable: [String] = []
-    /// What of the version shown was replaced or left out.
+    /// Parts of the version shown that were replaced or left out.
     var remarks: [String] = []
   }
 
@@ -62,7 +62,7 @@ struct FileInspection: Encodable {
     let fits: Bool
     /// Why it does not.
     let problem: String?
-    /// What it says that no model of Xcode's can say.
+    /// Parts of it that Xcode's model files cannot express.
     let omissions: [String]
   }
 
@@ -289,7 +289,7 @@ struct FileInspection: Encodable {
     return mapping(model)
   }
 
-  /// What models the file was made for.
+  /// The models that the file was made for.
   private static func detail(of found: XcodeMappingModel) -> String {
     if let problem = found.embeddedModelProblem { return "\(found.kind.rawValue); \(problem.message)" }
     let counts = "\(found.sourceEntityHashes.count) source and \(found.destinationEntityHashes.count) destination"

@@ -1,5 +1,4 @@
-/// The JSON document of one file: what is in it and, where it cannot be read as what it is meant to be, the keys of the
-/// error too.
+/// The JSON document of one file: its content and, if it cannot be read as its kind, the keys of the error.
 struct InspectionRecord: Encodable {
   let inspection: FileInspection
 

@@ -5,7 +5,7 @@ import GodwitPlatform
 import GodwitStore
 import GodwitXcode
 
-/// What several files are, one line each.
+/// The kinds of several files, one line each.
 struct InspectionTable {
   struct Row: Encodable {
     let path: String
@@ -125,13 +125,13 @@ enum InspectionPaths {
     return isTable ? (paths, models) : nil
   }
 
-  /// The stores that a manifest's pattern matches, and the manifest's models; nil for any other file. What is wrong with
-  /// a manifest is told where it is shown.
+  /// The stores that a manifest's pattern matches, and the manifest's models; nil for any other file. The row of a
+  /// manifest tells of its faults.
   private static func stores(ofManifest path: String) throws -> (paths: [String], models: [String])? {
     guard ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()),
       let manifest = try? JobManifest(contentsOf: path), manifest.isForManyStores
     else { return nil }
-    // What cannot be looked at says so in its row.
+    // A path that cannot be looked at gets a row that says so.
     var unreadable: [String] = []
     let matches = try StorePattern(manifest.source.raw, in: manifest.source.folder)
       .files(unreadable: { path, _ in unreadable.append(path) }).filter { !$0.isBesideStore }

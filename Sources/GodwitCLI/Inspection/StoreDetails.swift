@@ -1,16 +1,16 @@
 import GodwitModel
 import GodwitStore
 
-/// What the objects of a store hold, by entity and property, for `inspect --details`.
+/// Statistics of the objects of a store, by entity and property, for `inspect --details`.
 struct StoreDetails: Encodable {
   struct Attribute: Encodable {
     let name, type: String
     let isOptional: Bool
     /// Objects without a value.
     let nulls: Int64
-    /// Of numbers, Booleans and dates; as `export` writes them.
+    /// For numbers, Booleans and dates; as `export` writes them.
     var minimum, maximum: String?
-    /// Of texts and binary data, in the store's file.
+    /// For texts and binary data, in the store's file.
     var minimumBytes, maximumBytes, totalBytes: Int64?
   }
 

@@ -4,7 +4,7 @@ import GodwitJob
 import GodwitManifest
 import GodwitModel
 
-/// What `mappings: auto` would do, found by the code that a job uses.
+/// The path that `mappings: auto` would choose, found by the code that a job uses.
 struct AutomaticPath: Encodable {
   struct Step: Encodable {
     let source, destination: String
@@ -20,13 +20,13 @@ struct AutomaticPath: Encodable {
   private(set) var sourceModelOrigin: String?
   /// The policies that nobody registered, which a job asks for.
   private(set) var missingPolicies: [PolicyUse] = []
-  /// What would be lost.
+  /// The losses of the path.
   private(set) var losses: [LossReport.Loss] = []
-  /// How the mapping models were found, where somebody should look at that.
+  /// How the mapping models were found, if the user should check that.
   private(set) var notes: [MigrationNote] = []
   /// A better way than this one.
   private(set) var hints: [String] = []
-  /// What would stop the job.
+  /// The problem that would stop the job.
   private(set) var problem: GodwitError?
   /// The models of the job; nil where it has none.
   private(set) var models: (source: ManagedObjectModel, destination: ManagedObjectModel)?
@@ -90,7 +90,7 @@ struct AutomaticPath: Encodable {
     }
     missingPolicies = job.policyUses.filter { !$0.isRegistered }
     hints = job.hints
-    // Where the source's model is from has its own line.
+    // The origin of the source's model has its own line.
     notes = job.inputNotes.filter { $0.code != .modelFromStore }
   }
 

@@ -16,14 +16,14 @@ struct LogRecord: Encodable {
   /// The job's name, once the manifest is read.
   let job: String?
   let message: String
-  /// Of an error: its exit status.
+  /// The exit status of an error.
   var status: Int32?
   /// The kind of failure in words that never change.
   var code: String?
   /// Why a command stopped at a checkpoint (75), as a code.
   var reasonCode: String?
   var location, site, cause, remedy, safe: String?
-  /// What a debug message adds, by name.
+  /// The values of a debug message, by name.
   var values: [String: String]?
 
   init(level: String, job: String?, message: String, time: String) {

@@ -30,9 +30,9 @@ enum ProgressLine {
 
   /// `[#####.....] 50.0% eta 00:00:21 1.25M/10M rows 412k rows/s step 1/1 58/64 MiB PersonToAdult create`.
   ///
-  /// What a narrow terminal has no room for is left out, the last things first.
+  /// A narrow terminal shows fewer parts: the last ones are left out first.
   ///
-  /// - Parameter budget: What the run may allocate; nil while it is not known.
+  /// - Parameter budget: The memory that the run may allocate; nil while it is not known.
   static func bar(_ progress: MigrationProgress, columns: Int, budget: ByteCount? = nil) -> [TerminalStyle.Span] {
     let room = max(1, columns - 1)
     var words = ["eta \(eta(progress.secondsLeft))"]

@@ -44,7 +44,7 @@ final class ProgressPrinter: Sendable {
   private static let barSeconds = 0.1
 
   /// - Parameters:
-  ///   - terminal: What the environment variable `TERM` says: a dumb terminal cannot redraw a bar.
+  ///   - terminal: The value of the environment variable `TERM`: a dumb terminal cannot redraw a bar.
   ///   - style: The colours of the bar.
   init(
     mode: ProgressMode, isQuiet: Bool = false, stream: TextStream, style: TerminalStyle? = nil,
@@ -72,7 +72,7 @@ final class ProgressPrinter: Sendable {
     stream.write(try JSONText.line(ofType: "version", VersionRecord(version: GodwitCommand.version, time: time)) + "\n")
   }
 
-  /// Sets what the run may allocate, which the bar shows beside what is resident.
+  /// Sets the memory that the run may allocate, which the bar shows beside the resident memory.
   func setBudget(_ budget: ByteCount) { state.withLock { $0.budget = budget } }
 
   /// Says that what follows is a part of the whole, of which it makes the percent.

@@ -125,7 +125,7 @@ struct FailureRecord: Encodable {
   let status: Int32
   /// The kind of failure in words that never change.
   let code: String
-  /// Of a command that stopped at a checkpoint (75).
+  /// The reason of a command that stopped at a checkpoint (75).
   let reason, reasonCode: String?
   let message: String
   /// `FILE:LINE:COLUMN`, where the error has a place in a file.

@@ -2,7 +2,7 @@ import Foundation
 import GodwitJob
 import GodwitModel
 
-/// What a run did, as text.
+/// The summary of a run, as text.
 enum RunSummary {
   static func text(_ summary: MigrationSummary, job: MigrationJob) -> String {
     switch summary.outcome {

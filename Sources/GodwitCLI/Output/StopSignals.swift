@@ -64,8 +64,8 @@ final class StopSignals: Sendable {
     if !isStarted { letThrough() }
   }
 
-  /// Lets signals end the process at once, where no thread takes them. What is durable stays so; the rest is rolled
-  /// back by the next run.
+  /// Lets signals end the process at once if no thread handles them. Durable work remains; the next run rolls back the
+  /// rest.
   private func letThrough() {
     signal(SIGUSR1, SIG_IGN)
     if isWorker {

@@ -5,7 +5,7 @@ import Foundation
 /// Only a terminal is: not a file or a pipe, not a terminal that cannot (`TERM` is `dumb` or missing), and not for a user
 /// who wants none (`NO_COLOR` is set and not empty, see no-color.org).
 struct TerminalStyle: Sendable, Hashable {
-  /// What a piece of text is.
+  /// The role of a piece of text.
   enum Role: Sendable, Hashable {
     case plain, done, number, error, warning
 
@@ -45,7 +45,7 @@ struct TerminalStyle: Sendable, Hashable {
 }
 
 extension TextStream {
-  /// Writes text in colours, where the stream has them. What control characters the text has are made visible.
+  /// Writes text in colours if the stream has them. Control characters in the text are made visible.
   func write(_ spans: [TerminalStyle.Span], style: TerminalStyle) {
     for span in spans {
       guard let (on, off) = style.sequences(span.role) else {

@@ -42,7 +42,7 @@ package final class TextStream: Sendable {
   var isUsed: Bool { state.withLock { $0.isUsed } }
   /// Whether further writing is useless.
   var isClosed: Bool { state.withLock { $0.isClosed } }
-  /// What was written to a stream in memory.
+  /// The text that was written to a stream in memory.
   var text: String { state.withLock { $0.text } }
 
   /// nil: text.

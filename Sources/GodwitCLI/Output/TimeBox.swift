@@ -28,7 +28,7 @@ struct TimeBox: ExpressibleByArgument, Hashable {
 
   var defaultValueDescription: String { "\(seconds)s" }
 
-  /// Why a text is no time box; printed after the value and the option.
+  /// Why a text is not a time box; printed after the value and the option.
   struct Refusal: Error, CustomStringConvertible {
     let description: String
   }

@@ -21,7 +21,7 @@ struct Verifying {
     verifier.checkpointFile = URL(filePath: job.destinationPath + Verifier.checkpointSuffix)
     var first: Double?
     return try verifier.run(control: control, maximumSeconds: maximumSeconds) { share in
-      // What an earlier verification did took no time of this one.
+      // The share of an earlier verification took no time of this one.
       let gained = share - (first ?? share)
       first = first ?? share
       let seconds = Self.seconds(since: start)

@@ -1,12 +1,12 @@
 /// A page with its own style: no script, nothing to load, light and dark, readable on a telephone.
 enum HTMLPage {
-  /// What `<meta name="generator">` says, with the version after it.
+  /// The content of `<meta name="generator">`, with the version after it.
   static let generator = "godwit"
 
   /// The document.
   ///
   /// - Parameters:
-  ///   - kind: What the page is; with it a verb recognises a page of its own.
+  ///   - kind: The kind of page, by which a verb recognises a page of its own.
   ///   - style: Rules beside those of every page.
   static func document(title: String, kind: StaticString, style: String, _ body: [Markup]) -> String {
     let policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -71,7 +71,7 @@ enum HTMLPalette {
     Pair("removed", "#8c1d1d", "#f5b1b1"), Pair("removed-page", "#fadcdc", "#4d1a1a"),
     Pair("renamed", "#174a8c", "#aecbfa"), Pair("renamed-page", "#dbe8fb", "#16335c"),
     Pair("changed", "#6b4a00", "#f5d98a"), Pair("changed-page", "#fbeebf", "#453509"),
-    // What is drawn.
+    // Colours of drawings.
     Pair("flow", "#3d78c2", "#5b95df"), Pair("loss", "#c23b3b", "#e56a6a"), Pair("series", "#3d78c2", "#5b95df"),
     Pair("limit", "#a05a00", "#e0a040"), Pair("axis", "#73777f", "#8b919b"),
   ]

@@ -4,9 +4,9 @@ import GodwitModel
 
 /// The mappings of a job as boxes and arrows: entities of each version in columns, a box for each entity mapping between.
 ///
-/// What it says is text. Colours only repeat it, so that nothing is lost in print or to a reader who does not see them.
+/// All information is text. Colours only repeat it, for print and for readers who do not see them.
 struct MappingPicture {
-  /// What became of a thing, for its colour.
+  /// The change of a thing, for its colour.
   enum Mark: String, CaseIterable {
     case kept, added, dropped, renamed, policy
   }
@@ -41,7 +41,7 @@ struct MappingPicture {
   /// The place of each entity's box, by column and name.
   private var places: [Int: [String: Int]] = [:]
 
-  /// - Parameter plan: Of the job as its manager has it, with the same steps; nil where nothing is counted.
+  /// - Parameter plan: The plan of the same job, with the same steps; nil without counts.
   init(_ job: MigrationJob, plan: MigrationPlan?) {
     title = job.name
     for (index, step) in job.steps.enumerated() {
@@ -89,7 +89,7 @@ struct MappingPicture {
   }
 }
 
-/// What a step does to its entities and properties.
+/// The effect of a step on entities and properties.
 private struct StepPicture {
   struct Entity {
     var name: String
@@ -178,7 +178,7 @@ private struct StepPicture {
 
   // MARK: Names that expressions read
 
-  /// What a `copy` takes over without saying so.
+  /// The properties that a `copy` takes over implicitly.
   private func copied(by mapping: EntityMapping) -> [String] {
     guard mapping.kind == .copy, let destination = mapping.destinationEntityName else { return [] }
     let explicit = Set(mapping.attributeMappings.map(\.name) + mapping.relationshipMappings.map(\.name))

@@ -51,14 +51,14 @@ struct Markup: ExpressibleByStringInterpolation {
     return Markup(source: "<style>\n\(text)\n</style>")
   }
 
-  /// A whole page. The line of the document type is no element.
+  /// A whole page, with the line of the document type.
   static func document(_ root: Markup) -> String { "<!DOCTYPE html>\n\(root.source)\n" }
 
   static func + (a: Markup, b: Markup) -> Markup { Markup(source: a.source + b.source) }
   static func += (a: inout Markup, b: Markup) { a.source += b.source }
 
-  /// Control characters and those that turn the direction of text are made visible first, and so are the two that XML
-  /// forbids.
+  /// Control characters, characters that turn the direction of text, and the two that XML forbids are made visible
+  /// first.
   ///
   /// Attributes stand in double quotes, so that an apostrophe ends none. It goes by Unicode scalars: `<` and a combining
   /// mark are one character that is not `<`, and a tag all the same.

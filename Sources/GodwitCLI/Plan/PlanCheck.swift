@@ -42,7 +42,7 @@ struct PlanCheck {
       } else if try manager.status().state != .unfinished {
         var now = PlanRecord(migration, manager: manager, plan: try manager.plan(), isNeeded: plan.isMigrationNeeded)
         now.identity = identity
-        // Of filters and expressions the digest has told: their text may differ in blanks alone.
+        // The digest covers filters and expressions: their text may differ in blanks alone.
         changes = PlanDifference(from: plan, to: now, file: path).changes
           .filter { $0.isOfResult && $0.kind != .property && $0.field != "filter" }.map(\.description)
       }

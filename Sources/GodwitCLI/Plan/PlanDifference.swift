@@ -1,7 +1,7 @@
 import GodwitJob
 import GodwitModel
 
-/// What changed from one plan to another.
+/// The changes from one plan to another.
 struct PlanDifference: Codable {
   struct Change: Codable, Hashable {
     enum Kind: String, Codable {
@@ -15,10 +15,10 @@ struct PlanDifference: Codable {
     var kind: Kind
     /// From 1: of the newer plan, or of the older one for what was removed. Left out where no step is meant.
     var step: Int?
-    /// A mapping, `Mapping.property`, what is lost, or what is counted.
+    /// A mapping, `Mapping.property`, the subject of a loss, or a count.
     var subject: String
     var change: What
-    /// What of it changed, for example `filter`.
+    /// The part of it that changed, for example `filter`.
     var field: String?
     var old, new: String?
     /// Whether the same job could have both plans: sizes of chunks and disks change, and the result does not.

@@ -1,7 +1,7 @@
 import GodwitJob
 import GodwitModel
 
-/// What an entity mapping makes of each property, as text.
+/// The expressions of an entity mapping, by property, as text.
 struct PlanExpressions: Codable, Equatable {
   /// From 1.
   var step: Int

@@ -4,7 +4,7 @@ import GodwitManifest
 import GodwitModel
 import GodwitStore
 
-/// What makes a plan the plan of a job: digests of everything that decides the result, and where the result goes.
+/// The identity of a job that a plan belongs to: digests of everything that decides the result, and its destination.
 struct PlanIdentity: Codable, Equatable {
   struct Model: Codable, Equatable {
     var name: String
@@ -14,7 +14,7 @@ struct PlanIdentity: Codable, Equatable {
 
   /// The content of the source. Only a plan that is written to a file has it, since all of the source is read for it.
   struct Source: Codable, Equatable {
-    /// Of every byte that counts.
+    /// The digest of every byte that counts.
     var digest: String
     /// Sizes, times and first bytes of the files: while they are the same the content is not read again.
     var stamp: StoreFiles.Stamp
@@ -47,7 +47,7 @@ struct PlanIdentity: Codable, Equatable {
   var inPlace, keepsOld, appends: Bool
   /// Whether a run replaces what the job made before; nil in a plan of an earlier version.
   var replaces: Bool?
-  /// What becomes of objects that validation rejects; nil in a plan of an earlier version.
+  /// The treatment of objects that validation rejects; nil in a plan of an earlier version.
   var onInvalid: String?
   /// Whether the manifest refuses a run that loses something; nil in a plan of an earlier version.
   var refusesLosses: Bool?
@@ -71,7 +71,7 @@ struct PlanIdentity: Codable, Equatable {
     refusesLosses = job.failsOnLoss
   }
 
-  /// What differs, in words. The source of this identity is looked at again if its files are not as they were.
+  /// The differences, in words. The source of this identity is read again if its files have changed.
   ///
   /// - Parameter job: The job of `now`.
   func differences(from now: PlanIdentity, job: MigrationJob) throws -> [String] {
@@ -136,7 +136,7 @@ struct PlanManifest: Codable, Equatable {
 
   /// Absolute; `-` for standard input.
   var path: String
-  /// What relative paths of overrides count from.
+  /// The folder that relative paths of overrides count from.
   var workingFolder: String
   var overrides: [Override]
 
@@ -146,7 +146,7 @@ struct PlanManifest: Codable, Equatable {
     self.overrides = overrides.map { Override(key: $0.key, value: $0.value, option: $0.option) }
   }
 
-  /// What a run without a manifest of its own reads.
+  /// The manifest and overrides for a run that names only the plan.
   ///
   /// - Throws: 64 where only the user can give it again; 66 where it is gone.
   func reopened(for plan: String) throws -> (path: String, overrides: [ManifestOverride]) {

@@ -14,9 +14,9 @@ struct PlanRecord: Codable {
   var job, source, destination: String
   var sourceModelOrigin: String?
   var isMigrationNeeded: Bool
-  /// What makes it the plan of this job. Plans before version 1 of the format lack it.
+  /// The identity of the plan's job. Plans before version 1 of the format lack it.
   var identity: PlanIdentity?
-  /// Of a plan in a file.
+  /// The manifest of a plan in a file.
   var manifest: PlanManifest?
   /// Left out, as is all that follows, where the job is finished.
   var summary: PlanSummary?
@@ -35,14 +35,14 @@ struct PlanRecord: Codable {
   var notes: [String]?
   /// The code of each note, in the same order.
   var noteCodes: [MigrationNote.Code]?
-  /// What would stop a run, in the order of the summary's obstacles.
+  /// The obstacles to a run, in the order of the summary's obstacles.
   var obstacles: [PlanObstacle]?
   var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
   var temporaryFolder: String?
   var shortage: String?
 
   /// - Parameters:
-  ///   - manager: Of the job: its steps are those of the plan.
+  ///   - manager: The manager of the job: its steps are those of the plan.
   ///   - plan: nil for a finished job.
   init(_ migration: MigrationJob, manager: MigrationManager, plan: MigrationPlan?, isNeeded: Bool) {
     job = migration.name
@@ -76,7 +76,7 @@ struct PlanRecord: Codable {
   }
 }
 
-/// What would stop a run of a plan.
+/// An obstacle to a run of a plan.
 struct PlanObstacle: Codable, Equatable {
   enum Code: String, Codable {
     /// A policy is not registered.
@@ -89,7 +89,7 @@ struct PlanObstacle: Codable, Equatable {
     case diskSpace = "disk-space"
     /// The job may not replace what is at the destination.
     case destination
-    /// Somebody has written to the destination since the job made it.
+    /// The destination was changed since the job made it.
     case destinationChanged = "destination-changed"
     /// The store that the run would replace cannot be kept.
     case oldStore = "old-store"

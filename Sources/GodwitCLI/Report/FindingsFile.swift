@@ -2,7 +2,7 @@ import Foundation
 import GodwitModel
 import GodwitStore
 
-/// What `verify` or `audit` found, from the JSON that it printed.
+/// The findings of `verify` or `audit`, from the JSON that it printed.
 struct FindingsFile {
   /// One line of the table.
   struct Finding: Decodable {

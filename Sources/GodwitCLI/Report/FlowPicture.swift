@@ -168,7 +168,7 @@ struct FlowPicture {
 
   // MARK: Drawing
 
-  /// - Parameter label: What the picture shows, for people who do not see it.
+  /// - Parameter label: The content of the picture, for people who do not see it.
   func markup(label: String) -> Markup {
     let size = ReportText.place(height)
     let paths = bands.map { band -> Markup in

@@ -5,7 +5,7 @@ import GodwitManifest
 import GodwitModel
 import GodwitStore
 
-/// What a report is about: the job, its plan, and what its runs have left.
+/// The content of a report: the job, its plan, and the records of its runs.
 struct ReportContent {
   let job: MigrationJob
   let manifest: JobManifest
@@ -14,9 +14,9 @@ struct ReportContent {
   let record: JobRecord
   /// nil for a finished job, whose receipt tells what it did.
   let plan: MigrationPlan?
-  /// Why there is no plan where one is wanted.
+  /// Why a wanted plan is missing.
   let planFailure: String?
-  /// What would stop the next run.
+  /// The obstacles to the next run.
   let obstacles: [String]
   let found: [FindingsFile]
   let made: Date
@@ -31,7 +31,7 @@ struct ReportContent {
     made = Date()
     manifestText = Self.text(of: manifest.file)
     (record, plan, planFailure) = try Self.read(manager)
-    // There is no plan of a destination that is replaced: the page shows what made it.
+    // A destination that is to be replaced has no plan: the page shows how it was made.
     let isReplaced = plan == nil && record.status.state == .outdated
     obstacles =
       isReplaced ? ((try? manager.destinationObstacles()) ?? []).map(\.text) : plan?.summary.obstacles ?? []
@@ -74,7 +74,7 @@ struct ReportContent {
   /// How far the job is, in a word or two.
   var state: String { record.status.state.rawValue }
 
-  /// What became of the objects in each step.
+  /// The flow of the objects in each step.
   var flows: [ObjectFlows] {
     if let receipt = record.receipt, !receipt.steps.isEmpty {
       return receipt.steps.enumerated().map { ObjectFlows($1, step: $0 + 1) }
@@ -87,11 +87,11 @@ struct ReportContent {
     }
   }
 
-  /// What was lost, or will be.
+  /// The losses, past or expected.
   var losses: [LossReport.Loss] { record.receipt?.losses ?? plan?.losses.losses ?? [] }
 }
 
-/// Where the objects of one step go.
+/// The flow of the objects of one step.
 struct ObjectFlows {
   struct Flow {
     /// Entities; an empty source makes objects of nothing.

@@ -48,7 +48,7 @@ struct ReportPage {
     ]
   }
 
-  /// What is not as it was when the destination was made.
+  /// The changes since the destination was made.
   private var changes: String { status.changes.map(\.words).joined(separator: ", ") }
 
   private var lead: String {
@@ -78,7 +78,7 @@ struct ReportPage {
     }
   }
 
-  // MARK: What was asked
+  // MARK: The request
 
   private var asked: [Markup] {
     let job = content.job
@@ -185,7 +185,7 @@ struct ReportPage {
     }
   }
 
-  /// What each mapping does beside carrying over, by step and name.
+  /// The work of each mapping beside carrying over, by step and name.
   private var mappingLines: [String: [String]] {
     var lines: [String: [String]] = [:]
     let picture = MappingPicture(content.job, plan: content.plan)

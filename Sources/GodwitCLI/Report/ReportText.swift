@@ -60,7 +60,7 @@ enum ReportText {
   /// A table that scrolls by itself where the page is narrow.
   ///
   /// - Parameters:
-  ///   - label: What it shows, for people who hear it.
+  ///   - label: Its content, for people who hear it.
   ///   - numbers: The columns of numbers, from 0.
   ///   - prose: The column of sentences, which gets more room.
   static func table(

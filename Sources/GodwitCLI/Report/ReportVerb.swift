@@ -32,7 +32,7 @@ struct ReportVerb: Verb {
     completion: .file())
   var findings: [String] = []
 
-  /// What the page says it is, so that an older one is recognised.
+  /// The kind that the page names, so that an older one is recognised.
   static let kind: StaticString = "report"
 
   mutating func run(in session: CommandSession) throws -> Int32 {
@@ -43,7 +43,7 @@ struct ReportVerb: Verb {
     }
     let migration = try loader.job()
     let manager = MigrationManager(migration)
-    // It tells of the source, and is no more readable. What is wrong with the place is said before anything is counted.
+    // It tells of the source, so no more people may read it. A bad place is reported before anything is counted.
     let original = FileManager.default.fileExists(atPath: migration.sourcePath) ? [migration.sourcePath] : []
     let file = Self.page(output, like: original)
     if output != "-" { try file.check(owner: manager.files.name) }

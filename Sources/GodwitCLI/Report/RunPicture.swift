@@ -3,7 +3,7 @@ import GodwitModel
 
 /// When the chunks of a job ran, how fast, and in how much memory: three pictures over one axis of time.
 ///
-/// The axis has the time that runs took, one after the other. What lies between two runs is left out.
+/// The axis has the time that runs took, one after the other. The time between two runs is left out.
 struct RunPicture {
   private let history: RunHistory
   /// Where each run begins on the axis, in seconds.
@@ -24,12 +24,12 @@ struct RunPicture {
 
   private func begin(_ entry: RunHistory.Entry) -> Double { offsets[entry.run] + entry.start }
   private func end(_ entry: RunHistory.Entry) -> Double { offsets[entry.run] + entry.end }
-  /// Of a drawing that is 1000 wide.
+  /// The place of a moment in a drawing that is 1000 wide.
   private func x(_ seconds: Double) -> Double { seconds / total * 1000 }
 
   // MARK: Lanes
 
-  /// What was done at one place of the order.
+  /// The work at one place of the order.
   struct Lane: Hashable {
     let step, pass: Int
     let stage: String
@@ -199,7 +199,7 @@ struct RunPicture {
 
   // MARK: Tables
 
-  /// What each stage took.
+  /// The time and memory of each stage.
   var stages: Markup {
     let steps = steps
     let rows = allLanes.map { lane, entries -> [Markup] in

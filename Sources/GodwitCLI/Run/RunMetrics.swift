@@ -2,9 +2,9 @@ import Foundation
 import GodwitJob
 import GodwitModel
 
-/// What `run --metrics` tells of a run, as values.
+/// The metrics of `run --metrics`, as values.
 struct RunMetrics: Sendable {
-  /// What is kept of the runs before.
+  /// The values that are retained from the runs before.
   struct History: Sendable, Hashable {
     /// When a run last ended with 0; in seconds since 1970.
     var success: Double?
@@ -43,7 +43,7 @@ struct RunMetrics: Sendable {
   var destinationBytes: Int64?
   var progress: MigrationProgress?
   var summary: MigrationSummary?
-  /// What `--verify` found; nil where nothing was verified.
+  /// The number of findings of `--verify`; nil without a verification.
   var findings: Int64?
   var end: End?
 
@@ -54,7 +54,7 @@ struct RunMetrics: Sendable {
   fileprivate static let endName = "godwit_last_run_end_timestamp_seconds"
   fileprivate static let statusName = "godwit_last_run_exit_status"
 
-  /// Ends the run. A status of 0 is a success, and so is one of 3.
+  /// Ends the run. The statuses 0 and 3 count as success.
   mutating func finish(_ end: End) {
     self.end = end
     history.end = end.time.timeIntervalSince1970

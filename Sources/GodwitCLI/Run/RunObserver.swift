@@ -21,7 +21,7 @@ struct RunObserver {
   /// - Parameters:
   ///   - metricsPath: Where metrics go; nil for nowhere.
   ///   - manifest: The path of the manifest, which names the job until it is read.
-  /// - Throws: What `MetricsFile` throws when it cannot be written.
+  /// - Throws: The error of `MetricsFile` when it cannot be written.
   init(_ session: CommandSession, metricsPath: String?, manifest: String?) throws {
     self.session = session
     let name = URL(filePath: manifest ?? "job").deletingPathExtension().lastPathComponent
@@ -64,8 +64,8 @@ struct RunObserver {
   /// The run has done its work.
   ///
   /// - Parameters:
-  ///   - status: What it is to end with: 0, 3 with objects in quarantine, 4 after a verification that found something, or
-  ///     that of `broken`.
+  ///   - status: The exit status: 0, 3 with objects in quarantine, 4 after a verification with findings, or that of
+  ///     `broken`.
   ///   - broken: Why the verification after it could not be done; nil if it was, or none was asked for.
   /// - Returns: Why a command failed; nil when none did.
   func ended(

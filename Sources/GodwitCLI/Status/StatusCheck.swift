@@ -2,7 +2,7 @@ import Foundation
 import GodwitJob
 import GodwitModel
 
-/// What a monitor is told of a job: a level, one line, and figures.
+/// The state of a job for a monitor: a level, one line, and figures.
 ///
 /// The line has the form that the Monitoring Plugins Development Guidelines give: `SERVICE STATUS: text | figures`.
 struct StatusCheck {
@@ -74,12 +74,12 @@ struct StatusCheck {
     if let age { figures.append("age=\(Self.number(age))s;;\(maximumAge.map { "\($0.seconds)" } ?? "");0") }
   }
 
-  /// What is wrong for sure comes before what may be.
+  /// A certain failure comes before an unknown state, and that before a warning.
   private static let worstFirst: [Level] = [.critical, .unknown, .warning, .ok]
   /// A monitor shows one line.
   private static let namedMaximum = 3
 
-  /// What the state alone says.
+  /// The level and text of the state alone.
   private static func judge(_ status: MigrationStatus) -> (Level, String) {
     let tenths = Int(min(max(status.percent, 0), 100) * 10)
     let percent = "\(tenths / 10).\(tenths % 10)%"
@@ -103,7 +103,7 @@ struct StatusCheck {
     }
   }
 
-  /// What the time since the last success adds.
+  /// Adds the level and text of the time since the last success.
   private mutating func judge(_ status: MigrationStatus, age: Double?, _ maximum: TimeBox, now: Date) {
     let limit = Double(maximum.seconds)
     if status.run?.state == .running {

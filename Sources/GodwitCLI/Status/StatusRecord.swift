@@ -22,7 +22,7 @@ struct StatusRecord: Encodable {
     }
   }
 
-  /// What `--check` says.
+  /// The result of `--check`.
   struct Check: Encodable {
     let status, text: String
 

@@ -55,7 +55,7 @@ struct MigrationTestResult: Sendable, Encodable {
   var losses: [String] = []
   /// The same with codes.
   var lossDetails: [LossReport.Loss] = []
-  /// How source model and mapping models were found, where somebody should look at that, with the code of each note.
+  /// How source model and mapping models were found, if the user should check that, with the code of each note.
   var notes: [String]?
   var noteCodes: [MigrationNote.Code]?
   /// Expectations that were checked.

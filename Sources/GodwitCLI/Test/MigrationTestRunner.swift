@@ -11,7 +11,7 @@ import Synchronization
 
 /// Runs tests of migrations: each in a folder of its own, a few at a time.
 struct MigrationTestRunner: Sendable {
-  /// What a test migrates with.
+  /// The models or the manifest that a test migrates with.
   enum Subject: Sendable {
     case models([String], destination: String?)
     /// A manifest, whose source and destination are replaced for each test.

@@ -38,7 +38,7 @@ struct TestTable {
       ])
   }
 
-  /// What to know, what failed and how to repeat it, then one line of totals.
+  /// Notes, failures and how to repeat them, then one line of totals.
   static func conclusion(_ results: [MigrationTestResult]) -> String {
     var text = ""
     for result in results {

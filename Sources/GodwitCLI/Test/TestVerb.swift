@@ -105,7 +105,7 @@ struct TestVerb: Verb {
       return 0
     }
     let report = report(of: tests)
-    // What is wrong with the place is said before any work.
+    // A bad place is reported before any work.
     try report?.check()
     let runner = MigrationTestRunner(
       subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
@@ -127,7 +127,7 @@ struct TestVerb: Verb {
     return results.contains { $0.outcome == .failed } ? GodwitError.Code.findings.rawValue : 0
   }
 
-  /// What `--format json` prints.
+  /// The document of `--format json`.
   private struct Record: Encodable {
     var tests: Int
     var failed: Int
@@ -195,7 +195,7 @@ struct TestVerb: Verb {
     path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
   }
 
-  /// Where the JUnit report goes, which tells of the given stores: an older one is replaced.
+  /// The place of the JUnit report, which tells of the given stores: an older one is replaced.
   private func report(of tests: [MigrationTest]) -> OutputFile? {
     let given = tests.compactMap { if case .given(let path) = $0.store { path } else { nil } }
     return junit.map {

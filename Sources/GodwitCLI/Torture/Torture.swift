@@ -115,7 +115,7 @@ struct Torture {
   }
 }
 
-/// What a round draws.
+/// The random choices of a round.
 struct TortureChance {
   enum Moment: CustomStringConvertible {
     case line(Int)

@@ -25,7 +25,7 @@ struct TortureVerb: Verb {
   @Option(help: ArgumentHelp("Folder for the stores; by default TMPDIR.", valueName: "DIR"), completion: .directory)
   var scratch: String?
 
-  // What the rounds start themselves with.
+  // Options with which a round starts its own processes.
   @Option(name: .customLong("one-run-in"), help: .private) var runFolder: String?
   @Option(name: .customLong("now"), help: .private) var now: Double?
 

@@ -3,12 +3,12 @@ import Godwit
 import GodwitModel
 import GodwitStore
 
-/// What stands in a document in the place of large values.
+/// Marks in a document in the place of large values.
 final class LargeMarks {
   private let name = UUID().uuidString
   private(set) var values: [ObjectTrace.LargeValue] = []
 
-  /// What a mark begins with; the value's number and a quote follow.
+  /// The beginning of a mark; the value's number and a quote follow.
   var beginning: String { "\"\(name) " }
 
   func mark(_ value: ObjectTrace.LargeValue) -> AttributeValue {

@@ -6,7 +6,7 @@ struct TraceText {
   private let trace: ObjectTrace
   private let largeTexts: [ObjectTrace.LargeValue: String]
 
-  /// - Parameter largeTexts: What is shown of values that were left in their stores.
+  /// - Parameter largeTexts: Texts for the values that were left in their stores.
   init(_ trace: ObjectTrace, largeTexts: [ObjectTrace.LargeValue: String] = [:]) {
     (self.trace, self.largeTexts) = (trace, largeTexts)
   }

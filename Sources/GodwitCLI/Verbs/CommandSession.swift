@@ -1,13 +1,13 @@
 import GodwitJob
 import GodwitModel
 
-/// What a verb needs besides its arguments, including what a caller registers for all verbs.
+/// The environment of a verb besides its arguments, including registrations of the caller for all verbs.
 struct CommandSession: Sendable {
   /// Data and progress.
   var output: TextStream
   /// Errors, warnings, logging.
   var diagnostics: TextStream
-  /// What mappings may name.
+  /// The policies that mappings may name.
   var policies: PolicyRegistry = [:]
 
   /// The status, or an error if essential output could not be written.

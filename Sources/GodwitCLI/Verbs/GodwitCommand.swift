@@ -129,7 +129,7 @@ public enum GodwitCommand {
     arguments.contains("\(option)=\(value)") || zip(arguments, arguments.dropFirst()).contains { $0 == (option, value) }
   }
 
-  /// Who asked for JSON gets a failure as JSON too.
+  /// Reports a failure as JSON if the arguments asked for JSON.
   private static func reportJSON(_ error: GodwitError, to arguments: [String], in session: CommandSession) {
     // A verb that has printed its document has reported its findings in it.
     guard !session.output.isUsed else { return }

@@ -74,7 +74,7 @@ struct InitVerb: Verb {
       }
   }
 
-  /// What was chosen, and what would be lost.
+  /// The choices, and the losses.
   private struct Record: Encodable {
     struct Step: Encodable {
       let source, destination, mappings: String

@@ -15,7 +15,7 @@ struct MappingVerb: ParsableCommand {
   static let destination = ArgumentHelp("The later model, given in the same form.", valueName: "DESTINATION")
 }
 
-/// Where and in which format a verb writes a mapping file.
+/// The place and format in which a verb writes a mapping file.
 struct MappingOutput: ParsableArguments {
   @Option(
     name: .shortAndLong, help: ArgumentHelp("Write to a new mapping file.", valueName: "FILE"), completion: .file())

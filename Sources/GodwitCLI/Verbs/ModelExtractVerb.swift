@@ -80,7 +80,7 @@ struct ModelExtractVerb: Verb {
     let versionChecksum: String
     /// Whether the model is of the version that the store's metadata names.
     let fitsStore: Bool
-    /// What Xcode's files cannot hold.
+    /// Parts of the model that Xcode's files cannot hold.
     let omissions: [String]
   }
 }

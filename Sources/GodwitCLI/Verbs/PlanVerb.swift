@@ -87,7 +87,7 @@ struct PlanVerb: Verb {
   static var outputs: [OutputKind] { [.plan, .planDifference, .stores] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    // What is wrong with these files is said before anything is counted.
+    // Faults in these files are reported before anything is counted.
     let older = try self.older.map { (file: $0, plan: try PlanFile.read($0)) }
     if let output { try PlanFile.output(output).check() }
     let settings = try overrides.values()

@@ -90,7 +90,7 @@ struct RunVerb: Verb {
   static let quarantinedStatus: Int32 = 3
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    // What is wrong is told below, where progress and commands know of it.
+    // Failures are reported below, where progress and commands know of them.
     let check = Result { try planFile.map(PlanCheck.init(path:)) }
     let loader = Result { try self.loader(check.get(), in: session) }
     if case .success(let read) = loader {
@@ -143,7 +143,7 @@ struct RunVerb: Verb {
     return true
   }
 
-  /// What a verification after the migration came to.
+  /// The outcome of a verification after the migration.
   private enum Proof {
     /// nil if none was asked for.
     case report(VerificationReport?)

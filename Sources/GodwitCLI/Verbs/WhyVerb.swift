@@ -57,7 +57,7 @@ struct WhyVerb: Verb {
       return try StoreSurvey(session: session, loader: loader, verb: "why", isJSON: format.format == .json).why()
     }
     var (found, path) = try against.map { try compareModels(with: $0, in: session) } ?? askStore(in: session)
-    // As in a job, the model inside the store is used last.
+    // The model inside the store is used last, as in a job.
     if found.verdict == .noModelFits, let models = path?.models {
       found = Compatibility(of: models.source, with: models.destination)
     }
@@ -105,7 +105,7 @@ struct WhyVerb: Verb {
     let found = Compatibility(of: old, with: new)
     guard found.verdict == .migrationNeeded else { return (found, nil) }
     let (from, to) = (ModelReference(parsing: source), ModelReference(parsing: other))
-    // In one bundle the names show which version is older. Of two bundles the first one given is the older.
+    // In one bundle the names show which version is older. With two bundles the first one given is the older.
     let isOneBundle = ModelSearch.modelOrPath(from.path) == ModelSearch.modelOrPath(to.path)
     let loader = try loader(
       models: isOneBundle ? [from.path] : ["\(from.path)#\(old.name)", "\(to.path)#\(new.name)"],

@@ -25,7 +25,7 @@ extension SourceAudit {
     }
   }
 
-  /// Whether an error tells of a value that cannot be computed, and not of a damaged file or of the machine.
+  /// Whether an error is about a value that cannot be computed, and not about a damaged file or the machine.
   static func isOfRow(_ error: GodwitError) -> Bool {
     if error.refusal == .integerOverflow { return true }
     return error.code == .dataWrong && error.topic != .database

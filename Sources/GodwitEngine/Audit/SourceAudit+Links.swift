@@ -10,7 +10,7 @@ extension SourceAudit {
     var checks: [Check]
   }
 
-  /// Links that lead nowhere, as the plan counts them, and one-to-one links whose two ends disagree.
+  /// Links without a target, as the plan counts them, and one-to-one links whose two ends disagree.
   func auditLinks() throws {
     var walks: [Walk] = []
     var places: [String: Int] = [:]
@@ -36,7 +36,7 @@ extension SourceAudit {
             hasCondition: !kind.isEmpty)
           add(halfLinkCheck(entity.name, relationship, column), from: from, hasCondition: !kind.isEmpty)
         case .inverse(let table, let column, _, _):
-          // With an inverse the to-one's entity has the key.
+          // If there is an inverse, the to-one's entity has the key.
           guard model.inverse(of: relationship) == nil else { continue }
           let holder = relationship.destinationEntityName
           let kind = schema.isKind(of: holder, row: "s").clause

@@ -5,12 +5,12 @@ import GodwitModel
 import GodwitStore
 
 extension SourceAudit {
-  /// What a mapping gives one property, and the rules that it must keep.
+  /// The value that a mapping gives one property, and the rules that it must keep.
   struct Part {
     var property: String
     /// The column of `t` that the checks read.
     var column: String
-    /// What the column holds, for a source row `s`.
+    /// The value of the column for a source row `s`, as SQL.
     var sql: String
     var checks: [Check]
   }
@@ -22,12 +22,12 @@ extension SourceAudit {
     var table: String
     /// Which of its rows are objects of the mapping's entity.
     var kind: StoreSchema.RowCondition
-    /// Which of its rows the mapping takes.
+    /// The condition of the rows that the mapping takes.
     var taken: String
     /// Whether the mapping may take others beside these.
     var isPartial: Bool
     var builder: StatementBuilder
-    /// Of the rules.
+    /// The regular expressions of the rules.
     var patterns: [NSRegularExpression]
 
     /// `FROM`, giving a row `t` with the columns of some parts.
@@ -39,7 +39,7 @@ extension SourceAudit {
     }
   }
 
-  /// What the mappings make of the rows that they take, tested by the rules that validation has.
+  /// Tests the results of the mappings by the rules of validation.
   func auditMappings() throws {
     let facts = PlanFacts(
       mappings: resolved.entityMappings.map { _ in
@@ -62,7 +62,7 @@ extension SourceAudit {
     try auditDestinationUniqueness(program)
   }
 
-  /// Associations of a step that nobody has planned: its filters were not tested on the rows yet.
+  /// Associations of a step without a plan: its filters have not been tested on the rows yet.
   func inlineAssociations(_ program: StepProgram, _ builder: StatementBuilder) -> AssociationLowering {
     var association = program.associations(builder)
     association.checks = .inline
@@ -199,8 +199,8 @@ extension SourceAudit {
     return parts
   }
 
-  /// The source column whose value an attribute takes as it is; nil where it is computed. From an integer to an integer
-  /// of another size nothing is computed either, and a number that does not fit breaks a rule.
+  /// The source column whose value an attribute takes unchanged; nil where it is computed. A change of integer size is
+  /// not computed either, and a number that does not fit breaks a rule.
   func plainColumn(
     of source: ResolvedEntityMapping.AttributeSource, for attribute: AttributeDescription,
     in mapping: ResolvedEntityMapping

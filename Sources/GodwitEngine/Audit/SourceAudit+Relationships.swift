@@ -5,14 +5,14 @@ import GodwitStore
 
 /// How many objects the relationships of a mapping's objects will lead to.
 ///
-/// A link comes over where the source has it and a mapping that the relationship looks up takes the other object. That
-/// is all there is to know while the other end of the relationship says the same. Only the run can tell where that end
-/// may say something else, where links may displace each other, or where a policy or an earlier job has a part in it.
+/// A link is carried over if the source has it and a mapping that the relationship looks up takes the other object.
+/// This count is exact while the other end of the relationship says the same. Only the run can count if the other end
+/// may say something else, if links may displace each other, or if a policy or an earlier job is involved.
 extension SourceAudit {
   private enum Reach {
     /// The number of objects for a source row `s`, as SQL.
     case count(String)
-    /// What is in the way of knowing.
+    /// The reason why the number is unknown.
     case unknown(String)
   }
 
@@ -103,8 +103,8 @@ extension SourceAudit {
     side?.entityName == entity && side?.relationship.name == name
   }
 
-  /// Whether a policy makes objects at either end. One that sets links between objects of other entities is listed with
-  /// what it makes.
+  /// Whether a policy makes objects at either end. A policy that sets links between objects of other entities is listed
+  /// with the objects it makes.
   private func mayBeSetByPolicy(_ relationship: RelationshipDescription, of entity: String) -> Bool {
     let model = resolved.destinationModel
     return resolved.policies.contains { policy in

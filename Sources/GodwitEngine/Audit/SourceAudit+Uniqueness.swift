@@ -24,7 +24,7 @@ extension SourceAudit {
     }
   }
 
-  /// The columns of attributes and to-ones; nil when one of them has none.
+  /// The columns of attributes and to-ones; nil when one of them has no column.
   private func columns(_ properties: [String], of entity: String) -> [String]? {
     let columns = properties.compactMap { property -> String? in
       if let column = schema.column(of: property, in: entity) { return column }
@@ -67,7 +67,8 @@ extension SourceAudit {
     }
   }
 
-  /// What a mapping gives the attributes of a constraint, as SQL; nil when one of them is computed, or no attribute.
+  /// The values that a mapping gives the attributes of a constraint, as SQL; nil when one of them is computed or not an
+  /// attribute.
   private func values(
     _ properties: [String], of mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder
   ) throws -> [String]? {

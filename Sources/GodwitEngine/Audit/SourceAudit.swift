@@ -4,13 +4,13 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Looks for what a run of a job would stop at, or carry along broken, before it begins.
+/// Finds the data that would stop a run or be carried over broken, before the run begins.
 ///
-/// It reads the source and writes nothing. All rules of an entity, and all that a mapping makes of it, are counted in
-/// one walk over its rows; only for a rule that is broken the first rows are looked up. A value that cannot be computed
-/// ends its walk: then fewer values are computed at a time, and what fails is found row by row (`Failures`).
+/// It reads the source and writes nothing. One walk over an entity's rows counts all rules and all results of its
+/// mappings. Only for a broken rule are the first rows looked up. A value that cannot be computed ends its walk. Then
+/// fewer values are computed at a time, and the failing ones are found row by row (`Failures`).
 package final class SourceAudit {
-  /// A rule, as SQL that is true for a row `s` (or `t`, of what a mapping makes of it) that breaks it.
+  /// A rule, as SQL that is true for a row that breaks it: `s`, or `t` for the result of a mapping.
   struct Check {
     var kind: AuditReport.Kind
     var model: String
@@ -19,7 +19,7 @@ package final class SourceAudit {
     var mapping: String?
     var message: String
     var condition: String
-    /// What `--values` shows.
+    /// The value that `--values` shows.
     var value: String?
     /// The key of the object.
     var key = "s.Z_PK"
@@ -108,7 +108,7 @@ package final class SourceAudit {
 
   /// - Parameters:
   ///   - row: The object's key, the name of its entity, and the values concerned.
-  ///   - entity: What to call the entity of a row that has none.
+  ///   - entity: The entity to name if the row has none.
   func sample(_ row: [SQLValue], of entity: String) -> AuditReport.Sample {
     guard row.count > 1, case .integer(let key) = row[0] else { return AuditReport.Sample(uri: entity, value: nil) }
     var name = entity

@@ -4,9 +4,9 @@ import GodwitStore
 
 /// Finds the edges of a link that no later assignment overrides, for a range of keys at its first end.
 ///
-/// It says what `StepProgram.resolve` says in SQL, by one walk: assignments are ordered by mapping, turn and side, and
-/// an edge stays when none of those that could displace it comes later. Those at its first object pass by in the walk;
-/// the last one at its second object is looked up, once for each object while memory lasts.
+/// It gives in one walk the same result as the SQL of `StepProgram.resolve`. Assignments are ordered by mapping, turn
+/// and side, and an edge stays if no later assignment displaces it. The walk itself meets the assignments of the first
+/// object. The last assignment of the second object is looked up, once for each object while memory lasts.
 final class AssignmentResolver {
   /// The place of an assignment among all.
   private struct Place: Comparable {
@@ -19,7 +19,7 @@ final class AssignmentResolver {
   private struct Edge {
     var other: Int64
     var place: Place
-    /// Of the other object among those of the first end's, and the reverse.
+    /// The position of the other object at the first end, and the position of the first object at the other end.
     var position, inversePosition: Int64?
   }
 
@@ -33,7 +33,7 @@ final class AssignmentResolver {
   /// The last assignment to the second end, and the last from the first end that leads there; nil where none can
   /// displace.
   private let lastOwn, lastLeading: SQLStatement?
-  /// More at once are gathered by SQL.
+  /// More edges than this are collected by SQL instead of in memory.
   private let limitEdges = EngineTuning.current.limitEdges
   private let store: [(edge: ResolutionStatements.StoredEdge, statement: SQLStatement)]
   private let storesPlaces: Bool
@@ -53,11 +53,11 @@ final class AssignmentResolver {
 
   /// SQLite changes no row with a larger value; nil without a limit.
   private let limit: ByteCount?
-  /// What the limit kept from being stored.
+  /// The rows that the limit kept from being changed.
   private(set) var refused: [Refused] = []
 
   /// - Parameter limit: Rows with larger values are left to the caller.
-  /// - Returns: nil for a link that is its own inverse, whose edges are told apart otherwise.
+  /// - Returns: nil for a link that is its own inverse, whose edges need the SQL form.
   init?(_ program: StepProgram, link index: Int, connection: StoreConnection, lengthLimit limit: ByteCount? = nil)
     throws
   {
@@ -80,13 +80,13 @@ final class AssignmentResolver {
     storesPlaces = store.contains { $0.statement.parameterCount > 2 }
   }
 
-  /// Picks one row of each assignment from an end: that of a to-many has one that leads nowhere.
+  /// Picks one row of each assignment from an end. An assignment of a to-many has a row without a target.
   private static func onceEach(_ link: InversePair, _ end: InversePair.End) -> String {
     link.isToMany(end) ? " AND target IS NULL" : ""
   }
 
-  /// What the walk reads: both kinds of edges by the key of the first end, and the last assignment to an object of the
-  /// second, where one can displace.
+  /// The queries of the walk: both kinds of edges by the key of the first end, and the last assignment to an object of
+  /// the second end if one can displace it.
   static func queries(
     _ link: InversePair, table: String
   ) -> (assigned: String, reverse: String, own: String, leading: String?) {
@@ -136,7 +136,7 @@ final class AssignmentResolver {
         !hasReverse || hasAssigned && assigned.row.int64(0) <= reverse.row.int64(0)
         ? assigned.row.int64(0) : reverse.row.int64(0)
       edges.removeAll(keepingCapacity: true)
-      // The last assignment that displaces what the object had before.
+      // The last assignment that displaces the object's earlier target.
       var floor: Place?
       while hasAssigned, assigned.row.int64(0) == key {
         let place = Self.place(assigned.row, side: 0)

@@ -109,7 +109,7 @@ extension Executor {
     return pairs
   }
 
-  /// Forgets what belongs to a chunk that was rolled back, or to a stage that is over.
+  /// Drops the writers of a chunk that was rolled back, or of a stage that is over.
   func forgetWriters() {
     writers = [:]
     identities = nil
@@ -145,8 +145,8 @@ extension Executor {
     return true
   }
 
-  /// Writes a damaged or missing file again, from what it was made of: the source, which is compared with what it was,
-  /// and the keys that `unique-by` gave, which lie in the store under construction. Call inside a transaction.
+  /// Rebuilds a damaged or missing file from its inputs. These are the source, which must be unchanged, and the keys
+  /// that `unique-by` gave, which lie in the store under construction. Call inside a transaction.
   ///
   /// The pairs are the same, and with the same LZ4 library the bytes too; otherwise the ledger gets their mark.
   private func rebuildSpill(_ index: Int, because damage: SpillError) throws {

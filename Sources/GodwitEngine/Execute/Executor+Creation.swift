@@ -40,6 +40,6 @@ extension Executor {
 }
 
 extension String {
-  /// As a table of the source, between the keys of a chunk.
+  /// The rows of this source table between the keys of a chunk, as SQL.
   fileprivate var inRange: String { "FROM source.\(quoted(self)) WHERE Z_PK BETWEEN ?1 AND ?2" }
 }

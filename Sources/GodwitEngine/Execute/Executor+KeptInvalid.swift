@@ -3,11 +3,11 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Validation of a job that keeps what was invalid before.
+/// Validation of a job that keeps objects which were invalid before.
 extension Executor {
   /// Validates a chunk whose objects may break the rules that they broke in the source.
   ///
-  /// Every rule that an object breaks is tested by itself: one that it broke before excuses no other.
+  /// Each rule that an object breaks is tested alone: breaking one rule before does not excuse another.
   func validateKeeping(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     let validation = try program.validation.entity(entity)
     let context = context(chunk)

@@ -6,20 +6,20 @@ import GodwitStore
 /// Chunks with rows that are too large to be held several times.
 ///
 /// 1. The chunk's statement runs while SQLite refuses large values, which costs nothing where there are none.
-/// 2. Where one was refused, what the statement did is taken back, and the source's rows are told apart by size.
+/// 2. If a value was refused, the statement is rolled back, and the source's rows are divided by size.
 /// 3. The rows between large ones are made as usual. Each large one is made without the values that it only copies, and
 ///    then completed with them (`LargeRowWriter`).
 ///
-/// A file that becomes a value waits until its row is made, and completes it likewise.
+/// A file that becomes a value waits until its row is made, and completes it in the same way.
 ///
-/// A value that is large because an expression made it is not refused a second time. A link that is resolved later
-/// finds the row as it is, and changes it while its large values lie aside.
+/// A value that is large because an expression made it is not refused a second time. Resolving a link later changes the
+/// finished row while its large values are stored in a temporary table.
 extension Executor {
   /// Makes the objects of a chunk.
   func makeObjects(
     _ statement: ChunkStatement, _ chunk: Chunk, _ index: Int, predicate: ParsedPredicate?
   ) throws -> Int64 {
-    // In place, tables come and go.
+    // In place, tables are dropped and made.
     guard !connection.isOwnSource else { return try executeCreation(statement, [chunk]) }
     let copies = program.creation.plainCopies(index)
     guard !copies.isEmpty else { return try executeCreation(statement, [chunk]) }
@@ -77,7 +77,7 @@ extension Executor {
     return made
   }
 
-  /// Gives rows the large files that become their values, and makes files durable that came along.
+  /// Gives rows the large files that become their values, and syncs the files that were carried over.
   func finishFiles(of entity: String) throws {
     let table = try program.destinationTable(of: entity).name
     try functions.mover?.finishChunk { key, files in

@@ -3,7 +3,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What shows only when objects are made. The counts commit with the chunk that they are of.
+/// The losses that show only when objects are made. Their counts commit with the chunk.
 extension Executor {
   /// Values of a chunk's objects that expressions turned to nil.
   ///
@@ -29,7 +29,7 @@ extension Executor {
     }
   }
 
-  /// What the plan has counted, and what making the objects has shown.
+  /// The losses that the plan has counted, and those found while objects were made.
   ///
   /// - Parameter plan: With the losses that were counted.
   package func losses(_ summary: MigrationSummary, plan: MigrationPlan) throws -> LossReport {
@@ -64,7 +64,7 @@ extension Ledger {
     }
   }
 
-  /// Those of all chunks that are durable, by mapping and attribute.
+  /// The counts of all committed chunks, by mapping and attribute.
   func nils() throws -> [NilCount] {
     var found: [NilCount] = []
     try connection.query(

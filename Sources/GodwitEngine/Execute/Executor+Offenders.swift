@@ -3,9 +3,9 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What the error of a validation says.
+/// The objects that the error of a validation names.
 extension Executor {
-  /// So many objects are named. Others are not looked for, nor is any beyond the chunk.
+  /// The most objects that are named. The search ends with the chunk.
   static let limitOffenders = 20
 
   /// - Parameter broken: The first objects of a chunk that break a rule; at least one.
@@ -18,7 +18,7 @@ extension Executor {
     let message = "validation failed for \(entity) p\(first.key): \(validation.rules[first.rule].message)"
     var cause: String?
     if broken.count > 1 {
-      // Whatever becomes of a look-up, the error stays what it is.
+      // A failed look-up must not hide the error.
       let uuid = try? StoreMetadata(reading: connection, path: job.sourcePath).uuid
       var isBySource = false
       let lines = broken.map { key, rule in
@@ -39,9 +39,9 @@ extension Executor {
     ).about(.rejectedRow)
   }
 
-  /// The source object of a destination object whose key was computed; nil where only a search would tell.
+  /// The source object of a destination object whose key was computed; nil where that needs a search.
   private func sourceURI(ofKey key: Int64, of entity: String, _ uuid: String) throws -> String? {
-    // In place the rows of the source may be gone, or have other columns. Those of a later step are nobody's.
+    // In place, the rows of the source may be gone or have other columns. A later step has no source of the user's.
     guard !connection.isOwnSource, job.position.isFirst else { return nil }
     for mapping in program.mappings where mapping.destination.name == entity && mapping.earlier == nil {
       guard !program.isPolicy(mapping.index), !program.isStored(mapping.index),

@@ -38,7 +38,7 @@ extension Executor {
     return try finish(run)
   }
 
-  /// A hook, or the relationships of the objects that came of a range of source keys.
+  /// A hook, or the relationships of the objects made of a range of source keys.
   func call(_ hook: PolicyHook, of policy: Int, _ chunk: Chunk) throws -> Ledger.Outcome {
     let run = try running()
     try run.prepare(policy, for: hook)

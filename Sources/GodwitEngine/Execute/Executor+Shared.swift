@@ -5,7 +5,7 @@ import GodwitStore
 
 /// Chunks of several mappings over one key range of one table, made by one statement.
 extension Executor {
-  /// The chunks at the front that one statement can carry out; one chunk where there are none.
+  /// The first chunks that one statement can carry out together; one chunk if it cannot share its statement.
   func together(_ chunks: ArraySlice<Chunk>) -> ArraySlice<Chunk> {
     guard let first = chunks.first, case .create(let mapping, nil) = first.work else { return chunks.prefix(1) }
     let rest = chunks.dropFirst().prefix { chunk in
@@ -22,10 +22,10 @@ extension Executor {
 
   private struct LargeRowMet: Error {}
 
-  /// Carries them out in one transaction.
+  /// Carries out several chunks in one transaction.
   ///
-  /// - Returns: false when each must run by itself: a value needs a join, a row failed, whose place only its own
-  ///   chunk can tell, or one is too large. Nothing was kept then.
+  /// - Returns: false when each chunk must run by itself: a value needs a join, a row is too large, or a row failed and
+  ///   only its own chunk can name it. The transaction is then rolled back.
   func carryOutTogether(_ chunks: ArraySlice<Chunk>) throws -> Bool {
     let mappings = Self.createdMappings(chunks)
     guard let first = mappings.first, let statement = try currentProgram.creation.statement(sharing: mappings) else {

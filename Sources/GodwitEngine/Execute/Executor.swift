@@ -11,7 +11,7 @@ package import GodwitStore
 ///    the primary-key counters and its ledger entry commit together.
 /// 2. Spill bytes are synced before the commit that names them.
 /// 3. A run that begins again after a kill is one transaction of the caller's, in which each chunk is a savepoint.
-/// 4. Before every commit the source is compared with what it was; a change stops the run.
+/// 4. Before every commit the source is compared with its recorded state; a change stops the run.
 package final class Executor {
   let job: MigrationJob
   let plan: MigrationPlan
@@ -30,19 +30,19 @@ package final class Executor {
   private let stamp: StoreFiles.Stamp
   /// nil for a job that a rejected row stops.
   let rejections: RejectionSearch?
-  /// Of the associate stage, by mapping.
+  /// The writers of the associate stage, by mapping.
   var writers: [Int: SpillWriter] = [:]
-  /// Of the `unique-by` mapping whose associations are written.
+  /// The keys of the `unique-by` mapping whose associations are being written.
   var identities: (mapping: Int, map: UniqueKeyMap)?
-  /// While indexes are built.
+  /// The validator that works while indexes are built.
   private var ahead: SpeculativeValidator?
-  /// What happened that nobody would see in the result.
+  /// Events that the result does not show.
   package var notes: [MigrationNote] = []
   /// Mappings whose spill file was rebuilt. A second damage to the same file stops the run.
   var rebuiltSpills: Set<Int> = []
   /// Chunks whose statement met a value that is too large for it.
   var chunksWithLargeRows: Set<Int> = []
-  /// Once it is needed; nil inside where there can be none.
+  /// The writer of large rows, made when it is first needed. The inner value is nil if large rows cannot be written.
   var knownLargeRowWriter: LargeRowWriter??
 
   package init(
@@ -77,7 +77,7 @@ package final class Executor {
     while let first = rest.first {
       if first.phase == .index, !hasRoom {
         try makeRoomForSorting()
-        // It reads what was committed.
+        // The validator reads committed data.
         if job.durability == .resumable { ahead = try validateAhead(rest) }
         hasRoom = true
       }
@@ -85,7 +85,7 @@ package final class Executor {
       rest = rest.dropFirst(chunks.count)
       if chunks.count > 1 { beforeChunks(Array(chunks)) }
       if chunks.count > 1, try carryOutTogether(chunks) {
-        // All of them are durable, whatever the first one's listener says.
+        // All of the chunks are committed, so every one is reported even after a listener has stopped the run.
         var goesOn = true
         for chunk in chunks { goesOn = try afterChunk(chunk) && goesOn }
         guard goesOn else { return }
@@ -110,7 +110,7 @@ package final class Executor {
     do {
       do { try carryOut(chunk) } catch {
         forgetWriters()
-        // Nothing of the chunk was kept, so it can run again on a sound file.
+        // The chunk was rolled back, so it can run again on a sound file.
         guard try replaceDamagedSpill() else { throw error }
         try policies?.takeBack()
         try carryOut(chunk)
@@ -375,7 +375,7 @@ package final class Executor {
       validation, of: entity, from: chunk.range.first, through: chunk.range.last, context: context(chunk)
     ) { key, rule in
       if validation.rules.indices.contains(rule) { broken.append((key, rule)) }
-      // In place the range is the whole table: further ones are not looked for.
+      // In place the range is the whole table, so the search stops at the first objects.
       return broken.count < (rejections == nil && !connection.isOwnSource ? Self.limitOffenders : 1)
     }
     guard broken.isEmpty else { throw try invalid(broken, validation, of: entity, chunk) }

@@ -4,14 +4,14 @@ import GodwitModel
 import GodwitSpill
 package import GodwitStore
 
-/// What is durable of a job: its digests, the planner's facts, the chunk list and each chunk's outcome.
+/// The durable state of a job: its digests, the planner's facts, the chunk list and each chunk's outcome.
 ///
-/// Its tables lie in the store under construction, so that a chunk's rows and the entry that vouches for
-/// them commit in one transaction. The last transaction of the job drops them. Resuming promises: a chunk
-/// marked done is never run again, and one that is not has left no row behind.
-/// A run that begins again after a kill has them as temporary tables.
+/// Its tables lie in the store under construction, so that a chunk's rows and the entry for them commit in one
+/// transaction. The last transaction of the job drops them. Resuming promises that a chunk marked done is never run
+/// again, and that any other chunk has left no row behind. A run that begins again after a kill has them as temporary
+/// tables.
 package struct Ledger {
-  /// What a chunk did.
+  /// The outcome of a chunk.
   package struct Outcome {
     var rows: Int64 = 0
     /// To-one relationships that found several objects and took the first.
@@ -25,21 +25,21 @@ package struct Ledger {
   }
 
   package let connection: StoreConnection
-  /// When the run began, and what was done then; written with each chunk. nil: nobody asks.
+  /// The start of the run and the work done before it, written with each chunk; nil if they are not needed.
   package var pace: MigrationStatus.Pace?
 
   package init(connection: StoreConnection) { self.connection = connection }
 
-  /// The format of the ledger's tables, and what rows of an unfinished store mean.
+  /// The format of the ledger's tables, and of the rows of an unfinished store.
   static let version = 6
 
   package static func exists(_ connection: StoreConnection) throws -> Bool {
     try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1
   }
 
-  /// Makes the tables and writes what a resumed run needs. Call inside the transaction that makes the store.
+  /// Makes the tables and writes the data that a resumed run needs. Call inside the transaction that makes the store.
   ///
-  /// - Parameter isTemporary: Whether the tables go with the connection.
+  /// - Parameter isTemporary: Whether the tables are dropped with the connection.
   package func create(
     identity: JobFingerprint, facts: PlanFacts, chunks: [Chunk], stamp: StoreFiles.Stamp, isTemporary: Bool = false
   ) throws {
@@ -87,7 +87,7 @@ package struct Ledger {
   /// Refuses a ledger whose tables another version of Godwit laid out.
   package func checkVersion() throws {
     let found = try connection.value("SELECT value FROM godwit_ledger WHERE key = 'version'")
-    // Without the entry the ledger is damaged: reading the next one says so.
+    // Without the entry the ledger is damaged, which reading the next one reports.
     guard found == nil || found == .text("\(Self.version)") else {
       throw GodwitError(
         .cannotCreate, "cannot resume: another version of Godwit started the job",
@@ -179,7 +179,7 @@ package struct Ledger {
 
   // MARK: Policies
 
-  /// What policies have kept; nil before the first chunk of one.
+  /// The recorded state of the policies; nil before the first chunk of one.
   func policyState() throws -> PolicyState? {
     let known = try connection.value("SELECT 1 FROM godwit_ledger WHERE key = 'policies'")
     return known == nil ? nil : try decoded("policies")
@@ -189,7 +189,7 @@ package struct Ledger {
 
   // MARK: Appending
 
-  /// What is kept of the destination that the job appends to.
+  /// The recorded mark of the destination that the job appends to.
   package func appendMark() throws -> AppendMark { try decoded("append") }
   package func setAppendMark(_ mark: AppendMark) throws { try set("append", encoded(mark)) }
 

@@ -3,18 +3,18 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// An attribute whose expression may give nil though the values that it is made of are there: what turns to nil is
-/// counted.
+/// An attribute whose expression may give nil although its input values exist. These nils are counted.
 ///
-/// 1. The values that count are the attributes that the expression reads from its object, or from objects along to-one
-///    relationships. What only a condition reads decides, and is no part of the result.
-/// 2. A value is lost where all of them are there and the result is nil. A nil that comes of a nil is none.
-/// 3. A decimal without a value, such as NaN, is there, and no expression has its value. Where the plan counts these
-///    (`plansNils`), they are not watched.
+/// 1. The inputs are the attributes that the expression reads from its object, or from objects along to-one
+///    relationships. An attribute that only a condition reads is not an input.
+/// 2. A value is lost if all inputs have values and the result is nil. A nil that results from a nil input is not a
+///    loss.
+/// 3. A decimal without a value, such as NaN, counts as an input with a value, although no expression has its value. If
+///    the plan counts these (`plansNils`), they are not watched.
 /// 4. Expressions that cannot do that, such as `$source.a + 1` for an integer, are not watched and cost nothing.
 struct NilWatch: Hashable {
   var attribute: String
-  /// Of the destination's table.
+  /// The column in the destination's table.
   var column: String
   /// The names along each path from the source object to an attribute.
   var inputs: [[String]]
@@ -50,7 +50,7 @@ extension LossStatements {
     }
   }
 
-  /// Counts what the objects of a chunk lost; nil where nothing is watched.
+  /// Counts the values that the objects of a chunk lost; nil if no attribute is watched.
   ///
   /// It reads the rows that the chunk has just written, and the source only for those with a nil in them.
   func nils(_ index: Int, _ watches: [NilWatch], predicate: ParsedPredicate?) throws -> ChunkStatement? {
@@ -102,7 +102,7 @@ extension LossStatements {
       builder: builder)
   }
 
-  /// Whether the source has a value at the end of a path. What the chunk's own statement has read was checked there.
+  /// Whether the source has a value at the end of a path. The chunk's own statement has already checked the value.
   private func holds(_ path: [String], of entity: String, _ builder: StatementBuilder) throws -> String {
     var chain = RelationshipJoinPath(
       row: .init(alias: "s", entityName: entity), schema: sourceSchema, database: StoreConnection.sourceSchema,
@@ -119,7 +119,7 @@ extension LossStatements {
   }
 }
 
-/// What an expression makes its value of, and whether it can be nil while all of that is there.
+/// The inputs of an expression, and whether its result can be nil while all inputs have values.
 struct ExpressionInputs {
   let model: ManagedObjectModel
   let entityName: String
@@ -209,7 +209,7 @@ struct ExpressionInputs {
     }
   }
 
-  /// Whether it is a constant that makes no infinity and no zero: no number that it meets becomes none.
+  /// Whether it is a finite constant other than zero, which turns no number into infinity or NaN.
   private func isPlain(_ expression: ValueExpression) -> Bool {
     switch expression.node {
     case .constant(.integer(let number)): number != 0

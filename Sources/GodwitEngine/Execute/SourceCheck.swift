@@ -5,7 +5,7 @@ package import GodwitStore
 
 /// SQLite's check of the source store, on a thread of its own beside the run.
 ///
-/// A run reads most pages of a damaged store without a complaint, and would migrate what it makes of them.
+/// A run reads most pages of a damaged store without an error, and would migrate wrong data.
 package final class SourceCheck {
   private let work: BackgroundTask<String?>
   private let path: String
@@ -41,7 +41,7 @@ package final class SourceCheck {
     return true
   }
 
-  /// What a failure really is when the source is damaged: SQLite and we stumble over damaged pages in many ways.
+  /// The real cause of a failure when the source is damaged, because damaged pages cause many kinds of errors.
   ///
   /// - Returns: The error itself when the source is sound, or cannot be checked.
   package static func cause(of error: any Error, _ job: MigrationJob, _ check: SourceCheck?) -> any Error {

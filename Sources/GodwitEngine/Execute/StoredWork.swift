@@ -7,14 +7,14 @@ import GodwitJob
 /// | associate, create | mapping | 0 |
 /// | relate | link | scan |
 /// | policy | policy | hook |
-/// | resolve | link | 0 for what comes before, 1 |
+/// | resolve | link | 0 for the preparation, 1 |
 /// | index, unique | index | 0 |
 /// | order, derive | rule | 0 |
 /// | validate | mapping, or -1 | 0, or the entity's `Z_ENT` |
 struct StoredWork: Hashable {
   var subject: Int
   var part: Int
-  /// Of the create phase.
+  /// The predicate of the create phase.
   var predicate: Int?
 
   init(subject: Int, part: Int = 0, predicate: Int? = nil) {

@@ -2,7 +2,7 @@ import Foundation
 
 /// The identities of a `unique-by` mapping that have a key, held in memory as far as there is room.
 ///
-/// It answers for what was added. Where it is not whole, an identity that it lacks may have a key all the same.
+/// It knows the keys that were added. If it is not whole, an identity that it lacks may still have a key.
 final class UniqueKeyMap {
   private struct Entry {
     var hash: UInt64
@@ -12,12 +12,12 @@ final class UniqueKeyMap {
   }
 
   private let limitBytes: Int
-  // Random for each map, so that nobody can choose values that collide.
+  // Random for each map, so that an attacker cannot choose values that collide.
   private let seed = UInt64.random(in: .min ... .max)
   @exclusivity(unchecked) private var entries: [Entry] = []
   @exclusivity(unchecked) private var bytes: [UInt8] = []
-  /// By hash, one more than the place among the entries; 0 where there is none. A power of two, at most half of them
-  /// taken.
+  /// By hash, one more than the place among the entries; 0 for a free slot. The size is a power of two, and at most
+  /// half of the slots are used.
   @exclusivity(unchecked) private var slots = [UInt32](repeating: 0, count: 1024)
   /// Places of the entries that `takeNew` will hand out.
   private var new: [Int] = []
@@ -25,7 +25,7 @@ final class UniqueKeyMap {
   private(set) var isWhole: Bool
 
   /// - Parameters:
-  ///   - limitBytes: What it may take. It takes half as much again for a moment while it grows.
+  ///   - limitBytes: The most memory it may use. While it grows, it uses half as much again for a moment.
   ///   - isWhole: Whether no identity has a key yet.
   init(limitBytes: Int, isWhole: Bool) {
     self.limitBytes = limitBytes
@@ -56,7 +56,7 @@ final class UniqueKeyMap {
   /// Adds an identity that it lacks.
   ///
   /// - Parameter isNew: Whether `takeNew` is to hand it out.
-  /// - Returns: false when there is no room for it; then it is not whole any more.
+  /// - Returns: false when it is full; then it is no longer whole.
   @discardableResult
   func add(_ identity: UnsafeRawBufferPointer, key: Int64, isNew: Bool) -> Bool {
     if entries.count * 2 >= slots.count { grow() }
@@ -74,7 +74,7 @@ final class UniqueKeyMap {
     return true
   }
 
-  /// Hands over what was new since the last time, in the order of the identities' bytes.
+  /// Passes the identities added since the last call to `body`, in the order of their bytes.
   func takeNew(_ body: ([UInt8], Int64) throws -> Void) rethrows {
     bytes.withUnsafeBytes { bytes in
       guard let start = bytes.baseAddress else { return }

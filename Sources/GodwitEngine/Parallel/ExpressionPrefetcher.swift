@@ -7,10 +7,10 @@ import GodwitStore
 /// Evaluates the expressions of a chunk on a second core, ahead of the statement that stores their values.
 ///
 /// 1. The keys of the chunk are cut into spans of about as many rows.
-/// 2. The second thread takes spans that the statement comes to later, and keeps what the expressions give. It leaves
-///    the next span to the statement, so that both evaluate where that is most of the work.
-/// 3. The statement asks for each value by expression and key, and evaluates itself what is not there: a value depends
-///    on the expression and the object alone, so it does not matter who does it. Errors are always the statement's own.
+/// 2. The second thread evaluates the expressions of later spans and caches the results. It leaves the next span to the
+///    statement, so that both threads evaluate when evaluation is most of the work.
+/// 3. The statement looks up each value by expression and key, and evaluates a missing one itself. A value depends only
+///    on the expression and the object, so either thread may compute it. Only the statement reports errors.
 final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
   private struct Entry {
     var key: Int64
@@ -23,14 +23,14 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
   private static let limitBytes = 256 << 10
 
   private let spans: KeySpans
-  /// By number, whether the second thread evaluates the expression.
+  /// Whether the second thread evaluates an expression, by its number.
   private let covers: [Bool]
   private let worker: PrefetchWorker<[Entry]>
   /// The span that the statement is in.
   private var here: Int?
   private var entries: [Entry] = []
   private var place = 0
-  /// How many values were there when they were asked for.
+  /// The number of look-ups that found their value.
   private(set) var hits = 0
 
   /// - Parameters:
@@ -143,7 +143,7 @@ extension CreationStatements {
 }
 
 extension ValueExpression {
-  /// Whether it calls a policy, or fetches what one thread should keep for all rows.
+  /// Whether it calls a policy, or fetches objects that one thread should cache for all rows.
   var asksOthers: Bool {
     contains { part in
       switch part.node {

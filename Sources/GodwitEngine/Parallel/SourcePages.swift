@@ -7,16 +7,16 @@ import GodwitStore
 struct SourcePage {
   /// The key that it was read from.
   var first: Int64
-  /// Row by row: the columns of the source's table, then what the mapping gives the object, in the order of
+  /// Row by row: the columns of the source's table, then the values that the mapping gives the object, in the order of
   /// `MappedRow.places`, then the keys of links that are written with the object.
   var values = PackedRows()
   var keys: [Int64] = []
-  /// The key to go on from; nil when these are the last.
+  /// The first key of the next page; nil for the last page.
   var next: Int64?
   var bytes: Int { values.byteCount }
 }
 
-/// What reads the pages of a chunk, by ascending keys.
+/// The query that reads the pages of a chunk, by ascending keys.
 struct SourcePageQuery {
   let statement: ChunkStatement
   let keyColumns: [String]
@@ -55,17 +55,17 @@ struct SourcePageQuery {
 
 /// Reads the pages of a policy's chunk on a second core, while the policy works on the ones before.
 ///
-/// It reads the source alone, and a page is the same whoever reads it. A page that fails is read again by the policy's
-/// thread, whose error has its place, or which asks for less.
+/// It reads only the source, and a page does not depend on the thread that reads it. The policy's thread repeats a page
+/// that fails, and reports the error at its row or reads fewer columns.
 final class SourcePagePrefetcher {
   /// Pages that wait, of usual rows: large rows may make one page of several times the bytes, which waits alone.
   private static let limitPages = 4
 
   let query: SourcePageQuery
-  /// Of the shortcuts that the query was made for.
+  /// The generation of the shortcuts that the query was made for.
   let generation: Int
   private let worker: PrefetchWorker<SourcePage>
-  /// How many pages were asked for.
+  /// The number of pages requested.
   private var taken = 0
 
   init(
@@ -83,7 +83,7 @@ final class SourcePagePrefetcher {
         let page = try? functions.running(query.statement, context: "") {
           try query.page(statement, from: key, through: last)
         }
-        // The pages after one that failed cannot be told.
+        // The start of the pages after a failed one is unknown.
         guard let page else { throw PrefetchWorker<SourcePage>.End() }
         next = page.next
         return page
@@ -91,7 +91,7 @@ final class SourcePagePrefetcher {
     }
   }
 
-  /// The page from a key on; nil when there is none, or it failed. Pages come one after the other.
+  /// The page from a key on; nil at the end or after a failure. Pages are requested in order.
   func page(from key: Int64) -> SourcePage? {
     guard let page = worker.take(taken, waiting: .untilEnd), page.first == key else { return nil }
     taken += 1

@@ -3,14 +3,14 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Validates on a second core, while indexes are built, what the plan validates after them.
+/// Validates on a second core, while indexes are built, the chunks that the plan validates after them.
 ///
 /// 1. It begins between two transactions, when all rows are final: from then on only indexes and the ledger change.
 /// 2. It reads the file through a connection of its own without locks, whose pages are those of the tables.
-/// 3. A chunk counts only when nothing was found. Whatever else happens, a broken rule, a page that moved under the
-///    reader, an error, the chunk is validated in its turn, and reported there.
+/// 3. A chunk counts as valid only if no fault was found. After a broken rule, a page that moved under the reader, or
+///    an error, the chunk is validated again in its turn, and reported there.
 final class SpeculativeValidator {
-  /// A chunk whose rules ask only whether values are there.
+  /// A chunk whose rules only test whether values are present.
   struct Work: Sendable {
     var id: Int
     /// A query on the database `source`, which finds the rows that break a rule.
@@ -24,14 +24,14 @@ final class SpeculativeValidator {
   private let worker: PrefetchWorker<Void>
   /// The worker's item of a chunk.
   private let items: [Int: Int]
-  /// What the worker has answered.
+  /// The worker's answers so far.
   private var answers: [Int: Bool] = [:]
 
   /// - Parameters:
   ///   - path: The store under construction.
   ///   - cache: Memory for pages of it.
   init(_ works: [Work], path: String, cache: ByteCount) throws {
-    // From the end: the run comes from the other side.
+    // From the end, because the run starts at the beginning.
     let works = Array(works.reversed())
     items = Dictionary(uniqueKeysWithValues: works.enumerated().map { ($1.id, $0) })
     let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
@@ -68,11 +68,11 @@ final class SpeculativeValidator {
 }
 
 extension Executor {
-  /// Starts to validate what is left to validate, where that can be done while indexes are built.
+  /// Starts to validate the remaining chunks if that is possible while indexes are built.
   ///
   /// - Parameter rest: The chunks to come, the first of which builds an index.
   func validateAhead(_ rest: ArraySlice<Chunk>) throws -> SpeculativeValidator? {
-    // Nothing but indexes may change the store from here on.
+    // Only indexes may change the store from here on.
     guard rest.allSatisfy({ [.index, .validate, .unique].contains($0.phase) }) else { return nil }
     var works: [SpeculativeValidator.Work] = []
     var rows: Int64 = 0
@@ -84,7 +84,7 @@ extension Executor {
       default: continue
       }
       let validation = try program.validation.entity(entity, database: StoreConnection.sourceSchema)
-      // A header is at the start of its row. What follows may be on pages that a new index moves.
+      // A header is at the start of its row. The rest of the row may be on pages that a new index moves.
       guard validation.rules.allSatisfy(\.readsHeaderOnly),
         try program.destinationTable(of: entity).columns.count <= SpeculativeValidator.limitColumns
       else { continue }

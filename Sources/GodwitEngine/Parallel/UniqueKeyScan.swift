@@ -7,12 +7,12 @@ import GodwitStore
 /// Reads the identities of a chunk's objects in key order, on two cores where that is worth a thread.
 ///
 /// 1. The keys of the chunk are cut into spans of about as many rows.
-/// 2. Each thread takes the next span that nobody has taken, the caller's the first one. It reads the span it is at row by
-///    row; what is ahead of it, either reads into memory.
-/// 3. A span that failed, or that holds too much, is read again when it is its turn: so errors are those of one thread, in
-///    the order of the rows.
+/// 2. Each thread claims the next free span; the caller's thread claims the first one. The caller's thread reads its
+///    current span row by row. Both threads read the spans ahead of it into memory.
+/// 3. A span that failed or is too large is read again in its turn, so that errors come in the order of the rows, as
+///    with one thread.
 final class UniqueKeyScan {
-  /// One thread's means to read.
+  /// The query and connection of one thread.
   struct Scan {
     var query: ChunkStatement
     var connection: StoreConnection
@@ -42,7 +42,7 @@ final class UniqueKeyScan {
 
     mutating func append(_ key: Int64, _ identity: UnsafeRawBufferPointer) throws {
       guard bytes.count + identity.count + keys.count * 16 <= limitBytes else {
-        // Where values are large, reading ahead is work done twice.
+        // With large values, reading ahead only repeats work.
         throw PrefetchWorker<Batch>.End()
       }
       bytes.append(contentsOf: identity)
@@ -70,15 +70,15 @@ final class UniqueKeyScan {
   private let own: Scan
   private let other: Scan
   private let worker: PrefetchWorker<Batch>
-  /// Spans that the second thread has read; the caller's thread may ask once `run` is over.
+  /// The number of spans that the second thread has read. Valid after `run`.
   private(set) var spansBeside = 0
 
   /// - Parameters:
   ///   - keys: Those of the lowest and the highest row.
   ///   - rows: About how many there are.
-  ///   - own: What the caller's thread reads with.
-  ///   - other: What the second thread reads with. `run` closes its connection.
-  ///   - memory: For what is read ahead.
+  ///   - own: The scan on the caller's thread.
+  ///   - other: The scan on the second thread. `run` closes its connection.
+  ///   - memory: The memory for rows that are read ahead.
   init(keys: ClosedRange<Int64>, rows: Int64, own: Scan, other: Scan, memory: ByteCount) {
     limitBytes = Int(memory.bytes) / Self.limitSpans
     spans = KeySpans(keys, rows: rows, rowsPerSpan: EngineTuning.current.uniqueKeys.rowsPerSpan)
@@ -101,7 +101,7 @@ final class UniqueKeyScan {
     }
     defer { worker.stop() }
     if EngineTuning.current.uniqueKeys.fills { worker.fill() }
-    // Who stops the run stops both.
+    // A stop ends both scans.
     try own.connection.accompanied(by: [other.connection]) {
       for span in 0..<spans.count {
         if let batch = try batch(of: span, statement) {
@@ -113,7 +113,7 @@ final class UniqueKeyScan {
     }
   }
 
-  /// What was read ahead of a span; nil when it is to be read now.
+  /// The rows of a span that were read ahead; nil when the caller has to read them.
   private func batch(of span: Int, _ statement: SQLStatement) throws -> Batch? {
     while true {
       if let interruption = worker.interrupted { throw interruption }
@@ -170,8 +170,8 @@ extension Executor {
 }
 
 extension ChunkStatement {
-  /// Whether its values depend on the source alone: no file is carried, no policy asked, and nothing fetched that one
-  /// thread keeps for all rows.
+  /// Whether its values depend only on the source: it carries no file over, calls no policy, and fetches no objects
+  /// that one thread caches for all rows.
   var isSameOnAnyThread: Bool {
     !builder.movesFiles
       && builder.functions.evaluations.allSatisfy { evaluation in

@@ -11,7 +11,7 @@ struct ChunkList {
   private let passNumbers: [Int: Int]
   /// Mappings in the order in which they run.
   private let order: [Int]
-  /// Those together that one statement can serve.
+  /// The mappings that one statement can serve together.
   private var groups: [[Int]] = []
   /// The key ranges of each mapping, with their rows.
   private var ranges: [Int: [(Chunk.KeyRange, Int64)]] = [:]
@@ -71,7 +71,7 @@ struct ChunkList {
       let cut = try planner.keyRanges(of: members, program: program)
       for index in members { ranges[index] = cut }
     }
-    // Mappings of one entity are cut alike: the table is walked once for all of them.
+    // Mappings of one entity are cut in the same way, so that one walk over the table serves all of them.
     struct Cut: Hashable { let entity: String, rows: Int64 }
     func cut(_ index: Int) -> Cut { Cut(entity: mappings[index].source.name, rows: facts.mappings[index].chunkRows) }
     var known: [Cut: [(Chunk.KeyRange, Int64)]] = [:]
@@ -96,7 +96,7 @@ struct ChunkList {
     }
   }
 
-  /// Policies that make objects of no source object have their turn where they stand in the mapping model.
+  /// Policies that make objects without a source object run at their position in the mapping model.
   private mutating func addNewObjects(before position: Int) {
     for (number, policy) in policies.enumerated() where policy.index == nil && policy.position == position {
       addHook(.begin, number)
@@ -114,7 +114,7 @@ struct ChunkList {
 
   private mutating func createTogether(_ members: [Int]) {
     let ranges = ranges[members[0]] ?? []
-    // All ranges together have the rows of the mapping, none too few for a fraction.
+    // The shares of all ranges add up to the rows of the mapping; fractions are not lost.
     let shares = members.map { Planner.shares(of: facts.mappings[$0].rows, by: ranges.map(\.1)) }
     for (number, (range, _)) in ranges.enumerated() {
       for (member, share) in zip(members, shares) {
@@ -178,7 +178,7 @@ struct ChunkList {
     for (linkIndex, link) in program.links.enumerated() where link.strategy == .resolved {
       let name = "\(link.first.entityName).\(link.first.relationship.name)"
       add(.prepareResolving(link: linkIndex), name, rows: 1)
-      // The first end may be an object that was there before, and its links are new all the same.
+      // The first end may be an object that existed before the job. Its links are new even so.
       let ends = planner.destinationRanges(of: link.first.entityName, program: program, ranges: ranges, isWhole: true)
       for (range, rows) in ends.isEmpty ? [(.all, 1)] : ends {
         add(.resolve(link: linkIndex), name, range: range, rows: rows)
@@ -192,7 +192,7 @@ struct ChunkList {
     }
   }
 
-  /// What an index costs, in rows: a quarter of those of its table.
+  /// The cost of an index in rows: a quarter of those of its table.
   private func indexRows(_ table: String) -> Int64 { max(1, (tableRows[table] ?? 0) / 4) }
 
   private mutating func orderAndDerive() throws {

@@ -2,14 +2,14 @@ package import GodwitJob
 package import GodwitStore
 
 extension ForeignContent {
-  /// What of it a migration loses.
+  /// The part of it that a migration loses.
   ///
   /// - Parameter step: The step that reads the store, from 1.
   package func losses(step: Int, on connection: StoreConnection) throws -> [LossReport.Loss] {
     try findings(on: connection).map { LossReport.Loss($0, step: step) }
   }
 
-  /// For the plan: views and triggers hold no data, and do not come over.
+  /// Notes for the plan about views and triggers, which hold no data and are left out.
   package var notes: [MigrationNote] {
     leftOut.map { MigrationNote(.triggersLeftOut, $0) } + programNotes
   }

@@ -85,7 +85,7 @@ extension Planner {
     return ranges
   }
 
-  /// Ranges of equally many keys, for a plan that does not look at every key.
+  /// Ranges with equal numbers of keys, for a plan that does not read every key.
   private func evenRanges(
     table: String, key: String, total: Int64, rows: Int64
   ) throws -> [(Chunk.KeyRange, Int64)] {
@@ -103,8 +103,8 @@ extension Planner {
     }
   }
 
-  /// Destination key ranges that cover every object of an entity or its subentities, each key once; those of objects
-  /// that were there before the job only when the range is to be whole.
+  /// Destination key ranges that cover every object of an entity or its subentities, each key once. Objects that
+  /// existed before the job are included only if `isWhole` is true.
   func destinationRanges(
     of entity: String, program: StepProgram, ranges: [Int: [(Chunk.KeyRange, Int64)]], isWhole: Bool = false
   ) -> [(Chunk.KeyRange, Int64)] {

@@ -42,7 +42,7 @@ extension Planner {
     return plan
   }
 
-  /// What the plan says beside steps and stages.
+  /// The notes of the plan, beside steps and stages.
   private func notes(external: [ExternalCount]) throws -> [MigrationNote] {
     if let existing {
       let job = MigrationNote(.appends, "appends to \(existing.rows) objects in '\(existing.path)'")

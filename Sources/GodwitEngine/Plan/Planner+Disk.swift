@@ -3,13 +3,13 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// How much a run writes, from what was counted.
+/// The bytes that a run writes, estimated from the counts.
 ///
 /// | part | estimate |
 /// |---|---|
 /// | rows | the source's pages that are in use, shared out by rows and sampled width; new columns at 3 bytes a row |
 /// | indexes, join tables | the source's are in its pages; each one of the destination's beyond that by its rows |
-/// | Godwit's own tables | values of `unique-by`, gathered assignments, chunks |
+/// | Godwit's own tables | values of `unique-by`, assignments to be resolved, chunks |
 /// | journal | the pages that the largest chunk changes, and those that move when Godwit's own tables are dropped |
 /// | spill files | 10 bytes a pair at most |
 /// | quarantine | a copy of the source without the rejected objects |
@@ -54,7 +54,7 @@ extension Planner {
   /// Bytes of all rows of the destination's entity tables.
   private func rowBytes(_ program: StepProgram) throws -> Int64 {
     let facts = program.facts
-    // A small store takes little room, whatever its rows are: a sample would cost more than it tells.
+    // A small store takes little room whatever its rows are, so a sample is not worth its cost.
     guard job.durability == .resumable else { return try usedSourceBytes() * 2 }
     var widths: [String: Double] = [:]
     func width(_ entity: String) throws -> Double {
@@ -74,12 +74,12 @@ extension Planner {
       let extra =
         destinationSchema.columns(of: mapping.destination.name).count
         - sourceSchema.columns(of: mapping.source.name).count
-      // A computed value may be wider than what it is computed from.
+      // A computed value may be wider than its inputs.
       let computed = mapping.attributes.count { if case .expression = $0.source { true } else { false } }
       added += rows * Int64(max(0, extra) * 3 + computed * 8)
     }
     let share = whole > 0 ? Double(try usedSourceBytes()) * taken / whole : 0
-    // The sample counts where the source's pages say little: they hold much else, or the source is not a SQLite store.
+    // The sample is used where the source's pages say little: they hold much else, or the source is not a SQLite store.
     return Int64(min(max(share, taken * 1.1), 4e18)) + added
   }
 
@@ -91,7 +91,7 @@ extension Planner {
     return max(0, sourceBytes - free * page)
   }
 
-  /// The mean width in bytes of the first rows of an entity's table; nil when there are none.
+  /// The mean width in bytes of the first rows of an entity's table; nil for an empty table.
   func sampledWidth(of entity: String) throws -> Int64? {
     guard let table = sourceSchema.table(of: entity) else { return nil }
     // The length of a blob is in its row's header; a cast would read all of it, and so would a subquery that selects
@@ -127,7 +127,7 @@ extension Planner {
       let link = program.links[number]
       largest = max(largest, chunk.rows * 32)
       if link.strategy == .resolved { scratch += chunk.rows * 40 }
-      // A join row lies in its table, the table's key and the index of the other side.
+      // A join row takes room in its table, in the table's key and in the index of the other side.
       if case .foreignKey = link.storage { continue }
       joins += chunk.rows * 60
     }

@@ -32,7 +32,7 @@ extension Planner {
     throw emptyResult
   }
 
-  /// Whether a policy makes objects that come of no source object, or goes on from those of an earlier job.
+  /// Whether a policy makes objects without a source object, or continues from those of an earlier job.
   private var makesObjectsOfNothing: Bool { resolved.policies.contains { $0.index == nil } }
 
   private var emptyResult: GodwitError {

@@ -9,7 +9,7 @@ extension Planner {
     var files: Int64 = 0
     var missing: Int64 = 0
     var bytes: Int64 = 0
-    /// Whether the bytes go into rows.
+    /// Whether the bytes are stored in rows.
     var isInlined = false
 
     var note: MigrationNote {
@@ -56,7 +56,7 @@ extension Planner {
     return counts
   }
 
-  /// Refuses what cannot be done with attributes whose data may lie in files, or whose form is not known.
+  /// Refuses unsupported uses of attributes whose data may lie in files, or whose form is not known.
   func checkStorage() throws {
     if job.position.isLast { try AtomicStoreWriter.check(resolved.destinationModel, as: job.destinationType) }
     if job.position.isLast, let name = destinationSchema.unknownOrders.first {

@@ -11,7 +11,7 @@ extension Planner {
     var walk: SourceWalk
   }
 
-  /// What counts such links, by relationship.
+  /// The walks that count such links, by relationship.
   func strayWalks(_ facts: PlanFacts) throws -> [StrayWalk] {
     var found: [StrayWalk] = []
     var seen: Set<String> = []
@@ -29,7 +29,7 @@ extension Planner {
               table, column: column, holder: entity.name, to: relationship.destinationEntityName)
           }
         case .inverse(let table, let column, _, _):
-          // With an inverse the to-one's entity counts it.
+          // If there is an inverse, the to-one's entity counts it.
           guard resolved.sourceModel.inverse(of: relationship) == nil, seen.insert("\(table).\(column)").inserted else {
             continue
           }
@@ -55,8 +55,7 @@ extension Planner {
     return "NOT EXISTS (SELECT 1 FROM source.\(quoted(table.name)) AS t WHERE t.Z_PK = \(key)\(kind))"
   }
 
-  /// Finds keys that lead to no row. Where the keys of a table have no gap, the ends of an index tell that there are
-  /// none.
+  /// Finds keys without a row. If the keys of a table have no gap, the ends of an index prove that there are none.
   private final class KeyEnds {
     let planner: Planner
     /// The lowest and the highest key of tables whose keys have no gap, by root entity.
@@ -64,7 +63,7 @@ extension Planner {
 
     init(_ planner: Planner, facts: PlanFacts) throws {
       self.planner = planner
-      // Estimates tell of no gap.
+      // Estimates cannot show gaps.
       guard !planner.scan.isSample else { return }
       let rowsByEntity = Dictionary(facts.entities.map { ($0.name, $0.rows) }, uniquingKeysWith: +)
       for root in planner.resolved.sourceModel.rootEntities {
@@ -103,7 +102,7 @@ extension Planner {
       }
     }
 
-    /// nil where there are none.
+    /// nil if there are none.
     func strays(_ table: String, column: String, holder: String, to entity: String) throws -> SourceWalk? {
       guard try !isWithinRun(table, column, of: entity),
         let isNowhere = planner.isNowhere("h.\(quoted(column))", entity)

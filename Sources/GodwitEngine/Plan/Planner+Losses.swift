@@ -5,7 +5,7 @@ import GodwitModel
 import GodwitStore
 
 extension Planner {
-  /// Everything that counting the source tells of losses.
+  /// The losses found by counting the source.
   func lossCount(_ facts: PlanFacts, dropped: [MigrationPlan.Dropped]) throws -> LossCount {
     let step = job.position.index + 1
     let numeric = numericWalks()
@@ -105,7 +105,7 @@ extension Planner {
     var plansNils: Bool
     /// How many become another number.
     var rounded: Int64 = 0
-    /// How many become none.
+    /// How many the new type cannot hold.
     var misfits: Int64 = 0
     /// How many are decimals without a value, and become nil.
     var valueless: Int64 = 0
@@ -200,7 +200,7 @@ extension Planner {
     }
   }
 
-  /// Those that stop the run.
+  /// The changes that stop the run.
   private func misfits(_ numbers: [NumericCount]) -> [String] {
     numbers.filter { $0.misfits > 0 && $0.isInteger }.map(Self.misfit)
   }
@@ -238,10 +238,11 @@ extension Planner {
     "\(found.isEstimate ? "about " : "")\(found.misfits) values of \(found.path) do not fit, \(found.types)"
   }
 
-  /// A step whose source is not there yet is planned on a store without rows: what it may lose is named, not counted.
+  /// A step whose source does not exist yet is planned on a store without rows: its possible losses are named, not
+  /// counted.
   private var isCounted: Bool { sourceBytes > 0 }
 
-  /// Entities that no mapping takes, where there are no rows to count yet.
+  /// Entities that no mapping takes, if the rows have not been counted yet.
   private func uncounted(_ step: Int) -> [LossReport.Loss] {
     guard !isCounted else { return [] }
     let taken = Set(resolved.entityMappings.map(\.source.name))

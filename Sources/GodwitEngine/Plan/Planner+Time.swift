@@ -3,14 +3,14 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// How long a run may take, from a sample: objects of the largest mappings are made in memory, by the very statements of
-/// the run, and taken back.
+/// How long a run may take, from a sample: objects of the largest mappings are made in memory with the statements of
+/// the run, and rolled back.
 ///
-/// What cannot be tried without the run's files (policies, spill files, later stages) counts as so many times a sampled
-/// row. The factors come from the runs in Benchmarks and are coarse, which is why the estimate is a range.
+/// Work that needs the run's files (policies, spill files, later stages) counts as a multiple of a sampled row. The
+/// factors come from the runs in Benchmarks and are coarse, which is why the estimate is a range.
 extension Planner {
   private static let limitRows: Int64 = 2000
-  /// A filter may take few of the first rows: so many keys are searched at most.
+  /// The most keys that are searched, because a filter may take few of the first rows.
   private static let limitKeys: Int64 = 20_000
   private static let limitMappings = 12
   private static let limitSampling = Duration.milliseconds(300)
@@ -31,7 +31,7 @@ extension Planner {
       secondsPerMillion: sample.rows >= Self.fewestForCost ? costs(plan, sample, program) : nil)
   }
 
-  /// Of the mappings in the object lane, by name.
+  /// The costs of the mappings in the object lane, by name.
   private func costs(_ plan: MigrationPlan, _ sample: Sample, _ program: StepProgram) -> [String: Double] {
     let lanes = Set(plan.steps.flatMap(\.passes).flatMap(\.mappings).filter { $0.lane == .object }.map(\.name))
     var costs: [String: Double] = [:]
@@ -57,7 +57,7 @@ extension Planner {
   private struct Sample {
     var rows: Int64 = 0
     var seconds = 0.0
-    /// By mapping.
+    /// The rates by mapping.
     var rates: [Int: Double] = [:]
     /// Seconds for a row of any mapping; a figure for a row of 60 bytes where nothing could be sampled.
     var rate: Double { rows > 0 ? seconds / Double(rows) : 3e-6 }
@@ -90,7 +90,7 @@ extension Planner {
       let program = try? StepProgram(
         resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: program.facts)
     else { return sample }
-    // A failure to sample is no failure of the plan: the run tells of it, with the row.
+    // A failure to sample does not fail the plan. The run will report the row.
     try? connection.transaction {
       for sql in destinationSchema.createStatements { try connection.execute(sql) }
       for index in largest.prefix(Self.limitMappings) where clock.now < end {

@@ -4,7 +4,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Counts what the source holds, and decides keys, passes, strategies and chunks.
+/// Counts the source, and decides keys, passes, strategies and chunks.
 ///
 /// Works on the source alone and writes nothing, so that a dry run can be trusted to be one.
 package struct Planner {
@@ -16,10 +16,10 @@ package struct Planner {
   let functions: SQLFunctions
   let sourceBytes: Int64
   let leftOut: UnmodelledTables
-  /// What the job appends to; nil for a new store.
+  /// The destination that the job appends to; nil for a new store.
   let existing: ExistingDestination?
   let scan: SourceScan
-  /// Hears of the counting now and then.
+  /// A callback for the progress of counting.
   package var progress: ((MigrationProgress) -> Void)?
 
   /// Chunks larger than this gain nothing and make an interrupted run lose more.
@@ -34,7 +34,7 @@ package struct Planner {
     return try plan(facts: facts, chunks: nil, countsLosses: countsLosses)
   }
 
-  /// The plan of a run that is resumed: facts and chunks come from its ledger.
+  /// The plan of a resumed run: facts and chunks come from its ledger.
   package func plan(
     facts: PlanFacts, chunks known: [Chunk]?, countsLosses: Bool = true
   ) throws -> (MigrationPlan, StepProgram) {
@@ -63,7 +63,7 @@ package struct Planner {
     for mapping in mappings {
       guard case .offset(let offset)? = mapping.earlier?.access else { continue }
       facts.mappings[mapping.index].keys = .offset(offset)
-      // What an earlier job took was not counted: an object may be among them.
+      // The rows that an earlier job took were not counted, and an object may be among them.
       for other in mappings where other.index != mapping.index && other.source.name == mapping.source.name {
         facts.overlaps.insert([min(mapping.index, other.index), max(mapping.index, other.index)])
       }
@@ -201,7 +201,7 @@ package struct Planner {
     }
   }
 
-  /// Tells of what a body counts.
+  /// Reports the progress of a body that counts.
   ///
   /// - Parameter part: The percent of the planning that it is.
   func telling<T>(_ stage: String, _ part: ClosedRange<Double>, _ body: () throws -> T) rethrows -> T {
@@ -225,7 +225,7 @@ package struct Planner {
     return try body()
   }
 
-  /// Adds what was counted of an entity.
+  /// Adds the counts of an entity.
   ///
   /// - Returns: the rows of the entity.
   private func add(
@@ -291,7 +291,7 @@ package struct Planner {
           highest = max(facts.highestKeys[group.sourceRoot] ?? 0, maximum)
           continue
         }
-        // Not `minimum - 1`: the lowest key there is has none below it.
+        // Not `minimum - 1`, which overflows for the lowest key.
         let (below, tooLow) = minimum < 1 ? minimum.subtractingReportingOverflow(1) : (0, false)
         let (shift, tooFar) = highest.subtractingReportingOverflow(below)
         let overflow = tooLow || tooFar
@@ -331,8 +331,9 @@ package struct Planner {
   private var hasFixedChunks: Bool { job.chunkRows != nil || sourceBytes <= job.memory.bytes / 16 }
   private var fixedChunkRows: Int64 { job.chunkRows.map { Int64(max(1, $0)) } ?? Self.maximumChunkRows }
 
-  /// Rows per chunk where they are not fixed: so many as the budget would hold; of objects that stream through Swift a
-  /// quarter. SQLite holds a part of a chunk at a time, so that its size decides what an interruption loses.
+  /// Rows per chunk if they are not fixed: as many as fit the budget, or a quarter of that for objects that stream
+  /// through Swift. SQLite holds a part of a chunk at a time, so the size of a chunk decides how much work an
+  /// interruption loses.
   func chunkRows(_ mapping: ResolvedEntityMapping, runsInSwift: Bool) throws -> Int64 {
     guard let width = try sampledWidth(of: mapping.source.name) else { return Self.maximumChunkRows }
     return max(1, min(Self.maximumChunkRows, job.memory.bytes / (runsInSwift ? 4 : 1) / max(width, 16)))
@@ -340,8 +341,8 @@ package struct Planner {
 
   // MARK: Passes
 
-  /// Mapping indices by pass: what is looked up comes in an earlier pass than what looks it up, except
-  /// around a circle, whose mappings share a pass.
+  /// Mapping indices by pass. A mapping comes in a later pass than the mappings it looks up, except in a circle, whose
+  /// mappings share a pass.
   static func passes(of resolved: ResolvedMapping) -> [[Int]] {
     let needs = resolved.entityMappings.map { mapping in
       Set(mapping.relationships.flatMap(\.lookups)).subtracting([mapping.index])

@@ -3,10 +3,10 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// The links that come over nowhere.
+/// The links that are not carried over.
 ///
-/// A link comes over where a relationship of the destination is set along the source's relationship alone, from either
-/// end, and looks the other end up in a mapping that takes it. Each link is counted at one end.
+/// A link is carried over if a relationship of the destination is set along the source's relationship alone, from
+/// either end, and looks the other end up in a mapping that takes it. Each link is counted at one end.
 extension PropertyLosses {
   /// A mapping's relationship that is set along one relationship of the source.
   struct Assignment {
@@ -17,13 +17,13 @@ extension PropertyLosses {
     var relationship: RelationshipDescription
   }
 
-  /// How the links of a relationship come over, seen from the objects of one entity.
+  /// The mappings that carry over the links of a relationship, seen from the objects of one entity.
   struct LinkEnds {
     var entity: String
     var relationship: RelationshipDescription
     /// Source entities of the other end that some mapping takes.
     var mapped: [String]
-    /// Those that none takes.
+    /// The entities that no mapping takes.
     var unmapped: [String]
     /// Set from this end.
     var forward: [Assignment]
@@ -56,13 +56,13 @@ extension PropertyLosses {
     }
   }
 
-  /// Whether an assignment finds some objects of an entity. What an earlier job made of them is not known.
+  /// Whether an assignment finds some objects of an entity. The objects that an earlier job made are not known.
   private func hits(_ assignment: Assignment, _ entity: String) -> Bool {
     assignment.lookups.contains { mappings[$0].earlier != nil || mappings[$0].source.name == entity }
   }
 
-  /// Whether some assignments bring over all links from the objects of an entity to those of another one, as far as
-  /// both ends come over.
+  /// Whether some assignments carry over all links from the objects of an entity to those of another one, if both ends
+  /// are carried over.
   private func carryAll(_ assignments: [Assignment], from entity: String, to other: String) -> Bool {
     let full = assignments.filter { assignment in
       assignment.lookups.contains { mappings[$0].earlier != nil }
@@ -76,7 +76,7 @@ extension PropertyLosses {
     for relationship in model.relationships(of: entity) where model.isStored(relationship) {
       let ends = linkEnds(of: relationship, from: entity)
       let inverse = model.inverse(of: relationship)?.name
-      // A policy answers what becomes of links that its mapping hands to it.
+      // A policy decides about links that its mapping hands to it.
       let isAnswered =
         reads.answered.contains(.init(entity: entity, name: relationship.name))
         || ends.mapped.contains { other in
@@ -92,7 +92,7 @@ extension PropertyLosses {
 
   private func droppedLinks(_ ends: LinkEnds, in table: String) throws -> [Part] {
     guard isCounter(ends) else { return [] }
-    // What a longer path brings over of objects that no mapping takes, it brings over to the object before them.
+    // A longer path that goes through objects which no mapping takes carries the link over to the object before them.
     if ends.mapped.isEmpty, reads.isFollowed(ends.relationship.name, of: ends.entity) { return [] }
     var walk: SourceWalk?
     if isCounted {
@@ -105,7 +105,7 @@ extension PropertyLosses {
     ]
   }
 
-  /// Whether the links are counted at this end: the one that stores them. Both ends store a one-to-one: the one whose
+  /// Whether the links are counted at this end, which stores them. Both ends store a one-to-one: then the end whose
   /// name comes first counts it, unless no mapping takes its objects.
   private func isCounter(_ ends: LinkEnds) -> Bool {
     let relationship = ends.relationship
@@ -119,13 +119,13 @@ extension PropertyLosses {
       return (relationship.name, own) <= (inverse.name, other)
     case .join(let join, let subject, _, _):
       return subject == join.ownerColumn && join.ownerRelationshipName == relationship.name
-    // The to-one that stores a to-many without an inverse is no property, so nobody else counts it.
+    // The to-one that stores a to-many without an inverse is not a property, so it is counted only here.
     case .inverse: return relationship.inverseName == nil
     case .none: return false
     }
   }
 
-  /// Every link that the objects of the entity have, wherever it leads; nil where there can be none.
+  /// Every link of the entity's objects, whatever its target; nil if links are impossible.
   private func allLinks(_ ends: LinkEnds, in table: String) throws -> SourceWalk? {
     switch schema.storage(of: ends.relationship.name, in: ends.entity) {
     case .foreignKey(let table, let column, _, _):
@@ -165,8 +165,8 @@ extension PropertyLosses {
         }
       }
     }
-    // An inferred relationship that finds nobody leads to another entity than before. Links to objects that a mapping
-    // leaves out are not counted elsewhere: they go with the objects.
+    // An inferred relationship without lookups leads to another entity than before. Links to objects that a mapping
+    // leaves out are lost with those objects and not counted elsewhere.
     if isInferred, !ends.forward.isEmpty, ends.forward.allSatisfy({ $0.lookups.isEmpty }) { refused += ends.unmapped }
     guard !refused.isEmpty else { return found }
     let names = refused.map { "'\($0)'" }.joined(separator: " and ")
@@ -181,8 +181,8 @@ extension PropertyLosses {
 
   /// The links from the objects of an entity to those of others.
   ///
-  /// - Parameter assignments: Those that bring links over, from this end and from the other one: only links between
-  ///   objects that come over are counted, and none that these bring over. nil counts all.
+  /// - Parameter assignments: The assignments from this end and from the other one. Only links between objects that are
+  ///   carried over are counted, and only those that none of these assignments carries over. nil counts all.
   private func walk(
     _ ends: LinkEnds, to others: [String], in table: String,
     without assignments: (forward: [Assignment], backward: [Assignment])? = nil
@@ -197,7 +197,7 @@ extension PropertyLosses {
       func pairs(_ list: [Assignment], from one: String, to two: String, _ seconds: [Int]) -> [String] {
         list.map { assignment in
           let lookups = assignment.lookups.filter { seconds.contains($0) }
-          // What an earlier job took of them is not known.
+          // The objects that an earlier job took are not known.
           if assignment.lookups.contains(where: { mappings[$0].earlier != nil }) {
             return taken(by: [assignment.mapping], row: one, builder)
           }
@@ -236,7 +236,7 @@ extension PropertyLosses {
 
   // MARK: Order
 
-  /// Links of ordered relationships that come over, but into none that is ordered. One link alone has no order.
+  /// Links of ordered relationships that are carried over into an unordered one. One link alone has no order.
   func orders(of entity: String, in table: String) throws -> [Part] {
     var found: [Part] = []
     for relationship in model.relationships(of: entity)
@@ -249,7 +249,7 @@ extension PropertyLosses {
       let reached = ends.mapped.filter { other in
         ends.backward[other] != nil || ends.forward.contains { hits($0, other) }
       }
-      // A link that the other end brings over takes its place in the inverse along.
+      // A link that the other end carries over keeps its place in the inverse.
       let isKept = ends.backward.values.joined().contains { assignment in
         planner.resolved.destinationModel.inverse(of: assignment.relationship)?.isOrdered == true
       }

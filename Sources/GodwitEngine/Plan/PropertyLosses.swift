@@ -3,20 +3,20 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What mappings leave behind of the objects that they take: values that none of them reads, links that no relationship
-/// of the destination takes, and the order of links.
+/// The data that mappings lose of the objects that they take: values that none of them reads, links that no
+/// relationship of the destination takes, and the order of links.
 ///
-/// Everything is asked by entity and property. Where the mappings of one entity differ, or a value is reached along a
+/// Everything is decided by entity and property. If the mappings of one entity differ, or a value is reached along a
 /// path, the rows decide: a value counts if no mapping that reads it takes its object, and no path leads to it. Objects
-/// that no mapping takes are counted as such (`MigrationPlan.Dropped`). What a policy reads of its objects is not known,
-/// so nothing is said of them.
+/// that no mapping takes are counted separately (`MigrationPlan.Dropped`). The reads of a policy are not known, so its
+/// objects are left out.
 struct PropertyLosses {
   let planner: Planner
   let facts: PlanFacts
   let reads: PropertyReads
   /// The step, from 1.
   let step: Int
-  /// False for a step whose source is not there yet: what it may lose is named, not counted.
+  /// False for a step whose source does not exist yet: its possible losses are named, not counted.
   let isCounted: Bool
   /// The job's own mappings by source entity, by index.
   let takers: [String: [Int]]
@@ -39,12 +39,12 @@ struct PropertyLosses {
 
   /// Losses that are known, or that a walk counts.
   struct Part {
-    /// nil for what is not counted.
+    /// nil for a loss that is not counted.
     var walk: SourceWalk?
     /// One for each figure of the walk.
     fileprivate var wanted: [LossReport.Loss]
 
-    /// - Parameter count: What the walk gave.
+    /// - Parameter count: The result of the walk.
     func losses(of count: SourceWalk.Count?) -> [LossReport.Loss] {
       guard let count else { return wanted }
       return zip(wanted, count.sums(wanted.count)).filter { $0.1 > 0 }.map { loss, number in
@@ -73,7 +73,7 @@ struct PropertyLosses {
 
   /// A loss.
   ///
-  /// - Parameter walk: What counts it; nil where it is not counted.
+  /// - Parameter walk: The walk that counts it; nil where it is not counted.
   func part(
     _ kind: LossReport.Kind, _ subject: String, _ walk: SourceWalk?, _ reason: String, _ cause: LossReport.Cause
   ) -> Part {
@@ -119,7 +119,7 @@ struct PropertyLosses {
     return wholeAttributes(whole, of: entity, in: table) + found
   }
 
-  /// Attributes that nobody reads. One walk over the table, however many there are.
+  /// Attributes that no mapping reads. One walk over the table counts all of them.
   private func wholeAttributes(
     _ attributes: [(name: String, column: String)], of entity: String, in table: String
   ) -> [Part] {
@@ -165,7 +165,7 @@ struct PropertyLosses {
 
   // MARK: Which rows
 
-  /// Whether some mappings take every object of an entity that comes over.
+  /// Whether some mappings take every carried-over object of an entity.
   func takesAll(_ chosen: some Collection<Int>, of entity: String) -> Bool {
     let all = takers[entity] ?? []
     guard !chosen.isEmpty, !all.isEmpty else { return false }
@@ -175,7 +175,7 @@ struct PropertyLosses {
       && chosen.reduce(0) { $0 + facts.mappings[$1].rows } == facts.entities.first { $0.name == entity }?.taken
   }
 
-  /// The conditions that a row comes over, but through none of some mappings.
+  /// The conditions for a row that is carried over, but by none of some mappings.
   func left(
     by chosen: some Collection<Int>, of entity: String, row alias: String, _ builder: StatementBuilder
   ) -> [String] {

@@ -5,7 +5,7 @@ import GodwitModel
 /// Every expression of an attribute that reads a value counts as taking it. A filter takes nothing. A path to a value
 /// passes links without carrying them: links are carried by relationships of the destination alone (`PropertyLosses`).
 package struct PropertyReads {
-  /// A property as it is seen from an entity.
+  /// A property, named from an entity that has it.
   struct Property: Hashable {
     var entity: String
     var name: String
@@ -81,18 +81,18 @@ package struct PropertyReads {
 
   private struct Reader {
     var mapping: Int
-    /// Of `$source`.
+    /// The entity of `$source`.
     var entity: String
     var isPolicyCall: Bool
   }
 
-  /// Where a key path starts.
+  /// The start of a key path.
   private enum Start {
-    /// At the object that the mapping takes.
+    /// The object that the mapping takes.
     case own
-    /// At objects of an entity, but which of them is not known.
+    /// Unknown objects of an entity.
     case objects(of: String)
-    /// At what is no object of the source.
+    /// A value that is not an object of the source.
     case nothing
     case unknown
   }
@@ -123,7 +123,7 @@ package struct PropertyReads {
       names.formUnion(segments)
       return
     }
-    // Operators such as `@sum` gather what the names after them lead to.
+    // Operators such as `@sum` collect the values at the end of the names after them.
     for segment in model.joiningComposites(segments, from: entity) where !segment.hasPrefix("@") {
       if let relationship = model.relationship(segment, of: entity) {
         let property = Property(entity: entity, name: segment)

@@ -6,8 +6,8 @@ import GodwitStore
 
 /// How a planner counts the source: every row on all cores, or a sample of the rows.
 ///
-/// All walks that are known are handed over together. Each table is cut into ranges of keys. The ranges of one table
-/// follow each other, every walk over a range before the next range, so that a large table is read from the disk once.
+/// All known walks are passed together. Each table is cut into ranges of keys. Every walk over a range comes before the
+/// next range, so that a large table is read from the disk once.
 ///
 /// A sample reads `sampledRanges` short ranges, spread evenly between the lowest and the highest key. A table that is
 /// not longer than the sample is read as a whole, and exactly.
@@ -18,7 +18,7 @@ package final class SourceScan {
   private let functions: SQLFunctions
   private let readers: Int
   package let isSample: Bool
-  /// Hears how many rows are read, and how many there are to read, now and then.
+  /// Called now and then with the number of rows read, and the number to read.
   package var progress: ((_ rows: Int64, _ total: Int64) -> Void)?
   private var sampled: (rows: Int64, of: Int64) = (0, 0)
   private var cuts: [Table: Cut] = [:]
@@ -34,7 +34,7 @@ package final class SourceScan {
     var ends: ClosedRange<Int64>?
     var ranges: [ClosedRange<Int64>?]
     var factor = 1.0
-    /// Of all ranges together, as far as keys tell.
+    /// The number of rows in all ranges together, as far as keys tell.
     var rows: Int64 = 0
   }
 
@@ -44,7 +44,7 @@ package final class SourceScan {
   private static let limitRows: Int64 = 1 << 40
 
   /// - Parameters:
-  ///   - isSample: Whether some rows stand for all of them.
+  ///   - isSample: Whether only a sample of the rows is read.
   ///   - readers: The threads that count at most.
   init(
     _ job: MigrationJob, _ connection: StoreConnection, _ sourceSchema: StoreSchema, _ functions: SQLFunctions,
@@ -61,13 +61,13 @@ package final class SourceScan {
     var keys: ClosedRange<Int64>?
   }
 
-  /// What a reader counts with.
+  /// The connection and functions of one reader.
   private struct Reader {
     var connection: StoreConnection
     var functions: SQLFunctions
   }
 
-  /// Counts what walks ask for, in their order.
+  /// Runs the counts of walks, in their order.
   func counts(_ walks: [SourceWalk]) throws -> [SourceWalk.Count] {
     let cuts = try walks.map { try cut($0) }
     var places: [Table: Int] = [:]
@@ -111,7 +111,7 @@ package final class SourceScan {
     return try counts([walk])[0].sum
   }
 
-  /// What a sample read; nil if every row was counted.
+  /// The share of keys that a sample read; nil if every row was counted.
   var sample: MigrationPlan.Sample? { isSample ? .init(keys: sampled.rows, ofKeys: sampled.of) : nil }
 
   // MARK: Cutting
@@ -146,7 +146,7 @@ package final class SourceScan {
     let ends = table.column == "rowid" ? try? found.get() : try found.get()
     guard let ends else { return Cut(ranges: [nil]) }
     let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
-    // Keys may lie far apart: what many walks come to together stays a number.
+    // Keys may lie far apart. The sum over many walks must not overflow.
     var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? Self.limitRows : min(span, Self.limitRows - 1) + 1)
     guard isSample else {
       if overflow || span >= EngineTuning.current.leastCountedKeys {
@@ -161,7 +161,7 @@ package final class SourceScan {
     }
     let step = UInt64(bitPattern: ends.upperBound &- ends.lowerBound) / UInt64(Self.sampledRanges)
     cut.ranges = (0..<UInt64(Self.sampledRanges)).map { number in
-      // In the middle of its part of the keys.
+      // The range is in the middle of its part of the keys.
       let low = ends.lowerBound &+ Int64(bitPattern: step * number + (step - UInt64(keys)) / 2)
       return low...(low + keys - 1)
     }

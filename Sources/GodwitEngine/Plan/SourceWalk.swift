@@ -4,7 +4,7 @@ import GodwitStore
 
 /// A walk over one table of the source that counts something.
 ///
-/// What it finds in parts of the table adds up to what it finds in the whole table.
+/// The counts of the parts of a table add up to the count of the whole table.
 struct SourceWalk {
   typealias Read = (_ connection: StoreConnection, _ functions: SQLFunctions, _ keys: ClosedRange<Int64>?) throws
     -> [SQLValue]
@@ -41,11 +41,11 @@ struct SourceWalk {
     (self.table, self.column, self.isCut, self.read) = (table, column, isCut, read)
   }
 
-  /// What was found: in all rows, or in some of them.
+  /// The counts of a walk, for all rows or for a sample.
   struct Count {
     /// One for each part of the table.
     let rows: [[SQLValue]]
-    /// How many rows each row that was read stands for.
+    /// The number of rows that each row read represents.
     let factor: Double
 
     var isEstimate: Bool { factor != 1 }
@@ -69,7 +69,7 @@ struct SourceWalk {
   }
 }
 
-/// The condition of a statement, as what follows its tables; empty without one.
+/// The condition of a statement, as SQL after its tables; empty without one.
 func whereClause(_ terms: [String?]) -> String {
   let terms = terms.compactMap(\.self)
   return terms.isEmpty ? "" : " WHERE \(terms.joinedEvenly(by: " AND "))"

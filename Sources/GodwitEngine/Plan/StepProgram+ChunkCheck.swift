@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitStore
 
 extension StepProgram {
-  /// Checks that the program has what the chunks of a ledger name, so that the executor need not check it.
+  /// Checks that the program has everything that the chunks of a ledger name, so that the executor need not check it.
   ///
   /// - Throws: `.dataWrong` (65) when the ledger is not of this program, as one that is damaged.
   func check(_ chunks: [Chunk]) throws {

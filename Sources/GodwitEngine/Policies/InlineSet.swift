@@ -10,7 +10,7 @@ struct InlineSet<Element: Hashable> {
 
   func contains(_ element: Element) -> Bool { many.isEmpty ? list.contains(element) : many.contains(element) }
 
-  /// - Returns: false when it was there.
+  /// - Returns: false when the set already had it.
   mutating func insert(_ element: Element) -> Bool {
     guard many.isEmpty else { return many.insert(element).inserted }
     guard !list.contains(element) else { return false }

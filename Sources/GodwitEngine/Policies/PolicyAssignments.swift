@@ -3,21 +3,21 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// The tables of assignments to relationships: what sets them one by one, and what sets those of many objects together.
+/// The tables of assignments to relationships. Statements set them one by one, or together for many objects.
 final class PolicyAssignments {
-  /// What an assignment sets a relationship to: the object, its place among the others, and the place of the assigned
-  /// object at its end.
+  /// The target of an assignment: the object, its place among the others, and the place of the assigned object at its
+  /// end.
   typealias Target = (key: Int64, place: Int64, inversePlace: Int64)
-  /// Where an assignment stands among all.
+  /// The position of an assignment in the order of all assignments.
   typealias Place = (mapping: Int64, sequence: Int64)
 
   private let step: PolicyStep
   private let associations: PolicyAssociations
   /// `Entity.relationship` to the link and its end.
   private let ends: [String: (link: Int, end: InversePair.End)]
-  /// Objects of this chunk whose relationships are set as a mapping says, once somebody looks, by mapping.
+  /// Objects of this chunk, by mapping, whose relationships are set by the mapping when a hook first reads them.
   private var asked: [Int: [Asked]] = [:]
-  /// What sets them, by mapping.
+  /// The statements that set them, by mapping.
   private var requests: [RequestKey: PolicyRequests] = [:]
   /// How many of them wait at most.
   private static let limitWaiting = 4096
@@ -51,10 +51,10 @@ final class PolicyAssignments {
     batches = step.program.links.map { _ in nil }
   }
 
-  /// Forgets what a chunk that was rolled back has asked for.
+  /// Drops the requests of a chunk that was rolled back.
   func takeBack() { (asked, requests, batches) = ([:], [:], batches.map { _ in nil }) }
 
-  /// Forgets what sets relationships: the links that are written with their objects have changed.
+  /// Drops the statements that set relationships, because the links that are written with their objects have changed.
   func forgetRequests() { requests = [:] }
 
   /// The link of a relationship, seen from an object.
@@ -84,13 +84,13 @@ final class PolicyAssignments {
         link, end, subject: subject, target: target?.key, at: place, position: target?.place,
         inversePosition: target?.inversePlace)
     }
-    // That the assignment happened, whatever it led to.
+    // A row without a target records the assignment itself.
     if isToMany || targets.isEmpty { try write(nil) }
     for target in targets { try write(target) }
   }
 
   /// Joins an object to the later one of the last assignments to the two ends, so that it overrides nothing and is not
-  /// overridden. Where neither end was assigned to, it comes before everything.
+  /// overridden. Without an earlier assignment to either end, it comes before everything.
   func join(_ target: Int64, to object: Int64, _ link: Int, _ end: InversePair.End) throws {
     let far: InversePair.End = step.program.links[link].isOwnInverse ? .first : end == .first ? .second : .first
     let (own, other) = (try last(link, end, object), try last(link, far, target))
@@ -163,7 +163,7 @@ final class PolicyAssignments {
 
   // MARK: Assignments of many objects
 
-  /// What sets the relationships of many objects of a mapping.
+  /// The statements that set the relationships of many objects of a mapping.
   ///
   /// - Parameter program: As it stands.
   func requests(_ index: Int, hasManySources: Bool, _ program: StepProgram) throws -> PolicyRequests {
@@ -176,7 +176,7 @@ final class PolicyAssignments {
 
   var hasAsked: Bool { !asked.isEmpty }
 
-  /// Leaves the relationships of an object to what sets those of many.
+  /// Adds an object to the request that sets the relationships of many objects together.
   ///
   /// - Returns: Whether as many wait as may.
   func ask(_ one: Asked, _ index: Int) -> Bool {
@@ -184,7 +184,7 @@ final class PolicyAssignments {
     return asked[index]?.count == Self.limitWaiting
   }
 
-  /// Sets the relationships that were asked for; before anything reads assignments, and before anything changes what they
+  /// Sets the requested relationships. Call it before assignments are read, and before a change to the data that they
   /// are looked up by.
   ///
   /// - Parameter program: As it stands.

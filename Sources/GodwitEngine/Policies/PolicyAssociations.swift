@@ -5,7 +5,7 @@ import GodwitModel
 import GodwitSpill
 import GodwitStore
 
-/// The tables of explicit associations, and lookups both ways in what is stored or computed.
+/// The tables of explicit associations, and lookups in both directions in stored or computed associations.
 final class PolicyAssociations {
   private let step: PolicyStep
   private var program: StepProgram { step.program }
@@ -13,7 +13,7 @@ final class PolicyAssociations {
   private var batches: [RowBatch?]
   /// How a computed association is looked up, by mapping.
   private var computedLookups: [Int: ComputedLookup] = [:]
-  /// What gives the source keys of a computed association, by mapping.
+  /// The statements that give the source keys of a computed association, by mapping.
   private var takenKeys: [Int: TakenKeys] = [:]
   private var inverses: [Int: SpillReader] = [:]
 
@@ -32,10 +32,10 @@ final class PolicyAssociations {
     batches = step.program.mappings.map { _ in nil }
   }
 
-  /// Forgets the associations of a chunk that was rolled back.
+  /// Drops the associations of a chunk that was rolled back.
   func takeBack() { batches = batches.map { _ in nil } }
 
-  /// Forgets how associations are looked up: what is computed has changed.
+  /// Drops the prepared lookups, because other associations are computed now.
   func forgetLookups() { (computedLookups, takenKeys) = ([:], [:]) }
 
   // MARK: Writing
@@ -68,7 +68,7 @@ final class PolicyAssociations {
     for batch in batches { batch?.endStatements() }
   }
 
-  /// What a lookup from the destination needs.
+  /// Makes the index that a lookup from the destination needs.
   func makeIndex(_ index: Int) throws {
     let wanted = StepProgram.pairIndex(index)
     try step.makeIndex(wanted.name, on: wanted.columns)
@@ -79,7 +79,7 @@ final class PolicyAssociations {
   func isWritten(_ pair: PolicyPair, _ index: Int) throws -> Bool {
     try write()
     try makeIndex(index)
-    // Without figures SQLite would walk all that a source object has become.
+    // Without statistics SQLite would walk all associations of a source object.
     let table = "main.\(StepProgram.pairTable(index)) INDEXED BY \(StepProgram.pairIndex(index).name)"
     return try !step.rows(
       "SELECT 1 FROM \(table) WHERE destination = ?1 AND entity = ?2 AND source = ?3 AND root = ?4",
@@ -89,7 +89,7 @@ final class PolicyAssociations {
 
   /// The associations after one of them, by source key and sequence.
   ///
-  /// - Parameter isFirstOnly: Whether an object of several source objects comes with the first of them alone.
+  /// - Parameter isFirstOnly: Whether an object with several source objects is paired only with the first of them.
   func explicitPairs(
     _ index: Int, after place: PolicyState.Place, through last: Int64, isFirstOnly: Bool, limit: Int
   ) throws -> [PolicyPair] {

@@ -2,14 +2,14 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What is lost while policies make objects and leave them to their mappings. The counts commit with the chunk.
+/// The losses while policies make objects and leave them to their mappings. The counts commit with the chunk.
 struct PolicyLosses {
   struct NilKey: Hashable {
     var mapping: Int
     var attribute: String
   }
 
-  /// A value that an expression turned to nil, and where it stands in the object's row.
+  /// A value that an expression turned to nil, and its place in the object's row.
   struct TurnedValue {
     var key: NilKey
     var place: Int
@@ -21,15 +21,15 @@ struct PolicyLosses {
   var ambiguousToOne: Int64 = 0
   private var nils: [NilKey: Int64] = [:]
 
-  /// Forgets objects that the last hook has not written.
+  /// Drops objects that the last hook has not written.
   mutating func beginHook() { if !turned.isEmpty { turned = [:] } }
 
-  /// Notes what was turned to nil for an object that is not written yet.
+  /// Records the values that were turned to nil for an object that is not written yet.
   mutating func note(_ values: [TurnedValue], of object: PolicyObjectKey) {
     if !values.isEmpty { turned[object, default: []] += values }
   }
 
-  /// What the expressions of a mapping turned to nil in the row of an object.
+  /// The values that the expressions of a mapping turned to nil in the row of an object.
   static func turnedValues(
     _ index: Int, _ mapped: MappedRow, row: [SQLValue], of source: ManagedObject
   ) throws -> [TurnedValue] {
@@ -52,14 +52,14 @@ struct PolicyLosses {
     return try !object.row()[place].isNull
   }
 
-  /// Counts what a new object is written without. What its policy has filled in is there.
+  /// Counts the values that a new object lacks when it is written. A value that its policy filled in is not lost.
   mutating func countNils(of object: ManagedObject) throws {
     guard !turned.isEmpty, let values = turned.removeValue(forKey: PolicyObjectKey(object)) else { return }
     let row = try object.row()
     for value in values where row[value.place] == .null { nils[value.key, default: 0] += 1 }
   }
 
-  /// What the chunk has lost; the next one begins at nothing.
+  /// The losses of the chunk. The counts start again at 0.
   mutating func take() -> (ambiguousToOne: Int64, nils: [NilCount]) {
     defer { (ambiguousToOne, nils) = (0, [:]) }
     return (

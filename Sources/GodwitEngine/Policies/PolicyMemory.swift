@@ -49,7 +49,7 @@ final class PolicyMemory {
   /// Writes the state. Call inside the chunk's transaction.
   func write() throws { try ledger.setPolicyState(state) }
 
-  /// Goes back to what the last chunk has left.
+  /// Restores the state after the last committed chunk.
   func takeBack() throws {
     isUserInfoChanged = false
     state = try ledger.policyState() ?? initial

@@ -5,12 +5,12 @@ import GodwitStore
 
 /// Writes the objects that policies make and change, and counts them.
 ///
-/// New objects wait and are written together, at the latest with the chunk. What reads or changes objects calls `flush`
-/// first, so that no hook can tell.
+/// New objects are buffered and written together, at the latest with the chunk. Any read or change of objects calls
+/// `flush` first, so hooks do not notice the buffer.
 final class PolicyObjectWriter {
   private let step: PolicyStep
   private let limits: RowBatch.Limits
-  /// What writes the objects of an entity.
+  /// The statements that write the objects of an entity.
   private var writings: [Key: Writing] = [:]
   /// The last of them.
   @exclusivity(unchecked) private var last: Writing?
@@ -33,11 +33,11 @@ final class PolicyObjectWriter {
     let entityName: String
     /// New objects that are written.
     var count: Int64 = 0
-    /// By column, `Z_PK`, `Z_ENT` and `Z_OPT` apart, and where a row has them.
+    /// The columns without `Z_PK`, `Z_ENT` and `Z_OPT`, with their places in a row.
     let attributes: [AttributeDescription]
     let places: [Int]
     let isExternal: Bool
-    /// Leaves a row that is there.
+    /// Inserts a row, and does not change an existing one.
     let insert: SQLStatement
     let update: SQLStatement
     let batch: RowBatch
@@ -59,14 +59,14 @@ final class PolicyObjectWriter {
 
   // MARK: New objects
 
-  /// Writes an object whose key no row can have: at once, or with others.
+  /// Writes an object whose key no other row can have: at once, or with others.
   ///
   /// - Parameters:
   ///   - isKeyed: Whether it is written with the keys of links.
-  ///   - prepared: What has those keys.
+  ///   - prepared: The prepared object with those keys.
   func insertNew(_ object: ManagedObject, isKeyed: Bool, _ prepared: PreparedObject?) throws {
     let writing = try writing(of: object, isKeyed: isKeyed)
-    // What is carried over in files takes its time anyway.
+    // An object with external files is written at once, because buffering it saves little.
     if step.hasWaitingObjects, !writing.isExternal, try isWaiting(object, writing, prepared) { return }
     try step.checkChunk()
     try bind(object, to: writing.insert, of: writing, keys: prepared?.keys ?? [])
@@ -77,7 +77,7 @@ final class PolicyObjectWriter {
 
   /// Has an object wait for others.
   ///
-  /// - Returns: false for one with a large value: what fails for its size is to fail in its hook.
+  /// - Returns: false for an object with a large value, which has to fail in its own hook.
   private func isWaiting(_ object: ManagedObject, _ writing: Writing, _ prepared: PreparedObject?) throws -> Bool {
     let row = try object.row()
     let batch = writing.batch
@@ -125,7 +125,7 @@ final class PolicyObjectWriter {
 
   // MARK: Any object
 
-  /// Writes an object that may be there.
+  /// Writes an object that may have a row already.
   ///
   /// - Parameters: See `insertNew`.
   /// - Returns: false when there is a row with its key.
@@ -139,7 +139,7 @@ final class PolicyObjectWriter {
     return true
   }
 
-  /// Writes the attributes of an object whose row is there.
+  /// Writes the attributes of an object that has a row.
   ///
   /// - Parameter isKeyed: See `insert`. The keys of links stay as they are.
   func update(_ object: ManagedObject, isKeyed: Bool) throws {
@@ -152,7 +152,7 @@ final class PolicyObjectWriter {
 
   // MARK: The end of a chunk
 
-  /// Ends the statements that write objects; what they counted stays.
+  /// Ends the statements that write objects; their counts stay.
   func endStatements() throws {
     try flush()
     for writing in writings.values where writing.count > 0 { inserted[writing.entityName, default: 0] += writing.count }
@@ -166,7 +166,7 @@ final class PolicyObjectWriter {
     return inserted
   }
 
-  /// Forgets the objects of a chunk that was rolled back.
+  /// Drops the objects of a chunk that was rolled back.
   func takeBack() { (writings, last, inserted, hasWaiting) = ([:], nil, [:], false) }
 
   // MARK: Values

@@ -15,12 +15,12 @@ extension PolicyRun {
         "cannot associate for mapping '\(mapping.name)': it has no policy, its associations are computed")
     }
     guard !isReplaying else { return }
-    // Relationships that wait are set by the associations that were there when they were asked for.
+    // Waiting relationships use the associations that existed when they were requested.
     if assignments.hasAsked { try writeAsked() }
     let pair = PolicyPair(
       sequence: state.sequence + 1, root: Int64(source.rootNumber), source: source.key,
       entity: Int64(destination.entityNumber), destination: destination.key)
-    // What was associated with this source object is known when nothing but its own hook can have done it.
+    // The earlier associations of this source object are known if only its own hook can have made them.
     let isOwn =
       hook.kind == .createDestinationInstances && step.currentMapping == index
       && hook.prepared?.source == PolicyObjectKey(source)
@@ -41,7 +41,7 @@ extension PolicyRun {
       try writeExplicitly(index)
       state.manySources = (state.manySources ?? []).union([index])
     }
-    // The other end of a link is told of any object that is associated; only those of the mapping's entity take a key along.
+    // Any object may be associated, but only an object of the mapping's entity has the key of the link in its row.
     if isOwn, shortcuts.hasInlineLinks[index], destination.entityNumber != hook.keyNumber,
       !step.isKind(destination, of: index)
     {
@@ -131,7 +131,7 @@ extension PolicyRun {
 
   // MARK: Associations that are computed
 
-  /// Has the associations of a mapping lie in its table: those so far are written down.
+  /// Stores the associations of a mapping in its table, including those made so far.
   ///
   /// Call it before a policy makes one that its mapping would not make.
   func writeExplicitly(_ index: Int) throws {
@@ -157,7 +157,8 @@ extension PolicyRun {
     return step.currentMapping == index && hook.ownPairs.contains { $0.source == key }
   }
 
-  /// At the end of a `createDestinationInstances`: whether the hook has made of its source object what its mapping would.
+  /// Called at the end of a `createDestinationInstances`. Stores the associations of the mapping explicitly if the hook
+  /// did not make exactly the object that the mapping would.
   func settlePair() throws {
     guard let index = step.currentMapping, shortcuts.isComputed[index], let prepared = hook.prepared else { return }
     if hook.ownPairs.count == 1 {

@@ -3,9 +3,9 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Expressions that ask policies, and those that name the objects of a relationship.
+/// Expressions that call policies, and those that name the objects of a relationship.
 extension PolicyRun {
-  /// What the policy answers to an expression of its mapping.
+  /// The policy's answer to an expression of its mapping.
   func answer(_ call: ExpressionCall, mapping: EntityMapping) throws -> EvaluatedValue {
     let policies = program.resolved.policies
     let policy = policies.firstIndex { $0.mapping.name == mapping.name && $0.index != nil } ?? step.current

@@ -5,23 +5,23 @@ import GodwitStore
 
 /// Links that are written with their objects as long as no policy sets them.
 ///
-/// What the mappings say of such a link lies in the objects' rows from the beginning, and no assignment is written down.
-/// When a policy does something that only the order of assignments can settle, `resolveInOrder` writes down what mappings
-/// have assigned up to then, and from there on the link is one like the others.
+/// The objects' rows hold such a link from the beginning, and no assignment is recorded. When the result of a policy's
+/// action depends on the order of assignments, `resolveInOrder` records the assignments that mappings have made up to
+/// then. From there on the link is handled like the others.
 extension PolicyRun {
   /// Has links resolved in the order of assignments.
   ///
-  /// Call it before what it is for: a policy sets or reads a link, associates otherwise than the default does, or does not
-  /// leave an object's relationships to its mapping.
+  /// Call it before the action that needs it: a policy sets or reads a link, makes another association than the
+  /// default, or does not leave an object's relationships to its mapping.
   ///
-  /// - Parameter isReading: Whether a hook looks; what it would write is set aside while `begin` runs again.
+  /// - Parameter isReading: Whether a hook reads. While `begin` runs again, only reads need the order.
   func resolveInOrder(_ links: Set<Int>, isReading: Bool = false) throws {
     var wanted = links.intersection(shortcuts.inlineLinks)
     guard !wanted.isEmpty, !isReplaying || isReading else { return }
     if hook.kind == .createDestinationInstances, let index = step.currentMapping {
       let own = shortcuts.linksOfMapping[index]
       if !own.isDisjoint(with: wanted) {
-        // The rows at hand were read with the keys of all of them.
+        // The rows in memory were read with the keys of all of them.
         wanted.formUnion(own)
         (hook.keyColumns, hook.keyLayout) = ([], nil)
       }
@@ -44,7 +44,7 @@ extension PolicyRun {
   /// The rows of `temp.godwit_asked` at a time.
   private static let limitLeft = 50_000
 
-  /// Writes down what a mapping has assigned to the objects that were left to it.
+  /// Records the assignments of a mapping to the objects that were left to it.
   private func assignLeft(_ assignment: InversePair.Assignment, of link: Int) throws {
     let index = assignment.mapping
     var last = shortcuts.leftToMapping[index]
@@ -52,7 +52,7 @@ extension PolicyRun {
       last = PolicyState.Place(source: related.pair.source, sequence: related.pair.sequence)
     }
     guard let last else { return }
-    // What comes from now on comes later.
+    // Later assignments get higher sequence numbers.
     state.sequence += Int64(program.mappings[index].relationships.count)
     let statement = try shortcuts.program.policy.request(assignment, of: link)
     try associations.write()
@@ -67,7 +67,7 @@ extension PolicyRun {
 
   /// Puts associations of a mapping with objects of its entity into `temp.godwit_asked`.
   ///
-  /// - Returns: The last of them; nil when there are no more.
+  /// - Returns: The last of them; nil at the end.
   private func noteLeft(
     _ index: Int, after place: PolicyState.Place, through last: PolicyState.Place
   ) throws -> PolicyState.Place? {
@@ -93,7 +93,8 @@ extension PolicyRun {
     return .init(source: source, sequence: sequence)
   }
 
-  /// At the end of a `createRelationships`: an object that was not left to its mapping ends the writing with objects.
+  /// Called at the end of a `createRelationships`. If the object was not left to its mapping, links are no longer
+  /// written with objects.
   func finishRelating() throws {
     guard let (mapping, pair) = hook.related, shortcuts.hasInlineLinks[mapping] else { return }
     if hook.isLeftToMapping {
@@ -103,7 +104,8 @@ extension PolicyRun {
     }
   }
 
-  /// At the end of a `createDestinationInstances`: objects have the keys if their own hook has associated them.
+  /// Called at the end of a `createDestinationInstances`. Gives the keys to the objects that their own hook has
+  /// associated, and removes them from others.
   func settleKeys() throws {
     if hook.areAllKeyedOwn { return }
     try writer.flush()

@@ -7,9 +7,9 @@ import GodwitStore
 extension PolicyRun {
   // MARK: Source objects
 
-  /// The next source objects that a mapping matches, by key, with what it gives them.
+  /// The next source objects that a mapping matches, by key, with the values that it gives them.
   ///
-  /// - Parameter ahead: What reads them on a second core; nil afterwards when it cannot go on.
+  /// - Parameter ahead: The prefetcher on a second core; nil afterwards when it cannot continue.
   func page(
     of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagePrefetcher?
   ) throws -> (page: SourcePage, query: SourcePageQuery) {
@@ -142,7 +142,7 @@ extension PolicyRun {
 
   func isMade(_ object: ManagedObject) throws -> Bool {
     guard !object.isSource else { return false }
-    // What is not inserted by the end of the hook fails it.
+    // An object that is not inserted by the end of the hook fails the hook.
     if object.isDraft { return true }
     if let (mapping, pair) = hook.related, pair.destination == object.key, pair.entity == Int64(object.entityNumber),
       !state.hasManySources(mapping)
@@ -157,7 +157,7 @@ extension PolicyRun {
 
   /// Has the hook fail at its end when the object is in no store by then.
   func mustBeInserted(_ object: ManagedObject) {
-    // The hook may have made it all the same.
+    // The hook may have made the object itself.
     guard object.isDraft, !hook.made.contains(PolicyObjectKey(object)) else { return }
     hook.unproved.insert(PolicyIdentity(object))
   }
@@ -171,7 +171,7 @@ extension PolicyRun {
       object.call == hook.number && object.entityNumber == hook.keyNumber && !hook.keyColumns.isEmpty
     let prepared = isKeyed ? hook.prepared : nil
     if object.isDraft {
-      // In the hook that makes it, nobody else can have written a row with its key.
+      // In the hook that makes the object, no other code can have written a row with its key.
       if object.call == hook.number, !hook.made.contains(PolicyObjectKey(object)) {
         try writer.insertNew(object, isKeyed: isKeyed, prepared)
         return try noteInserted(object, isKeyed: isKeyed)

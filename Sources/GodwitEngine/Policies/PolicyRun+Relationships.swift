@@ -2,13 +2,13 @@ package import GodwitJob
 package import GodwitModel
 import GodwitStore
 
-/// Relationships that a policy sets. An assignment is written down and settled with all others when links are resolved:
-/// what stands in the end is what setting one after the other would have given.
+/// Relationships that a policy sets. An assignment is recorded and resolved with all others when links are resolved.
+/// The result is the same as setting one after the other.
 extension PolicyRun {
   // MARK: Order of assignments
 
-  /// Where an assignment stands among all: those of instance creation before every mapping's, those of the last hooks
-  /// after them.
+  /// The position of an assignment. Assignments of instance creation come before those of all mappings, and assignments
+  /// of the last hooks after them.
   private func place() -> PolicyAssignments.Place {
     state.sequence += 1
     let sequence = state.sequence
@@ -26,7 +26,7 @@ extension PolicyRun {
     }
   }
 
-  /// Makes ready what reads the assignments of a link while they are being gathered.
+  /// Writes out everything that a read of the link's assignments needs while more assignments follow.
   private func settle(_ link: Int) throws {
     try resolveInOrder([link], isReading: true)
     try writeAsked()
@@ -207,7 +207,7 @@ extension PolicyRun {
     return found
   }
 
-  /// The source's order key of an object among those of the object it leads to by one hop; nil where there is no order.
+  /// The source's order key of an object among those of the object it leads to by one hop; nil without an order.
   private func inversePlace(
     of object: ManagedObject, among source: ResolvedEntityMapping.RelationshipSource, at other: ManagedObject
   ) throws -> Int64? {

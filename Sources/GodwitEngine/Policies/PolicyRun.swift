@@ -6,22 +6,22 @@ package import GodwitModel
 import GodwitSpill
 package import GodwitStore
 
-/// The policies of a step at work: what a hook asks for, answered by the parts that read, write and remember.
+/// The running policies of a step. The parts below answer the requests of hooks.
 ///
 /// 1. Made when a run begins; the state is the ledger's.
 /// 2. `call` runs one hook with a `PolicyContext` that leads here.
 /// 3. `finishChunk` writes the state; `takeBack` goes back to it when a chunk that failed runs again.
 ///
-/// | part | what it does |
+/// | part | purpose |
 /// |---|---|
 /// | `PolicyStep` | the step's program and stores, and the statements of the chunk |
 /// | `PolicyMemory` | the state and the user info, from the ledger and back |
 /// | `PolicySourceReader` | reads the source objects, page by page |
-/// | `RunningHook` | the hook that runs and what it has done |
+/// | `RunningHook` | the running hook and its actions so far |
 /// | `PolicyObjectWriter` | writes objects |
 /// | `PolicyAssociations`, `PolicyAssignments` | the tables of associations and of assignments to relationships |
-/// | `PolicyShortcuts` | links and associations that policies have left as their mappings say |
-/// | `PolicyLosses` | what was lost in the chunk |
+/// | `PolicyShortcuts` | links and associations for which policies follow their mappings |
+/// | `PolicyLosses` | the losses of the chunk |
 package final class PolicyRun: PolicyHost {
   package var sourceModel: ManagedObjectModel { program.resolved.sourceModel }
   package var destinationModel: ManagedObjectModel { program.resolved.destinationModel }
@@ -41,13 +41,13 @@ package final class PolicyRun: PolicyHost {
   let instances: [any EntityMigrationPolicy]
   /// Expressions that name objects, by mapping and relationship.
   var compiledExpressions: [String: [String: CompiledExpression]] = [:]
-  /// Carries out what the relationship stage has left out for a link that was written with its objects.
+  /// Repeats the part of the relationship stage that was left out for a link that was written with its objects.
   var relateAgain: (Int) throws -> Void = { _ in }
   /// Policies whose `begin` this process has run.
   private var begun: Set<Int> = []
   /// Policies that an earlier process began.
   private var resumed: Set<Int> = []
-  /// While `begin` runs again: what it writes is there already.
+  /// Whether `begin` runs again. Its output already exists then.
   @exclusivity(unchecked) private(set) var isReplaying = false
 
   var program: StepProgram { step.program }
@@ -93,7 +93,7 @@ package final class PolicyRun: PolicyHost {
 
   // MARK: Hooks
 
-  /// Makes the policy ready for one of its chunks: in a resumed run its `begin` comes first.
+  /// Makes the policy ready for one of its chunks. In a resumed run its `begin` runs first.
   func prepare(_ policy: Int, for kind: PolicyHook) throws {
     step.setCurrent(policy)
     guard !begun.contains(policy) else { return }
@@ -107,7 +107,7 @@ package final class PolicyRun: PolicyHost {
     isReplaying = true
     defer {
       isReplaying = false
-      // What had to be written down for a hook that looks stays so.
+      // Assignments that were recorded because a hook read them stay recorded.
       let now = state
       state = kept
       (state.inlineLinks, state.computedAssociations) = (now.inlineLinks, now.computedAssociations)
@@ -120,7 +120,7 @@ package final class PolicyRun: PolicyHost {
     begun.insert(policy)
   }
 
-  /// - Parameter body: What calls the hook.
+  /// - Parameter body: The call of the hook.
   func call(
     _ kind: PolicyHook, of policy: Int, on object: ManagedObject?, _ body: (inout PolicyContext) throws -> Void
   ) throws {
@@ -137,12 +137,12 @@ package final class PolicyRun: PolicyHost {
       if kind == .createDestinationInstances { try settlePair() }
       if !hook.unproved.isEmpty { try prove() }
     } catch {
-      // Rows that others had waiting have failed, so the hook and its object are not what is wrong.
+      // A row that was buffered earlier has failed, so this hook and its object are not the cause.
       throw step.chunkFailure ?? wrapped(error, object)
     }
   }
 
-  /// At the end of a hook: what it associated or linked must be in the store.
+  /// Called at the end of a hook: the objects that it associated or linked must be in the store.
   private func prove() throws {
     for object in hook.unproved.sorted(by: { ($0.entity, $0.key) < ($1.entity, $1.key) })
     where try destinationObject(object.entity, key: object.key) == nil {
@@ -152,10 +152,10 @@ package final class PolicyRun: PolicyHost {
     }
   }
 
-  /// Remembers what a subscript could not throw.
+  /// Records an error that a subscript could not throw.
   package func note(_ error: any Error) { hook.note(error) }
 
-  /// An error of a policy's own, with hook and object; a `GodwitError` stays what it is.
+  /// An error of a policy's own, with hook and object; a `GodwitError` is unchanged.
   private func wrapped(_ error: any Error, _ object: ManagedObject?) -> any Error {
     let policy = program.resolved.policies[step.current]
     let place = "policy '\(policy.name)' failed in \(hook.kind.name)\(object.map { " for \($0)" } ?? "")"
@@ -177,7 +177,7 @@ package final class PolicyRun: PolicyHost {
 
   // MARK: Chunks
 
-  /// Writes what is kept. Call inside the chunk's transaction.
+  /// Writes the state and the buffers. Call inside the chunk's transaction.
   func finishChunk() throws {
     try memory.keepUserInfo()
     try writeAsked()
@@ -191,7 +191,7 @@ package final class PolicyRun: PolicyHost {
     try writer.endStatements()
   }
 
-  /// Goes back to what the last chunk left, so that one that failed can run again.
+  /// Restores the state after the last committed chunk, so that a failed chunk can run again.
   func takeBack() throws {
     associations.takeBack()
     assignments.takeBack()

@@ -1,30 +1,31 @@
 import GodwitJob
 
-/// What policies have left as their mappings say: links that are written with their objects, and associations that are
-/// computed.
+/// The shortcuts that hold while policies follow their mappings: links that are written with their objects, and
+/// associations that are computed.
 struct PolicyShortcuts {
   /// The program as it stands: with the links that are written with their objects and the associations that are computed.
   private(set) var program: StepProgram
   /// Links that are written with their objects since no policy has set them.
   private(set) var inlineLinks: Set<Int> = []
-  /// Mappings whose associations are computed since their policy has made what the mapping alone would have made.
+  /// Mappings whose associations are computed because their policy has made the same objects as the mapping alone
+  /// would.
   private(set) var computedAssociations: Set<Int> = []
-  /// Those links of each mapping, and whether a mapping sets no other relationships.
+  /// The inline links of each mapping, and whether a mapping sets no other relationships.
   private(set) var linksOfMapping: [Set<Int>] = []
   private(set) var isAllInline: [Bool] = []
-  /// Whether a mapping is among `computedAssociations`, and whether it has links that are written with objects: what
-  /// every object asks.
+  /// Whether a mapping is among `computedAssociations`, and whether it has links that are written with objects. Both
+  /// are read for every object.
   private(set) var isComputed: [Bool] = []
   private(set) var hasInlineLinks: [Bool] = []
   /// Counts the changes of these.
   private(set) var generation = 0
-  /// As the state has them, by mapping, with what the running chunk adds.
+  /// The keys up to which associations are computed, by mapping: those of the state with the running chunk's.
   var computedThrough: [Int64?] = []
   var leftToMapping: [PolicyState.Place?] = []
 
   init(_ program: StepProgram) { self.program = program }
 
-  /// Takes over what the state says; before a policy's first chunk all that the program allows.
+  /// Restores the shortcuts of the state. Before a policy's first chunk, all shortcuts that the program allows hold.
   mutating func adopt(_ state: PolicyState) {
     computedThrough = program.mappings.indices.map { state.computedThrough[$0] }
     leftToMapping = program.mappings.indices.map { state.leftToMapping[$0] }

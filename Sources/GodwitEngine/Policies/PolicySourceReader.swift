@@ -3,13 +3,14 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Reads the source objects that a mapping with a policy takes, page by page, with what the mapping gives them.
+/// Reads the source objects that a mapping with a policy takes, page by page, with the values that the mapping gives
+/// them.
 struct PolicySourceReader {
   let step: PolicyStep
 
-  /// The next rows by key, and the query that they are of.
+  /// The next rows by key, with their query.
   ///
-  /// - Parameter ahead: What reads them on a second core; nil afterwards when it cannot go on.
+  /// - Parameter ahead: The prefetcher on a second core; nil afterwards when it cannot continue.
   func page(
     of index: Int, from first: Int64, through last: Int64, _ shortcuts: PolicyShortcuts,
     ahead: inout SourcePagePrefetcher?
@@ -29,7 +30,7 @@ struct PolicySourceReader {
     }
     guard try step.mappedRow(index).isComputableAhead else { return try read(isPrepared: false) }
     do { return try read(isPrepared: true) } catch let error as GodwitError where error.code == .dataWrong {
-      // A value that does not fit is an error once the policy asks for it.
+      // A value that does not fit is an error only when the policy reads it.
       return try read(isPrepared: false)
     }
   }
@@ -43,7 +44,7 @@ struct PolicySourceReader {
       let reader = try step.connection.anotherReader(cache: .init(bytes: step.memory.bytes / 32))
     else { return nil }
     let own = try SQLFunctions(connection: reader, sourceSchema: step.program.sourceSchema, now: step.now)
-    // They are complete, and nobody changes them.
+    // They are complete and no longer change.
     for index in query.statement.builder.functions.keySets {
       own.rows.setKeySet(step.functions.rows.keySet(index), for: index)
     }

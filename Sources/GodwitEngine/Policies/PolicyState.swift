@@ -1,4 +1,4 @@
-/// What policies keep from chunk to chunk; it lies in the ledger and commits with each chunk of theirs.
+/// The state of policies from chunk to chunk. It lies in the ledger and commits with each of their chunks.
 struct PolicyState: Codable, Equatable {
   /// Destination root entity name to the key that the next new object takes.
   var nextKeys: [String: Int64]
@@ -10,7 +10,7 @@ struct PolicyState: Codable, Equatable {
   var manySources: Set<Int>?
   /// Policy to the dense keys it has given.
   var dense: [Int: Int64] = [:]
-  /// Policy to what `nextKeys` was before its `begin`: when that runs again, its objects take the same keys.
+  /// `nextKeys` before the `begin` of each policy. When `begin` runs again, its objects get the same keys.
   var keysAtBegin: [Int: [String: Int64]] = [:]
   /// Links that are written with their objects; nil before a policy's first chunk.
   var inlineLinks: Set<Int>?

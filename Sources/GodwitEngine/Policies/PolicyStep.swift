@@ -4,7 +4,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What all parts of a policy run work with: the step's program, its stores and the statements of the chunk.
+/// The state that all parts of a policy run share: the step's program, its stores and the statements of the chunk.
 final class PolicyStep {
   let program: StepProgram
   let connection: StoreConnection
@@ -15,7 +15,7 @@ final class PolicyStep {
   /// The mapping of each policy, and its index among those that make objects of source objects.
   let mappings: [EntityMapping]
   let mappingIndexes: [Int?]
-  /// What tells those mappings from each other.
+  /// The names that tell those mappings from each other.
   private let mappingNames: [MappingNames]
   /// How many rows of a table are written together.
   let batchLimits: RowBatch.Limits
@@ -30,13 +30,13 @@ final class PolicyStep {
   /// The policy at work, and the index of its mapping; nil for one of kind add.
   @exclusivity(unchecked) private(set) var current = 0
   @exclusivity(unchecked) private(set) var currentMapping: Int?
-  /// By mapping: what is added to a source key; nil for dense keys.
+  /// The offset that each mapping adds to a source key; nil for dense keys.
   let keyOffsets: [Int64?]
-  /// By mapping: the number of the entity that it makes.
+  /// The number of the entity that each mapping makes.
   let entityNumbers: [Int]
 
   private var statements: [String: SQLStatement] = [:]
-  /// By entity name.
+  /// The templates by entity name.
   private var templates: [String: NewObject] = [:]
   private var roots: [String: String] = [:]
   /// Indexes that this process has made sure of.
@@ -96,7 +96,7 @@ final class PolicyStep {
     return statement
   }
 
-  /// What messages call the policy at work.
+  /// The name of the running policy in messages.
   var errorContext: String { "policy '\(program.resolved.policies[current].name)'" }
 
   /// A statement's rows, with its places for errors in force.
@@ -118,7 +118,7 @@ final class PolicyStep {
     return rows
   }
 
-  /// Makes an index of a table of ours, or of one under construction, where there is none yet.
+  /// Makes an index of one of Godwit's tables, or of a table under construction, unless it exists.
   func makeIndex(_ name: String, on columns: String) throws {
     guard indexes.insert(name).inserted else { return }
     try connection.execute("CREATE INDEX IF NOT EXISTS main.\(quoted(name)) ON \(columns)")
@@ -143,23 +143,23 @@ final class PolicyStep {
     return error
   }
 
-  /// Throws when the chunk can no longer commit. Call it before anything is written, before anything is read that waiting
-  /// rows may change, and when a hook has ended.
+  /// Throws when the chunk can no longer commit. Call it before a write, before a read of rows that may still be
+  /// buffered, and at the end of a hook.
   ///
-  /// A hook may catch the error of a statement that had SQLite roll the whole chunk back; what was written after that
+  /// A hook may catch the error of a statement that made SQLite roll back the whole chunk. Anything written after that
   /// would stay.
   func checkChunk() throws {
     if let chunkFailure { throw chunkFailure }
     do { try connection.checkTransaction() } catch { throw failing(error) }
   }
 
-  /// Forgets the statements and objects of a chunk.
+  /// Drops the statements and objects of a chunk.
   func finishChunk() {
     for context in [sourceContext, destinationContext, draftContext] { context.reset() }
     statements = [:]
   }
 
-  /// The same, and what was rolled back.
+  /// Also drops the state of a rolled-back chunk.
   func takeBack() {
     finishChunk()
     (indexes, chunkFailure) = ([], nil)
@@ -181,7 +181,7 @@ final class PolicyStep {
     return root
   }
 
-  /// What an object that is made by the name of its entity begins with: the model's defaults.
+  /// The initial state of an object that is made by the name of its entity: the model's defaults.
   struct NewObject {
     var layout: ObjectLayout
     var row: [SQLValue]

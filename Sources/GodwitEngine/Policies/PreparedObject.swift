@@ -1,22 +1,22 @@
 import GodwitJob
 import GodwitStore
 
-/// The source object of a running `createDestinationInstances`, and what its mapping gives it.
+/// The source object of a running `createDestinationInstances`, and the values that its mapping gives it.
 ///
-/// One serves all objects of a chunk, so that none is made for each.
+/// One instance serves all objects of a chunk, which saves an allocation for each.
 final class PreparedObject {
   let mapping: Int
   /// The object's entity and key.
   @exclusivity(unchecked) private(set) var source: PolicyObjectKey
-  /// The row that the object begins with, in the order of the destination table's columns; nil where its values are
-  /// computed once the policy asks.
+  /// The initial row of the object, in the order of the destination table's columns; nil if its values are computed
+  /// when the policy reads them.
   @exclusivity(unchecked) private var mapped: [SQLValue]?
   /// The keys of links that are written with the object.
   @exclusivity(unchecked) private(set) var keys: [SQLValue] = []
-  /// Whether the policy has asked twice for the values of one source object.
+  /// Whether the policy has read the values of one source object twice.
   @exclusivity(unchecked) private var keepsMapped = false
   @exclusivity(unchecked) private var isTaken = false
-  /// Of the object that was made last.
+  /// The kind of the object that was made last.
   @exclusivity(unchecked) private var kind: ObjectKind?
 
   init(mapping: Int) {
@@ -26,7 +26,7 @@ final class PreparedObject {
 
   /// The next object.
   ///
-  /// - Parameter mapped: Nobody else has it, so that the policy's object changes it without copying it.
+  /// - Parameter mapped: Must be the only reference, so that the policy's object changes it without copying it.
   func set(_ source: PolicyObjectKey, mapped: consuming [SQLValue]?) {
     (self.source, self.mapped, isTaken) = (source, mapped, false)
   }
@@ -37,7 +37,7 @@ final class PreparedObject {
     for index in indices { keys.append(values.value(index)) }
   }
 
-  /// The values that the mapping gives the object; nil where they are computed now. Most policies ask once.
+  /// The values that the mapping gives the object; nil where they are computed now. Most policies read them once.
   func takeMapped() -> [SQLValue]? {
     guard !keepsMapped else { return mapped }
     if isTaken {
@@ -49,7 +49,7 @@ final class PreparedObject {
     return mapped
   }
 
-  /// What the objects that the policy makes have in common.
+  /// The facts that the objects of a policy have in common.
   func kind(of layout: ObjectLayout, _ make: () -> ObjectKind) -> ObjectKind {
     if let kind, kind.number == layout.number { return kind }
     let made = make()

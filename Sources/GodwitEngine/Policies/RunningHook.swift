@@ -1,7 +1,7 @@
 import GodwitJob
 import GodwitStore
 
-/// The hook that runs, and what it has done so far.
+/// The running hook, and its actions so far.
 struct RunningHook {
   private(set) var kind = PolicyHook.begin
   /// Counts the calls of hooks.
@@ -12,7 +12,7 @@ struct RunningHook {
 
   /// The source object of the running `createDestinationInstances`, until an object has taken its key.
   var keyedSource: PolicyObjectKey?
-  /// That object with what its mapping gives it, where known.
+  /// The object with the values that its mapping gives it, where known.
   var prepared: PreparedObject?
   /// The columns of the links that are written with the objects of that hook, and the layout of its mapping's entity.
   var keyColumns: [String] = []
@@ -24,27 +24,27 @@ struct RunningHook {
   /// Whether that hook has left its object's relationships to the mapping.
   var isLeftToMapping = false
 
-  // MARK: What it has done
+  // MARK: Actions of the hook
 
   /// Associated or linked, and not seen in the store yet.
   var unproved: Set<PolicyIdentity> = []
   /// Objects that it has made.
   var made = InlineSet<PolicyObjectKey>()
-  /// What it has associated with its own source object.
+  /// The associations with its own source object.
   var own = InlineSet<PolicyOwnPair>()
   /// The same where associations are computed, until the hook shows that they are others.
   var ownPairs: [PolicyPair] = []
-  /// What it has written with the keys of links.
+  /// The objects that it has written with the keys of links.
   var keyed: [PolicyOwnPair] = []
 
-  /// Whether that is what it has associated with its own source object.
+  /// Whether these are exactly the associations with its own source object.
   var areAllKeyedOwn: Bool {
     guard own.count == keyed.count else { return false }
     for pair in keyed where !own.contains(pair) { return false }
     return true
   }
 
-  /// Begins a call. `prepared`, the key columns, `related` and `isLeftToMapping` are what its caller has set.
+  /// Begins a call. The caller has set `prepared`, the key columns, `related` and `isLeftToMapping`.
   mutating func begin(_ kind: PolicyHook, on object: ManagedObject?) {
     self.kind = kind
     number += 1
@@ -57,13 +57,13 @@ struct RunningHook {
     keyedSource = kind == .createDestinationInstances ? object.map(PolicyObjectKey.init) : nil
   }
 
-  /// Remembers what a subscript could not throw.
+  /// Records an error that a subscript could not throw.
   mutating func note(_ error: any Error) { problem = problem ?? error }
 
-  /// Forgets the page of source objects.
+  /// Drops the page of source objects.
   mutating func endPage() { (prepared, keyColumns, keyLayout) = (nil, [], nil) }
 
-  /// Forgets what belongs to a chunk that was rolled back.
+  /// Drops the state of a chunk that was rolled back.
   mutating func takeBack() {
     endPage()
     (related, unproved, ownPairs) = (nil, [], [])

@@ -2,10 +2,10 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// A quarantine that somebody may have edited, opened for reading.
+/// A quarantine that a user may have edited, opened for reading.
 ///
-/// It is only read, with its write-ahead log if there is one. What it may hold is checked against its reasons, which the
-/// run wrote and nobody edits.
+/// It is only read, with its write-ahead log if there is one. Its content is checked against its reasons, which the run
+/// wrote and users do not edit.
 final class EditedQuarantine {
   let files: StoreFiles
   let connection: StoreConnection
@@ -16,7 +16,7 @@ final class EditedQuarantine {
   let model: ManagedObjectModel
   private let stamp: StoreFiles.Stamp
 
-  /// - Throws: `.missingInput` (66) without a file; `.dataWrong` (65) for one that is no quarantine.
+  /// - Throws: `.missingInput` (66) without a file; `.dataWrong` (65) for one that is not a quarantine.
   init(readingAt path: String) throws {
     files = try StoreFiles(path: path)
     stamp = try files.stamp()
@@ -65,7 +65,7 @@ final class EditedQuarantine {
 
   /// The digest of the content that the source had when the run read it.
   ///
-  /// - Throws: `.cannotCreate` (73) for a quarantine of a version of Godwit that did not note that.
+  /// - Throws: `.cannotCreate` (73) for a quarantine of a version of Godwit that did not record the digest.
   var sourceDigest: String {
     get throws {
       guard let digest = metadata.applicationValues[QuarantineModel.sourceKey]?.string else { throw olderForm }
@@ -73,7 +73,7 @@ final class EditedQuarantine {
     }
   }
 
-  /// - Throws: `.stopped` (75) when somebody has written to it since it was opened.
+  /// - Throws: `.stopped` (75) when the file has changed since it was opened.
   func checkUnchanged() throws {
     guard try files.stamp() != stamp else { return }
     throw GodwitError(
@@ -84,8 +84,8 @@ final class EditedQuarantine {
 
   // MARK: Reasons
 
-  /// Notes the objects in temporary tables of a connection that has the store attached as `source`: `godwit_reason` for
-  /// what the run has set aside, `godwit_held` for what of it is still in the store.
+  /// Lists the objects in temporary tables of a connection that has the store attached as `source`. `godwit_reason` has
+  /// those that the run has quarantined, and `godwit_held` those that are still in the store.
   ///
   /// - Throws: `.dataWrong` (65) when the store holds anything else.
   func noteObjects(in connection: StoreConnection) throws {

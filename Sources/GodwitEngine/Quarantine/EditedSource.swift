@@ -4,12 +4,12 @@ package import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// A copy of a source with the edited objects of its quarantine: what `godwit quarantine apply` writes.
+/// A copy of a source with the edited objects of its quarantine: the output of `godwit quarantine apply`.
 ///
 /// 1. The work folder of the copy is claimed, and what a killed run left there is removed.
 /// 2. The source is copied into it, with its write-ahead log. An atomic store becomes a SQLite store.
 /// 3. `QuarantineMerge` writes the quarantine's values over those of the copy.
-/// 4. Files, store and mode are published as those of any finished store: nothing is there before all is.
+/// 4. Files, store and mode are published like those of any finished store, after everything is complete.
 package struct EditedSource {
   private let quarantinePath, sourcePath, path: String
 
@@ -18,8 +18,8 @@ package struct EditedSource {
   }
 
   /// - Throws: `.dataWrong` (65) for edits that cannot be applied and for a quarantine of another source;
-  ///   `.cannotCreate` (73) when something is in the way; `.stopped` (75) when the source or the quarantine changes
-  ///   meanwhile.
+  ///   `.cannotCreate` (73) when the destination exists; `.stopped` (75) when the source or the quarantine changes
+  ///   during the run.
   package func write() throws -> QuarantineEdits {
     let quarantine = try EditedQuarantine(readingAt: quarantinePath)
     let files = try StoreFiles(path: sourcePath)

@@ -5,11 +5,11 @@ import GodwitStore
 
 /// Finding all objects that a stage rejects, once it has rejected one.
 extension Executor {
-  /// Finds and notes what the stage of a chunk rejects.
+  /// Finds and records the objects that the stage of a chunk rejects.
   ///
-  /// - Parameter error: What the chunk failed with.
-  /// - Throws: `RejectedObjectsFound` when the run is to begin again without them. Returns when the error stays the
-  ///   caller's: it is of no row, or no single row has it.
+  /// - Parameter error: The failure of the chunk.
+  /// - Throws: `RejectedObjectsFound` when the run must begin again without them. Returns when the caller must report
+  ///   the error: it belongs to no row, or no single row has it.
   func searchRejected(after error: any Error, in chunk: Chunk) throws {
     guard let rejections, let known = error as? GodwitError, known.topic == .rejectedRow else { return }
     switch chunk.work {
@@ -22,7 +22,7 @@ extension Executor {
 
   // MARK: Making objects
 
-  /// The rows that cannot be made: each chunk of the stage that is not done is tried, and taken back.
+  /// Finds the rows that cannot be made: tries each unfinished chunk of the stage, and rolls it back.
   private func searchMaking(_ phase: ChunkPhase, _ rejections: RejectionSearch) throws {
     let done = try ledger.done()
     for chunk in plan.chunks where chunk.phase == phase && !done.contains(chunk.id) {
@@ -53,11 +53,11 @@ extension Executor {
     }
   }
 
-  /// Carries out a part of a chunk, and takes it back.
+  /// Carries out a part of a chunk, and rolls it back.
   private func attempt(_ chunk: Chunk, from first: Int64, through last: Int64) throws {
     var part = chunk
     part.range = .init(lower: first, upper: last == .max ? nil : last + 1)
-    // Nothing is evaluated ahead for a few rows.
+    // Prefetching does not pay for a few rows.
     part.rows = 0
     try connection.execute("BEGIN IMMEDIATE")
     defer {
@@ -154,7 +154,7 @@ extension Executor {
     let taken = association.matches(mapping.index, alias: "s").sql
     guard !association.isStored(mapping.index), case .offset(let offset) = program.facts.mappings[mapping.index].keys
     else {
-      // Several sources may be one object: all of them gave it what it is.
+      // Several source objects may make one object, so all of them are rejected for its values.
       let key = association.counterpart(mapping.index, ofRow: "s")
       return ChunkStatement(
         sql:
@@ -170,7 +170,7 @@ extension Executor {
 }
 
 extension StoreConnection {
-  /// The lowest and the highest key of a table of the source between two keys; nil when there is none.
+  /// The lowest and the highest key of a table of the source between two keys; nil without rows.
   func sourceKeys(of table: String, from first: Int64, through last: Int64) throws -> (Int64, Int64)? {
     let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
     let row = try self.rows(

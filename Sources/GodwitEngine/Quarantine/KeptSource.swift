@@ -3,10 +3,10 @@ import GodwitDisk
 import GodwitModel
 package import GodwitStore
 
-/// A copy of the source without the objects that were rejected: what a round of a run reads.
+/// A copy of the source without the rejected objects, which a round of a run reads.
 ///
 /// Links to those objects are nil in it, as if the application had deleted them. The copy has everything else, so that
-/// a run on it gives what a run on such a source would give.
+/// a run on it has the same result as on such a source.
 package struct KeptSource {
   let schema: StoreSchema
   let record: RejectionRecord
@@ -27,13 +27,13 @@ package struct KeptSource {
     }
   }
 
-  /// Whether the copy is there.
+  /// Whether the copy exists.
   package static func exists(in folder: String) -> Bool {
     FileManager.default.fileExists(atPath: path(in: folder))
   }
 
-  /// Makes the copy, if it is not there. It takes its name when it is complete and synced, and when the source is still
-  /// the one that the record is of.
+  /// Makes the copy, unless it exists. It gets its name when it is complete and synced, and only if the source has not
+  /// changed since the record was made.
   ///
   /// - Parameters:
   ///   - files: The source.
@@ -76,7 +76,7 @@ package struct KeptSource {
         try connection.execute("VACUUM \(StoreConnection.sourceSchema) INTO ?1", [.text(path)])
       }
     } catch var error as GodwitError where error.code == .missingInput {
-      // Not a file that the user named.
+      // The user did not name this file.
       (error.code, error.remedy) = (.inputOutput, "fix the cause and run the same command")
       error.message = "cannot create '\(path)'"
       throw error
@@ -136,13 +136,13 @@ package struct KeptSource {
     let isRejected = "Z_PK IN (\(Self.keys(root: table.rootEntityName)))"
     var count: (String, Int64)?
     if counts(relationship, of: owner) {
-      // Of a one-to-one that is its own inverse both rows have a key: that of the object that stays counts.
+      // In a one-to-one that is its own inverse both rows have a key. Only the key of the object that stays counts.
       let isOwnInverse =
         relationship.inverseName == name && model.isKind(owner, of: relationship.destinationEntityName)
       let isCut = isOwnInverse ? "\(isTarget) AND NOT \(isRejected)" : "(\(isTarget)) <> (\(isRejected))"
       let found = try copy.integer(
         "SELECT COUNT(*) FROM main.\(quoted(table.name)) WHERE \(key) IS NOT NULL AND \(isCut)")
-      // What has no name of its own is counted as the to-many that it serves.
+      // A relationship without a name of its own is counted as the to-many that it stores.
       let subject =
         relationship.isUnnamedInverse.value
         ? "\(relationship.destinationEntityName).\(relationship.inverseName ?? name)" : "\(owner).\(name)"
@@ -157,7 +157,7 @@ package struct KeptSource {
     return count
   }
 
-  /// Both ends of a one-to-one have a key of the other: the one whose name comes first counts the link.
+  /// Both ends of a one-to-one have a key of the other. The end whose name comes first counts the link.
   private func counts(_ relationship: RelationshipDescription, of owner: String) -> Bool {
     guard !relationship.isUnnamedInverse.value, let inverse = schema.model.inverse(of: relationship), !inverse.isToMany
     else { return true }
@@ -174,7 +174,7 @@ package struct KeptSource {
     let owner = isRejected(join.ownerColumn, join.ownerEntityName)
     let other = isRejected(join.destinationColumn, join.destinationEntityName)
     let (a, b) = (quoted(join.ownerColumn), quoted(join.destinationColumn))
-    // A pair of a relationship that is its own inverse may stand in it both ways round.
+    // A pair of a relationship that is its own inverse may be stored in both directions.
     let columns = join.isReflexive ? "DISTINCT MIN(\(a), \(b)), MAX(\(a), \(b))" : "1"
     let count = try copy.integer(
       "SELECT COUNT(*) FROM (SELECT \(columns) FROM main.\(quoted(join.name)) WHERE (\(owner)) <> (\(other)))")

@@ -4,11 +4,11 @@ import GodwitModel
 import GodwitStore
 
 extension Planner {
-  /// Finds the objects for which a filter cannot be computed: without that nobody knows which mapping takes them.
+  /// Finds the objects for which a filter cannot be computed, so that the mapping that takes them is unknown.
   ///
-  /// - Parameter error: What the plan failed with.
-  /// - Throws: `RejectedObjectsFound` when the run is to begin again without them. Returns when the error stays the
-  ///   caller's.
+  /// - Parameter error: The failure of the plan.
+  /// - Throws: `RejectedObjectsFound` when the run must begin again without them. Returns when the caller must report
+  ///   the error.
   package func searchRejected(after error: any Error, _ rejections: RejectionSearch) throws {
     guard let known = error as? GodwitError, known.topic == .rejectedRow else { return }
     var objects: Int64 = 0

@@ -3,8 +3,8 @@ import GodwitStore
 
 /// The external files that an edited quarantine brings.
 ///
-/// Each file that an object of the quarantine names is looked at, whether its value was edited or not: a file may have
-/// been restored under the name that the object has always had.
+/// Each file that an object of the quarantine names is checked, whether its value was edited or not: a file may have
+/// been restored under the unchanged name.
 struct QuarantineFiles {
   /// The copy of the source, with `temp.godwit_reference`.
   let copy: StoreConnection
@@ -12,7 +12,7 @@ struct QuarantineFiles {
   /// nil for a source that has no folder of files.
   let source: SupportFolder?
 
-  /// The names of the external files that the source lacks. An object whose file is there again is noted as edited.
+  /// The names of the external files that the source lacks. An object whose file exists again is recorded as edited.
   ///
   /// - Throws: `.dataWrong` (65) for a file that is missing, and for one with other bytes than those of its name.
   func collect() throws -> [String] {
@@ -23,7 +23,7 @@ struct QuarantineFiles {
       let isNew = row.int64(1) != 0
       let known = try source.flatMap { try $0.size(of: name) != nil ? $0 : nil }
       guard try edited.size(of: name) != nil else {
-        // An object whose file was never there stays as it is.
+        // An object whose file never existed is unchanged.
         guard isNew, known == nil else { return true }
         throw GodwitError(
           .dataWrong,

@@ -2,14 +2,14 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Writes what an edited quarantine says of its objects into a copy of the source.
+/// Writes the objects of an edited quarantine into a copy of the source.
 ///
 /// - Attributes come from the quarantine.
 /// - A to-one comes from the quarantine where it has one there. Without one, a link of the source to an object that the
 ///   quarantine has is cut: an edit removed it. Any other link of the source stays: a quarantine has none of those.
-/// - The place in an order goes with its link.
+/// - The place in an order comes from the same side as its link.
 /// - Pairs of a many-to-many whose ends are both in the quarantine come from there; all others stay.
-/// - The other end of a one-to-one follows where its object is not in the quarantine (`QuarantinePartners`).
+/// - The other end of a one-to-one is updated if its object is not in the quarantine (`QuarantinePartners`).
 ///
 /// The main database is the copy, `source` the quarantine. The temporary table `godwit_changed` has the edited objects.
 struct QuarantineMerge {
@@ -73,7 +73,7 @@ struct QuarantineMerge {
     var name: String
     var relationship: RelationshipDescription
     var column: String
-    /// Its column in the quarantine.
+    /// The column in the quarantine.
     var from: String
     var value: String
     var root: String
@@ -158,7 +158,7 @@ struct QuarantineMerge {
     return (link, fields)
   }
 
-  /// Refuses a link to an object that is nowhere.
+  /// Refuses a link to an object that neither store has.
   private func checkTarget(of link: Link, in own: String, _ entity: String, _ root: String) throws {
     let destination = link.relationship.destinationEntityName
     guard let target = schema.table(of: destination) else { return }
@@ -189,7 +189,7 @@ struct QuarantineMerge {
       CROSS JOIN source.\(quoted(own)) AS f ON f.Z_PK = c.key WHERE c.root = ?1 AND c.entity = ?2
       """
     }
-    // A file may be there again whose name never changed: each one is looked at.
+    // A file may have been restored under its unchanged name, so each one is checked.
     for field in fields where field.isExternal {
       let isNew = "(\(field.value)) IS NOT m.\(quoted(field.column))"
       try copy.execute(
@@ -245,7 +245,7 @@ extension QuarantineMerge {
     held(model.root(of: entity)?.name ?? entity, "m.\(quoted(column))", model.family(of: entity).map(\.name))
   }
 
-  /// Refuses a pair with an end that is nowhere.
+  /// Refuses a pair with an end that neither store has.
   private func checkEnds(of join: StoreSchema.JoinTable, in own: String, _ subject: String, _ object: String) throws {
     for (column, entity) in [(subject, join.ownerEntityName), (object, join.destinationEntityName)] {
       guard let target = schema.table(of: entity) else { continue }

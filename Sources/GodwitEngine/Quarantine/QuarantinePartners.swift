@@ -34,7 +34,7 @@ struct QuarantinePartners {
     "CREATE INDEX temp.godwit_link_new ON godwit_link (number, new)",
   ]
 
-  /// Notes the keys of a relationship that change; does nothing for one that is no one-to-one.
+  /// Records the keys of a relationship that change; does nothing for one that is not a one-to-one.
   ///
   /// - Parameters:
   ///   - column: The key of the own row.

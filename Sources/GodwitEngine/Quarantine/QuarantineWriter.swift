@@ -7,7 +7,7 @@ package import GodwitStore
 /// Makes the store of quarantined objects: the source model, and one entity of reasons.
 ///
 /// Objects keep their primary keys, values and the links among them. Links to other objects are nil: those objects are
-/// in the destination. The content depends on the record alone. Nothing of it is in place before `publish`.
+/// in the destination. The content depends on the record alone. `publish` puts the store in place.
 package struct QuarantineWriter {
   let job: MigrationJob
   let record: RejectionRecord
@@ -22,7 +22,7 @@ package struct QuarantineWriter {
     (self.job, self.record, self.folder) = (job, record, folder)
   }
 
-  /// Makes the store in the work folder, if it is not there. It takes its name when it is complete.
+  /// Makes the store in the work folder, unless it exists. It gets its name when it is complete.
   ///
   /// - Parameters:
   ///   - digest: The digest of the job, which its metadata names.
@@ -49,7 +49,7 @@ package struct QuarantineWriter {
     try reader.close()
 
     var metadata = StoreMetadata(model: model, uuid: Self.uuid(of: digest))
-    // The entities of the source have the very hashes that the source has.
+    // The source's entities keep their version hashes unchanged.
     let hashes = model.versionHashes.mapValues(\.bytes).merging(before.versionHashes) { _, known in known }
     metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
     metadata.values[QuarantineModel.jobKey] = .string(digest)
@@ -85,7 +85,7 @@ package struct QuarantineWriter {
     return storePath
   }
 
-  /// Writes down which objects the store has, by which `godwit quarantine apply` knows others.
+  /// Records the objects of the store, so that `godwit quarantine apply` can detect others.
   private func writeDigest(_ metadata: inout StoreMetadata) throws {
     var objects = ObjectListDigest()
     try record.connection.query("SELECT entity, key FROM rejected ORDER BY entity, key") { row in
@@ -106,7 +106,7 @@ package struct QuarantineWriter {
     return UUID(uuidString: cuts.map { String(digits[$0]) }.joined(separator: "-")) ?? UUID()
   }
 
-  /// A uniqueness constraint that the source's own rows break is no reason to lose them.
+  /// A uniqueness constraint that the source's own rows break must not lose those rows.
   private func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
     for index in schema.indexes {
       do { try connection.execute(index.sql) } catch let error as GodwitError where error.refusal == .duplicate {

@@ -4,13 +4,14 @@ package import GodwitJob
 import GodwitModel
 package import GodwitStore
 
-/// The source objects that a job has set aside, and why: a small database in the work folder.
+/// The source objects that a job has quarantined, and why: a small database in the work folder.
 ///
-/// 1. A search for rejected objects goes part by part: a filter, a chunk, an entity. What it finds in a part and the
-///    mark that the part is done commit together, so a search that is killed goes on where it was.
+/// 1. A search for rejected objects goes part by part: a filter, a chunk, an entity. The findings in a part and the
+///    mark that the part is done commit together, so a killed search continues where it was.
 /// 2. When all parts are done, `finishRound` ends the round. The next round runs without the objects of those before.
-/// What a round finds depends on the source and on the rounds before it alone, never on chunks or interruptions.
-/// From its first commit it names the job and the source that it is of.
+///
+/// The findings of a round depend only on the source and the rounds before it, never on chunks or interruptions. From
+/// its first commit the record names its job and its source.
 package final class RejectionRecord {
   /// An object that a mapping cannot carry over.
   package struct Rejection: Sendable {
@@ -43,7 +44,7 @@ package final class RejectionRecord {
 
   private init(openingIn folder: String) throws {
     path = Self.path(in: folder)
-    // The process makes it, also one that it found: a journal that cannot be made is no missing input.
+    // The process creates the file, or opens an existing one. A journal that cannot be created is not a missing input.
     connection = try StoreConnection(path: path, cache: .mebibytes(8), create: true)
     // `status` may be reading when a part commits.
     try connection.execute("PRAGMA busy_timeout = 30000")
@@ -71,8 +72,8 @@ package final class RejectionRecord {
     try WorkFolder.sync(folder)
   }
 
-  /// Opens the record of a work folder; nil when there is none. A file without tables is none: the run that made it
-  /// died before it had written anything.
+  /// Opens the record of a work folder; nil if it has none. A file without tables does not count: the run that made it
+  /// died before it wrote anything.
   ///
   /// - Throws: `.dataWrong` (65) when it is damaged.
   package static func opened(in folder: String) throws -> RejectionRecord? {
@@ -161,7 +162,7 @@ package final class RejectionRecord {
     get throws { if case .integer(let number)? = try state("round") { Int(clamping: number) } else { 0 } }
   }
 
-  /// Whether the work folder still has what the round before made.
+  /// Whether the work folder still has the output of the round before.
   package var mustClear: Bool { get throws { try state("clear") == .integer(1) } }
 
   package func cleared() throws { try connection.transaction { try setState("clear", .integer(0)) } }
@@ -205,12 +206,12 @@ package final class RejectionRecord {
     try connection.integer("SELECT 1 FROM part WHERE round = ?1 AND name = ?2", [.int(round), .text(part)]) != nil
   }
 
-  /// Writes down what is found in a part, as it is found.
+  /// Records the findings in a part one by one.
   ///
   /// - Parameters:
   ///   - roots: The root entity of each entity.
-  ///   - find: Calls what it is given for each object.
-  ///   - check: Called with the number of all objects that are rejected then; what it throws takes back the part.
+  ///   - find: Calls its argument for each object.
+  ///   - check: Called with the new number of rejected objects. The part is rolled back if it throws.
   func add(
     in part: String, roots: [String: String], find: ((Rejection) throws -> Void) throws -> Void,
     check: (Int64) throws -> Void
@@ -219,7 +220,7 @@ package final class RejectionRecord {
       let round = try round
       let object = try connection.prepare(
         "INSERT OR IGNORE INTO rejected (root, key, entity, round) VALUES (?1, ?2, ?3, ?4)")
-      // Of several reasons for one property, the first counts: they come in an order that no chunk changes.
+      // The first of several reasons for one property counts. Their order does not depend on chunks.
       let reason = try connection.prepare(
         "INSERT OR IGNORE INTO reason (root, key, mapping, property, destination, message) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
       )
@@ -243,16 +244,16 @@ package final class RejectionRecord {
   /// The objects that are rejected, of all rounds.
   package var count: Int64 { get throws { try connection.integer("SELECT COUNT(*) FROM rejected") ?? 0 } }
 
-  /// Those that this round has found.
+  /// The number of objects that this round has found.
   package var countOfRound: Int64 {
     get throws { try connection.integer("SELECT COUNT(*) FROM rejected WHERE round = ?1", [.int(round)]) ?? 0 }
   }
 
-  /// Those of the rounds before: what the round in progress runs without.
+  /// The number of objects of earlier rounds, without which the current round runs.
   package var countBefore: Int64 { get throws { try count - countOfRound } }
 
-  /// Forgets what this round has noted. It has reached its end with these objects, so they are in the destination: what
-  /// made a search reject them is no more, such as a missing file.
+  /// Deletes the findings of this round. The round has finished with these objects, so they are in the destination: the
+  /// cause of their rejection, such as a missing file, is gone.
   package func dropRound() throws {
     guard try countOfRound > 0 else { return }
     let round = SQLValue.int(try round)
@@ -264,9 +265,9 @@ package final class RejectionRecord {
     }
   }
 
-  /// Ends the round: what it made is to be removed, and the next one begins.
+  /// Ends the round: its output is to be removed, and the next one begins.
   ///
-  /// - Parameter percent: What progress has reached, of the whole.
+  /// - Parameter percent: The progress so far, of the whole.
   package func finishRound(percent: Double) throws {
     try connection.transaction {
       try setState("percent", .real(percent))
@@ -287,7 +288,7 @@ package final class RejectionRecord {
     }
   }
 
-  /// What the loss report says of them.
+  /// The losses of rejected objects, for the loss report.
   package func losses(step: Int) throws -> [LossReport.Loss] {
     let objects = try quarantined().map {
       LossReport.Loss(

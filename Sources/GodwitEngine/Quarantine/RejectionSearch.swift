@@ -14,16 +14,16 @@ package struct RejectionSearchStopped: Error {
   package init(reason: String) { self.reason = reason }
 }
 
-/// What a run does when a row is rejected, if the job may set objects aside.
+/// The reaction of a run to a rejected row, if the job may quarantine objects.
 ///
-/// Nothing is taken out of a destination that has been made: other objects may have values, places and links because
-/// the rejected one was there. So the run finds every object that the same stage rejects, notes them in the record, and
-/// begins again on a source that lacks them.
+/// A rejected object cannot be removed from a finished destination: other objects may have values, places and links
+/// because it was there. So the run finds every object that the same stage rejects, records them, and begins again on a
+/// source that lacks them.
 package final class RejectionSearch {
   private let limits: Quarantine
   private let job: MigrationJob
   private let folder: String
-  /// Why the run is to stop; nil to go on.
+  /// The reason why the run must stop; nil to continue.
   private let stopReason: () -> String?
   /// nil until an object is rejected.
   package private(set) var known: RejectionRecord?
@@ -40,13 +40,12 @@ package final class RejectionSearch {
     known = try RejectionRecord.opened(in: folder)
   }
 
-  /// What the record is made for, once there is something to note: the job with its source, and the state of the
-  /// source's files.
+  /// The identity of a new record: the job with its source, and the state of the source's files.
   package var identify: () throws -> (JobFingerprint, StoreFiles.Stamp) = {
     throw GodwitError(.internalBug, "a rejected object belongs to no source")
   }
 
-  /// The record, which is made when it is not there.
+  /// The record, which is made when it does not exist.
   package var record: RejectionRecord {
     get throws {
       if let known { return known }
@@ -57,10 +56,10 @@ package final class RejectionSearch {
     }
   }
 
-  /// - Parameter facts: What the plan of this round has counted.
+  /// - Parameter facts: The counts of this round's plan.
   package func setTaken(_ facts: PlanFacts) throws { try setTaken(atMost: facts.entities.reduce(0) { $0 + $1.taken }) }
 
-  /// While nothing is counted: every object of the mapped entities, of which the mappings take at most as many.
+  /// The limit before anything is counted: mappings take at most every object of the mapped entities.
   func setTaken(atMost objects: Int64) throws {
     taken = try objects + (known?.countBefore ?? 0)
   }
@@ -68,10 +67,10 @@ package final class RejectionSearch {
   /// The most objects that may be rejected.
   var limit: Int64 { limits.limit(of: taken ?? .max) }
 
-  /// How many a search has to find until it is known that there are too many.
+  /// The number of findings that proves that there are too many.
   ///
-  /// Those that another part of this round has noted are found again, so they take no part: what a part finds does not
-  /// depend on the parts before it.
+  /// Objects that another part of this round has recorded are found again and not subtracted, so that the findings of a
+  /// part do not depend on the parts before it.
   var enough: Int64 {
     get throws {
       let left = max(0, limit - (try record.countBefore))
@@ -79,19 +78,19 @@ package final class RejectionSearch {
     }
   }
 
-  /// Checks the limits once a round begins: the percentage is of what the plan of this round has counted.
+  /// Checks the limits at the start of a round. The percentage refers to the counts of this round's plan.
   package func check() throws { if let known { try check(known.count) } }
 
-  /// Ends the search where the run is to stop. Call it after a part, not before: a run whose time is over when the
-  /// search begins gets on by one part all the same.
+  /// Ends the search if the run must stop. Call it after a part, not before, so that a run whose time is over when the
+  /// search begins still completes one part.
   func checkpoint() throws {
     if let reason = stopReason() { throw RejectionSearchStopped(reason: reason) }
   }
 
-  /// Searches a part, and writes down what is found in it as it is found: there may be more than fit in memory.
+  /// Searches a part, and records its findings one by one, because they may not fit in memory.
   ///
-  /// - Parameter find: Calls what it is given for each object.
-  /// - Throws: `.dataWrong` (65) when there are more than the job allows; nothing of the part is kept then.
+  /// - Parameter find: Calls its argument for each object.
+  /// - Throws: `.dataWrong` (65) when there are more than the job allows; the part is then rolled back.
   func search(
     _ part: String, find: ((RejectionRecord.Rejection) throws -> Void) throws -> Void
   ) throws {
@@ -118,12 +117,12 @@ package final class RejectionSearch {
 
 /// Finds the rows of a key range that cannot be carried out, by halves.
 ///
-/// A range that can be carried out is done at once. One that cannot is halved until one row is left. A statement ends at
-/// the first row that it cannot carry out, so that many such rows cost little each.
+/// A range that can be carried out is done in one attempt. A failing range is halved until one row is left. A statement
+/// ends at the first row that it cannot carry out, so many such rows cost little each.
 struct RowSearch {
-  /// The lowest and the highest key between two keys; nil when there is none.
+  /// The lowest and the highest key between two keys; nil without rows.
   let ends: (Int64, Int64) throws -> (Int64, Int64)?
-  /// Carries out the rows between two keys and takes it back; throws an error about `.rejectedRow` when it cannot.
+  /// Carries out the rows between two keys and rolls back; throws an error about `.rejectedRow` when it cannot.
   let attempt: (Int64, Int64) throws -> Void
   /// The search ends when it has found so many.
   let enough: Int64

@@ -7,13 +7,13 @@ package import GodwitStore
 /// The source store of a job, checked and opened for reading.
 package struct OpenSource {
   package let files: StoreFiles
-  /// What the job appends to; nil for a new store.
+  /// The destination that the job appends to; nil for a new store.
   package let existing: ExistingDestination?
-  /// nil when it was not asked for.
+  /// nil when it was not requested.
   package let attached: AttachedSource?
 
-  /// - Parameter digest: What stands for the content, for a step that reads the store of another; nil for the digest of
-  ///   the source itself.
+  /// - Parameter digest: The digest that represents the content, for a step that reads the store of another; nil for
+  ///   the digest of the source itself.
   package init(
     _ job: MigrationJob, attach: Bool = true, existing: ExistingDestination? = nil, digest: String? = nil
   ) throws {
@@ -36,7 +36,7 @@ package struct OpenSource {
   }
 }
 
-/// A connection with the source attached, and what resolving the job against it gave.
+/// A connection with the source attached, and the job resolved against it.
 package struct AttachedSource {
   package let connection: StoreConnection
   package let sourceSchema: StoreSchema
@@ -45,12 +45,12 @@ package struct AttachedSource {
   package let functions: SQLFunctions
   let bytes: Int64
   package let leftOut: UnmodelledTables
-  /// What the job appends to; nil for a new store.
+  /// The destination that the job appends to; nil for a new store.
   let existing: ExistingDestination?
 
   /// - Parameters:
-  ///   - files: nil for a source without rows, which only stands for its model.
-  ///   - digest: The digest of the source's content, asked for when earlier jobs may have read the same.
+  ///   - files: nil for a source without rows, which only provides its model.
+  ///   - digest: The digest of the source's content, computed if earlier jobs may have read the same content.
   package init(
     _ connection: StoreConnection, job: MigrationJob, files: StoreFiles?, existing: ExistingDestination? = nil,
     digest: () throws -> String = { "" }

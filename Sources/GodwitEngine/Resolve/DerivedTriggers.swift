@@ -13,7 +13,7 @@ package struct DerivedTriggers {
   /// application, or a later migration by Core Data, computes them again.
   let unknown: [StoreSchema.DerivedAttribute]
 
-  /// For the plan.
+  /// Notes for the plan.
   package var notes: [MigrationNote] {
     unknown.map {
       MigrationNote(
@@ -51,8 +51,8 @@ package struct DerivedTriggers {
     return triggers
   }
 
-  /// The source's triggers of an attribute that is derived alike in both models; nil when there are none, or one names
-  /// what the destination lacks or numbers otherwise.
+  /// The source's triggers of an attribute that both models derive in the same way. nil if there are none, or if one
+  /// names something that the destination lacks or numbers differently.
   private static func kept(
     _ derived: StoreSchema.DerivedAttribute, among present: [(name: String, sql: String)], source: StoreSchema,
     destination: StoreSchema

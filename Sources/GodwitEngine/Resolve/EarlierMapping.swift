@@ -8,7 +8,7 @@ package struct EarlierMapping: Sendable {
   enum Access: Sendable {
     /// destination key = source key + offset.
     case offset(Int64)
-    /// It stored pairs, which are gone, or another reason why no lookup gives what the job saw.
+    /// Its associations cannot be looked up, for example because its pairs were dropped with its store.
     case lost(String)
     /// The source of that job was another one, or had other content.
     case otherSource(isSameStore: Bool)
@@ -45,7 +45,7 @@ package struct EarlierMapping: Sendable {
 extension ExistingDestination {
   /// The mappings of earlier jobs, oldest first, as a job on this source sees them.
   ///
-  /// - Parameter digest: Of the source's content.
+  /// - Parameter digest: The digest of the source's content.
   func earlierMappings(sourceUUID: String, digest: String) throws -> [EarlierMapping] {
     try records.flatMap { record in
       try record.mappings.compactMap { mapping -> EarlierMapping? in

@@ -12,12 +12,12 @@ package struct ExistingDestination {
   package let schema: StoreSchema
   /// The highest key given out so far, by root entity.
   let highestKeys: [String: Int64]
-  /// What earlier appending jobs left, oldest first.
+  /// The records of earlier appending jobs, oldest first.
   let records: [AppendRecord]
   /// Objects in it.
   let rows: Int64
   let bytes: Int64
-  /// Whether it keeps a persistent history, which will not tell of the new objects.
+  /// Whether it has a persistent history, which will not list the new objects.
   let hasHistory: Bool
 
   /// The most of `StoreMetadata`'s 16 MiB that the metadata may take before a job adds to it.
@@ -25,7 +25,7 @@ package struct ExistingDestination {
 
   /// Checks that the job can append to the store. Writes nothing.
   ///
-  /// - Throws: `.cannotCreate` (73) when it has another model or is not a SQLite store; `.configuration` (78) for what
+  /// - Throws: `.cannotCreate` (73) when it has another model or is not a SQLite store; `.configuration` (78) if it
   ///   cannot be extended; `.dataWrong` (65) when it is damaged or mirrored by CloudKit.
   package init(_ job: MigrationJob) throws {
     path = job.destinationPath
@@ -130,10 +130,10 @@ package struct ExistingDestination {
   }
 }
 
-/// What a resumed run needs to know of the destination that it appends to. It is stored in the ledger.
+/// The state of the destination that a resumed run appends to. It is stored in the ledger.
 package struct AppendMark: Codable {
   package var stamp: StoreFiles.Stamp
-  /// Of the content.
+  /// The digest of the content.
   package var digest: String
   /// The statements of the store's triggers, which are made again at the end.
   package var triggers: [String]

@@ -1,8 +1,8 @@
 import GodwitModel
 
 extension InversePair {
-  /// Refuses an assignment that leads to objects of earlier jobs and could only be carried out by changing them: a job
-  /// that appends leaves every row that was there as it is.
+  /// Refuses an assignment to objects of earlier jobs that would have to change them. A job that appends leaves every
+  /// existing row unchanged.
   ///
   /// - Throws: `.configuration` (78).
   func checkEarlier(_ resolved: ResolvedMapping) throws {

@@ -54,7 +54,7 @@ package struct InversePair {
   /// The end whose assignments are carried out; the other end's follow from them. nil: both.
   package var carriedEnd: End?
   /// In a step with policies, the end whose objects are written with the other's key until a policy sets the
-  /// relationship; nil where only the order of assignments tells what stays.
+  /// relationship; nil if the result depends on the order of assignments.
   var inlineEnd: End?
 
   package func side(_ end: End) -> Side? { end == .first ? first : second }
@@ -213,7 +213,7 @@ extension InversePair {
           (strategy, carriedEnd) = (.fromInverse, other)
         }
       } else if isMirrored(held, owned, mappings: mappings, model: resolved.sourceModel),
-        // From a to-many the holder takes the first object only, and the two sides say different things.
+        // A path through a to-many finds only its first object for the holder, so the two sides say different things.
         held.allSatisfy({ !mappings[$0.mapping].relationships[$0.part].path.contains { $0.relationship.isToMany } }),
         facts.areExclusive(Set(owned.map(\.mapping)).union(held.flatMap { lookups(of: $0, mappings) })),
         held.allSatisfy({ !isUnique($0.mapping) })
@@ -232,8 +232,8 @@ extension InversePair {
     }
   }
 
-  /// The end that would be set at creation without policies, where there is no order that a policy could have a part
-  /// in: what mappings find is then known as long as policies associate what their mappings would.
+  /// The end that would be set at creation without policies, if no order is involved that a policy could affect. The
+  /// results of mappings are then known as long as policies associate what their mappings would.
   private func endWrittenDirectly(resolved: ResolvedMapping, facts: PlanFacts) -> End? {
     var chosen = self
     chosen.choose(resolved: resolved, facts: facts)
@@ -246,7 +246,7 @@ extension InversePair {
       let source = mappings[assignment.mapping].relationships[assignment.part]
       guard source.policyCall == nil else { return nil }
       guard assignment.end == end else {
-        // What a policy leaves to its mapping is known for the objects that hold the key.
+        // The relationships that a policy leaves to its mapping are known for the objects that hold the key.
         guard !policies.contains(assignment.mapping) else { return nil }
         continue
       }
@@ -260,8 +260,8 @@ extension InversePair {
     return end
   }
 
-  /// Whether each object that is assigned another is assigned by it too, for a relationship that is its own inverse:
-  /// the source says the same from either end, and what one mapping looks up in another, that one looks up in it.
+  /// For a relationship that is its own inverse, whether every assignment also holds in the other direction: the source
+  /// says the same from either end, and mappings look each other up both ways.
   private func isSymmetric(mappings: [ResolvedEntityMapping], model: ManagedObjectModel) -> Bool {
     assignments.allSatisfy { assignment in
       let source = mappings[assignment.mapping].relationships[assignment.part]

@@ -16,7 +16,7 @@ extension MappingResolver {
       attributes: [], relationships: [], earlier: mapping)
   }
 
-  /// The results of an earlier job's mapping of that name; nil when there is none.
+  /// The results of an earlier job's mapping of that name; nil without one.
   func lookUpEarlier(
     named name: String, along keyPath: [String], for relationship: RelationshipDescription, in mapping: EntityMapping,
     from: EntityDescription, at location: GodwitError.Location?, text: String

@@ -178,7 +178,7 @@ extension MappingResolver {
   }
 
   func makes(_ mapping: EntityMapping, _ wanted: String) -> Bool {
-    // A policy makes what it likes; what is of another entity is left out when it is looked up.
+    // A policy may make any object. Objects of another entity are left out when they are looked up.
     if policy(of: mapping) != nil { return true }
     return mapping.destinationEntityName.map { destination.isKind($0, of: wanted) } ?? false
   }

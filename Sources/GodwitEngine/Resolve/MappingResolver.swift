@@ -16,7 +16,7 @@ struct MappingResolver {
   let names: Set<String>
   /// Mappings of earlier jobs whose entities both models have.
   let earlier: [EarlierMapping]
-  /// Those of them that stand before the makers in the result.
+  /// The earlier mappings that come before the makers in the result.
   let usable: [EarlierMapping]
 
   init(

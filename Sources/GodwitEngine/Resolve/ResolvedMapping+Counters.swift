@@ -3,7 +3,8 @@ import GodwitModel
 package import GodwitStore
 
 extension ResolvedMapping {
-  /// Where keys are kept, the source's counter is too: a key of a deleted object is never given out again.
+  /// The counters of root entities that keep the source's keys. They continue the source's counters, so that the key of
+  /// a deleted object is never used again.
   package func keptCounters(
     destination: StoreSchema, facts: PlanFacts
   ) -> [(Int, Int64)] {

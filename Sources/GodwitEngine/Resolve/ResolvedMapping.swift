@@ -3,8 +3,8 @@ package import GodwitModel
 
 /// The entity mappings of one step with every name resolved against both models.
 ///
-/// Resolving is where names, types and forms are checked: what gets through can be planned. Listed
-/// mapping files are laid end to end; their order is the mapping order.
+/// Resolving checks names, types and forms, so that a resolved mapping can be planned. Listed mapping files are
+/// concatenated; their order is the mapping order.
 package struct ResolvedMapping: Sendable {
   package let sourceModel: ManagedObjectModel
   package let destinationModel: ManagedObjectModel
@@ -13,7 +13,7 @@ package struct ResolvedMapping: Sendable {
   package let entityMappings: [ResolvedEntityMapping]
   /// The mappings that a registered policy carries out, in mapping order.
   let policies: [ResolvedPolicy]
-  /// Mappings whose policy nobody registered, where Core Data's default policy takes its place.
+  /// Mappings whose policy is not registered, for which Core Data's default policy is used.
   let defaulted: [(mapping: String, policy: String)]
   /// Indices into `entityMappings` by the name of the destination entity, in mapping order.
   private let indexesByDestination: [String: [Int]]
@@ -86,21 +86,21 @@ package struct ResolvedMapping: Sendable {
 /// One entity mapping with its names resolved.
 package struct ResolvedEntityMapping: Sendable {
   package indirect enum AttributeSource: Sendable, Hashable {
-    /// The source attribute of that name, as it is.
+    /// The unchanged source attribute of that name.
     case copy(String)
     case expression(ParsedExpression)
     /// The destination model's default, because nothing is mapped.
     case modelDefault
-    /// As the other says, and the destination model's default where that gives nil.
+    /// The value of another source, with the destination model's default in place of nil.
     case defaultForNil(AttributeSource)
 
-    /// Where the value comes from while it is not nil.
+    /// The source of the value while it is not nil.
     package var withoutDefault: Self {
       if case .defaultForNil(let source) = self { source.withoutDefault } else { self }
     }
   }
 
-  /// One relationship that is set, and where its objects come from.
+  /// One relationship that is set, and the source of its objects.
   package struct RelationshipSource: Sendable, Hashable {
     package var relationship: RelationshipDescription
     /// Indices into `entityMappings`, in mapping order: whose results are taken.
@@ -108,9 +108,9 @@ package struct ResolvedEntityMapping: Sendable {
     /// The source relationships from the source object to the objects looked up; empty: the object itself.
     package var path: [SourceRelationship]
     package var location: GodwitError.Location?
-    /// For messages.
+    /// The text of the expression, for messages.
     package var text: String
-    /// What the mapping's policy answers in place of lookups; nil for all others.
+    /// The call that the mapping's policy answers in place of lookups; nil for all others.
     var policyCall: ParsedExpression?
     /// Why a lookup in a named mapping finds nothing, whatever the rows: the plan says so.
     var remark: String?

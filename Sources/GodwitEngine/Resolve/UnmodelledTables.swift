@@ -4,16 +4,16 @@ package import GodwitStore
 
 /// Tables of the source that no model names: persistent history and CloudKit mirroring.
 ///
-/// Of history the tables stay, empty, with their counters: a token from before the migration then never names a
-/// transaction that is made after it. Of mirroring nothing stays.
+/// The history tables stay, empty, with their counters: a token from before the migration then never names a
+/// transaction that is made after it. The mirroring tables are dropped.
 package struct UnmodelledTables {
   static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
 
-  /// What makes the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.
+  /// The statements that make the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.
   package let statements: [String]
-  /// Metadata keys that go with the mirror.
+  /// Metadata keys that are removed with the mirror.
   package let metadataKeys: [String]
-  /// For the plan: what is left out, with rows.
+  /// Notes for the plan about tables with rows that are left out.
   package let notes: [MigrationNote]
   private let hasHistory: Bool
 
@@ -70,7 +70,7 @@ package struct UnmodelledTables {
     self.notes = notes
   }
 
-  /// What of Core Data's metadata goes with the tables that stay.
+  /// The metadata of Core Data's that belongs to the tables that stay.
   package func metadata(_ source: StoreMetadata) -> [String: PropertyListValue] {
     let key = StoreMetadata.Key.ancillaryHashes
     return hasHistory ? source.values[key].map { [key: $0] } ?? [:] : [:]
@@ -85,7 +85,7 @@ package struct UnmodelledTables {
     ) { row in
       let (type, name, sql) = (row.string(0) ?? "", row.string(1) ?? "", row.string(2) ?? "")
       let head = type == "table" ? "CREATE TABLE \(name) (" : "INDEX \(name) ON \(table) ("
-      // The text is run: nothing but names, types and brackets may stand in it.
+      // The text is executed, so it may contain only names, types and brackets.
       let isPlain = sql.unicodeScalars.allSatisfy {
         $0.isASCII
           && ($0.properties.isAlphabetic || $0.properties.numericType != nil || "_ (),".unicodeScalars.contains($0))

@@ -3,11 +3,11 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Where the destination object of a source object is found, as SQL.
+/// The destination object of a source object, as SQL.
 ///
-/// A computed association needs no table: the object is there when the source row is, passes the
-/// mapping's filter, and its key is the source key plus the mapping's offset. The others are read from
-/// their spill file by `godwit_lookup`.
+/// A computed association needs no table. The destination object exists if the source row exists and passes the
+/// mapping's filter, and its key is the source key plus the mapping's offset. `godwit_lookup` reads the other
+/// associations from their spill file.
 package struct AssociationLowering {
   let mappings: [ResolvedEntityMapping]
   let facts: PlanFacts
@@ -96,8 +96,8 @@ package struct AssociationLowering {
     return counterpart(index, ofRow: alias)
   }
 
-  /// The same of the row `alias` itself, which goes through `mapping`: the row has what tells. nil where that is not
-  /// known, or the association is not computed.
+  /// The same for the row `alias` itself, which goes through `mapping`, by the row's own values. nil if they do not
+  /// suffice, or if the association is not computed.
   func ownLookup(_ index: Int, alias: String, in mapping: ResolvedEntityMapping) -> String? {
     let wanted = mappings[index]
     guard wanted.earlier == nil, !isStored(index), !isPolicy(index), wanted.source.name == mapping.source.name else {
@@ -108,7 +108,7 @@ package struct AssociationLowering {
     return "(CASE WHEN \(matches(index, alias: alias).sql) THEN \(counterpart) END)"
   }
 
-  /// The same without a look into the source; nil where only that tells, or the association is not computed.
+  /// The same without reading the source; nil if that is not possible, or if the association is not computed.
   func quickLookup(_ index: Int, key: String) -> String? {
     let known = facts.mappings[index]
     guard mappings[index].earlier == nil, !isStored(index), !isPolicy(index), case .offset(let offset) = known.keys

@@ -30,13 +30,13 @@ struct AssociationStatements: StageStatements {
       }
       columns += ", godwit_identity(s.Z_PK, \(values.joined(separator: ", ")))"
     }
-    // By the table itself: sorted rows would all be tested before the first one comes.
+    // In the order of the table, because a sort would test all rows before it returns the first one.
     let sql =
       "SELECT \(columns) FROM \(try association.table(index)) AS s NOT INDEXED WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
     return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
   }
 
-  /// Writes down the associations that a mapping would compute for source keys from `?1` through `?2`.
+  /// Stores the associations that a mapping would compute for source keys from `?1` through `?2`.
   func pairsWritten(_ index: Int) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)

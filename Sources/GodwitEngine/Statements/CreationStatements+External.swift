@@ -9,8 +9,8 @@ extension CreationStatements {
   ///
   /// | source allows | destination allows | |
   /// |---|---|---|
-  /// | yes | yes | as it is; a file comes along |
-  /// | yes | no | the prefix goes; a file becomes the value |
+  /// | yes | yes | unchanged, with its file |
+  /// | yes | no | the prefix is removed; a file becomes the value |
   /// | no | yes | byte 1 is put before it |
   func externalValue(
     of attribute: AttributeDescription, copying name: String, in mapping: ResolvedEntityMapping, column: String,
@@ -36,12 +36,12 @@ extension CreationStatements {
     }
   }
 
-  /// What makes a file's new name where an earlier mapping or attribute has taken the file for the same object: Core
-  /// Data deletes a file with its value, so that no two may share one.
+  /// A text that makes a file's new name unique if an earlier mapping or attribute has used the file for the same
+  /// object. Core Data deletes a file with its value, so that no two values may share one.
   private func externalSalt(
     of attribute: AttributeDescription, copying name: String, in mapping: ResolvedEntityMapping
   ) -> String? {
-    // A store that exists may have the very file from an earlier job.
+    // An existing store may have the same file from an earlier job.
     if let inUse = facts.highestDestinationKeys?[
       resolved.destinationModel.root(of: mapping.destination.name)?.name ?? mapping.destination.name]
     {

@@ -88,8 +88,8 @@ extension CreationStatements {
     }
   }
 
-  /// What the objects of an ordered owner are sorted by before their places are numbered: the source's
-  /// order key where the source is ordered, else the mapping's position.
+  /// The sort key of an ordered owner's objects before their places are numbered: the source's order key if the source
+  /// is ordered, otherwise the mapping's position.
   private func sourceOrder(
     _ link: InversePair, of mapping: ResolvedEntityMapping, target: String, _ association: AssociationLowering
   ) throws -> String {

@@ -5,8 +5,8 @@ import GodwitStore
 
 /// Several mappings of one table, carried out in one walk over it.
 extension CreationStatements {
-  /// Whether one statement can make the objects of two mappings: of one source table, into one destination table,
-  /// with keys that come from the source's alike. No object goes through both, or their keys would meet.
+  /// Whether one statement can make the objects of two mappings: of one source table, into one destination table, with
+  /// keys computed from the source's in the same way. No object may go through both, or their keys would collide.
   func canShare(_ a: Int, _ b: Int) -> Bool {
     func isPlain(_ index: Int) -> Bool {
       !isStored(index) && !isPolicy(index) && mappings[index].earlier == nil && !facts.mappings[index].isEmpty
@@ -44,7 +44,7 @@ extension CreationStatements {
       checks.append(own)
     }
     let parts = columns.map { column in values.map { $0[column] ?? "NULL" } }
-    // Where every row goes through one of the mappings, the last one needs no question.
+    // If every row goes through one of the mappings, the last one needs no test.
     let matchesAll = matchesAll(indices)
     func choose(_ parts: [String], by conditions: [String]) -> String {
       if Set(parts).count == 1 { return parts[0] }

@@ -34,8 +34,8 @@ package struct CreationStatements: StageStatements {
     return ChunkStatement(sql: sql, builder: builder, reasons: rows.reasons)
   }
 
-  /// An attribute whose texts or bytes the destination stores as the source has them, but for the byte before data that
-  /// may lie in a file.
+  /// An attribute whose texts or bytes the destination stores unchanged, except for the byte before data that may lie
+  /// in a file.
   struct PlainCopy {
     var attribute: String
     var column: String
@@ -43,7 +43,7 @@ package struct CreationStatements: StageStatements {
     /// Whether external storage is allowed.
     var sourceAllows, destinationAllows: Bool
 
-    /// What the destination stores of a value of the source; nil where the statement has to look at it.
+    /// The bytes that the destination stores for a value of the source; nil where the statement has to look at it.
     func bytes(of value: OpenValue) throws -> (any LargeBytes)? {
       // It may be the name of a file.
       if sourceAllows, value.byteCount <= ExternalDataSQL.referenceBytes { return nil }
@@ -197,7 +197,7 @@ package struct CreationStatements: StageStatements {
         ReadingSite(
           entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
           cause: expression.source.text, action: "store"))
-      // A short sum is computed twice sooner than handed through a function.
+      // Computing a short sum twice costs less than passing it through a function.
       if builder.rowChecks != nil, lowered.reason == nil, expression.expression.isArithmeticThroughout,
         lowered.sql.utf8.count < Self.limitTwice, !attribute.allowsExternalBinaryDataStorage,
         let field = RowCheck.Field(storing: attribute.type, site: site)

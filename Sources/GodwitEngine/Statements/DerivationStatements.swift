@@ -14,8 +14,8 @@ package struct DerivationRule {
 package struct DerivationStatements: StageStatements {
   package let step: StepProgram
 
-  /// One statement for each entity that a mapping makes and each level: what is derived from a derived attribute
-  /// comes after it.
+  /// One statement for each entity that a mapping makes and each level. An attribute that is derived from a derived
+  /// attribute comes after it.
   ///
   /// - Throws: `.configuration` (78) when no rule covers a derivation, or derivations run in a circle.
   package func rules() throws -> [DerivationRule] { try step.kept.derivationRules { try list() } }

@@ -3,11 +3,11 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// The rules of the source model for what a mapping copies: they tell which objects were invalid before.
+/// The rules of the source model for copied values. They show which objects were invalid before.
 struct KeptInvalidStatements: StageStatements {
   let step: StepProgram
 
-  /// A property that a mapping copies, and what is true for a source row `s` that breaks a rule about it.
+  /// A property that a mapping copies, and a condition that holds for a source row `s` that breaks a rule about it.
   struct Pair {
     /// The destination's property.
     var property: String
@@ -33,7 +33,7 @@ struct KeptInvalidStatements: StageStatements {
       let database = StoreConnection.sourceSchema
       guard var rule = step.validation.countRule(from.relationship, storage: storage, database: database, row: "s")
       else { continue }
-      // A key that leads to nothing is nil to Core Data.
+      // Core Data reads a key without a target as nil.
       if case .foreignKey(_, let column, _, _) = storage,
         let table = sourceSchema.table(of: from.relationship.destinationEntityName)
       {
@@ -61,7 +61,7 @@ struct KeptInvalidStatements: StageStatements {
     "(" + conditions.map { "(\($0))" }.joinedEvenly(by: " OR ") + ")"
   }
 
-  /// What is true for a copied value that breaks a rule of its source attribute; nil where nothing can.
+  /// The condition that excuses a copied value which breaks a rule of its source attribute; nil if none does.
   func excuse(
     _ source: ResolvedEntityMapping.AttributeSource, in mapping: ResolvedEntityMapping, value: String,
     patterns: inout [String]

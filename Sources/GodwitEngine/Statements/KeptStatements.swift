@@ -1,10 +1,10 @@
 import GodwitLowering
 import GodwitModel
 
-/// What a program has lowered so far.
+/// The statements that a program has lowered so far.
 ///
-/// A program whose shortcuts change begins with none (`StepProgram.inlineLinks`, `.computedAssociations`): they decide how links and
-/// associations are read.
+/// A program whose shortcuts change (`StepProgram.inlineLinks`, `.computedAssociations`) starts with an empty cache,
+/// because the shortcuts decide how links and associations are read.
 final class KeptStatements {
   let pairs = Kept<Int, ChunkStatement>()
   let creations = Kept<CreationKey, ChunkStatement>()
@@ -48,21 +48,21 @@ final class Kept<Key: Hashable, Value> {
   }
 }
 
-/// What the statement depends on that makes the objects of a mapping.
+/// The inputs of the statement that makes the objects of a mapping.
 struct CreationKey: Hashable {
   var mapping: Int
   var predicate: ParsedPredicate?
   var isPart = false
 }
 
-/// What the statement depends on that counts values which turned to nil.
+/// The inputs of the statement that counts values which turned to nil.
 struct NilStatementKey: Hashable {
   var mapping: Int
   var watches: [NilWatch]
   var predicate: ParsedPredicate?
 }
 
-/// What the query depends on that evaluates a statement's expressions.
+/// The inputs of the query that evaluates a statement's expressions.
 struct EvaluationKey: Hashable {
   var mappings: [Int]
   /// The statement's builder, whose places and constants the query shares.

@@ -3,8 +3,8 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Counting what a to-one leaves out.
-/// The statements that count what was lost while objects were made.
+/// Counting the objects that a to-one leaves out.
+/// The statements that count the losses while objects are made.
 struct LossStatements: StageStatements {
   let step: StepProgram
 

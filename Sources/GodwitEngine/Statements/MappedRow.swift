@@ -3,7 +3,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What a mapping with a policy gives the attributes of an object, ready to be asked.
+/// The values that a mapping with a policy gives the attributes of an object, ready to be read.
 final class MappedRow {
   let mapping: EntityMapping
   let sourceEntityName: String
@@ -13,7 +13,7 @@ final class MappedRow {
   let places: [Int]
   /// The values for source row `?1`.
   let statement: ChunkStatement
-  /// Whether the values may be computed before the policy asks for them.
+  /// Whether the values may be computed before the policy reads them.
   let isComputableAhead: Bool
   /// Attributes that may turn to nil, and where each one's value stands.
   let watches: [NilWatch]

@@ -6,19 +6,20 @@ import GodwitStore
 struct PolicyRequests {
   /// How many assignments each object gets, one turn each.
   var relationships: Int
-  /// What assigns them to the objects of `temp.godwit_asked`; `?1` is the place of the mapping among assignments.
+  /// The statements that assign them to the objects of `temp.godwit_asked`; `?1` is the mapping's place in the order of
+  /// assignments.
   var statements: [ChunkStatement]
-  /// What counts the to-ones among them that find several objects.
+  /// The statements that count the to-ones among them that find several objects.
   var counts: [ChunkStatement] = []
-  /// Whether that is what setting them object by object gives.
+  /// Whether the result equals that of setting them object by object.
   var isPossible: Bool
 }
 
 extension PolicyStatements {
-  /// Object by object remain relationships that ask the policy, and ordered ones that follow an order of the source,
-  /// where each object's own counting is the order.
+  /// Relationships that call the policy are set object by object. So are ordered ones that follow an order of the
+  /// source, because each object counts its own places.
   ///
-  /// Nothing is left to do for those that are written with their objects.
+  /// Relationships that are written with their objects need no statement.
   ///
   /// - Parameter hasManySources: Whether an object may have several source objects.
   func requests(_ index: Int, hasManySources: Bool) throws -> PolicyRequests {
@@ -41,12 +42,12 @@ extension PolicyStatements {
     return requests
   }
 
-  /// What assigns one relationship of a mapping, a to-one, to the objects of `temp.godwit_asked`.
+  /// The statement that assigns one to-one relationship of a mapping to the objects of `temp.godwit_asked`.
   func request(_ assignment: InversePair.Assignment, of link: Int) throws -> ChunkStatement {
     try requestedTarget(link, assignment.end, assignment.part, of: mappings[assignment.mapping])
   }
 
-  /// What takes a link from the objects it was written with; nil where it is no key in their rows.
+  /// The statement that removes a link from the objects it was written with; nil if it is not a key in their rows.
   func clearing(_ link: Int) -> String? {
     guard let end = links[link].inlineEnd, let side = links[link].side(end),
       case .foreignKey(let table, let column, let entityColumn, _) = destinationSchema.storage(
@@ -85,7 +86,7 @@ extension PolicyStatements {
         """, builder: builder)
   }
 
-  /// That the assignment happened, and what each lookup finds from all source objects.
+  /// Records the assignment, and the results of each lookup from all source objects.
   private func requestedTargets(
     _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping, hasManySources: Bool
   ) throws -> [ChunkStatement] {
@@ -110,7 +111,7 @@ extension PolicyStatements {
         hasManySources
         ? "CROSS JOIN main.\(StepProgram.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity "
         : ""
-      // Of a mapping with a policy the source key here, from which it may have made several objects.
+      // For a mapping with a policy the target is the source key, from which the policy may have made several objects.
       let found = """
         SELECT \(turn) AS turn, a.destination AS subject, \(isExplicit(lookup) ? key : counterpart) AS target, \(inverse) AS inverse_position \
         FROM temp.godwit_asked AS a \(sources)\

@@ -6,7 +6,7 @@ import GodwitStore
 struct PolicyStatements: StageStatements {
   let step: StepProgram
 
-  /// What gives objects of a mapping with a policy their attributes: see `MappedRow`.
+  /// The attributes that a mapping with a policy gives its objects: see `MappedRow`.
   func mappedRow(_ index: Int, layout: ObjectLayout) throws -> MappedRow {
     let mapping = mappings[index]
     let single = try mappedValues(mapping)
@@ -21,8 +21,8 @@ struct PolicyStatements: StageStatements {
       watches: step.losses.nilWatches(index), layout: layout)
   }
 
-  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` what the mapping
-  /// gives, then the keys of links that are written with the objects.
+  /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` the values that the
+  /// mapping gives, then the keys of links that are written with the objects.
   func policyPage(
     _ index: Int, columns: String, isPrepared: Bool, limit: Int
   ) throws -> (statement: ChunkStatement, keyColumns: [String]) {
@@ -55,8 +55,8 @@ struct PolicyStatements: StageStatements {
     return (columns, values, builder)
   }
 
-  /// Whether the values of a mapping may be computed before its policy asks: nothing is evaluated in Swift, where the
-  /// policy may be asked, and no file is brought along.
+  /// Whether the values of a mapping may be computed before its policy reads them. This requires that nothing is
+  /// evaluated in Swift, where the policy may be called, and that no file is carried over.
   private func isComputableAhead(_ mapping: ResolvedEntityMapping, _ builder: StatementBuilder) -> Bool {
     let source = resolved.sourceModel.attributes(of: mapping.source.name)
     return builder.functions.evaluations.isEmpty

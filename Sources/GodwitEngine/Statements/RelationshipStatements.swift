@@ -4,7 +4,7 @@ package import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// One scan of the relationship stage: what drives it, and what it writes.
+/// One scan of the relationship stage: the table that it walks, and the rows that it writes.
 package struct RelationshipScan: Hashable {
   enum Work: Hashable {
     /// Join rows of assignments through lookups. With several of either, a walk serves all of them: one at most finds
@@ -12,7 +12,7 @@ package struct RelationshipScan: Hashable {
     case pairs(assignments: [Int], lookups: [Int])
     /// The assigned targets of one to-many assignment through one lookup.
     case targets(assignment: Int, lookup: Int)
-    /// That a to-many assignment happened, whatever it found.
+    /// A marker for each to-many assignment, with or without targets.
     case markers(assignment: Int)
     /// The single target of a to-one assignment, or none.
     case single(assignment: Int)
@@ -71,8 +71,8 @@ package struct RelationshipStatements: StageStatements {
     return jobs
   }
 
-  /// What a scan of source-to-target pairs walks: the table that stores the link where the path is one
-  /// hop, so that no index of the source is needed; else the mapping's own table.
+  /// The table that a scan of source-to-target pairs walks. For a path of one hop it is the table that stores the link,
+  /// so that no index of the source is needed; otherwise the mapping's own table.
   private func driver(
     of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
   ) throws -> (table: String, key: String) {
@@ -86,8 +86,8 @@ package struct RelationshipStatements: StageStatements {
     return (try sourceTable(mapping.source.name), "Z_PK")
   }
 
-  /// The same where the pairs become join rows: a join table is walked in the order of the destination's key, so that
-  /// every row goes to the end of its table and of its index. Walked as they lie, rows would go anywhere.
+  /// The same if the pairs become join rows. A join table is walked in the order of the destination's key, so that
+  /// every row is appended to its table and its index. In the stored order, rows would be inserted at random places.
   private func pairDriver(
     of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping
   ) throws -> (table: String, key: String) {
@@ -124,14 +124,14 @@ package struct RelationshipStatements: StageStatements {
       case .join(let made, _, _, _) = destinationSchema.storage(
         of: source.relationship.name, in: mapping.destination.name)
     else { return false }
-    // Places tell which lookup found the object.
+    // The place shows which lookup found the object.
     return made.ownerOrderColumn == nil && made.destinationOrderColumn == nil
   }
 
-  /// Later assignments whose join rows can be made in the walk of one: the key of a source object tells which of their
-  /// mappings takes it.
+  /// Later assignments whose join rows can be made in the walk of another one, because the key of a source object shows
+  /// which of their mappings takes it.
   ///
-  /// Chunks are numbered by what this says, so it must not depend on the budget, which may be another after a resume.
+  /// The numbers of chunks depend on the result, so it must not depend on the budget, which may change on a resume.
   private func sharingWalk(with number: Int, of link: InversePair) throws -> [Int] {
     let assignment = link.assignments[number]
     let mapping = mappings[assignment.mapping]
@@ -199,7 +199,7 @@ package struct RelationshipStatements: StageStatements {
     }
     let pairs = try self.pairs(assignments, lookups: lookups, association: association, walk: walk)
     if join.isReflexive {
-      // Both ways round, whichever way the source has it.
+      // Each pair is stored in both directions, in any direction of the source.
       return ChunkStatement(
         sql: """
           WITH p AS MATERIALIZED (SELECT subject, target FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
@@ -236,7 +236,7 @@ package struct RelationshipStatements: StageStatements {
         """, builder: builder, reasons: pairs.reasons)
   }
 
-  /// That an assignment happened; of a to-one with its target.
+  /// The rows that record an assignment; for a to-one with its target.
   private func assignment(_ job: RelationshipScan, _ number: Int, isSingle: Bool) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
@@ -279,8 +279,8 @@ package struct RelationshipStatements: StageStatements {
     return "COALESCE(\((lowest + ["NULL", "NULL"]).joined(separator: ", ")))"
   }
 
-  /// What the object made of row `s` is sorted by among the objects of its `target`: the source's order key where
-  /// the source is ordered, else the mapping's position.
+  /// The sort key of the object made of row `s` among the objects of its `target`: the source's order key if the source
+  /// is ordered, otherwise the mapping's position.
   func inverseOrder(
     of source: ResolvedEntityMapping.RelationshipSource, in mapping: ResolvedEntityMapping, target: String,
     _ association: AssociationLowering
@@ -289,7 +289,7 @@ package struct RelationshipStatements: StageStatements {
     switch sourceSchema.storage(of: hop.relationship.name, in: mapping.source.name) {
     case .foreignKey(_, _, _, let order?): return "s.\(quoted(order))"
     case .join(let join, let subject, let object, _):
-      // Of several join rows, the one that led to the target tells the place.
+      // The join row that led to the target has the place.
       let isOwner = subject == join.ownerColumn
       guard let order = isOwner ? join.destinationOrderColumn : join.ownerOrderColumn, !source.lookups.isEmpty else {
         return "\(mapping.index)"
@@ -324,7 +324,7 @@ package struct RelationshipStatements: StageStatements {
     let table = try association.table(mapping.index)
     let (target, from, position, inversePosition): (String, String, String?, String?)
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
-    /// What is looked up; for explicit associations the source key, which the caller looks up.
+    /// The key of the object found. For explicit associations it is the source key, which the caller looks up.
     func found(_ key: String) throws -> String {
       let wanted = source.relationship.destinationEntityName
       return isExplicit(lookup) ? key : try association.first(of: lookups, key: key, entity: wanted)
@@ -377,8 +377,8 @@ package struct RelationshipStatements: StageStatements {
     return (sql, taken.reason.map { [$0] } ?? [])
   }
 
-  /// The same for a walk where the ends of the keys tell what was migrated: no lookup is computed, and nothing has to
-  /// be kept from being computed twice. nil elsewhere.
+  /// The same for a walk where the ends of the keys show which objects were migrated: no lookup is computed, so none
+  /// has to be protected from being computed twice. nil elsewhere.
   private func plainPairs(
     _ assignments: [InversePair.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk
   ) throws -> (sql: String, reasons: [String])? {

@@ -4,7 +4,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// The statements that settle gathered assignments in assignment order.
+/// The statements that resolve recorded assignments in assignment order.
 struct ResolutionStatements: StageStatements {
   let step: StepProgram
 
@@ -14,8 +14,8 @@ struct ResolutionStatements: StageStatements {
     return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? gatheringPreparation(link)
   }
 
-  /// Makes those that resolving it by SQL needs, in place of those of the walk: SQLite might choose one of them that
-  /// tells too little.
+  /// The indexes for resolving by SQL, in place of those of the walk: SQLite might choose one of the latter that is not
+  /// selective enough.
   func gatheringPreparation(_ link: Int) -> [String] {
     let others = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link)) ?? []
     return others.map { "DROP INDEX IF EXISTS \($0.name)" }
@@ -30,8 +30,8 @@ struct ResolutionStatements: StageStatements {
     ]
   }
 
-  /// The statements that resolve a link for a range of keys at its first end: gathered edges that no
-  /// later assignment overrides are stored.
+  /// The statements that resolve a link for a range of keys at its first end: recorded edges that no later assignment
+  /// overrides are stored.
   ///
   /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
   /// `d`, and `xd` the place of `d` among those of `x`.
@@ -52,7 +52,7 @@ struct ResolutionStatements: StageStatements {
       asserted: asserted, gather: gather, store: try storeEdges(links[index], .gathered).map(\.sql))
   }
 
-  /// What resolves a link for a range of keys at its first end.
+  /// The statements that resolve a link for a range of keys at its first end.
   struct Statements {
     /// Counts the edges that were assigned.
     var asserted: String
@@ -61,7 +61,7 @@ struct ResolutionStatements: StageStatements {
     var store: [String]
   }
 
-  /// What stores one edge: `?1` to `?4` are what a row of `temp.godwit_edge` has.
+  /// The statements that store one edge: `?1` to `?4` are the columns of a row of `temp.godwit_edge`.
   func storeEdge(_ index: Int) throws -> [StoredEdge] { try storeEdges(links[index], .single) }
 
   struct StoredEdge {
@@ -107,10 +107,10 @@ struct ResolutionStatements: StageStatements {
 
   /// The condition that no later assignment overrides edge `e`.
   ///
-  /// Assignments run in mapping order, then source key, then property name. Within a mapping
-  /// destination keys ascend with source keys, so (mapping, subject, side) orders them: `turn` is the subject, or for
-  /// what a policy sets a count. The side is compared apart, so that an index leads past the assignment itself, which
-  /// may have as many rows as there are objects.
+  /// Assignments run in mapping order, then source key, then property name. Within a mapping destination keys ascend
+  /// with source keys, so (mapping, subject, side) orders them: `turn` is the subject, or a count for an assignment by
+  /// a policy. The side is compared in a separate term, so that an index leads past the assignment itself, which may
+  /// have as many rows as there are objects.
   func survives(_ index: Int) -> String {
     let link = links[index]
     let table = StepProgram.linkTable(index)

@@ -2,8 +2,8 @@ import GodwitJob
 import GodwitLowering
 import GodwitStore
 
-/// Builds the statements of one stage. What it lowers is kept with the program, so that all chunks of a mapping run the
-/// same statement with other keys.
+/// Builds the statements of one stage. Lowered statements are cached with the program, so that all chunks of a mapping
+/// run the same statement with other keys.
 package protocol StageStatements {
   var step: StepProgram { get }
 }

@@ -3,7 +3,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What mappings with a policy add to a step: tables of explicit associations, and the reading of them.
+/// The additions of mappings with a policy to a step: tables of explicit associations, and the reading of them.
 ///
 /// | table | a row says |
 /// |---|---|
@@ -67,9 +67,9 @@ extension StepProgram {
   }
 }
 
-/// How a lookup finds what policies made: filled in where SQL of a step with policies is built.
+/// The lookups of objects that policies made, filled in where SQL of a step with policies is built.
 struct PolicyLookups {
-  /// Mappings with explicit associations, and those whose associations are computed all the same.
+  /// Mappings with explicit associations, and those whose associations are computed despite their policy.
   var mappings, computed: Set<Int>
   /// `Z_ENT` of an entity and its subentities in the destination.
   var destinationNumbers: (String) -> [Int]
@@ -80,7 +80,8 @@ struct PolicyLookups {
 extension AssociationLowering {
   func isPolicy(_ index: Int) -> Bool { policies?.mappings.contains(index) == true }
 
-  /// What joins pairs `q` of a mapping with a policy to the source key `key`, and keeps objects of an entity.
+  /// The condition that joins pairs `q` of a mapping with a policy to the source key `key`, and keeps objects of an
+  /// entity.
   ///
   /// - Parameter isSubselect: Whether the key is a sub-select of many.
   func pairCondition(_ index: Int, key: String, isSubselect: Bool = false, entity: String?) -> String {

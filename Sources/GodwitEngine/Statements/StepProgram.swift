@@ -4,8 +4,8 @@ package import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
-/// What the SQL of every chunk of a step is made of: what the plan's decisions mean in the two databases. The
-/// statements of each stage have a builder of their own (`StageStatements`).
+/// The parts from which the SQL of every chunk of a step is made: the plan's decisions in terms of the two databases.
+/// The statements of each stage have a builder of their own (`StageStatements`).
 ///
 /// `source` is the attached store, which is only read; `main` is the store under construction. All
 /// statements take the first and last key of the chunk as `?1` and `?2`.
@@ -23,10 +23,10 @@ package struct StepProgram {
   let keySets: Set<Int>
   /// Links that are written with their objects since no policy has set them.
   var inlineLinks: Set<Int> = [] { didSet { kept = KeptStatements() } }
-  /// Mappings with a policy that has made of each source object what the mapping alone would have made: their
-  /// associations are computed.
+  /// Mappings whose policy has made of each source object the same as the mapping alone would: their associations are
+  /// computed.
   var computedAssociations: Set<Int> = [] { didSet { kept = KeptStatements() } }
-  /// What was lowered so far.
+  /// The statements that were lowered so far.
   private(set) var kept = KeptStatements()
 
   /// - Parameter keySetBytes: Memory for the source keys of mappings whose associations are computed.
@@ -56,7 +56,7 @@ package struct StepProgram {
     return lineage.flatMap { foreignKeyLinks[$0] ?? [] }.sorted()
   }
 
-  /// As many of those that are looked up as fit, the smallest first.
+  /// The looked-up mappings whose key sets fit the memory, the smallest first.
   private static func keySets(
     _ resolved: ResolvedMapping, links: [InversePair], facts: PlanFacts, bytes: Int64
   ) -> Set<Int> {
@@ -99,7 +99,7 @@ package struct StepProgram {
   /// Links that are written with their objects until a policy sets them.
   var inlineLinkCandidates: Set<Int> { Set(links.indices.filter { links[$0].inlineEnd != nil }) }
 
-  /// A link as it is carried out now.
+  /// The current form of a link.
   func currentLink(_ index: Int) -> InversePair {
     var link = links[index]
     guard inlineLinks.contains(index), let end = link.inlineEnd else { return link }
@@ -129,7 +129,7 @@ package struct StepProgram {
 
   /// The source object and the key of each object of a `unique-by` mapping.
   static func uniqueTable(_ mapping: Int) -> String { "godwit_unique_\(mapping)" }
-  /// The same by what is unique.
+  /// The same for the identity of unique objects.
   static func identityTable(_ mapping: Int) -> String { "godwit_identity_\(mapping)" }
   static func linkTable(_ link: Int) -> String { "godwit_link_\(link)" }
 

@@ -5,15 +5,15 @@ import GodwitStore
 /// A rule of the destination model, as SQL that is true for a row `t` that breaks it.
 package struct ValidationRule {
   var condition: String
-  /// What is wrong, for the message: `'name' is required and is nil`.
+  /// The fault, for the message: `'name' is required and is nil`.
   var message: String
-  /// Whether it asks only whether a value of the row is there.
+  /// Whether it only tests whether the row has a value.
   var readsHeaderOnly = false
   /// The attribute or relationship.
   var property = ""
 }
 
-/// What a chunk of the validate stage runs.
+/// The rules that a chunk of the validate stage runs.
 package struct EntityValidation {
   package var rules: [ValidationRule]
   /// Regular expressions, which the rules name by number.
@@ -36,7 +36,7 @@ package struct ValidationStatements: StageStatements {
     }
   }
 
-  /// The rules that rows of a destination entity must keep. Patterns go by number to `godwit_matches`.
+  /// The rules that rows of a destination entity must keep. `godwit_matches` gets patterns by number.
   private func rules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
     var rules = attributeRules(of: entity, patterns: &patterns)
     for relationship in resolved.destinationModel.relationships(of: entity) where !relationship.isTransient {

@@ -4,7 +4,7 @@ import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
-/// Finds out what became of an object of one step, and what an object was made of.
+/// Finds the results of an object of one step, and the origins of an object.
 ///
 /// The association tables are gone when a step is finished. Keys are computed again from the plan of the step, which is
 /// the same for the same source. A filter and `unique-by` are evaluated for the object in question; with `unique-by`, or
@@ -24,9 +24,9 @@ package final class ObjectTracer {
     package var chunk: ChunkPosition?
   }
 
-  /// Where a chunk stands among those that create the objects of its mapping.
+  /// The position of a chunk among those that create the objects of its mapping.
   package struct ChunkPosition: Sendable, Hashable {
-    /// From 1.
+    /// Counted from 1.
     package var number, count, pass: Int
     package var range: String
   }
@@ -34,7 +34,7 @@ package final class ObjectTracer {
   /// Why a mapping did not take a source object.
   package enum Refusal: Sendable {
     case filter(ResolvedEntityMapping)
-    /// The policy of the mapping decided: nothing in the store tells what it did.
+    /// The policy of the mapping decided, and the store has no record of its decision.
     case policy(ResolvedEntityMapping, policy: String)
   }
 
@@ -51,7 +51,7 @@ package final class ObjectTracer {
 
   /// - Parameters:
   ///   - job: One step, whose source and mappings are those of the run.
-  ///   - now: What `now()` is in filters, in seconds since 2001.
+  ///   - now: The value of `now()` in filters, in seconds since 2001.
   ///   - files: The store whose external files are those of the source; nil for the source.
   package init(_ job: MigrationJob, now: Double, filesOf files: String? = nil) throws {
     guard let source = try OpenSource(job).attached else {
@@ -73,13 +73,13 @@ package final class ObjectTracer {
 
   // MARK: Forwards
 
-  /// The source object with a key among an entity and its subentities; nil when there is none.
+  /// The source object with a key among an entity and its subentities; nil without one.
   package func sourceObject(_ entity: String, key: Int64) throws -> Reference? {
     try objects.object(entityName: entity, key: key).map { Reference(entity: $0.entityName, key: $0.key) }
   }
 
-  /// What mappings made of a source object, and why others did not take it, in mapping order. Both are empty for an
-  /// entity that no mapping takes.
+  /// The objects that mappings made of a source object, and the reasons why other mappings did not take it, in mapping
+  /// order. Both are empty for an entity that no mapping takes.
   package func results(of source: Reference) throws -> (made: [Association], refused: [Refusal]) {
     var made: [Association] = []
     var refused: [Refusal] = []
@@ -99,8 +99,8 @@ package final class ObjectTracer {
 
   // MARK: Backwards
 
-  /// What an object of the destination was made of, in mapping order; and the mappings that could have made it and whose
-  /// policies alone know.
+  /// The source objects of an object of the destination, in mapping order; and the mappings whose policies may have
+  /// made it without a record.
   package func origins(of destination: Reference) throws -> (made: [Association], refused: [Refusal]) {
     var made: [Association] = []
     var refused: [Refusal] = []
@@ -197,7 +197,7 @@ package final class ObjectTracer {
     }
   }
 
-  /// What computes an attribute; nil where it has the model's default.
+  /// The function that computes an attribute; nil where it has the model's default.
   private static func value(
     of source: ResolvedEntityMapping.AttributeSource, _ evaluator: ExpressionEvaluator
   ) -> ((StoredObject) throws -> AttributeValue)? {

@@ -3,29 +3,29 @@ package import GodwitJob
 package import GodwitLowering
 package import GodwitStore
 
-/// What a migration in place without a new store does, decided before it writes.
+/// The decisions for a migration in place that makes no new store. They are complete before it writes.
 package protocol InPlaceProgram {
   var job: MigrationJob { get }
   var destination: StoreSchema { get }
   var leftOut: UnmodelledTables { get }
   var triggers: [String] { get }
-  /// That of the store as it was found.
+  /// The metadata of the store before the migration.
   var metadata: StoreMetadata { get }
-  /// Objects of the store when it is migrated; nil when nobody counted them.
+  /// The number of objects in the store before the migration; nil if they were not counted.
   var objects: Int64? { get }
   var dropped: [MigrationPlan.Dropped] { get }
   var losses: LossReport { get }
   var notes: [MigrationNote] { get }
   var passes: Int { get }
-  /// What progress shows before the work itself begins.
+  /// The number of rows that progress shows before the work itself begins.
   var plannedRows: Int64 { get }
   /// Whether every value stays, and so every external file.
   var keepsFiles: Bool { get }
 
-  /// `Z_MAX` by number of the root entity: at least what the store had.
+  /// `Z_MAX` by number of the root entity: at least the store's old value.
   func counters() throws -> [(number: Int, highest: Int64)]
 
-  /// What stands for the content that the job began with, in its digest.
+  /// The digest that represents the content of the store before the job.
   func contentDigest(_ files: StoreFiles) throws -> String
 
   /// - Parameter mover: Brings the external files of values that stay.

@@ -32,7 +32,7 @@ struct InPlaceSQLLayout {
 
     var renamedColumns: [(from: String, to: String)] { columns.filter { $0.from != $0.to } }
 
-    /// What keeps a join table from staying.
+    /// The reason why a join table cannot stay.
     enum Obstacle: Error {
       /// A column for an order comes or goes.
       case order
@@ -74,7 +74,7 @@ struct InPlaceSQLLayout {
 
   private(set) var tables: [Kept] = []
   private(set) var joins: [KeptJoin] = []
-  /// Present tables of the model whose rows go into tables that are made, or are dropped, and their names meanwhile.
+  /// Present tables of the model that are dropped or whose rows go into new tables, with their temporary names.
   private(set) var aside: [(table: String, name: String)] = []
   /// Why each rebuilt table cannot stay, by the destination's table.
   private(set) var reasons: [(table: String, reason: String)] = []
@@ -128,7 +128,7 @@ struct InPlaceSQLLayout {
     return schema.renaming(tables: names, columns: columns)
   }
 
-  /// Destination root entity to the tables its objects come from.
+  /// The tables that provide the objects of each destination root entity.
   private static func users(of program: StepProgram) -> [String: Set<String>] {
     var users: [String: Set<String>] = [:]
     for mapping in program.mappings {
@@ -275,7 +275,7 @@ struct StoreTables {
   }
 
   private(set) var definitions: [String: String] = [:]
-  /// Those that statements made, in the order of the file.
+  /// The indexes that statements made, in the order of the file.
   private(set) var indexes: [Index] = []
   private var columns: [String: [Column]] = [:]
 

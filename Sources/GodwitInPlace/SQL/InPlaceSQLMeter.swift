@@ -6,7 +6,7 @@ package struct InPlaceSQLMeter {
   private let program: any InPlaceProgram
   private let start: Date
   private let bytes: Int64
-  /// Whether rows are told of; else only parts of the work are.
+  /// Whether rows are reported; otherwise only parts of the work are.
   private let isCounted: Bool
   private var copiedBytes: Int64 = 0
   private var tasks = 0
@@ -60,7 +60,7 @@ package struct InPlaceSQLMeter {
 
   /// SQLite has carried out some more instructions of the running task.
   ///
-  /// - Returns: The progress to tell, if none was told for a while.
+  /// - Returns: The progress to report, unless the last report is recent.
   package mutating func tick(now: Date = Date()) -> MigrationProgress? {
     share.tick()
     guard let running, now.timeIntervalSince(told) >= pulseSeconds else { return nil }
@@ -72,9 +72,9 @@ package struct InPlaceSQLMeter {
     return progress
   }
 
-  /// What a number of rows is of the whole.
+  /// Advances to the share that a number of rows has of the whole.
   private mutating func advance(to rows: Int64) {
-    // An estimate that turns out too high is not taken back.
+    // Progress never goes back, even if an estimate was too high.
     if isCounted { progress.rows = max(progress.rows, rows) }
     let before = bytes > 0 ? Self.copyPercent : 0
     advance(to: before + (99.9 - before) * min(1, Double(rows) / Double(totalRows)))

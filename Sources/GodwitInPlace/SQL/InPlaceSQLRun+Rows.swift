@@ -8,7 +8,7 @@ import GodwitStore
 extension InPlaceSQLRun {
   private static func rowsTable(_ number: Int) -> String { "godwit_rows_\(number)" }
 
-  /// Columns whose values are compared with what an ordinary run would store.
+  /// Columns whose values are compared with those of an ordinary run.
   ///
   /// Left out: keys, which stay; entity numbers, counters of edits and defaults of new columns, which need no
   /// comparing; derived attributes, which are all computed later.
@@ -27,7 +27,7 @@ extension InPlaceSQLRun {
 
   private struct Constant {
     var column: String
-    /// By mapping index; NULL is left out.
+    /// The values by mapping index, without NULL.
     var values: [Int: SQLValue]
   }
 
@@ -48,11 +48,11 @@ extension InPlaceSQLRun {
     }
   }
 
-  /// Gathers the rows that an ordinary run would store otherwise, with what it would store.
+  /// Collects the rows that an ordinary run would store with other values, and these values.
   func gather(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
     let columns = comparedColumns(table)
     let names = columns.indices.map { "c\($0)" }
-    // Without types, so that values stay as they are.
+    // Columns without types keep values unchanged.
     try connection.execute(
       "CREATE TEMP TABLE \(Self.rowsTable(number)) (k INTEGER PRIMARY KEY\(names.map { ", \($0)" }.joined()))")
     for mapping in program.mappings(of: table.new) where step.facts.mappings[mapping.index].rows > 0 {
@@ -76,7 +76,7 @@ extension InPlaceSQLRun {
     }
   }
 
-  /// Writes what was gathered, removes objects that no mapping takes, and gives entity numbers and defaults.
+  /// Writes the collected rows, removes objects that no mapping reads, and sets entity numbers and defaults.
   func apply(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
     let name = "main.\(quoted(table.new.name))"
     let rows = "temp.\(Self.rowsTable(number))"

@@ -6,13 +6,13 @@ import GodwitStore
 
 /// Makes a store one of the destination model by statements alone, in one transaction that the caller begins and ends.
 ///
-/// 1. What is known of the store goes: views, triggers, tables that no model names. Tables that stay get their new
-///    names and columns; the others stand aside, and new ones are made.
-/// 2. Objects whose table is new are made of the rows aside by the very statements of an ordinary run.
-/// 3. In tables that stay, the same statements tell which rows would come out otherwise; those alone are gathered, and
-///    written when all are.
-/// 4. What stood aside is dropped. Links, indexes, order, derived attributes and validation follow as in an ordinary
-///    run, then counters, metadata, triggers, and SQLite's check.
+/// 1. Views, triggers and tables that no model names are dropped. Tables that stay get their new names and columns. The
+///    others are renamed aside, and new ones are made.
+/// 2. Objects whose table is new are made from the rows set aside, by the statements of an ordinary run.
+/// 3. In tables that stay, the same statements find the rows that would change. Only those are collected, and they are
+///    written once all have been collected.
+/// 4. The tables set aside are dropped. Links, indexes, order, derived attributes and validation follow as in an
+///    ordinary run, then counters, metadata, triggers, and SQLite's check.
 final class InPlaceSQLRun: InPlaceRun {
   let program: InPlaceSQLProgram
   let connection: StoreConnection
@@ -26,7 +26,7 @@ final class InPlaceSQLRun: InPlaceRun {
   var destination: StoreSchema { program.step.destinationSchema }
 
   /// - Parameters:
-  ///   - connection: The store, which stands for the source too.
+  ///   - connection: The store, which is the source too.
   ///   - mover: Brings the external files of values that stay.
   init(
     _ program: InPlaceSQLProgram, connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles,
@@ -107,7 +107,7 @@ final class InPlaceSQLRun: InPlaceRun {
     return tasks
   }
 
-  /// What changes in the rows of tables that stay, and the end of the old tables.
+  /// Changes the rows of tables that stay, then drops the old tables.
   private func keptTableTasks() -> [InPlaceTask] {
     let kept = Array(program.layout.tables.enumerated())
     var tasks = program.layout.joins.enumerated().map { number, join in
@@ -200,9 +200,10 @@ final class InPlaceSQLRun: InPlaceRun {
     for sql in step.scratchStatements { try connection.execute(sql) }
   }
 
-  /// Of a table that stays as it is, the indexes that the destination has too stay; others go.
+  /// In a table that stays unchanged, drops the indexes that the destination does not have.
   ///
-  /// The indexes of tables that stand aside go with them: the statements that read those tables need them.
+  /// The indexes of tables that were renamed aside are dropped with them: the statements that read those tables need
+  /// them.
   private func dropIndexes() throws {
     let layout = program.layout
     let same = Set(layout.tables.filter(\.isSame).map(\.old))

@@ -6,16 +6,16 @@ package import GodwitStore
 
 /// How a store is migrated in place, and why.
 package enum InPlaceStrategy {
-  /// By a change of definitions: no row is read, written or counted.
+  /// A change of definitions: no row is read, written or counted.
   case definitions(SchemaOnlyProgram)
-  /// By statements on the store or a copy of it, in one transaction.
+  /// Statements on the store or a copy of it, in one transaction.
   case sql(InPlaceSQLProgram)
   /// Like any other job, into a new store.
   case executor(reason: String)
 
   /// - Parameters:
   ///   - source: The store, attached for reading.
-  ///   - counted: Its plan, which is asked for when rows matter.
+  ///   - counted: Makes the plan of the store, which is needed if rows matter.
   package init(
     job: MigrationJob, source: AttachedSource, type: StoreType,
     counted: () throws -> (plan: MigrationPlan, program: StepProgram)
@@ -90,7 +90,7 @@ package enum InPlaceStrategy {
   }
 }
 
-/// What a migration by SQL alone does, decided before it writes.
+/// The decisions for a migration by SQL alone. They are complete before it writes.
 package struct InPlaceSQLProgram: InPlaceProgram {
   package let job: MigrationJob
   let plan: MigrationPlan
@@ -98,7 +98,7 @@ package struct InPlaceSQLProgram: InPlaceProgram {
   let layout: InPlaceSQLLayout
   /// The statements of the step, under the names that tables and columns have once they are renamed.
   let step: StepProgram
-  /// The source as it was found.
+  /// The schema of the source before the migration.
   let sourceSchema: StoreSchema
   package let triggers: [String]
   package let metadata: StoreMetadata
@@ -135,7 +135,7 @@ package struct InPlaceSQLProgram: InPlaceProgram {
     mappings(of: table).reduce(0) { $0 + step.facts.mappings[$1.index].rows }
   }
 
-  /// What takes time in proportion to rows, for the plan.
+  /// The operations that take time in proportion to rows, for the plan.
   var costs: [String] {
     var costs: [String] = []
     func count(_ rows: Int64) -> String { "\(rows) row\(rows == 1 ? "" : "s")" }

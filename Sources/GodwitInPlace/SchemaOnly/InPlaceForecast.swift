@@ -2,7 +2,7 @@ import GodwitEngine
 package import GodwitModel
 import GodwitStore
 
-/// What two models tell of a migration in place, before there is a store.
+/// A forecast of a migration in place from two models, without a store.
 package enum InPlaceForecast {
   /// Why an inferred step reads or writes every row; nil when a change of definitions will do.
   ///

@@ -4,7 +4,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Two models, compared as far as rows that exist are concerned: whether each is right for both as it is.
+/// Compares two models with regard to existing rows: whether each row is valid unchanged in both.
 struct SchemaOnlyComparison {
   typealias Obstacle = SchemaOnlyLayout.Obstacle
 
@@ -112,7 +112,7 @@ struct SchemaOnlyComparison {
     }
   }
 
-  /// What a derived attribute reads is found by name: with renamed properties it may be another's.
+  /// A derived attribute finds its operands by name. After a rename, the name may belong to another property.
   private func checkDerived() throws(Obstacle) {
     let derived = pairs.lazy.flatMap { new.attributes(of: $0.now.name) }.first { $0.isDerived && !$0.isTransient }
     guard let derived else { return }
@@ -170,7 +170,7 @@ struct SchemaOnlyComparison {
     }
   }
 
-  /// A new relationship leads nowhere, and may.
+  /// A new relationship has no targets, which must be allowed.
   private func checkNew(_ relationship: RelationshipDescription, _ path: String) throws(Obstacle) {
     if relationship.requiresObject { throw Obstacle(reason: "\(path) is new and required") }
     guard let inverse = new.inverse(of: relationship) else { return }

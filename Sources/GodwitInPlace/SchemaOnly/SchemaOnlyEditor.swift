@@ -1,7 +1,7 @@
 import GodwitModel
 import GodwitStore
 
-/// Changes what a store's file defines, under names that may change places. Call inside a transaction.
+/// Changes the definitions of a store's file. Names may be exchanged. Call inside a transaction.
 struct SchemaOnlyEditor {
   let connection: StoreConnection
 
@@ -23,7 +23,7 @@ struct SchemaOnlyEditor {
 
   func dropIndex(_ name: String) throws { try connection.execute("DROP INDEX main.\(quoted(name))") }
 
-  /// Names that a statement may drop: SQLite's own go with their tables, those of its statistics alone.
+  /// Names that a statement may drop. Among SQLite's own tables only those of its statistics may be dropped.
   private func names(_ sql: String) throws -> [String] {
     try connection.rows(sql).compactMap { row in
       guard case .text(let bytes)? = row.first else { return nil }

@@ -2,7 +2,7 @@ import GodwitEngine
 import GodwitInference
 import GodwitStore
 
-/// What of a store's file changes in a step that leaves every row as it is: definitions alone.
+/// The changes to a store's file in a step that leaves every row as it is: definitions alone.
 ///
 /// It is decided from the models, the inferred mapping and the definitions in the file; no row is counted or read. New
 /// columns come at the end of their table, whatever their place in a new store: Core Data reads columns by name, and
@@ -11,13 +11,13 @@ struct SchemaOnlyLayout {
   /// Why some row would have to be read or written.
   struct Obstacle: Error, Hashable { var reason: String }
 
-  /// With the columns in the order that they come to have.
+  /// The tables, with the columns in their new order.
   private(set) var tables: [InPlaceSQLLayout.Kept] = []
   private(set) var joins: [InPlaceSQLLayout.KeptJoin] = []
   /// The statements that make tables without rows.
   private(set) var made: [String] = []
   private(set) var indexes: StoreIndexes
-  /// Tables that no model names, but for what Core Data keeps a row or two in.
+  /// Tables that no model names, except those in which Core Data keeps a row or two.
   private(set) var dropped: [String] = []
 
   init(
@@ -48,7 +48,7 @@ struct SchemaOnlyLayout {
     made = created
     indexes = StoreIndexes(of: destination, from: file, names: names)
     let filled = Set(names.values.map(\.table))
-    // What finds two rows alike says which they are.
+    // A migration that reads the rows has to make this index, because it can name two rows that conflict.
     if let unchecked = indexes.made.first(where: { $0.isUnique && filled.contains($0.table) }) {
       throw Obstacle(reason: "index \(unchecked.name) is missing, so two rows may have the same values")
     }

@@ -4,8 +4,8 @@ package import GodwitLowering
 import GodwitModel
 package import GodwitStore
 
-/// What a migration by definition alone does, decided before it writes and without a look at any row of the model's
-/// tables.
+/// The decisions for a migration by definitions alone. They are complete before it writes, and no row of the model's
+/// tables is read for them.
 package struct SchemaOnlyProgram: InPlaceProgram {
   package let job: MigrationJob
   let layout: SchemaOnlyLayout
@@ -14,7 +14,7 @@ package struct SchemaOnlyProgram: InPlaceProgram {
   package let triggers: [String]
   package let metadata: StoreMetadata
   package let notes: [MigrationNote]
-  /// Nothing of the model is lost, so nothing else is counted.
+  /// A schema-only step loses nothing of the model, so the report counts nothing else.
   package let losses: LossReport
   private let kept: [(number: Int, highest: Int64)]
   private let digest: String
@@ -65,16 +65,16 @@ package struct SchemaOnlyProgram: InPlaceProgram {
 
   package func counters() -> [(number: Int, highest: Int64)] { kept }
 
-  /// That of the definitions, entity numbers and metadata: what else the store holds was not read.
+  /// The digest of the definitions, entity numbers and metadata. The rest of the store was not read.
   package func contentDigest(_ files: StoreFiles) -> String { digest }
 
   package func begin(
     on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
   ) -> any InPlaceRun { SchemaOnlyRun(self, connection: connection) }
 
-  /// What takes time in proportion to rows all the same, for the plan.
+  /// The operations that take time in proportion to rows even so, for the plan.
   ///
-  /// - Parameter bytes: Those of the store.
+  /// - Parameter bytes: The size of the store.
   func costs(bytes: Int64) -> [String] {
     var costs: [String] = []
     if job.inPlace?.keepsOld == true {

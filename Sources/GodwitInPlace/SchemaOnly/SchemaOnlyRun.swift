@@ -7,7 +7,7 @@ import GodwitStore
 /// 1. Views, triggers, tables that no model names and indexes that the destination lacks go. Tables and columns get
 ///    their new names, new columns come at the end of their tables, tables of new entities and relationships are made.
 /// 2. Definitions that stay get the spelling, and indexes the name, that they have in a new store.
-/// 3. Indexes that no present one can stand for are made. They alone read rows.
+/// 3. Indexes that no present one can replace are made. Only this reads rows.
 /// 4. Counters, metadata and triggers are written.
 /// 5. Everything is read back: definitions, numbers, metadata. Pages are not checked, since no row was written.
 final class SchemaOnlyRun: InPlaceRun {
@@ -50,7 +50,7 @@ final class SchemaOnlyRun: InPlaceRun {
     for sql in layout.made { try connection.execute(sql) }
   }
 
-  /// Reads back what was written.
+  /// Reads the written content back.
   private func check() throws {
     try connection.execute("PRAGMA main.user_version = 0")
     try connection.execute("PRAGMA main.application_id = 0")

@@ -4,13 +4,13 @@ import GodwitStore
 struct StoreIndexes {
   typealias Kept = (old: String, index: StoreSchema.Index)
 
-  /// By present name; a name may change.
+  /// The kept indexes by present name; a name may change.
   private(set) var kept: [Kept] = []
   private(set) var dropped: [String] = []
   private(set) var made: [StoreSchema.Index] = []
 
   /// - Parameters:
-  ///   - file: The store as it is.
+  ///   - file: The store before the change.
   ///   - names: New names of the tables that stay, and of their columns, by the present ones.
   init(of destination: StoreSchema, from file: StoreTables, names: [String: (table: String, columns: [String: String])])
   {
@@ -37,7 +37,7 @@ struct StoreIndexes {
     made = destination.indexes.indices.filter { !taken.contains($0) }.map { destination.indexes[$0] }
   }
 
-  /// What an index is, apart from its name.
+  /// The definition of an index without its name.
   struct Shape: Hashable {
     var isUnique: Bool
     /// Table and columns without blanks and quotes.
@@ -62,7 +62,7 @@ struct StoreIndexes {
   ) -> String? {
     let columns = columns.filter { $0.key != $0.value }
     guard table.old != table.new || !columns.isEmpty else { return sql }
-    // A word in a text is no name.
+    // A word inside a text literal is not a name.
     guard !sql.contains("'"), let start = sql.firstIndex(of: "(") else { return nil }
     return replacing(words: [table.old: table.new], in: sql[..<start]) + replacing(words: columns, in: sql[start...])
   }

@@ -3,7 +3,7 @@ public import GodwitModel
 import GodwitStore
 public import GodwitXcode
 
-/// Whether a model fits a store or another model. If not: why, and what a migration would need.
+/// Whether a model fits a store or another model. If not, it says why, and what a migration would need.
 ///
 /// It never writes, and it contains no value of the store, only counts.
 public struct Compatibility: Sendable, Hashable, Encodable {
@@ -11,13 +11,13 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public enum Verdict: String, Sendable, Hashable, Encodable {
     /// The hashes are equal: nothing to migrate.
     case compatible
-    /// The store's model is known, and the path from it to the model asked about is described.
+    /// The store's model is known, and the path from it to the requested model is described.
     case migrationNeeded = "migration-needed"
-    /// No version at hand fits the store, so there is no path to describe.
+    /// No given version fits the store, so no path can be described.
     case noModelFits = "no-model-fits"
   }
 
-  /// What a migration across the changes needs.
+  /// The means that a migration across the changes needs.
   public enum MigrationPath: String, Sendable, Hashable, Encodable {
     /// Every change could be inferred.
     case inferable
@@ -29,11 +29,11 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
   /// One entity whose hashes in the store and in the model are not the same.
   public struct EntityDifference: Sendable, Hashable, Encodable {
-    /// What sets the two sides apart.
+    /// The difference between the two sides.
     public enum Kind: String, Sendable, Hashable, Encodable {
-      /// The store's model has the entity, and the model asked about does not.
+      /// The store's model has the entity, and the requested model does not.
       case onlyInStore = "only-in-store"
-      /// The model asked about has the entity, and the store's model does not.
+      /// The requested model has the entity, and the store's model does not.
       case onlyInModel = "only-in-model"
       /// Both have the entity, with different version hashes.
       case hashesDiffer = "hashes-differ"
@@ -41,9 +41,9 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
     /// The entity's name.
     public let entity: String
-    /// What sets the two sides apart.
+    /// The difference between the two sides.
     public let kind: Kind
-    /// The one fact that explains the hash, as far as it was found.
+    /// The one fact that explains the hash, if it was found.
     public let reason: String?
   }
 
@@ -51,20 +51,19 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   public let verdict: Verdict
   /// The store's path, or the name of the model that is given in its place.
   public let source: String
-  /// The name of the model asked about.
+  /// The name of the requested model.
   public let model: String
-  /// The version whose hashes are the store's; empty when there is none. No more versions are read than it takes to
-  /// find it.
+  /// The version with the hashes of the store; empty without one. Versions are read only until it is found.
   public let fitting: [String]
   /// The first entity and property that keeps the model from matching; nil when it fits.
   public let first: String?
   /// Entity by entity, by hashes alone; empty when the model fits.
   public let differences: [EntityDifference]
-  /// The changes from the first fitting version; empty when there is none.
+  /// The changes from the first fitting version; empty without one.
   public let changes: [ModelChange]
   /// Nil unless a migration is needed.
   public let migrationPath: MigrationPath?
-  /// What keeps a mapping model from being inferred, as `MappingInference` says; empty when one can be.
+  /// The reasons why no mapping model can be inferred, as `MappingInference` says; empty when one can be.
   public let refusals: [String]
   /// The kind of each refusal, in the same order.
   public let refusalCodes: [MappingInference.Refusal.Code]
@@ -80,12 +79,11 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   /// - Parameters:
   ///   - url: The store.
   ///   - bundle: The versions of the model.
-  ///   - version: The version asked about; nil for the current one. All others are searched for the store's model.
-  ///   - configuration: Of every version only the entities of this configuration; nil for all. A version without it
-  ///     counts whole.
+  ///   - version: The requested version; nil for the current one. All others are searched for the store's model.
+  ///   - configuration: Compares only the entities of this configuration, in every version; nil for all. A version
+  ///     without it is compared as a whole.
   /// - Throws: As `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and ``ModelChange``; 78 when the
-  ///   version asked about has no such configuration. A version that is not asked about and cannot be read is only
-  ///   noted.
+  ///   requested version has no such configuration. Another version that cannot be read is only recorded.
   public init(
     ofStoreAt url: URL, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
   ) throws {
@@ -128,7 +126,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   ) throws {
     var notes = notes
     let hashes = metadata.entityVersionHashes
-    // A hash of another length is none that a model can have.
+    // A hash of another length does not belong to any model.
     let isWhole = hashes.count == metadata.versionHashes.count
     let fitting = isWhole ? models.filter { $0.isCompatible(with: hashes) } : []
     source = path
@@ -242,7 +240,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 }
 
 extension Compatibility.EntityDifference: CustomStringConvertible {
-  /// One line: the entity, and what differs.
+  /// One line: the entity, and the difference.
   public var description: String {
     let text =
       switch kind {

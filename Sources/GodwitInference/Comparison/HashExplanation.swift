@@ -6,7 +6,7 @@ package import GodwitModel
 package struct HashExplanation {
   let model: ManagedObjectModel
   let storeHashes: [String: VersionHash]
-  /// What messages call the model that has the hashes.
+  /// The name in messages of the model that has the hashes.
   let other: String
 
   /// - Parameter hashes: The hashes of another model, by entity.
@@ -25,14 +25,14 @@ package struct HashExplanation {
     guard let wanted = storeHashes[name], var parts = model.versionHashParts(of: name) else { return nil }
     let line = model.lineage(of: name)
     if let above = line.dropFirst().first {
-      // What the store says of the parent, so that its differences do not hide those of the entity.
+      // Takes the parent's hash from the store, so that the parent's differences do not hide those of the entity.
       parts.parent = storeHashes[above.name] ?? parts.parent
       if parts.hash == wanted { return "entity \(name): only its parent '\(above.name)' differs" }
     }
     if let entity = line.first, let says = Self.fact(of: entity, parts, wanted) {
       return "entity \(name): \(other) says \(says)"
     }
-    // An override hides what an ancestor declares.
+    // An override hides the declaration of an ancestor.
     var seen: Set<String> = []
     for entity in line {
       for attribute in entity.attributes where seen.insert(attribute.name).inserted {
@@ -93,7 +93,7 @@ package struct HashExplanation {
         add("says otherwise of element '\(element.name)': it \(says)") { $0.elements[index] = variant }
       }
     }
-    // A transient property is left out of the hash, so the two cannot be told apart.
+    // A transient property is left out of the hash, so a missing one looks the same.
     add("lacks it, or says transient") { $0.isTransient = true }
     if attribute.isDerived {
       add("says no derivation") { $0.derivationExpression = nil }

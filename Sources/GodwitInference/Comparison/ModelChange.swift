@@ -1,11 +1,11 @@
 public import Foundation
 public import GodwitModel
 
-/// One difference between two models, and what it asks of the data.
+/// One difference between two models, and its demands on the data.
 public struct ModelChange: Sendable, Hashable, Encodable {
-  /// What a migration across a change needs.
+  /// The means that a migration across a change needs.
   public enum Effort: String, Sendable, Hashable, Encodable {
-    /// Nothing happens to the rows, and no hash changes.
+    /// The rows stay as they are, and no hash changes.
     case nothing
     /// An inferred mapping model could do it.
     case inferable
@@ -15,7 +15,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
     case mapping
   }
 
-  /// What changes. The raw values never change.
+  /// The kind of a change. The raw values never change.
   public enum Kind: String, Sendable, Hashable, Encodable, CaseIterable {
     /// An entity or property is new.
     case added
@@ -39,7 +39,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
     case uniquenessRemoved = "uniqueness-removed"
     /// A property becomes transient, or is no longer.
     case transient
-    /// What an attribute is derived from.
+    /// The derivation of an attribute.
     case derivation
     /// The type of an attribute.
     case type
@@ -65,21 +65,21 @@ public struct ModelChange: Sendable, Hashable, Encodable {
     case counts
   }
 
-  /// The name in the later model; in the earlier one for what is removed.
+  /// The name in the later model; for a removed entity in the earlier one.
   public let entity: String
   /// Nil when the entity as a whole is concerned.
   public let property: String?
   /// For example `optional to required, no default, 312 rows are null`.
   public let change: String
-  /// What changes, as a code.
+  /// The kind of the change, as a code.
   public let kind: Kind
-  /// What a migration across the change needs.
+  /// The means that a migration across the change needs.
   public let effort: Effort
-  /// The rows that the text counts; nil when there was no store, or nothing to count.
+  /// The number of rows in the text; nil without a store, or if the change affects no countable rows.
   public let rows: Int64?
   /// Whether the version hash of the entity covers it.
   public let isPartOfHash: Bool
-  /// What sets the earlier model apart, for example `the store's model says optional`.
+  /// The difference in the earlier model, for example `the store's model says optional`.
   public let inEarlierModel: String
 
   private enum CodingKeys: String, CodingKey {
@@ -103,9 +103,9 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   ///
   /// - Parameters:
   ///   - old: The version of the store.
-  ///   - new: The version asked about.
+  ///   - new: The requested version.
   ///   - url: The store.
-  /// - Throws: `.missingInput` (66) when there is no store; `.permission` (77) when it cannot be read; `.dataWrong`
+  /// - Throws: `.missingInput` (66) if the store is missing; `.permission` (77) when it cannot be read; `.dataWrong`
   ///   (65) when it is damaged or lacks a table or column of the model.
   public static func changes(
     from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt url: URL
@@ -122,7 +122,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
 }
 
 extension ModelChange: CustomStringConvertible {
-  /// One line: the path, the change, and what it asks of a migration.
+  /// One line: the path, the change, and the means that a migration needs.
   public var description: String {
     let remark =
       switch effort {

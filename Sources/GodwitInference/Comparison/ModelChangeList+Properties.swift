@@ -7,7 +7,7 @@ extension ModelChangeList {
   mutating func addAdded(
     _ property: ModelPairing.Property, _ before: EntityDescription, _ after: EntityDescription, change: String? = nil
   ) throws {
-    // What the subentities declared may have moved up, so only those without it lack a value.
+    // A property that the subentities declared may have moved up, so only entities without it lack a value.
     var lacking: [String] = []
     var former: ModelPairing.Property?
     for entity in family(before) where pairing.newName(of: entity) != nil {
@@ -67,7 +67,7 @@ extension ModelChangeList {
   mutating func addRemoved(
     _ property: ModelPairing.Property, _ before: EntityDescription, _ after: EntityDescription, change: String? = nil
   ) throws {
-    // What moved up or down keeps its values in the subentities that still have it.
+    // A property that moved up or down keeps its values in the subentities that still have it.
     let losing = family(before).filter { entity in
       guard let name = pairing.newName(of: entity) else { return false }
       return pairing.newProperty(of: property, in: name) == nil
@@ -144,7 +144,7 @@ extension ModelChangeList {
       return
     }
     if was.derivationExpression != now.derivationExpression {
-      // Of a derived attribute the hash covers nothing but the derivation.
+      // For a derived attribute the hash covers only the derivation.
       add(
         .derivation, entity, now.name,
         "derivation \(was.derivationExpression ?? "none") to \(now.derivationExpression ?? "none")",
@@ -313,7 +313,7 @@ extension ModelChangeList {
     addModifier(entity, now.name, was.versionHashModifier, now.versionHashModifier)
   }
 
-  /// What the inverse is called in the later model; nil when it is gone.
+  /// The name of the inverse in the later model; nil when it is gone.
   private func renamedInverse(of relationship: RelationshipDescription) -> String? {
     guard let inverse = pairing.old.inverse(of: relationship) else { return nil }
     let owner = relationship.inverseEntityName ?? relationship.destinationEntityName
@@ -361,7 +361,7 @@ extension ModelChangeList {
       ? try counts?.rows(
         of: family(before), whereCountOf: was.name, isBelow: now.minCount, orAbove: now.maxCount,
         mayBeEmpty: !now.requiresObject) : nil
-    // A minimum of 1 forbids nothing where there may be none.
+    // A minimum of 1 forbids nothing if the relationship may be empty.
     let isHigher = now.minCount > was.minCount && (now.minCount > 1 || now.requiresObject)
     let isTighter = now.isToMany && (isHigher || (now.maxCount > 0 && isSameKind))
     add(

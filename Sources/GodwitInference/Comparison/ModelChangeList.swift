@@ -33,7 +33,7 @@ struct ModelChangeList {
     }
   }
 
-  /// - Parameter earlier: what sets the store's model apart: `says optional`.
+  /// - Parameter earlier: The difference in the store's model: `says optional`.
   mutating func add(
     _ kind: ModelChange.Kind, _ entity: String, _ property: String?, _ change: String, _ earlier: String,
     _ effort: ModelChange.Effort = .inferable, rows: Int64? = nil, isPartOfHash: Bool = true
@@ -45,7 +45,7 @@ struct ModelChangeList {
         inEarlierModel: "the store's model \(earlier)"))
   }
 
-  /// `mapping` when rows stand against the change, and `dependsOnRows` when nobody counted.
+  /// `mapping` if rows conflict with the change, and `dependsOnRows` without counts.
   static func effort(against rows: Int64?) -> ModelChange.Effort {
     switch rows {
     case nil: .dependsOnRows
@@ -147,7 +147,7 @@ struct ModelChangeList {
 
   // MARK: Inheritance
 
-  /// What an entity inherits no more, or newly, because its parent is another.
+  /// Adds the properties that an entity gains or loses because it has another parent.
   private mutating func addInheritance(_ before: EntityDescription, _ after: EntityDescription) throws {
     guard before.superentityName.map({ pairing.newName(of: $0) ?? $0 }) != after.superentityName else { return }
     let own = Set(ModelPairing.Property.all(of: before).map(\.name))

@@ -1,11 +1,11 @@
 public import GodwitModel
 
-/// What changed from one model to another, fact by fact: entities, and the properties each declares.
+/// The changes from one model to another, fact by fact: entities, and the properties that each declares.
 ///
-/// It includes what no hash covers (class names, delete rules, defaults). `ModelChange` has what a change means for the
-/// data.
+/// It includes facts that no hash covers (class names, delete rules, defaults). `ModelChange` says what a change means
+/// for the data.
 public struct ModelComparison: Sendable, Hashable, Encodable {
-  /// What happened to an entity or a property.
+  /// The kind of change of an entity or a property.
   public enum Kind: String, Sendable, Hashable, Encodable {
     /// Only the later model has it.
     case added
@@ -19,29 +19,29 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
 
   /// A property with a change.
   public struct Property: Sendable, Hashable, Encodable {
-    /// The name in the later model; in the earlier model for what was removed.
+    /// The name in the later model; for a removed property in the earlier one.
     public let name: String
     /// The name in the earlier model, when it is another.
     public let oldName: String?
-    /// What happened to the property.
+    /// The kind of change of the property.
     public let kind: Kind
-    /// `type String to Integer 64` and the like. Of what was added or removed, its type.
+    /// `type String to Integer 64` and the like. For an added or removed property, its type.
     public let changes: [String]
-    /// What each change is of, in the same order: `type`, `optional`, `hash-modifier`.
+    /// The fact that each change is about, in the same order: `type`, `optional`, `hash-modifier`.
     public let changeCodes: [String]
   }
 
   /// An entity that changed, itself or in a property.
   public struct Entity: Sendable, Hashable, Encodable {
-    /// The name in the later model; in the earlier model for what was removed.
+    /// The name in the later model; for a removed entity in the earlier one.
     public let name: String
     /// The name in the earlier model, when it is another.
     public let oldName: String?
-    /// What happened to the entity.
+    /// The kind of change of the entity.
     public let kind: Kind
     /// Changes of the entity itself, for example `now abstract`.
     public let changes: [String]
-    /// What each change is of, in the same order: `abstract`, `parent`, `uniqueness`.
+    /// The fact that each change is about, in the same order: `abstract`, `parent`, `uniqueness`.
     public let changeCodes: [String]
     /// The properties that it declares and that changed, in name order.
     public let properties: [Property]
@@ -49,7 +49,7 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
     public let hashesDiffer: Bool?
   }
 
-  /// What the models are called.
+  /// The names of the models.
   public let from, to: String
   /// Entities with a change, in name order.
   public let entities: [Entity]

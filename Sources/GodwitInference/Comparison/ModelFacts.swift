@@ -1,7 +1,7 @@
 import Foundation
 import GodwitModel
 
-/// The facts of an entity that a comparison tells, as label and text.
+/// The facts of an entity that a comparison reports, as label and text.
 struct EntityFacts {
   private let facts: [(label: String, text: String)]
 
@@ -21,7 +21,7 @@ struct EntityFacts {
   func changes(to other: EntityFacts) -> [Fact.Change] { Fact.changes(facts, other.facts) }
 }
 
-/// The facts of an attribute or relationship that a comparison tells.
+/// The facts of an attribute or relationship that a comparison reports.
 struct PropertyFacts {
   let name: String
   /// `String`, or `to-many Person`.
@@ -77,7 +77,7 @@ enum Fact {
     }
   }
 
-  /// What changed, as a code and in words.
+  /// One change, as a code and in words.
   struct Change {
     /// The label, with hyphens for spaces.
     var code, text: String

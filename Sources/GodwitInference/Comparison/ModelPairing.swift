@@ -2,8 +2,8 @@ package import GodwitModel
 
 /// Which entities and properties of two models belong together: by name, or by a renaming identifier.
 ///
-/// A renaming identifier that names an entity or property of the other model, or is the same in both, makes a
-/// rename of what would be one removed and one added.
+/// A renaming identifier that names an entity or property of the other model, or is the same in both, turns a removed
+/// and an added one into a rename.
 package struct ModelPairing {
   package enum Property {
     case attribute(AttributeDescription)
@@ -34,20 +34,20 @@ package struct ModelPairing {
       entity.leaves.map(Property.attribute) + entity.relationships.map(Property.relationship)
     }
 
-    /// With inherited ones.
+    /// The properties of an entity, inherited ones included.
     package static func all(of entity: String, in model: ManagedObjectModel) -> [Property] {
       model.attributes(of: entity).map(Property.attribute) + model.relationships(of: entity).map(Property.relationship)
     }
   }
 
   let old, new: ManagedObjectModel
-  /// In the order of the new names, removed ones by their old name; nil where a side has none.
+  /// The pairs in the order of the new names, removed entities by their old name. A side that lacks the entity is nil.
   package let entities: [(old: EntityDescription?, new: EntityDescription?)]
   private let newNames, oldNames: [String: String]
   private let oldIdentified, newIdentified: Identified
   private let hashes: (old: [String: VersionHash], new: [String: VersionHash])
 
-  /// By entity and renaming identifier, the properties that have it, inherited ones too.
+  /// The properties with a renaming identifier, by entity and identifier, inherited ones included.
   private typealias Identified = [String: [String: [Property]]]
 
   package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
@@ -92,19 +92,19 @@ package struct ModelPairing {
     return found
   }
 
-  /// Whether two versions of an entity have the same properties, whose version hashes tell, and none is renamed.
+  /// Whether two versions of an entity have the same properties by their version hashes, and none is renamed.
   package func isSame(_ before: EntityDescription, _ after: EntityDescription) -> Bool {
     before.name == after.name && oldIdentified[before.name] == nil && newIdentified[after.name] == nil
       && hashes.old[before.name] == hashes.new[after.name]
   }
 
-  /// What an entity of the earlier model is called in the later; nil when it is gone.
+  /// The name in the later model of an entity of the earlier one; nil when it is gone.
   package func newName(of entity: String) -> String? { newNames[entity] }
 
-  /// What an entity of the later model was called in the earlier; nil when it is new.
+  /// The name in the earlier model of an entity of the later one; nil when it is new.
   package func oldName(of entity: String) -> String? { oldNames[entity] }
 
-  /// The properties that both versions of an entity declare, in name order; nil where a side has none.
+  /// The properties that both versions of an entity declare, in name order. A side that lacks the property is nil.
   func properties(_ before: EntityDescription, _ after: EntityDescription) -> [(old: Property?, new: Property?)] {
     let was = Property.all(of: before)
     let now = Property.all(of: after)
@@ -115,7 +115,7 @@ package struct ModelPairing {
       .map { pair in (pair.old.flatMap { before[$0] }, pair.new.flatMap { after[$0] }) }
   }
 
-  /// A property of an entity of the earlier model that becomes the property of the later one, declared wherever.
+  /// A property of an entity of the earlier model that becomes the property of the later one, in any declaring entity.
   func oldProperty(of property: Property, in oldEntity: String) -> Property? {
     if case .relationship(let inverse) = property, inverse.isUnnamedInverse.value {
       return Self.unnamedCounterpart(of: inverse, in: oldEntity, from: new, to: old) { owner, relationship in
@@ -125,7 +125,7 @@ package struct ModelPairing {
     return Self.counterpart(of: property, in: oldEntity, of: old, oldIdentified[oldEntity] ?? [:])
   }
 
-  /// The property of an entity of the later model that an earlier property becomes, declared wherever.
+  /// The property of an entity of the later model that an earlier property becomes, in any declaring entity.
   func newProperty(of property: Property, in newEntity: String) -> Property? {
     if case .relationship(let inverse) = property, inverse.isUnnamedInverse.value {
       return Self.unnamedCounterpart(of: inverse, in: newEntity, from: old, to: new) { owner, relationship in
@@ -147,7 +147,8 @@ package struct ModelPairing {
     return isClaimed ? nil : found
   }
 
-  /// What stores a to-many without an inverse belongs to what stores its counterpart.
+  /// A to-many without an inverse is stored by an unnamed relationship. Its counterpart is the one that stores the
+  /// counterpart of the to-many.
   ///
   /// - Parameter find: The counterpart of a relationship of an entity.
   private static func unnamedCounterpart(
@@ -171,7 +172,7 @@ package struct ModelPairing {
       return .relationship(found)
     }
     if let identifier = property.renamingIdentifier,
-      // The rename may be an older one, and its name another property's by now.
+      // The rename may be an old one, and its name may belong to another property now.
       let found = identified[identifier]?.first(where: { $0.name == property.name })
         ?? named(identifier) ?? identified[identifier]?.first
     {
@@ -180,7 +181,7 @@ package struct ModelPairing {
     return named(property.name) ?? identified[property.name]?.first
   }
 
-  /// Old and new names that belong together; nil where a side has none.
+  /// Names in pairs, the earlier one first. A side without a name is nil.
   private static func pairs(
     _ old: [(name: String, identifier: String?)], _ new: [(name: String, identifier: String?)]
   ) -> [(old: String?, new: String?)] {
@@ -209,7 +210,7 @@ package struct ModelPairing {
       }
     }
     let same = rest.map { name in (take(byName[name]), name) }
-    // The way back: what the earlier model calls a rename of the later one's name.
+    // The other direction: the earlier model has the identifier of the later one's name.
     pairs += same.map { oldName, name in (oldName ?? take(byIdentifier[name]), name) }
     return pairs + old.indices.filter { !isTaken[$0] }.map { (old[$0].name, nil) }
   }

@@ -1,7 +1,7 @@
 import GodwitModel
 import GodwitStore
 
-/// Counts of a store's rows, asked for by the names of its model; reads only, and never a value out.
+/// Counts of a store's rows by the names of its model. It only reads, and returns no values.
 ///
 /// Each count scans the table concerned.
 final class StoreCounts {
@@ -45,7 +45,7 @@ final class StoreCounts {
     return try count(entities, where: change.misfit(Self.quoted(column)) ?? "FALSE")
   }
 
-  /// Rows whose value is beyond the limits of `attribute`, stored under `name`; nil where SQL cannot tell.
+  /// Rows whose value, stored under `name`, breaks the limits of `attribute`; nil where SQL cannot decide.
   func rows(of entities: [String], breaking attribute: AttributeDescription, storedAs name: String) throws -> Int64? {
     guard let place = place(entities), let first = entities.first, let column = schema.column(of: name, in: first)
     else { return nil }
@@ -82,7 +82,7 @@ final class StoreCounts {
 
   // MARK: Relationships
 
-  /// Rows that a relationship leads on from, or from nowhere (`isEmpty`); nil when nothing is stored.
+  /// Rows with a target of the relationship, or without one (`isEmpty`); nil for a relationship without storage.
   func rows(of entities: [String], leadingOn relationship: String, isEmpty: Bool) throws -> Int64? {
     guard let first = entities.first else { return 0 }
     switch schema.storage(of: relationship, in: first) {
@@ -100,7 +100,7 @@ final class StoreCounts {
 
   /// Rows whose to-many leads to more than `maximum` objects, or to some but fewer than `minimum`.
   ///
-  /// A maximum of 0 or less is none. Nil when nothing is stored.
+  /// A maximum of 0 or less means no maximum. nil for a relationship without storage.
   func rows(
     of entities: [String], whereCountOf relationship: String, isBelow minimum: Int, orAbove maximum: Int,
     mayBeEmpty: Bool = true

@@ -2,7 +2,7 @@ package import GodwitModel
 
 /// Results of comparisons of versions, so that no pair is compared twice.
 ///
-/// Versions are told apart by their names: use one for the versions of one bundle. Not for several threads.
+/// Versions are distinguished by their names: use one cache for the versions of one bundle, on one thread.
 package final class InferenceCache {
   private struct Pair: Hashable {
     var source, destination: String
@@ -24,7 +24,7 @@ package final class InferenceCache {
     return found
   }
 
-  /// What an inferred step carries over, by its name before.
+  /// The names that an inferred step carries over, by their names before the step.
   func hop(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> [InferredLoss.Name: InferredLoss.Name] {

@@ -1,9 +1,9 @@
 package import GodwitModel
 
-/// What a step that is inferred at once loses and the versions between would keep.
+/// The data that a single inferred step loses and a migration through the versions between would keep.
 ///
-/// A renaming identifier may name the name before and no earlier one. Then the versions together tell what became of a
-/// property, and the two ends alone do not.
+/// A renaming identifier may name only the previous name and no earlier one. Then only the versions between show how a
+/// property was renamed.
 package enum InferredLoss {
   struct Name: Hashable, Comparable {
     var entity: String
@@ -17,13 +17,13 @@ package enum InferredLoss {
   /// loses.
   ///
   /// - Parameter versions: The first is the source of the step, the last its destination.
-  /// - Returns: Their names in order, an entity's properties not named beside it; empty where a version between leads
-  ///   nowhere.
+  /// - Returns: Their names in order. For a lost entity, its properties are not listed. Empty if a step between two
+  ///   versions cannot be inferred.
   package static func keptThrough(_ versions: [ManagedObjectModel], cache: InferenceCache? = nil) -> [String] {
     guard versions.count > 2, let first = versions.first, let last = versions.last else { return [] }
     let direct = carried(from: first, to: last)
     let all = names(of: first)
-    // Nothing is lost that another way could keep.
+    // A step without a loss needs no look at the versions between.
     guard all.contains(where: { direct[$0] == nil }) else { return [] }
     var way = Dictionary(uniqueKeysWithValues: all.map { ($0, $0) })
     for (before, after) in zip(versions, versions.dropFirst()) {
@@ -37,14 +37,14 @@ package enum InferredLoss {
     return kept.filter { $0.property.isEmpty || !entities.contains($0.entity) }.sorted().map(\.description)
   }
 
-  /// Whether a step that is inferred at once leaves something of its source.
+  /// Whether a single inferred step loses part of its source.
   package static func losesNames(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Bool {
     let direct = carried(from: source, to: destination)
     return names(of: source).contains { direct[$0] == nil }
   }
 
-  /// How much of the smaller of two models an inferred step carries over: of its properties, or of its entities where
-  /// they have none.
+  /// The part of the smaller of two models that an inferred step carries over: of its properties, or of its entities if
+  /// it has no properties.
   package static func resemblance(
     of source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> (carried: Int, whole: Int) {
@@ -60,7 +60,7 @@ package enum InferredLoss {
     return (min(properties, count(taken, isProperty: true)), properties)
   }
 
-  /// Entities that have objects, and what these hold.
+  /// Entities that have objects, and their properties.
   private static func names(of model: ManagedObjectModel) -> [Name] {
     model.entities.filter { !$0.isAbstract }.flatMap { entity -> [Name] in
       let attributes = model.attributes(of: entity.name).filter { !$0.isTransient && !$0.isDerived }.map(\.name)

@@ -2,8 +2,9 @@ public import GodwitModel
 
 /// A new mapping model for two models, as Xcode would make it, for a person to complete.
 ///
-/// One mapping for each destination entity, called `<Source>To<Destination>`, with a value for each property that has one in the
-/// source; nothing for entities that are gone. What only a person knows is a placeholder.
+/// One mapping for each destination entity, called `<Source>To<Destination>`, with a value for each property that has
+/// one in the source. Entities that are gone have no mapping. A placeholder marks each decision that only a person can
+/// make.
 public struct MappingDraft: Sendable {
   /// The mapping model. Where a person has to choose, a property has no value.
   public private(set) var model: MappingModel

@@ -4,14 +4,14 @@ public import GodwitModel
 ///
 /// It follows Core Data's lightweight migration: properties and entities added, removed and renamed; optional to
 /// required with a default, and back; to-one to to-many; ordered to unordered and back; parents and children added,
-/// properties moved along a hierarchy, entities moved out of one. No data is read. Where Core Data's documentation
-/// leaves something open, inference refuses what could lose rows.
+/// properties moved along a hierarchy, entities moved out of one. No data is read. If Core Data's documentation leaves
+/// a case open, inference refuses a change that could lose rows.
 public struct MappingInference: Sendable {
   /// One reason why no mapping model can be inferred.
   public struct Refusal: Sendable, Hashable, CustomStringConvertible {
     /// The kind of reason. The raw values never change.
     public enum Code: String, Sendable, Hashable, Encodable, CaseIterable {
-      /// Entities without a common parent come to share one.
+      /// Entities without a common parent get one.
       case hierarchiesMerge = "hierarchies-merge"
       /// An entity with objects becomes abstract.
       case becomesAbstract = "becomes-abstract"
@@ -93,7 +93,7 @@ public struct MappingInference: Sendable {
 
   /// The inferred mapping model.
   ///
-  /// - Throws: code `.noPath` with every refusal, when there is one.
+  /// - Throws: code `.noPath` with all refusals.
   public func mappingModel() throws -> MappingModel {
     guard refusals.isEmpty else {
       throw GodwitError(
@@ -107,7 +107,7 @@ public struct MappingInference: Sendable {
 
   // MARK: Entities
 
-  /// Core Data's names: `IEM_Transform_Person`, after the source entity where there is one.
+  /// Core Data's names: `IEM_Transform_Person`, after the source entity if there is one.
   static func name(_ kind: EntityMapping.Kind, _ entity: String) -> String {
     "IEM_\(kind.rawValue.prefix(1).uppercased())\(kind.rawValue.dropFirst())_\(entity)"
   }
@@ -120,7 +120,7 @@ public struct MappingInference: Sendable {
     remarks.append(MappingRemark(mapping: mapping, subject: subject, text))
   }
 
-  /// Two entities that shared no ancestor cannot come to share one: their rows lie in different tables.
+  /// Two entities without a common ancestor cannot get one, because their rows are in different tables.
   private mutating func refuseMergedHierarchies() {
     for root in destination.rootEntities {
       let roots = Set(
@@ -137,7 +137,7 @@ public struct MappingInference: Sendable {
 
   private mutating func add(_ before: EntityDescription, _ after: EntityDescription, isSame: Bool) {
     guard !after.isAbstract else {
-      // Neither side has objects; subentities have mappings of their own.
+      // An abstract entity has no objects on either side. Its subentities have mappings of their own.
       guard !before.isAbstract else {
         remarks.append(MappingRemark(mapping: nil, "'\(after.name)' is abstract: it has no objects"))
         return

@@ -1,11 +1,11 @@
 package import GodwitModel
 package import GodwitStore
 
-/// What becomes of the values of an attribute whose numeric type is another in the later model.
+/// The conversion of an attribute's values to another numeric type in the later model.
 ///
 /// Core Data infers changes among its numeric types, and from Boolean to an integer. A value that the new type cannot
-/// hold stops a run, and so does one with a fraction where whole numbers are wanted: how Core Data rounds such is not
-/// known.
+/// hold stops a run. A value with a fraction stops a run too if the new type holds whole numbers, because Core Data's
+/// rounding in that case is not known.
 package struct NumericChange {
   let source, destination: AttributeType
 
@@ -17,14 +17,14 @@ package struct NumericChange {
     self.destination = destination
   }
 
-  /// Why a change of types is none that inference takes, where that is not plain.
+  /// The reason why inference refuses a change of types, where it is not obvious.
   static func doubt(from source: AttributeType, to destination: AttributeType) -> String? {
     let isKnown = !(source.isNumeric && destination == .boolean || source == .boolean && destination.isNumeric)
     return isKnown ? nil : "whether Core Data infers it is not known"
   }
 
-  /// Whether the new type cannot hold some values of the old one. What is no integer stops a run; what is too large for
-  /// a decimal stays in the store, where it is read as no number.
+  /// Whether the new type cannot hold some values of the old one. A value that does not fit an integer stops a run. A
+  /// value too large for a decimal stays in the store, where it reads as not a number.
   var mayNotFit: Bool {
     if let range = destination.integerRange {
       if source == .boolean { return false }
@@ -43,11 +43,11 @@ package struct NumericChange {
     }
   }
 
-  /// Whether a value expression that names the attribute makes of every value what Core Data makes of it.
+  /// Whether a value expression that names the attribute converts every value as Core Data does.
   ///
-  /// Whole numbers go into a wider integer, and a Boolean becomes 0 or 1. A Double is the nearest to an integer in Core
-  /// Data too, and holds all but very large ones. A Float holds every integer of 16 bits. Of other changes it is not
-  /// known how Core Data rounds, and it takes no other number for a decimal.
+  /// A whole number goes into a wider integer, and a Boolean becomes 0 or 1. Core Data too converts an integer to the
+  /// nearest Double, which is exact for all but very large ones. A Float holds every integer of 16 bits. For other
+  /// changes Core Data's rounding is not known, and for a decimal it accepts no other number.
   var matchesCoreData: Bool {
     switch destination {
     case .integer16, .integer32, .integer64: !mayNotFit
@@ -57,7 +57,7 @@ package struct NumericChange {
     }
   }
 
-  /// True for a stored value that the new type cannot hold; nil when there is none.
+  /// An SQL condition for a stored value that the new type cannot hold; nil if every value fits.
   func misfit(_ column: String) -> String? {
     guard mayNotFit else { return nil }
     if source == .decimal, let range = destination.integerRange {
@@ -78,7 +78,7 @@ package struct NumericChange {
       "(typeof(\(column)) IN ('integer', 'real') AND \(column) > -\(limit) AND \(column) < \(limit) AND (\(column) >= \(floor) OR \(column) <= -\(floor) OR \(column) = 0))"
   }
 
-  /// True for a stored decimal without a value; nil when there is none.
+  /// An SQL condition for a stored decimal without a value; nil if none is possible.
   private func valueless(_ column: String) -> String? {
     source == .decimal ? "\(column) NOT NULL AND NOT \(Self.isDecimal(column))" : nil
   }
@@ -86,7 +86,7 @@ package struct NumericChange {
   /// How many of the values become a neighbour, how many do not fit, and how many are decimals without a value, which
   /// become nil.
   ///
-  /// - Parameter condition: Which rows are meant, as what follows `WHERE`.
+  /// - Parameter condition: The condition of the rows, as SQL after `WHERE`.
   package func counts(
     of column: String, in table: String, where condition: String, on connection: StoreConnection
   ) throws -> (rounded: Int64, misfits: Int64, valueless: Int64) {

@@ -1,11 +1,11 @@
 package import GodwitModel
 package import GodwitStore
 
-/// What an appending job leaves in its destination's metadata, under `GodwitAssociations`: which keys are its own, and
-/// how they come from the source's, so that later jobs find its objects and the verifier knows them.
+/// The record of an appending job in its destination's metadata, under `GodwitAssociations`: its keys, and how they
+/// derive from the source's. Later jobs find its objects by it, and the verifier recognises them.
 ///
-/// A finished store holds no table of ours, so that pairs of keys are not kept: what a mapping with `unique-by` or
-/// dense numbers associated is known to its own job alone.
+/// Pairs of keys are not recorded, because a finished store has no table of ours: associations of a mapping with
+/// `unique-by` or dense numbers are known to its own job alone.
 package struct AppendRecord: Hashable, Sendable {
   package static let key = "GodwitAssociations"
 

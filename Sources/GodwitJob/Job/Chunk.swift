@@ -23,7 +23,7 @@ public struct Chunk: Sendable, Hashable {
   package var id: Int
   /// From 1; 0 for work that belongs to no pass.
   package var pass: Int
-  /// What it does, and to what.
+  /// The kind of work, and its subject.
   package var work: ChunkWork
   /// The mapping's name, or what is built (`index ZPERSON_ZADDRESS_INDEX`).
   package var name: String
@@ -40,7 +40,7 @@ public struct Chunk: Sendable, Hashable {
     self.rows = rows
   }
 
-  /// What is done.
+  /// The phase of the work.
   public var phase: ChunkPhase { work.phase }
   /// Index into the user's predicates; nil for a key range.
   public var predicate: Int? {

@@ -1,4 +1,4 @@
-/// What is done in a chunk. The order of cases is the order of execution within a step.
+/// The work of a chunk. The order of cases is the order of execution within a step.
 public enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
   /// Writes the pairs of an association that cannot be computed to its spill file.
   case associate
@@ -8,7 +8,7 @@ public enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
   case relate
   /// Runs a hook of a policy. The hooks of instance creation run before and after the chunks of their mapping.
   case policy
-  /// Resolves gathered links in assignment order and stores them.
+  /// Resolves collected links in assignment order and stores them.
   case resolve
   /// Builds an index.
   case index

@@ -1,5 +1,5 @@
-/// What a chunk does, and to what. Numbers are those of the step's program: of its mappings, links, policies, rules,
-/// and of the indexes of the destination.
+/// The work of a chunk, and its subject. Numbers are those of the step's program: of its mappings, links, policies,
+/// rules, and of the indexes of the destination.
 package enum ChunkWork: Sendable, Hashable {
   case associate(mapping: Int)
   /// Makes the objects of source keys in the chunk's range, or those that one of the user's predicates takes.

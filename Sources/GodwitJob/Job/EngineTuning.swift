@@ -1,7 +1,7 @@
 package import GodwitDisk
 
-/// What tests set to see what otherwise only size, luck or a special file system shows. It is no part of the public API,
-/// and no verb sets it.
+/// Settings with which tests see what otherwise depends on size, luck or a special file system. It does not belong to
+/// the public API, and no verb sets it.
 package struct EngineTuning: Sendable {
   /// The tuning of the calling task.
   @TaskLocal package static var current = EngineTuning()
@@ -24,7 +24,7 @@ package struct EngineTuning: Sendable {
     package var onPage: (@Sendable () -> Void)?
   }
 
-  /// What one job does with files; a job has it as `MigrationJob.hooks`.
+  /// The file operations of one job; a job has them as `MigrationJob.hooks`.
   package struct JobHooks: Sendable {
     /// Whether steps become one where that makes no difference.
     package var fusesSteps = true
@@ -34,7 +34,7 @@ package struct EngineTuning: Sendable {
     package var beforeAppendStep: @Sendable (Int) throws -> Void = { _ in }
     /// For how many seconds a destination that is in use is asked for again.
     package var lockSeconds = 5.0
-    /// What a file system without them lacks.
+    /// Whether the file system has hard links; `makesReflinks` says so of reflinks.
     package var makesHardLinks = true
     package var makesReflinks = true
     /// Room on the file system of a folder.
@@ -49,11 +49,11 @@ package struct EngineTuning: Sendable {
     package var whilePlanning: (@Sendable (MigrationProgress) -> Void)?
   }
 
-  /// Of `ExpressionPrefetcher`.
+  /// The spans of `ExpressionPrefetcher`.
   package var expressions = Spans(rowsPerSpan: 256)
-  /// Of `UniqueKeyScan`.
+  /// The spans of `UniqueKeyScan`.
   package var uniqueKeys = Spans(rowsPerSpan: 1024)
-  /// Of `SourcePagePrefetcher`.
+  /// The pages of `SourcePagePrefetcher`.
   package var pages = Pages()
   /// Rows of a table that policies write together; with 0, a new object is written at once by a statement of its own.
   package var policyRowsPerBatch = 128
@@ -63,7 +63,7 @@ package struct EngineTuning: Sendable {
   package var leastCountedKeys: Int64 = 50_000
   /// Memory for the source keys of mappings that are looked up, in place of the budget's share.
   package var keySetBytes: Int64?
-  /// Edges that are gathered in memory for one object.
+  /// Edges that are collected in memory for one object.
   package var limitEdges = 100_000
   /// With false, all links are resolved, and all associations that policies make are written down.
   package var usesShortcuts = true
@@ -75,7 +75,7 @@ package struct EngineTuning: Sendable {
   package var readers: Int?
   /// Keys of each range of a sample, in place of its own number.
   package var sampledKeys: Int64?
-  /// What holds in place of the budget's limits.
+  /// Limits in place of the budget's limits.
   package var largeRows: LargeRowLimits?
   /// Whether no expression becomes SQL.
   package var runsAllInSwift = false

@@ -1,6 +1,6 @@
 extension MigrationJob {
-  /// What happens to a destination that the same job made before, if its source, a model, a mapping or a key of the
-  /// manifest has changed since. A store that the job did not make is an error with either.
+  /// The treatment of a destination that the same job made before, if its source, a model, a mapping or a key of the
+  /// manifest has changed since. A store that the job did not make is an error with either rule.
   public enum ExistingDestinationRule: Sendable, Hashable {
     /// It is an error (73).
     case fail

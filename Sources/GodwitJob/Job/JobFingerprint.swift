@@ -28,7 +28,7 @@ package struct JobFingerprint: Codable, Equatable {
     hooks = job.hookTexts
   }
 
-  /// What the part `mappings` is called where it differs from that of the same job before: the first hook that changed,
+  /// The name for the part `mappings` in a message if it differs from the same job before: the first hook that changed,
   /// was added or left out, or else the mapping.
   package func nameOfMappings(since known: JobFingerprint) -> String {
     guard let before = known.hooks, let now = hooks, before != now else { return "the mapping" }
@@ -36,8 +36,8 @@ package struct JobFingerprint: Codable, Equatable {
     return changed.map { "the hook \($0)" } ?? "the mapping"
   }
 
-  /// What the digest `manifest` is made of, key by key, so that a message can name the key: short values as they are,
-  /// long ones by their digest.
+  /// The settings behind the digest `manifest`, key by key, so that a message can name the key: short values as they
+  /// are, long ones by their digest.
   package static func settings(of job: MigrationJob) -> [String: String] {
     [
       "destination-type": job.destinationType.rawValue.lowercased(), "cloudkit": job.dropsMirroring ? "drop" : "stop",
@@ -57,7 +57,7 @@ package struct JobFingerprint: Codable, Equatable {
     Digest.hex("godwit-job-1\n" + [source, sourceModel, destinationModel, mappings, manifest].joined(separator: "\n"))
   }
 
-  /// What a model says, and the hashes that were published for it.
+  /// The digest of a model, and of the hashes that were published for it.
   private static func digest(of model: ManagedObjectModel) -> String {
     let published = model.publishedVersionHashes.sorted { Text($0.key) < Text($1.key) }
     guard !published.isEmpty else { return model.texts.digest { Digest.hex(model.xcodeContents) } }
@@ -66,10 +66,10 @@ package struct JobFingerprint: Codable, Equatable {
 }
 
 extension StoreMetadata.Key {
-  /// Under this key a finished store names the digests of the jobs that made it.
+  /// The key under which a finished store names the digests of the jobs that made it.
   package static let jobs = "GodwitJobs"
-  /// As `jobs`, for a store between two steps, which nobody gets to see.
+  /// The same for a store between two steps, which is temporary.
   package static let step = "GodwitStep"
-  /// Under this key a finished store says how many objects of the source its run has set aside.
+  /// The key under which a finished store says how many objects of the source its run has set aside.
   package static let quarantined = "GodwitQuarantined"
 }

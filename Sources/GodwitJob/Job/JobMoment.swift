@@ -8,7 +8,7 @@ extension StoreMetadata.Key {
 }
 
 extension StoreMetadata {
-  /// What `now()` was in every step of a job, in seconds since 2001; nil where the store does not say.
+  /// The value of `now()` in every step of a job, in seconds since 2001; nil if the store does not record it.
   ///
   /// - Parameter digest: The name that the job has in the store. It is asked only where there is a moment at all.
   package func moment(of digest: () throws -> String) rethrows -> Double? {

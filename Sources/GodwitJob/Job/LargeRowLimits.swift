@@ -5,7 +5,7 @@ package import GodwitStore
 package struct LargeRowLimits: Sendable {
   /// Larger values and rows are not made by a chunk's statement.
   package var rowBytes: Int64
-  /// What SQLite refuses: a little more, so that a row of the limit passes with its key and header.
+  /// The size that SQLite refuses: a little more, so that a row of the limit passes with its key and header.
   package var statementBytes: Int64 { rowBytes + rowBytes / 16 }
   /// Smaller values of such a row are held in memory all the same.
   package var valueBytes: Int64

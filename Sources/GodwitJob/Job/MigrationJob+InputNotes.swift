@@ -1,7 +1,7 @@
 import GodwitModel
 
 extension MigrationJob {
-  /// What plan and summary say of how the job found its source model and its mapping models.
+  /// The notes in plan and summary on how the job found its source model and its mapping models.
   package var inputNotes: [MigrationNote] {
     var notes: [MigrationNote] = []
     if let sourceModelOrigin {

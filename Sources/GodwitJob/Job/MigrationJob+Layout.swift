@@ -16,8 +16,8 @@ public struct LayoutStore: Sendable {
   /// - Parameters:
   ///   - url: Where the store is.
   ///   - model: The version that the store was made with.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or lacks a table or
-  ///   column of the model; `.permission` (77) when it cannot be read.
+  /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or lacks a table
+  ///   or column of the model; `.permission` (77) when it cannot be read.
   public init(url: URL, model: ManagedObjectModel) throws { try self.init(path: url.filePath, model: model) }
 
   package init(path: String, model: ManagedObjectModel) throws {
@@ -40,10 +40,11 @@ extension MigrationJob {
 
   /// The known names of the destination's join tables.
   ///
-  /// A store of the destination version says all of them. Else the source's names stay where all that Core Data looks
-  /// at is the same in both versions. The stores between two steps are named by the rules: nobody gets to see them.
+  /// A store of the destination version names all of them. Otherwise a name of the source remains if everything that
+  /// Core Data reads for it is the same in both versions. Stores between two steps are temporary, and get names by the
+  /// rules.
   ///
-  /// - Parameter sourceSchema: What the source has, when it is known already.
+  /// - Parameter sourceSchema: The schema of the source, if it is known already.
   func joinNames(sourceSchema: StoreSchema? = nil) throws -> JoinNames {
     guard position.isLast, hasJoinNames else { return JoinNames() }
     let found = try foundNames(sourceSchema: sourceSchema)
@@ -54,7 +55,7 @@ extension MigrationJob {
   private func foundNames(sourceSchema: StoreSchema?) throws -> JoinNames {
     if let layoutStore { return layoutStore.names }
     if let firstSource { return firstSource.names.kept(from: firstSource.model, to: destinationModel) }
-    // What a store of another type becomes has the names that the rules make.
+    // A store of another type tells no names, so the rules make them.
     guard try StoreFiles(path: sourcePath).type == .sqlite else { return JoinNames() }
     let schema =
       if let sourceSchema { sourceSchema } else {
@@ -69,7 +70,7 @@ extension MigrationJob {
     StoreSchema(model: destinationModel, names: try joinNames(sourceSchema: sourceSchema))
   }
 
-  /// What the first step of several reads, for the last one; nil where it tells nothing.
+  /// The names of the source, which the first of several steps reads, for the last one; nil without any.
   var namesOfSource: LayoutStore? {
     guard layoutStore == nil, hasJoinNames, (try? StoreFiles(path: sourcePath).type) == .sqlite else { return nil }
     return try? LayoutStore(path: sourcePath, model: sourceModel)
@@ -93,7 +94,7 @@ extension MigrationJob {
     )
   }
 
-  /// What plan and summary say of names that Core Data may choose otherwise.
+  /// Notes in plan and summary on names that Core Data may choose otherwise.
   package func layoutNotes() throws -> [MigrationNote] {
     guard makesLayout else { return [] }
     let rules = StoreSchema(model: destinationModel)
@@ -104,7 +105,7 @@ extension MigrationJob {
     return try destinationSchema().guesses.map { MigrationNote(.guessedName, "\($0); \(remedy)") } + rules.indexNotes
   }
 
-  /// What of the layout decides content, for the digest of the job.
+  /// The part of the layout that decides content, for the digest of the job.
   var layoutText: String {
     guard hasJoinNames else { return "" }
     let given = layoutNames.isEmpty ? "" : "\nnames " + layoutNames.text

@@ -78,7 +78,7 @@ public struct MigrationStep: Sendable {
 ///
 /// The command line makes it from a manifest; code can make it directly.
 public struct MigrationJob: Sendable {
-  /// What messages and reports call the job.
+  /// The name of the job in messages and reports.
   public var name: String
   package var sourcePath: String
   package var destinationPath: String
@@ -102,13 +102,13 @@ public struct MigrationJob: Sendable {
   public var chunkRows: Int?
   /// Predicates in place of key ranges, by mapping name.
   public var chunkPredicates: [String: [FilterPredicate]]
-  /// What a run may allocate, at least 16 MiB. The program itself takes another 30 to 50 MiB.
+  /// The memory that a run may allocate, at least 16 MiB. The program itself takes another 30 to 50 MiB.
   public var memory: ByteCount
   /// The value of `now()` in every expression; nil for the time at which the run begins.
   public var now: Date?
   /// The policies that mappings may name.
   public var policies: PolicyRegistry = [:]
-  /// What the policies find in the manager's user info when a step begins.
+  /// The values that the policies find in the manager's user info when a step begins.
   public var userInfo: [String: PropertyListValue] = [:]
   /// A store of the destination version, whose names the new store takes where the model leaves them open.
   public var layoutStore: LayoutStore?
@@ -120,22 +120,22 @@ public struct MigrationJob: Sendable {
   package var layoutLocation: GodwitError.Location?
   /// For the last of several steps: what the first one reads.
   var firstSource: LayoutStore?
-  /// What happens to a policy class that nobody registered.
+  /// The treatment of a policy class that nobody registered.
   public var unregisteredPolicies = UnregisteredPolicies.fail
   /// Whether a run that loses data of the source fails: before it writes, or before the destination is in place if the
   /// loss shows only then.
   public var failsOnLoss = false
-  /// What of an unfinished run the next one finds.
+  /// The part of an unfinished run that survives for the next one.
   package enum Durability: Sendable {
     /// Every chunk that was done, also after a power cut.
     case resumable
-    /// Nothing: a small store of many is made in one transaction, and made again after a kill. That takes less time than
-    /// its checkpoints would.
+    /// No part: a small store of many is made in one transaction, and made again after a kill. That takes less time
+    /// than its checkpoints would.
     case restart
   }
 
-  /// What of an unfinished run the next one finds. A run that cannot begin again is resumable all the same: see
-  /// `RunRequest`.
+  /// The part of an unfinished run that survives for the next one. A run that cannot begin again is resumable in any
+  /// case: see `RunRequest`.
   package var durability = Durability.resumable
 
   /// Whether the source is too small to read on a second thread. A store of many: the others have work for all
@@ -158,8 +158,8 @@ public struct MigrationJob: Sendable {
 
   /// How SQLite checks the source beside the run.
   public var sourceCheck = SourceCheck.quick
-  /// Where a finished run writes what it did, with checksums of what it made; nil for nowhere. A manifest's default is
-  /// beside the destination.
+  /// The place of the receipt, which records a finished run with checksums of its result; nil for none. A manifest's
+  /// default is beside the destination.
   public var receipt: ReceiptPlace?
   /// How many objects that validation rejects a run may set aside; nil: the first one stops it.
   public var quarantine: Quarantine?
@@ -189,7 +189,7 @@ public struct MigrationJob: Sendable {
   package var workPath: String { WorkFolder.path(forDestination: destinationPath) }
   /// Whether the new objects are added to an existing destination.
   public var appends = false
-  /// What happens to a destination that this job made before, from something else than what it reads now.
+  /// The treatment of a destination that this job made before from other inputs than the present ones.
   public var existingDestination = ExistingDestinationRule.fail
   /// The source store.
   public var source: URL {
@@ -209,13 +209,13 @@ public struct MigrationJob: Sendable {
   /// A job of one step.
   ///
   /// - Parameters:
-  ///   - name: What messages and reports call the job.
+  ///   - name: The name of the job in messages and reports.
   ///   - source: The source store. A job never changes it, except ``inPlace``.
-  ///   - destination: Where the new store goes. Nothing may be there, except with ``appends``.
+  ///   - destination: The path of the new store. It must be free, except with ``appends``.
   ///   - sourceModel: The version that the source was made with.
   ///   - destinationModel: The version of the new store.
   ///   - mappingModels: Mapping models that together say what becomes of each entity, in mapping order.
-  ///   - memory: What a run may allocate, at least 16 MiB: see ``memory``.
+  ///   - memory: The memory that a run may allocate, at least 16 MiB: see ``memory``.
   public init(
     name: String, source: URL, destination: URL, sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel,
     mappingModels: [MappingModel], memory: ByteCount = .mebibytes(64)
@@ -228,12 +228,12 @@ public struct MigrationJob: Sendable {
   /// A job of one or more steps, as ``MigrationPathFinder`` finds them.
   ///
   /// - Parameters:
-  ///   - name: What messages and reports call the job.
+  ///   - name: The name of the job in messages and reports.
   ///   - source: The source store. A job never changes it, except ``inPlace``.
-  ///   - destination: Where the new store goes. Nothing may be there, except with ``appends``.
+  ///   - destination: The path of the new store. It must be free, except with ``appends``.
   ///   - first: The step that reads the source.
   ///   - later: The steps after it, in order.
-  ///   - memory: What a run may allocate, at least 16 MiB: see ``memory``.
+  ///   - memory: The memory that a run may allocate, at least 16 MiB: see ``memory``.
   public init(
     name: String, source: URL, destination: URL, first: MigrationStep, later: [MigrationStep] = [],
     memory: ByteCount = .mebibytes(64)
@@ -294,7 +294,7 @@ public struct MigrationJob: Sendable {
   /// The version of the destination.
   public var destinationModel: ManagedObjectModel { steps[steps.count - 1].destinationModel }
 
-  /// What decides content of the policies: which are registered and their versions.
+  /// The settings of policies that decide content: the registered ones, their versions and the user info.
   var policyText: String {
     let names = Set(mappingModels.flatMap(\.entityMappings).compactMap(\.policyName)).sorted { Text($0) < Text($1) }
     let info = userInfo.isEmpty ? "" : "\nuser-info \(PropertyListValue.dictionary(userInfo).binaryPropertyList)"
@@ -341,7 +341,7 @@ public struct MigrationJob: Sendable {
   private func outcome(_ first: MigrationStep, _ second: MigrationStep) -> StepFusion.Outcome? {
     let outcome = StepFusion.outcome(first, second)
     guard case .fused? = outcome else { return outcome }
-    // What it tells later jobs of its objects names the store that the last step reads.
+    // The record of an appending job names the store that the last step reads.
     if appends { return .apart("the job appends") }
     let names = (first.mappingModels + second.mappingModels).flatMap(\.entityMappings).map(\.name)
     if let name = names.first(where: { chunkPredicates[$0] != nil }) { return .apart("'chunks.by' cuts '\(name)'") }

@@ -2,7 +2,7 @@ public import GodwitModel
 
 /// The limits of a run. They do not change the content of the destination.
 public struct MigrationLimits: Sendable, Hashable {
-  /// What a run may allocate, at least 16 MiB. The program itself takes another 30 to 50 MiB.
+  /// The memory that a run may allocate, at least 16 MiB. The program itself takes another 30 to 50 MiB.
   public var memory: ByteCount
   /// Rows in a chunk; nil: chosen from sampled row widths and the budget.
   public var chunkRows: Int?
@@ -10,7 +10,7 @@ public struct MigrationLimits: Sendable, Hashable {
   /// Limits of a run.
   ///
   /// - Parameters:
-  ///   - memory: What the run may allocate, at least 16 MiB.
+  ///   - memory: The memory that the run may allocate, at least 16 MiB.
   ///   - chunkRows: Rows in a chunk; nil to choose it from sampled row widths and the budget.
   public init(memory: ByteCount = .mebibytes(64), chunkRows: Int? = nil) {
     self.memory = memory

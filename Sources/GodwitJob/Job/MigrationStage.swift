@@ -14,7 +14,7 @@ public import GodwitModel
 /// ]
 /// ```
 public struct MigrationStage: Sendable {
-  /// What a hook gets.
+  /// The input of a hook.
   public struct Context: Sendable {
     /// The store before the step, or the store that the step made.
     public var store: URL { URL(filePath: storePath) }

@@ -1,4 +1,4 @@
-/// What the planner counted and decided, fixed for the life of the job.
+/// The counts and decisions of the planner, fixed for the life of the job.
 ///
 /// It is stored in the ledger: a resumed run reads it there instead of counting again, so that a plan never
 /// changes under a half-finished destination.

@@ -1,4 +1,4 @@
-/// What a search for mapping models found, in lines for the plan.
+/// The findings of a search for mapping models, in lines for the plan.
 package struct MappingSearchRecord: Sendable {
   /// Where the search looked, and how it used each mapping model that it found.
   package private(set) var lines: [String] = []
@@ -10,7 +10,7 @@ package struct MappingSearchRecord: Sendable {
 
   /// The folders under `mapping-search` that have no mapping model in them.
   package var emptyFolders: [String] = []
-  /// What lies near, was not searched, and would serve a step that is inferred.
+  /// Mapping models nearby that were not searched and would serve an inferred step.
   package var unsearched: [String] = []
 
   package init() {}

@@ -11,7 +11,7 @@ public struct FoundMapping: Sendable {
     case differs(String)
   }
 
-  /// What messages and the plan call it: a file's name.
+  /// The name of the mapping model in messages and the plan: a file's name.
   public var origin: String
   /// Returns whether the mapping model is for two models. It may be called with any pair of versions.
   public var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
@@ -25,7 +25,7 @@ public struct FoundMapping: Sendable {
   /// A mapping model that is read only when it is part of the path.
   ///
   /// - Parameters:
-  ///   - origin: What messages and the plan call it: a file's name.
+  ///   - origin: Its name in messages and the plan: a file's name.
   ///   - fit: Tells whether the mapping model is for two models.
   ///   - load: Reads the mapping model for two models that it fits.
   public init(
@@ -41,7 +41,7 @@ public struct FoundMapping: Sendable {
   ///
   /// - Parameters:
   ///   - mapping: The mapping model.
-  ///   - origin: What messages and the plan call it: a file's name.
+  ///   - origin: Its name in messages and the plan: a file's name.
   ///   - models: The models that names are looked up in. A model with the hashes of the one named is as good.
   public init(_ mapping: MappingModel, origin: String, among models: [ManagedObjectModel]) {
     self.init(
@@ -78,7 +78,7 @@ public struct MigrationPathFinder: Sendable {
   public let models: [ManagedObjectModel]
   /// The mapping models that may serve a step.
   public let mappings: [FoundMapping]
-  /// The hashes of the newest version, which may take back what came after an earlier one.
+  /// The hashes of the newest version, which may revert what came after an earlier one.
   private let newest: [String: VersionHash]
   /// Stages, whose versions no step skips.
   public let stages: [MigrationStage]
@@ -177,7 +177,7 @@ public struct MigrationPathFinder: Sendable {
     "if '\(source.name)' is older than '\(destination.name)', say so: `version-order: [\(order.joined(separator: ", "))]`"
   }
 
-  /// What another order of the versions would give.
+  /// The path that another order of the versions would give.
   private enum Order {
     /// No path in any order.
     case none

@@ -1,6 +1,6 @@
 package import GodwitModel
 
-/// What two steps and the direct one make of an attribute.
+/// Compares how two steps and the direct one make an attribute.
 extension StepFusion {
   /// Where a value comes from.
   private enum Origin {
@@ -69,7 +69,7 @@ extension StepFusion {
     }
   }
 
-  // MARK: What values pass
+  // MARK: Values that pass through
 
   private func passageDifference(_ passed: AttributeDescription, _ chain: Chain) -> String? {
     let path = "'\(chain.between).\(passed.name)'"

@@ -1,7 +1,7 @@
 import GodwitInference
 import GodwitModel
 
-/// What two steps and the direct one make of links.
+/// Compares how two steps and the direct one make links.
 extension StepFusion {
   func relationshipDifference(_ chain: Chain) -> String? {
     for relationship in last.relationships(of: chain.last) where last.isStored(relationship) {

@@ -6,9 +6,9 @@ import GodwitModel
 /// It compares models, no data: what it lets through holds for every store, also for one whose rows break rules. So it
 /// asks for more than equal mappings. Whatever the first step reads must arrive, since a value of the wrong type stops
 /// a run where it is read; and every rule of the model between must be one of the last model's, since its rows are
-/// validated. What is left in doubt stays apart.
+/// validated. A doubtful pair of steps stays apart.
 struct StepFusion {
-  /// What becomes of two steps.
+  /// The decision on two steps.
   enum Outcome {
     case fused(MigrationStep)
     /// Why they are not one.
@@ -128,7 +128,7 @@ struct StepFusion {
     return nil
   }
 
-  /// What a property between is called in the last model; nil when it has no successor.
+  /// The name in the last model of a property between; nil when it has no successor.
   private func successor(of property: String, in chain: Chain) -> String? {
     // A derived attribute has no mapping; whether it stays the same is asked by itself.
     if between.attribute(property, of: chain.between)?.isDerived == true { return property }
@@ -136,7 +136,7 @@ struct StepFusion {
       ?? chain.late.relationshipMappings.first { chain.late.sourceRelationship(of: $0.name) == property }?.name
   }
 
-  /// What a store's triggers are spelt like depends on names and on the store before.
+  /// Names and the store before decide how a store's triggers are spelt.
   private var derivationDifference: String? {
     func derivations(_ model: ManagedObjectModel) -> Set<String> {
       Set(

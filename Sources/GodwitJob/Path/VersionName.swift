@@ -1,6 +1,6 @@
 import GodwitXcode
 
-/// What the name of a model version tells of its place among others.
+/// Reads the place of a model version among others from its name.
 package enum VersionName {
   /// A name without its version number: `App v2.1` and `App` are of one family.
   package static func family(of name: String) -> String {

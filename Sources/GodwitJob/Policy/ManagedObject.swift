@@ -32,7 +32,7 @@ public struct ManagedObject: ReadableObject {
     let call: Int
     /// Its row, in the order of the table's columns; nil until something asks for it.
     @exclusivity(unchecked) var values: [SQLValue]?
-    /// What was set and does not fit.
+    /// The first value that was set and does not fit.
     @exclusivity(unchecked) var problem: Problem?
 
     init(_ kind: ObjectKind, key: Int64, values: [SQLValue]?, call: Int) {
@@ -118,7 +118,7 @@ public struct ManagedObject: ReadableObject {
   ///
   /// - Throws: As ``attributeValue(_:)``, and for an attribute of another type.
   public func string(_ attribute: String) throws -> String? {
-    // What most policies read is not made a value first.
+    // Most policies read texts, so these are decoded without an intermediate value.
     if let known = layout.attributes[attribute], known.isText, let place = known.place {
       switch try content.values?[place] ?? row()[place] {
       case .text(let bytes): return String(decoding: bytes, as: UTF8.self)
@@ -168,7 +168,7 @@ public struct ManagedObject: ReadableObject {
   }
 }
 
-/// What objects of one entity in one store have in common.
+/// The common properties of all objects of one entity in one store.
 package final class ObjectKind {
   let layout: ObjectLayout
   let context: ObjectContext

@@ -1,6 +1,6 @@
 public import GodwitModel
 
-/// What a policy's hooks work with, Core Data's `NSMigrationManager`.
+/// The object that a policy's hooks work with: Core Data's `NSMigrationManager`.
 ///
 /// It lives for one call of a hook; the compiler keeps it from escaping. Everything a hook does commits with its chunk
 /// or not at all.
@@ -16,8 +16,8 @@ public struct PolicyContext: ~Copyable {
 
   /// Whether an earlier process began this mapping.
   ///
-  /// `begin` then runs again, so that a policy can build up its own state. What it makes, associates and sets in that
-  /// call is dropped, because it is already in the store. The objects that it makes have the keys of the first call.
+  /// `begin` then runs again, so that a policy can build up its own state. All that this call makes, associates and
+  /// sets is dropped, because it is already in the store. The objects that it makes have the keys of the first call.
   public var isResuming: Bool { run.isResuming }
 
   /// Data that all policies of a step share. It commits with each chunk, so it survives the process.
@@ -28,7 +28,7 @@ public struct PolicyContext: ~Copyable {
     nonmutating set { run.setUserInfo(newValue) }
   }
 
-  // MARK: What Core Data's default policy does
+  // MARK: Core Data's default policy
 
   /// An object with the values that the mapping gives it for a source object. It is in no store until `insert`.
   ///
@@ -110,7 +110,7 @@ public struct PolicyContext: ~Copyable {
     do { try run.associate(source, destination, mapping) } catch { run.note(error) }
   }
 
-  /// What a mapping of this or an earlier pass made from source objects, in their order; each object once.
+  /// The objects that a mapping of this or an earlier pass made from source objects, in their order; each object once.
   public func destinationInstances(
     forEntityMappingNamed name: String, sourceInstances: [ManagedObject]
   ) throws -> [ManagedObject] {
@@ -124,7 +124,7 @@ public struct PolicyContext: ~Copyable {
     try run.sources(of: destinationInstances, mappings: try run.mappings(named: name))
   }
 
-  /// What all mappings made from the objects that a relationship of the source leads to.
+  /// The objects that all mappings made from the targets of a relationship of the source.
   public func destinationInstances(
     forSourceRelationshipNamed name: String, sourceInstances: [ManagedObject]
   ) throws -> [ManagedObject] {

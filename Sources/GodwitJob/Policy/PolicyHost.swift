@@ -1,7 +1,7 @@
 package import GodwitModel
 package import GodwitStore
 
-/// What carries out the hooks of the policies of a step: what `PolicyContext` and `ManagedObject` ask for.
+/// Carries out the requests that the policies of a step make through `PolicyContext` and `ManagedObject`.
 package protocol PolicyHost: AnyObject {
   var sourceModel: ManagedObjectModel { get }
   var destinationModel: ManagedObjectModel { get }

@@ -46,7 +46,7 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
   }
 }
 
-/// What happens to a policy class that nobody registered.
+/// The treatment of a policy class that nobody registered.
 public enum UnregisteredPolicies: String, Sendable, Hashable, CaseIterable {
   /// Error 78 where the mapping names it.
   case fail

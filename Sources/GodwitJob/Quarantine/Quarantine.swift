@@ -21,7 +21,7 @@ public struct Quarantine: Sendable, Hashable {
     (self.maximumRows, self.maximumPercent) = (maximumRows, maximumPercent)
   }
 
-  /// What the name of the quarantine adds to that of the destination.
+  /// The ending that the name of the quarantine adds to that of the destination.
   package static let suffix = ".quarantine.sqlite"
 
   /// The most objects that may be set aside.
@@ -61,17 +61,17 @@ public struct QuarantinedObjects: Sendable, Codable, Hashable {
 package enum QuarantineModel {
   /// The entity of reasons.
   package static let reasonEntity = "GodwitQuarantineReason"
-  /// Under this key its metadata names the digest of the job.
+  /// The key under which its metadata names the digest of the job.
   package static let jobKey = "GodwitQuarantine"
-  /// Under this key it has the digest of the source's content.
+  /// The key of the digest of the source's content.
   package static let sourceKey = "GodwitQuarantineSource"
-  /// Under this key it has the digest of its objects' names: `ObjectListDigest`.
+  /// The key of the digest of its objects' names: `ObjectListDigest`.
   package static let objectsKey = "GodwitQuarantineObjects"
-  /// Under these keys it has the source model as Xcode's XML, and the model's name.
+  /// The keys of the source model as Xcode's XML, and of the model's name.
   package static let modelKey = "GodwitQuarantineModel"
   package static let modelNameKey = "GodwitQuarantineModelName"
 
-  /// What a reason says, in the order of ``Reason``.
+  /// The attributes of a reason, in the order of ``Reason``.
   package enum Attribute: String, CaseIterable, Sendable {
     /// The quarantined object in this store, and the same object in the source.
     case objectURI, sourceURI
@@ -81,7 +81,7 @@ package enum QuarantineModel {
     case mapping, destination
     /// The destination property that was rejected; nil for the object as a whole.
     case property
-    /// What is wrong.
+    /// The fault, in words.
     case message
     /// Which search found it, from 0: a later one finds what only the absence of others makes invalid.
     case round
@@ -155,15 +155,15 @@ package enum QuarantineModel {
 }
 
 extension MigrationJob {
-  /// Where the objects go that validation rejects: beside the destination.
+  /// The place of objects that validation rejects: beside the destination.
   public var quarantineURL: URL { URL(filePath: quarantinePath) }
 
   package var quarantinePath: String { destinationPath + Quarantine.suffix }
 
   /// Why the job cannot quarantine objects; nil if it can, or does not ask for it.
   ///
-  /// What is set aside must be an object of the source that the user named, so one step reads it, and nothing but
-  /// mappings decides what becomes of it.
+  /// A quarantined object must be one of the source that the user named, so a single step must read it, and only
+  /// mappings may decide its fate.
   package var quarantineObstacle: GodwitError? {
     guard let quarantine else { return nil }
     func refusal(_ why: String, _ remedy: String) -> GodwitError {

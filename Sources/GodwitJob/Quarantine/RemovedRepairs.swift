@@ -5,7 +5,7 @@ package import GodwitStore
 ///
 /// This version makes none: `godwit quarantine apply` writes edits into a copy of the source, which is the source then.
 package enum RemovedRepairs {
-  /// Under this key such a store names its repairs.
+  /// The key under which such a store names its repairs.
   package static let key = "GodwitRepairs"
 
   /// - Throws: `.cannotCreate` (73): the source of the job does not give the store.

@@ -3,7 +3,7 @@ package import GodwitStore
 import GodwitXcode
 
 extension Receipt {
-  /// A receipt of what a store holds. What a run knows beside it is filled in later.
+  /// A receipt of the content of a store. The facts of the run are filled in later.
   ///
   /// - Parameters:
   ///   - file: The destination's name, without its folder.
@@ -30,10 +30,10 @@ extension Receipt {
 }
 
 extension Receipt.Step {
-  /// What a step did.
+  /// The receipt of a step.
   ///
   /// - Parameters:
-  ///   - plan: The digest of what the plan fixed.
+  ///   - plan: The digest of the facts that the plan fixed.
   ///   - made: The destination objects of each mapping.
   ///   - quarantined: The objects of the source that the plan did not count.
   package init(

@@ -3,7 +3,7 @@ package import GodwitModel
 package import GodwitStore
 import GodwitXcode
 
-/// What a finished job leaves beside its destination: what it read, what it did, and checksums of what it made.
+/// The record of a finished job beside its destination: its inputs, its work, and checksums of its result.
 ///
 /// It is a JSON document that follows `receipt.schema.json`. The store it belongs to can be compared with it years
 /// later, without source, models or manifest: see `ReceiptCheck`.
@@ -11,17 +11,17 @@ package struct Receipt: Codable, Sendable {
   /// Raised when a key goes or changes its meaning.
   package static let version = 1
   package static let typeName = "receipt"
-  /// What a receipt's name adds to that of its destination.
+  /// The ending that a receipt's name adds to that of its destination.
   package static let suffix = ".receipt.json"
   /// The version of Godwit, as `godwit --version` prints it.
   package static let godwitVersion = "0.2.0"
 
   package struct Job: Codable, Sendable, Equatable {
     package var name: String
-    /// As the store names the job under `GodwitJobs`.
+    /// The digest of the job, as the store names it under `GodwitJobs`.
     package var digest: String?
     package var sourceModel, destinationModel, mappings, manifest: String
-    /// What `manifest` is made of, by key; nil in receipts of earlier versions.
+    /// The settings behind `manifest`, by key; nil in receipts of earlier versions.
     package var settings: [String: String]?
   }
 
@@ -29,7 +29,8 @@ package struct Receipt: Codable, Sendable {
     package var path: String
     package var uuid: String?
     package var digest: String?
-    /// What tells without reading all of the source that nobody has written to it; nil in receipts of earlier versions.
+    /// A stamp that tells, without reading all of the source, that it has not changed; nil in receipts of earlier
+    /// versions.
     package var stamp: String?
 
     package init(path: String, uuid: String?) { (self.path, self.uuid) = (path, uuid) }
@@ -52,15 +53,16 @@ package struct Receipt: Codable, Sendable {
     package var highestKeys: [String: Int64]
     /// Transactions in the persistent history.
     package var historyTransactions: Int64
-    /// What tells without reading all of the store that nobody has written to it; nil in receipts of earlier versions.
+    /// A stamp that tells, without reading all of the store, that it has not changed; nil in receipts of earlier
+    /// versions.
     package var stamp: String?
     /// The same for its external files; nil for a store without any, and in receipts of earlier versions.
     package var fileStamp: String?
-    /// Of a store that a later run has kept when it replaced it: the name that the file had.
+    /// The earlier file name of a store that a later run kept when it replaced it.
     package var keptFrom: String?
   }
 
-  /// What became of the source objects of one entity mapping.
+  /// The fate of the source objects of one entity mapping.
   package struct Mapping: Codable, Sendable {
     package var name, source, destination: String
     /// Objects of the source entity.
@@ -118,7 +120,7 @@ package struct Receipt: Codable, Sendable {
   /// When the first run of the job began.
   package var began: String?
   package var finished: String
-  /// Of the run that finished the job.
+  /// The figures of the run that finished the job.
   package var seconds: Double?
   package var peakBytes, budgetBytes: Int64?
   /// When its chunks ran; nil in receipts of earlier versions.
@@ -126,7 +128,7 @@ package struct Receipt: Codable, Sendable {
 }
 
 extension Receipt {
-  /// What is durable of a step when its store is finished; the ledger is gone by then. It lies beside the store.
+  /// The durable record of a step when its store is finished; the ledger is gone by then. It lies beside the store.
   package struct Note: Codable, Sendable {
     package var step: Step
     package var losses: LossReport
@@ -135,7 +137,7 @@ extension Receipt {
     package var began: Double
     /// The files of the source; nil in notes of earlier versions.
     package var stamp: StoreFiles.Stamp?
-    /// What the store holds, where that was counted beside SQLite's check.
+    /// The content of the store, if it was counted beside SQLite's check.
     package var content: Content?
 
     package init(
@@ -162,7 +164,7 @@ extension Receipt {
     return mine == theirs && destination.file == file
   }
 
-  /// What a store holds.
+  /// The content of a store.
   package struct Content: Codable, Sendable {
     package var entities: [Entity]
     package var relationships: [Relationship]
@@ -178,7 +180,8 @@ extension Receipt {
     return Content(entities: entities, relationships: relationships)
   }
 
-  /// What tells that nobody has written to a source since a run began with it: size, time and first bytes of its files.
+  /// A stamp that tells that a source has not changed since a run began with it: size, time and first bytes of its
+  /// files.
   package static func sourceStamp(_ stamp: StoreFiles.Stamp) -> String {
     let files = [stamp.store, stamp.wal, stamp.journal].map { file in
       file.map { "\($0.size) \($0.seconds) \($0.nanoseconds) \(list($0.header))" } ?? "none"
@@ -186,10 +189,10 @@ extension Receipt {
     return String(Digest.hex(files.joined(separator: "\n")).prefix(32))
   }
 
-  /// As Swift describes an array, and faster.
+  /// The text of Swift's description of an array, made faster.
   private static func list(_ bytes: [UInt8]) -> String { "[\(bytes.map(String.init).joined(separator: ", "))]" }
 
-  /// What tells that nobody has written to a store since it was delivered, without reading all of it.
+  /// A stamp that tells, without reading all of a store, that it has not changed since it was delivered.
   ///
   /// SQLite counts its changes in the first bytes of the file. In WAL mode it need not, but a store that was delivered
   /// in another mode is not in that one unless somebody has written. Of an atomic store the time is compared.
@@ -215,7 +218,7 @@ extension Receipt {
     }
   }
 
-  /// What tells that nobody has written to a store's external files since it was delivered, without reading them.
+  /// A stamp that tells, without reading a store's external files, that they have not changed since it was delivered.
   ///
   /// - Returns: nil for a store without any. Those beside an atomic store are another's.
   package static func fileStamp(ofStoreAt path: String) throws -> String? {

@@ -11,7 +11,7 @@ package struct RunHistory: Codable, Sendable, Equatable {
   package static let version = 1
   /// More entries are merged.
   package static let entriesMaximum = 240
-  /// Of a job that was resumed more often, the first runs are only counted.
+  /// The oldest runs beyond this number are only counted.
   package static let runsMaximum = 64
 
   /// How a run ended.
@@ -38,8 +38,8 @@ package struct RunHistory: Codable, Sendable, Equatable {
     package var start, seconds: Double
     /// From 1; pass 0 is what belongs to no pass.
     package var step, pass: Int
-    /// Of a chunk, or `plan`, `copy`, `write` and `finish` for what is done beside them. An entry of several has the one
-    /// that took longest; so with the name.
+    /// The stage of a chunk, or `plan`, `copy`, `write` and `finish` for the work beside chunks. An entry of several
+    /// chunks has the stage and name of the one that took longest.
     package var stage, name: String
     package var chunks: Int
     package var rows: Int64
@@ -171,7 +171,7 @@ extension RunHistory {
     return try encoder.encode(self)
   }
 
-  /// Reads a history; nil when there is none, or a damaged one, or one of another version. It is no reason to fail.
+  /// Reads a history; nil when it is missing, damaged or of another version. A history is never a reason to fail.
   package static func read(_ path: String) -> RunHistory? {
     guard let bytes = try? ReadableFile.bytes(of: path, limit: limitBytes),
       let history = try? JSONDecoder().decode(RunHistory.self, from: bytes), history.isSound

@@ -1,8 +1,8 @@
 import GodwitModel
 
-/// What an audit found in a source before its job runs, and what it did not look at.
+/// The findings of an audit of a source before its job runs, and the parts that it did not check.
 public struct AuditReport: Sendable, Codable {
-  /// What is wrong. The raw values never change.
+  /// The kind of fault. The raw values never change.
   public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
     /// Rows whose entity number belongs to no entity of their table.
     case unknownEntity = "unknown entity"
@@ -34,7 +34,7 @@ public struct AuditReport: Sendable, Codable {
 
   /// One kind of fault in one property.
   public struct Finding: Sendable, Codable, Hashable {
-    /// What is wrong.
+    /// The kind of fault.
     public var kind: Kind
     /// The model version whose rule is broken.
     public var model: String
@@ -48,7 +48,7 @@ public struct AuditReport: Sendable, Codable {
     public var count: Int64
     /// Whether there may be more: not all objects could be looked at, since too many values cannot be computed.
     public var isLowerBound: Bool
-    /// What is wrong, in one sentence without values.
+    /// The fault in one sentence, without values.
     public var message: String
     /// The first ones, by key.
     public var samples: [Sample]
@@ -62,13 +62,13 @@ public struct AuditReport: Sendable, Codable {
     }
   }
 
-  /// What was found, in the order of the checks.
+  /// The findings, in the order of the checks.
   public package(set) var findings: [Finding] = []
   /// How many objects of the source were looked at.
   public package(set) var objects: Int64 = 0
   /// How many checks were made, each of one rule in one property.
   public package(set) var checks: Int64 = 0
-  /// What only the run itself can tell.
+  /// Faults that only the run itself can find.
   public package(set) var notLookedAt: [String] = []
 
   package init() {}

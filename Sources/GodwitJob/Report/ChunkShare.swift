@@ -39,7 +39,7 @@ package struct ChunkShare: Sendable {
 
   private static func key(_ name: String, _ phase: ChunkPhase) -> String { "\(phase.rawValue) \(name)" }
 
-  /// Starts chunks of one phase. What the ones before have not finished is forgotten.
+  /// Starts chunks of one phase. Unfinished work of earlier chunks is forgotten.
   package mutating func begin(_ phase: ChunkPhase, name: String, rows: Int64) {
     running = (name, phase, max(1, rows))
     ticks = 0
@@ -52,7 +52,7 @@ package struct ChunkShare: Sendable {
   package mutating func finish() {
     guard let running else { return }
     self.running = nil
-    // What runs without SQLite, or was done ahead, tells nothing of the chunks to come.
+    // Chunks that ran without SQLite, or were done ahead, tell nothing of the chunks to come.
     guard ticks > 0 else { return }
     byName[Self.key(running.name, running.phase), default: Work()].ticks += ticks
     byName[Self.key(running.name, running.phase), default: Work()].rows += running.rows

@@ -1,12 +1,12 @@
 package import GodwitModel
 
-/// What would stop a run at its destination, or at a file beside it, as far as that can be told without writing.
+/// An obstacle to a run at its destination or at a file beside it, as far as it can be found without writing.
 package struct DestinationObstacle: Sendable, Hashable {
-  /// What is in the way. The raw values never change.
+  /// The kind of obstacle. The raw values never change.
   package enum Code: String, Sendable, Hashable, CaseIterable {
     /// The job may not replace what is at the destination.
     case destination
-    /// Somebody has written to the destination since the job made it.
+    /// The destination was changed since the job made it.
     case destinationChanged = "destination-changed"
     /// The store that the run would replace cannot be kept.
     case oldStore = "old-store"
@@ -16,11 +16,11 @@ package struct DestinationObstacle: Sendable, Hashable {
     case workFolder = "work-folder"
   }
 
-  /// What is in the way.
+  /// The kind of obstacle.
   package var code: Code
   /// The kind of failure that the run would have.
   package var failure: GodwitError.Code
-  /// What its error would say.
+  /// The message of the run's error.
   package var message: String
 
   /// The obstacle as a plan lists it.

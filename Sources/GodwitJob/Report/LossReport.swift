@@ -1,12 +1,12 @@
 package import GodwitModel
 package import GodwitStore
 
-/// What a migration loses, with counts. The plan, the summary and their JSON use this one type.
+/// The losses of a migration, with counts. The plan, the summary and their JSON use this one type.
 ///
 /// The plan has the losses that are found by counting the source. A run adds those that show only when objects are
 /// made.
 public struct LossReport: Sendable, Codable, Hashable {
-  /// What is lost.
+  /// The kind of loss.
   public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
     /// Objects that no mapping takes.
     case objects
@@ -17,7 +17,8 @@ public struct LossReport: Sendable, Codable, Hashable {
     case rows
     /// Links that no relationship of the destination takes, or whose objects its relationship cannot hold.
     case links
-    /// The order of links that come over: the source's relationship is ordered, and none that takes them is.
+    /// The order of links that are carried over: the source's relationship is ordered, but no relationship that takes
+    /// them is.
     case order
     /// Links that lead to no object in the source either. They are not a loss, because Core Data reads them as nil.
     case linksToNothing = "links to nothing"
@@ -48,7 +49,7 @@ public struct LossReport: Sendable, Codable, Hashable {
     case notOrdered = "not-ordered"
     /// The links lead to no object in the source either.
     case leadsNowhere = "leads-nowhere"
-    /// Nobody registered the policy.
+    /// The policy is not registered.
     case policyNotRegistered = "policy-not-registered"
     /// An expression gave nil.
     case expression
@@ -66,7 +67,7 @@ public struct LossReport: Sendable, Codable, Hashable {
   public struct Loss: Sendable, Codable, Hashable {
     /// The step that loses it, from 1.
     public var step: Int
-    /// What is lost.
+    /// The kind of loss.
     public var kind: Kind
     /// An entity, `Entity.property`, a table or `TABLE.column` that no model names, or for a policy its class.
     public var subject: String
@@ -114,7 +115,7 @@ public struct LossReport: Sendable, Codable, Hashable {
   /// Whether nothing is listed.
   public var isEmpty: Bool { losses.isEmpty }
 
-  /// What `on-loss: fail` refuses.
+  /// The losses that `on-loss: fail` refuses.
   public var refusable: [Loss] { losses.filter(\.isLoss) }
 
   /// The losses of one step, from 1.
@@ -142,7 +143,7 @@ extension LossReport.Loss: CustomStringConvertible {
     }
   }
 
-  /// What nobody counted: it names what a step leaves out, and says that there may be none.
+  /// The text of an uncounted loss: it names what a step leaves out, and says that there may be none.
   private var uncounted: String {
     switch kind {
     case .objects: return "all objects of \(subject), if there are any (\(reason); not counted yet)"
@@ -170,7 +171,7 @@ extension LossReport.Loss: CustomStringConvertible {
 }
 
 extension LossReport.Loss {
-  /// What a store holds that no model names.
+  /// The loss of content that no model names.
   package init(_ found: ForeignContent.Finding, step: Int) {
     self.init(
       step: step, kind: found.column == nil ? .rows : .values,
@@ -180,8 +181,8 @@ extension LossReport.Loss {
 }
 
 extension MigrationJob {
-  /// What `on-loss: fail` says of losses, and of a step that may lose what nobody counts, because a mapping model near
-  /// the models was not used for it; nil when nothing is lost, or the job may lose it.
+  /// The error of `on-loss: fail` for losses, or for a step that may lose uncounted data because a mapping model near
+  /// the models was not used for it; nil without losses, or if the job may lose data.
   package func error(for losses: LossReport) -> GodwitError? {
     guard failsOnLoss else { return nil }
     if let error = unsearchedMappingError { return error }
@@ -193,8 +194,8 @@ extension MigrationJob {
       safe: "the source is untouched, and no destination was put in place"
     ).about(.loss)
   }
-  /// What a test and `on-loss: fail` say when a step is inferred although a mapping model for it lies near; nil when
-  /// none does.
+  /// The error of a test and of `on-loss: fail` for a step that is inferred although a mapping model for it lies near;
+  /// nil when none does.
   package var unsearchedMappingError: GodwitError? {
     guard !mappingSearch.unsearched.isEmpty else { return nil }
     return GodwitError(

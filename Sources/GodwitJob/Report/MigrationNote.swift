@@ -1,16 +1,16 @@
 /// A fact about a migration that is not a loss: a sentence for people and a code for programs.
 public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertible {
-  /// What a note is about. The raw values never change.
+  /// The subject of a note. The raw values never change.
   public enum Code: String, Sendable, Codable, Hashable, CaseIterable {
     /// The job adds objects to a destination that exists.
     case appends
     /// The destination's persistent history stays, without the new objects.
     case historyKept = "history-kept"
-    /// Persistent history does not come over.
+    /// Persistent history is not carried over.
     case historyDropped = "history-dropped"
-    /// What belongs to CloudKit's mirror does not come over.
+    /// The data of CloudKit's mirror is not carried over.
     case cloudKitDropped = "cloudkit-dropped"
-    /// Views and triggers that Core Data did not make do not come over.
+    /// Views and triggers that Core Data did not make are not carried over.
     case programsDropped = "programs-dropped"
     /// Rows have the number of another entity, or none, and are read as Core Data reads them.
     case entityNumbers = "entity-numbers"
@@ -40,9 +40,9 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case receiptMissing = "receipt-missing"
     /// The job replaces what it made before, from a source, models, mappings or keys that have changed since.
     case replaces
-    /// Somebody has written to the store that the job replaces; it is kept.
+    /// The store that the job replaces was changed; it is kept.
     case destinationChanged = "destination-changed"
-    /// What an earlier run had begun was removed, because something has changed since.
+    /// The work of an earlier run was removed, because something has changed since.
     case workDropped = "work-dropped"
     /// The job is finished, and the store of the objects that it set aside is not there.
     case quarantineMissing = "quarantine-missing"
@@ -52,7 +52,7 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case mappingSearchEmpty = "mapping-search-empty"
     /// A step is inferred although a mapping model for it lies near, where nobody looked for it.
     case mappingUnsearched = "mapping-unsearched"
-    /// Nothing was proved: the store had the version before, and there is no old store to compare it with.
+    /// No proof was possible: the store had the version before, and an old store to compare it with is missing.
     case notProved = "not-proved"
     /// The source is in WAL mode without its write-ahead log, and looks as if the log had been left behind.
     case logMissing = "log-missing"
@@ -61,7 +61,7 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case transformerAssumed = "transformer-assumed"
   }
 
-  /// What the note is about.
+  /// The subject of the note.
   public var code: Code
   /// The note, in one sentence.
   public var text: String

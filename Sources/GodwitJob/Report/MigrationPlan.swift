@@ -100,16 +100,16 @@ public struct MigrationPlan: Sendable {
     public var hops: [String]?
     /// Why the step was not fused with the inferred step before it.
     public var reasonApart: String?
-    /// What runs before and after the step, by its identity.
+    /// The hooks that run before and after the step, by identity.
     public var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
     public var rowsNote: String?
-    /// Of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or
-    /// `through the executor: …` with the reason.
+    /// The way of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or `through the
+    /// executor: …` with the reason.
     public var way: String?
     /// The same as a code.
     public package(set) var strategy: Strategy?
-    /// Of a step by SQL or by definition alone: what takes time in proportion to rows.
+    /// The work of a step by SQL or by definition alone that takes time in proportion to rows.
     public var costs: [String]?
 
     private enum CodingKeys: String, CodingKey {
@@ -161,7 +161,7 @@ public struct MigrationPlan: Sendable {
     }
   }
 
-  /// What a plan of estimates is made of.
+  /// The sample behind the estimates of a plan.
   public struct Sample: Sendable, Codable, Hashable {
     /// Keys that were looked at, in all tables that were counted.
     public var keys: Int64
@@ -203,17 +203,17 @@ public struct MigrationPlan: Sendable {
   public var disk: DiskNeed
   /// All of it, in bytes.
   public var diskBytes: Int64 { disk.totalBytes }
-  /// What is free beside the destination; nil when the file system does not say.
+  /// The free bytes beside the destination; nil when the file system does not say.
   public var freeBytes: Int64?
-  /// Where SQLite sorts what does not fit in memory, and what is free there.
+  /// The folder where SQLite sorts data that does not fit in memory.
   public var temporaryFolder: String?
-  /// What is free in `temporaryFolder`; nil when the file system does not say.
+  /// The free bytes in `temporaryFolder`; nil when the file system does not say.
   public var temporaryFreeBytes: Int64?
   /// The size of the source, in bytes.
   public var sourceBytes: Int64
   /// Why there is too little free space for a run; nil if there is enough.
   public package(set) var shortage: String?
-  /// What would stop a run at its destination or at the place of its receipt.
+  /// The obstacles to a run at its destination or at the place of its receipt.
   package var destinationObstacles: [DestinationObstacle] = []
   /// How long a run may take; nil where nobody asked for it.
   public var time: TimeEstimate?
@@ -235,7 +235,7 @@ public struct MigrationPlan: Sendable {
   package var advice: [String] = []
   /// The sample from which all counts of the plan are estimated; nil where every row was counted.
   public package(set) var sample: Sample?
-  /// What the migration loses, in the order of steps.
+  /// The losses of the migration, in the order of steps.
   public var losses = LossReport()
   /// Other facts: tables whose rows are left out, external files, triggers that cannot be made.
   public var notes: [String] { codedNotes.map(\.text) }
@@ -275,12 +275,12 @@ extension MigrationPlan {
 }
 
 extension MigrationPlan {
-  /// What no mapping carries over, of all steps.
+  /// The parts that no mapping carries over, of all steps.
   package var dropped: [Dropped] { steps.flatMap(\.dropped) }
 }
 
 extension MigrationPlan.Sample: CustomStringConvertible {
-  /// What to think of the counts of the plan.
+  /// How far to trust the counts of the plan.
   public var description: String {
     "from a sample, \(keys) of \(ofKeys) keys: counts are estimates, and losses that are rare may be missing"
   }

@@ -60,7 +60,7 @@ public struct MigrationProgress: Sendable, Hashable {
   }
 }
 
-/// What a run did.
+/// The result of a run.
 public struct MigrationSummary: Sendable, Hashable {
   /// How a run ended.
   public enum Outcome: String, Sendable, Hashable {
@@ -97,7 +97,7 @@ public struct MigrationSummary: Sendable, Hashable {
   package var missingQuarantined: Int64 = 0
   /// Source objects that no mapping took.
   public var dropped: [MigrationPlan.Dropped] = []
-  /// What the migration lost, in the order of steps.
+  /// The losses of the migration, in the order of steps.
   public var losses = LossReport()
   /// The plan's notes, such as tables that were left out.
   public var notes: [String] { codedNotes.map(\.text) }

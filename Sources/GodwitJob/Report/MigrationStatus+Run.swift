@@ -4,7 +4,7 @@ import GodwitModel
 extension MigrationStatus {
   /// The run of a job that is at work, or the last one.
   public struct Run: Sendable, Codable, Hashable {
-    /// What became of a run.
+    /// The state of a run.
     public enum State: String, Sendable, Codable, Hashable, CaseIterable {
       /// A process holds the lock of the work folder.
       case running
@@ -19,7 +19,7 @@ extension MigrationStatus {
       case finished
     }
 
-    /// What became of the run.
+    /// The state of the run.
     public var state: State
     /// The process; nil where it is not known.
     public var pid: Int32?
@@ -35,9 +35,9 @@ extension MigrationStatus {
     public var reason: String?
     /// Why it stopped, as the raw value of a `GodwitError.StopReason`.
     public var reasonCode: String?
-    /// What it said, if it failed or was stopped by a condition.
+    /// The message of a run that failed or was stopped by a condition.
     public var message: String?
-    /// What to do next.
+    /// The next thing to do.
     public var remedy: String?
     /// Whether the same command goes on.
     public var isResumable: Bool

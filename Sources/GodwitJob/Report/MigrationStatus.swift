@@ -1,10 +1,10 @@
 public import Foundation
 
-/// What is durable of a job, and what remains.
+/// The durable work of a job, and the rest.
 public struct MigrationStatus: Sendable, Codable {
   /// How far a job is.
   public enum State: String, Sendable, Codable {
-    /// Nothing of the job is on disk.
+    /// The job has no files on disk.
     case notStarted = "not started"
     /// A run has begun and not finished. A run of the same job continues with the chunks that are not durable, or begins
     /// again where none is: see `Run.startsAgain`.
@@ -53,12 +53,12 @@ public struct MigrationStatus: Sendable, Codable {
   public var rowsPerSecond: Double?
   /// The time left at that rate, in seconds; nil without a run at work, and before the last of several steps.
   public var secondsLeft: Double?
-  /// How many differences the last verification found in the destination; nil if it found none, or there was none. A run
-  /// that makes the destination anew ends that.
+  /// How many differences the last verification found in the destination; nil if it found none, or there was none. A
+  /// run that makes the destination again resets it.
   public var verifyFindings: Int64?
   /// When the destination was made or found up to date, if it is a result of the job; nil with ``verifyFindings``.
   public var lastSuccess: Date?
-  /// What is not as it was when the destination was made, if the job made it.
+  /// The changes since the destination was made, if the job made it.
   public var changes: [Change] = []
 
   /// - Parameter known: The percent, where no chunk tells it.
@@ -114,7 +114,7 @@ extension MigrationStatus: CustomStringConvertible {
     return text
   }
 
-  /// What the last verification found, in words.
+  /// The findings of the last verification, in words.
   package var findings: String? {
     verifyFindings.map { "the last verification found \($0) difference\($0 == 1 ? "" : "s")" }
   }
@@ -132,7 +132,7 @@ extension MigrationStatus: CustomStringConvertible {
 }
 
 extension MigrationStatus.Change {
-  /// What changed, in words.
+  /// The subject of the change, in words.
   package var words: String {
     switch self {
     case .source: "the source store"

@@ -2,7 +2,7 @@ import GodwitModel
 
 /// A plan in a few figures: what `godwit plan` prints first.
 public struct PlanSummary: Sendable, Codable, Hashable {
-  /// What is known of the losses of a step.
+  /// The knowledge of the losses of a step.
   public enum StepState: String, Sendable, Codable, Hashable {
     /// The step is counted, and something is lost.
     case loses
@@ -18,8 +18,8 @@ public struct PlanSummary: Sendable, Codable, Hashable {
   public var path: [String]
   /// One for each step.
   public var steps: [StepState]
-  /// The steps, from 1, in which Core Data's default policy runs in place of one that nobody registered. What that one would
-  /// have done is not counted.
+  /// The steps, from 1, in which Core Data's default policy runs in place of an unregistered one. The work of that
+  /// policy is not counted.
   public var stepsWithoutPolicy: [Int]
   /// The step that the counts are of, from 1: the first that is not done.
   public var countedStep: Int
@@ -31,13 +31,13 @@ public struct PlanSummary: Sendable, Codable, Hashable {
   public var writtenIsAtMost: Bool
   /// Whether policies decide how many objects are made. The count assumes one from each source object.
   public var writtenByPolicies: Bool
-  /// Objects that do not come over, as far as they are counted.
+  /// Objects that are not carried over, as far as they are counted.
   public var objectsLost: Int64
-  /// Values that do not come over, as far as they are counted, those that are rounded included.
+  /// Values that are not carried over, as far as they are counted, including rounded ones.
   public var valuesLost: Int64
-  /// Rows of tables that no model names. They do not come over.
+  /// Rows of tables that no model names. They are not carried over.
   public var rowsLost: Int64
-  /// Links that do not come over, as far as they are counted.
+  /// Links that are not carried over, as far as they are counted.
   public var linksLost: Int64
   /// Why a run would stop, each with its exit status.
   public var obstacles: [String]

@@ -75,7 +75,7 @@ extension MigrationJob {
       functions: functions.sorted { ($0.selector, $0.property) < ($1.selector, $1.property) })
   }
 
-  /// What is wrong with a job whose mappings name policies that nobody registered; nil when none is missing.
+  /// The error of a job whose mappings name unregistered policies; nil when none is missing.
   package var missingPolicyError: GodwitError? {
     let missing = missingPolicies
     guard let first = missing.first else { return nil }

@@ -15,7 +15,7 @@ package struct RemainingTime: Sendable {
   /// - Parameter left: The rows that are still to be read, by phase.
   package init(left: [ChunkPhase: Int64]) { self.left = left.mapValues { Double(max(0, $0)) } }
 
-  /// What a row costs, beside a row that is made.
+  /// The cost of a row in a phase, as a multiple of the cost of creating one.
   private static func weight(_ phase: ChunkPhase) -> Double {
     switch phase {
     case .create: 1
@@ -37,9 +37,9 @@ package struct RemainingTime: Sendable {
   /// The seconds left; nil while nothing is known.
   ///
   /// - Parameters:
-  ///   - rows: What is done of the chunk that runs.
+  ///   - rows: The rows that are done of the running chunk.
   ///   - phase: Its phase.
-  ///   - seconds: What that took.
+  ///   - seconds: The time that they took.
   package func seconds(with rows: Double = 0, of phase: ChunkPhase? = nil, seconds: Double = 0) -> Double? {
     var costs = costs
     var left = left
@@ -58,7 +58,7 @@ package struct RemainingTime: Sendable {
   }
 }
 
-/// Lets an estimate of the time left settle: what is shown moves towards what was computed, the slower the longer the run
+/// Smooths an estimate of the time left: the shown value moves towards the computed one, the slower the longer the run
 /// has lasted.
 package struct SettlingTime: Sendable {
   private var shown: (left: Double, at: Double)?
@@ -66,10 +66,10 @@ package struct SettlingTime: Sendable {
 
   package init() {}
 
-  /// What to show.
+  /// The estimate to show.
   ///
   /// - Parameters:
-  ///   - left: What was computed; nil while nothing is known.
+  ///   - left: The computed time left; nil while nothing is known.
   ///   - now: In seconds, from any beginning.
   package mutating func settled(_ left: Double?, at now: Double) -> Double? {
     guard let left, left.isFinite else { return shown.map { max(0, $0.left - (now - $0.at)) } }

@@ -7,7 +7,7 @@ public struct TimeEstimate: Sendable, Codable, Hashable {
   public var highSeconds: Double
   /// How many objects were copied in memory to measure the speed.
   public var sampledObjects: Int64
-  /// What the range rests on, for example `a sample of 4000 objects`.
+  /// The basis of the range, for example `a sample of 4000 objects`.
   public var basis: String
   /// Seconds for a million objects, by the name of a mapping in the object lane: making them and setting their
   /// relationships, as far as the mapping does that itself. nil where fewer than 500 objects were sampled.
@@ -34,8 +34,8 @@ public struct TimeEstimate: Sendable, Codable, Hashable {
 }
 
 extension TimeEstimate: CustomStringConvertible {
-  /// What a mapping in the object lane is expected to take, for example `about 12 s for a million objects`; nil where
-  /// too little was sampled.
+  /// The expected cost of a mapping in the object lane, for example `about 12 s for a million objects`; nil if too
+  /// little was sampled.
   package func cost(of mapping: String) -> String? {
     guard let seconds = secondsPerMillion?[mapping] else { return nil }
     let (number, unit) = seconds < 120 ? (seconds, "s") : (seconds / 60, "min")

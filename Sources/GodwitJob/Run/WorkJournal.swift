@@ -3,7 +3,7 @@ package import GodwitDisk
 import GodwitModel
 package import GodwitStore
 
-/// Where an unfinished run stands: `run.json` in the work folder, replaced as a whole and synced.
+/// The state of an unfinished run: `run.json` in the work folder, replaced as a whole and synced.
 ///
 /// The chunks of the store under construction are in the ledger of that store. All else that a later run must know is here.
 /// A work folder without it has nothing to resume.
@@ -11,7 +11,7 @@ package struct WorkJournal: Codable, Sendable {
   package enum Phase: String, Codable, Sendable, Comparable, CaseIterable {
     /// A store is under construction.
     case making
-    /// The store of the last step is finished, and so is its receipt.
+    /// The store of the last step and its receipt are finished.
     case made
     /// Files of the finished store may have names beside the destination.
     case exchanging
@@ -35,7 +35,7 @@ package struct WorkJournal: Codable, Sendable {
     package static let edits = Owner(job: "", appends: false)
   }
 
-  /// What is durable of a job of several steps. The step at work has a ledger of its own in its own store.
+  /// The durable work of a job of several steps. The step at work has a ledger of its own in its own store.
   package struct Steps: Codable, Sendable {
     /// A finished step.
     package struct Step: Codable, Sendable {
@@ -46,7 +46,7 @@ package struct WorkJournal: Codable, Sendable {
       package var losses: LossReport
       /// Objects that break a rule as they did before; nil without any.
       package var keptInvalid: [KeptInvalid]?
-      /// What the receipt says of the step; nil without one.
+      /// The receipt of the step; nil without one.
       package var receipt: Receipt.Step?
 
       package init(
@@ -87,7 +87,7 @@ package struct WorkJournal: Codable, Sendable {
   package var owner: Owner
   package var phase = Phase.making
   package var steps: Steps?
-  /// What the step did whose store is finished.
+  /// The record of the step whose store is finished.
   package var outcome: Receipt.Note?
   package var receipt: ReceiptPlace?
   /// The support folder that may be beside the destination already, and that of the quarantine.

@@ -1,7 +1,7 @@
 import GodwitModel
 import GodwitXML
 
-/// Where the entities and properties of a model stand in its `contents` file.
+/// The places of a model's entities and properties in its `contents` file.
 struct ElementIndex {
   let file: String
   /// The line of `<model>`; nil where the file has no lines.
@@ -28,7 +28,7 @@ struct ElementIndex {
 
   var start: LintFinding.Location { .init(file: file, line: root) }
 
-  /// The place of an entity; of the model where the entity is not there.
+  /// The place of an entity, or of the model if the entity is missing.
   func place(of entity: String) -> LintFinding.Location { .init(file: file, line: entities[entity] ?? root) }
 
   /// The place of a property, declared there or in an ancestor; of the entity where it is not there. A leaf of a

@@ -10,7 +10,7 @@ final class LintedBundle {
   let path: String
   /// The version that migrations lead to; nil when nothing says.
   let target: String?
-  /// What `PATH#Version` asks for.
+  /// The version that `PATH#Version` names.
   private let named: String?
   /// Oldest first.
   private(set) var versions: [String] = []
@@ -21,7 +21,7 @@ final class LintedBundle {
   private var results: [String: Result<ManagedObjectModel, GodwitError>] = [:]
   private var indexes: [String: ElementIndex] = [:]
 
-  /// - Throws: code `.missingInput` or `.permission`, as `ModelBundle`; also when there is no version of that name.
+  /// - Throws: code `.missingInput` or `.permission`, as `ModelBundle`; also if no version has that name.
   init(_ reference: ModelReference, path: (String) -> String) throws {
     bundle = try ModelBundle(contentsOf: reference.path)
     self.path = path(bundle.path)
@@ -36,7 +36,7 @@ final class LintedBundle {
     }
   }
 
-  /// The order that jobs take, except that the versions named like the current one come last: an application that
+  /// The order that jobs use, except that the versions named like the current one come last: an application that
   /// renames its model continues under the new name.
   private static func ordered(_ names: [String], to target: String?) -> [String] {
     guard let target else { return names }
@@ -44,12 +44,12 @@ final class LintedBundle {
     return names.filter { self.stem($0) != stem } + names.filter { self.stem($0) == stem }
   }
 
-  /// A name without the numbers at its end, so that the names of a line of versions are alike.
+  /// A name without the numbers at its end, which is the same for all names of a line of versions.
   static func stem(_ name: String) -> String {
     name.replacing(/([\s._-]*v?\d+([._-]\d+)*)+\s*$/.ignoresCase(), with: "").lowercased()
   }
 
-  /// Takes over what the lock file says: the order, if it gives one, and which versions were released.
+  /// Applies the lock file: its order, if it has one, and the released versions.
   ///
   /// - Parameter names: The versions, oldest first. Versions that are not among them are younger.
   func adopt(order names: [String]?, released: Set<String>) {

@@ -68,7 +68,7 @@ final class LintedMapping: Sendable {
   func found(for bundle: LintedBundle, among models: [ManagedObjectModel]) -> FoundMapping? {
     switch content {
     case .unreadable(let error):
-      // A step that needs it is missed all the same.
+      // A step that needs it is still reported as missing.
       return FoundMapping(
         origin: path, fit: { _, _ in .differs("it cannot be read: \(error.message)") }, load: { _, _ in throw error })
     case .text(let mapping):

@@ -1,7 +1,7 @@
 import Foundation
 import GodwitStore
 
-/// The lines of a lock file, found by the names that stand in them.
+/// The lines of a lock file, found by the names in them.
 struct LockPlaces {
   let file: String
   private let lines: [Substring]

@@ -6,9 +6,9 @@ import GodwitStore
 ///
 /// It is JSON with sorted keys and one block for each version, so that the additions of two branches merge.
 package struct ModelLock: Sendable, Hashable, Codable {
-  /// A version as it was when it was recorded.
+  /// The state of a version when it was recorded.
   package struct Version: Sendable, Hashable, Codable {
-    /// What Core Data calls `NSStoreModelVersionChecksumKey`.
+    /// The checksum that Core Data calls `NSStoreModelVersionChecksumKey`.
     package var checksum: String
     /// The version hashes in base64, by entity.
     package var entities: [String: String]
@@ -46,20 +46,20 @@ package struct ModelLock: Sendable, Hashable, Codable {
     private enum CodingKeys: String, CodingKey { case accepted, versionOrder, versions }
   }
 
-  /// By path, relative to the folder of the lock file.
+  /// The bundles by path, relative to the folder of the lock file.
   package var bundles: [String: Bundle] = [:]
   package private(set) var schemaVersion = 1
 
   package init() {}
 
-  /// The name that is taken when none is given.
+  /// The default name of the lock file.
   package static let standardName = "models.lock.json"
   /// A lock file of a hundred models with a hundred versions has a tenth of this.
   static let limit = ByteCount.mebibytes(64)
 
   // MARK: Reading
 
-  /// - Throws: code `.missingInput` when there is no file, `.permission`, `.configuration` for another content.
+  /// - Throws: code `.missingInput` if the file is missing, `.permission`, `.configuration` for other content.
   package init(contentsOf path: String) throws {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
@@ -126,7 +126,7 @@ package struct ModelLock: Sendable, Hashable, Codable {
 
   // MARK: Writing
 
-  /// Adds the versions that are not there; one that is there stays as it was recorded.
+  /// Adds the missing versions. An existing version keeps its recorded state.
   ///
   /// - Returns: The names of the versions that were added.
   mutating func add(_ bundle: LintedBundle, as path: String) -> [String] {
@@ -147,7 +147,7 @@ package struct ModelLock: Sendable, Hashable, Codable {
 
   /// Replaces the file.
   ///
-  /// - Throws: what `OutputFile` and `NewFile` throw: 64, 73, 74 or 77.
+  /// - Throws: the errors of `OutputFile` and `NewFile`: 64, 73, 74 or 77.
   package func write(to path: String) throws {
     let file = OutputFile(path, "a lock file", option: "--lock") { _ in (try? ModelLock(contentsOf: path)) != nil }
     try ExportFile.write(text() + "\n", to: file)

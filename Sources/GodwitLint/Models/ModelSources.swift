@@ -3,7 +3,7 @@ import GodwitManifest
 import GodwitModel
 import GodwitXcode
 
-/// What `godwit lint` is asked to look at: models, and the mapping models that may be for them.
+/// The input of `godwit lint`: models, and the mapping models that may be for them.
 struct ModelSources {
   private(set) var bundles: [LintedBundle] = []
   private(set) var mappings: [LintedMapping] = []
@@ -14,7 +14,7 @@ struct ModelSources {
 
   /// - Parameters:
   ///   - paths: Models, or folders that hold models.
-  ///   - workingFolder: What paths in findings are relative to.
+  ///   - workingFolder: The folder that paths in findings are relative to.
   /// - Throws: code `.missingInput` when a path is missing or holds no model, `.permission` when it cannot be read.
   init(_ paths: [String], workingFolder: String) throws {
     let shown: (String) -> String = { RelativePath.shown($0, from: workingFolder) }
@@ -67,7 +67,7 @@ struct ModelSources {
 
 /// Paths as findings and the lock file show them.
 enum RelativePath {
-  /// A path relative to the working folder where it lies below it, else as it is.
+  /// A path relative to the working folder if it is below it; otherwise unchanged.
   static func shown(_ path: String, from folder: String) -> String {
     let whole = absolute(path, in: folder)
     let base = folder == "/" ? "/" : folder + "/"

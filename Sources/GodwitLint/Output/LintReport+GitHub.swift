@@ -18,7 +18,7 @@ extension LintReport {
     }.joined()
   }
 
-  /// What a workflow command's message may hold.
+  /// Escapes a text for the message of a workflow command.
   private static func data(_ text: String) -> String {
     text.replacing(scalar: "%", with: "%25").replacing(scalar: "\r", with: "%0D").replacing(scalar: "\n", with: "%0A")
   }

@@ -46,7 +46,7 @@ extension LintReport {
     var findings: [Finding]
   }
 
-  /// - Throws: never for what a report holds.
+  /// - Throws: never for the content of a report.
   package func json() throws -> String {
     try LintJSON.document(
       Record(

@@ -3,7 +3,7 @@ import Foundation
 extension LintReport {
   /// The report in SARIF 2.1.0, which code scanning takes.
   ///
-  /// Accepted findings and those of shipped steps are suppressed results, so that no alert comes of them.
+  /// Accepted findings and those of shipped steps are suppressed results, which raise no alert.
   ///
   /// - Parameter version: The version of the command.
   package func sarif(version: String) throws -> String {
@@ -53,7 +53,7 @@ private struct SARIF: Encodable {
     var locations: [Location]
     var relatedLocations: [Location]?
     var partialFingerprints: [String: String]
-    /// Empty for an open finding: what is left out says nothing about suppression.
+    /// Empty for an open finding: a missing list says nothing about suppression.
     var suppressions: [Suppression]
   }
   struct Run: Encodable {
@@ -113,7 +113,7 @@ private struct SARIF: Encodable {
 
   private static func artifact(_ file: String) -> Artifact {
     let isAbsolute = file.hasPrefix("/")
-    // Of the characters of a path, those that a URI may have; a colon in the first segment would begin a scheme.
+    // The characters that a URI path may contain. The colon is left out: in the first segment it would begin a scheme.
     let allowed = CharacterSet(
       charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/!$&'()*+,=@")
     let escaped = file.addingPercentEncoding(withAllowedCharacters: allowed) ?? file

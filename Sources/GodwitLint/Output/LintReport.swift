@@ -2,7 +2,7 @@ import Foundation
 
 /// All that `godwit lint` found.
 package struct LintReport: Sendable, Hashable {
-  /// By file, then by line.
+  /// The findings by file, then by line.
   package let findings: [LintFinding]
   /// How many models and versions were looked at.
   package let bundles, versions: Int
@@ -20,7 +20,7 @@ package struct LintReport: Sendable, Hashable {
     self.lock = lock
   }
 
-  /// Those that are neither accepted nor about a step that was shipped.
+  /// The findings that are neither accepted nor about a shipped step.
   package var open: [LintFinding] { findings.filter { $0.state == .open } }
 
   package func count(_ severity: LintRule.Severity) -> Int { open.count { $0.severity == severity } }

@@ -39,7 +39,7 @@ extension BundleLint {
     _ mapping: LintedMapping, _ source: ManagedObjectModel, _ destination: ManagedObjectModel
   ) -> Bool {
     guard case .xcode(let model) = mapping.content else { return true }
-    // Half of the entities tell a stale mapping model from that of another model.
+    // If half of the entities match, it is a stale mapping model and not one of another model.
     func share(_ hashes: [String: VersionHash], _ model: ManagedObjectModel) -> Bool {
       let shared = Set(hashes.keys).intersection(model.entityNames).count
       return shared * 2 >= max(hashes.count, model.entities.count)
@@ -72,7 +72,7 @@ extension BundleLint {
       "the mapping model from '\(source.name)' to '\(destination.name)' is stale: \(difference)\(detail)")
   }
 
-  /// A compiled mapping model names no versions: one of its sides tells whose it is.
+  /// A compiled mapping model names no versions. One matching side shows its model.
   private mutating func checkCompiled(_ mapping: LintedMapping, _ models: [ManagedObjectModel]) {
     guard case .xcode(let model) = mapping.content, mapping.isCompiled,
       !model.sourceEntityHashes.isEmpty, !model.destinationEntityHashes.isEmpty

@@ -4,7 +4,7 @@ import GodwitInference
 import GodwitJob
 import GodwitModel
 
-/// Stands for a policy that somebody else registers.
+/// Stands for a policy that the application registers.
 private struct PlaceholderPolicy: EntityMigrationPolicy {}
 
 /// The way from every version to the current one, and the steps on it.
@@ -83,7 +83,7 @@ extension BundleLint {
   }
 
   private static func firstReason(_ error: GodwitError) -> String {
-    // The first lines name the versions; what cannot be inferred is the same for all.
+    // The first lines name the versions; the refusals are the same for all.
     let lines = (error.cause ?? "").split(separator: "\n").map(String.init)
     let reasons = lines.filter { $0.contains("cannot be inferred: ") }.compactMap {
       $0.components(separatedBy: "inferred: ").last
@@ -165,7 +165,7 @@ extension BundleLint {
     let lint = StepLint(from: model, to: next, in: bundle)
     var losses = lint.losses()
     if end.name != next.name {
-      // What comes back in a later version is not lost on the way there.
+      // A property that a later version has again is not lost on the way there.
       let lost = Set(StepLint(from: model, to: end, in: bundle).losses().map(\.oldName))
       losses = losses.filter { lost.contains($0.oldName) }
     }
@@ -175,7 +175,7 @@ extension BundleLint {
       rules = rules.filter { lasting.contains($0.subject) }
     }
     for finding in losses + rules { add(finding) }
-    // What older steps cost is known by now.
+    // The costs of older steps are known by now.
     if next.name == target?.name, let finding = lint.rowsInPlace() { add(finding) }
   }
 
@@ -188,7 +188,7 @@ extension BundleLint {
     let origin = step.origin ?? ""
     let place = mappings.first { origin.components(separatedBy: ", ").contains($0.path) }?.place
     let resolved: ResolvedMapping
-    // Whoever runs the job registers the policies: what the mapping model says beside them is looked at.
+    // The caller of the job registers the policies. The rest of the mapping model is checked.
     var policies = PolicyRegistry()
     for name in step.mappingModels.flatMap(\.entityMappings).compactMap(\.policyName) {
       policies.register(name, PlaceholderPolicy())

@@ -18,7 +18,7 @@ struct BundleLint {
   let cache = InferenceCache()
   /// Hears of each version that is checked.
   var advance: (String) -> Void = { _ in }
-  /// How each version is migrated: the steps, or why there is none.
+  /// How each version is migrated: the steps, or the reason why no path exists.
   var ways: [String: Result<[MigrationStep], GodwitError>] = [:]
 
   init(bundle: LintedBundle, mappings: [LintedMapping], locked: [String: ModelLock.Version]) {
@@ -41,7 +41,7 @@ struct BundleLint {
       rule, severity: severity, subject: subject, step: step, bundle: bundle.path, at: location, message,
       try: remedy ?? rule.remedy)
     finding.related = related
-    // The release is out, so nobody can mend it; but a mapping model serves the next release too.
+    // A shipped release cannot be mended, but a mapping model serves the next release too.
     if let step, !rule.isAboutMappingModels, isShipped(step) {
       finding.state = .shipped
       finding.severity = .note

@@ -1,6 +1,6 @@
 /// One thing that `godwit lint` found.
 package struct LintFinding: Sendable, Hashable {
-  /// A place in a file; without a line where the file has none.
+  /// A place in a file; line 0 for a file without lines.
   package struct Location: Sendable, Hashable {
     package var file: String
     package var line: Int?
@@ -16,7 +16,7 @@ package struct LintFinding: Sendable, Hashable {
     package var from, to: String
   }
 
-  /// What becomes of a finding.
+  /// The state of a finding.
   package enum State: String, Sendable, Hashable, Codable {
     case open
     /// The lock file accepts it.
@@ -27,13 +27,13 @@ package struct LintFinding: Sendable, Hashable {
 
   package var rule: LintRule
   package var severity: LintRule.Severity
-  /// What it is about: an entity, `Entity.property`, a version, a file.
+  /// The subject: an entity, `Entity.property`, a version or a file.
   package var subject: String
   package var step: Step?
   /// The path of the model; nil for a finding about none.
   package var bundle: String?
   package var location: Location
-  /// Where else to look, each with a reason.
+  /// Related places, each with a reason.
   package var related: [Related] = []
   package var message: String
   package var remedy: String
@@ -59,7 +59,7 @@ package struct LintFinding: Sendable, Hashable {
     self.remedy = remedy
   }
 
-  /// What the lock file calls the finding, for example `GW201:Person.nickname:App 2→App 3`. Unique among those of a
+  /// The finding's key in the lock file, for example `GW201:Person.nickname:App 2→App 3`. Unique among those of a
   /// model.
   package var key: String {
     ([rule.code, subject].filter { !$0.isEmpty } + (step.map { ["\($0.from)→\($0.to)"] } ?? []))

@@ -1,4 +1,4 @@
-/// What `godwit lint` looks for, each with a code that never changes its meaning.
+/// The rules of `godwit lint`, each with a code that never changes its meaning.
 ///
 /// Codes from 100 are about versions and the way between them, from 200 about one step, from 300 about mapping models,
 /// from 400 about the layout of stores.
@@ -79,7 +79,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     }
   }
 
-  /// What the rule looks for.
+  /// The problem that the rule looks for.
   package var summary: String {
     switch self {
     case .shippedVersionEdited: "A shipped version was edited"
@@ -178,7 +178,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     return text.prefix(1).lowercased() + text.dropFirst()
   }
 
-  /// What to do about it, in general; a finding says it for the case.
+  /// The general remedy. A finding gives the remedy for its case.
   package var help: String {
     switch self {
     case .shippedVersionEdited: "Undo the edit, and make the change in a new version of the model."

@@ -2,7 +2,7 @@ import GodwitEngine
 import GodwitInference
 import GodwitModel
 
-/// What is lost of the earlier version.
+/// The entities and properties of the earlier version that a step loses.
 extension StepLint {
   private enum Lost {
     case entity(EntityDescription)
@@ -10,7 +10,7 @@ extension StepLint {
     case relationship(RelationshipDescription, of: EntityDescription)
   }
 
-  /// What an inferred step drops, and what of it is probably renamed.
+  /// The entities and properties that an inferred step drops, with those that are probably renamed.
   func losses() -> [Finding] {
     var renames = Renames(self)
     return lost().map { lost in
@@ -54,7 +54,7 @@ extension StepLint {
     }.contains(name)
   }
 
-  /// By entity before and after, the properties before that some property after has its values from.
+  /// The earlier properties from which a later property has its values, by earlier and later entity.
   final class CarriedNames {
     private var known: [[String]: Set<String>] = [:]
 
@@ -73,7 +73,7 @@ extension StepLint {
     }
   }
 
-  /// Relationships that neither side carries over. One to objects that are dropped goes with them.
+  /// Relationships that neither side carries over. A relationship to dropped objects is dropped with them.
   private func lostRelationships(of before: EntityDescription, now: EntityDescription) -> [RelationshipDescription] {
     before.relationships.filter { relationship in
       guard old.isStored(relationship) else { return false }
@@ -131,9 +131,11 @@ extension StepLint {
 
   // MARK: Under a mapping model
 
-  /// What a mapping model does not read although the later version still has it, and the entities that it leaves out.
+  /// Properties that a mapping model does not read although the later version still has them, and entities that it
+  /// leaves out.
   ///
-  /// What is gone from the later version is gone because its author wanted so.
+  /// Properties that the later version no longer has are not reported: the author of the mapping model removed them on
+  /// purpose.
   func losses(
     in models: [MappingModel], _ resolved: ResolvedMapping, _ place: LintFinding.Location?
   ) -> [Finding] {

@@ -2,10 +2,10 @@ import GodwitInference
 import GodwitModel
 
 extension StepLint {
-  /// Pairs what a step drops with what it adds, where both look like one thing under two names.
+  /// Pairs each dropped item of a step with an added one that looks like the same thing under a new name.
   struct Renames {
     private let lint: StepLint
-    /// What was paired already: a new name explains one old name.
+    /// The new names that are paired already. A new name explains only one old name.
     private var taken: Set<String> = []
 
     init(_ lint: StepLint) { self.lint = lint }
@@ -17,7 +17,7 @@ extension StepLint {
         guard lint.pairing.oldName(of: entity.name) == nil, !entity.isAbstract else { return false }
         let other = Set(new.propertyNames(of: entity.name))
         let shared = names.intersection(other).count
-        // Most of what they hold is the same.
+        // Most of their properties are the same.
         return !names.isEmpty && shared * 3 >= 2 * max(names.count, other.count)
       }
       // The same content under a name of its own is a rename too.
@@ -87,7 +87,7 @@ extension StepLint {
   }
 }
 
-/// How much two names are alike, from 0 (not at all) to 1.
+/// The similarity of two names, from 0 (none) to 1.
 enum NameLikeness {
   static func value(_ a: String, _ b: String) -> Double {
     let (x, y) = (words(a), words(b))

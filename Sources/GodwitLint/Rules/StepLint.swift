@@ -8,7 +8,7 @@ struct StepLint {
   struct Finding {
     var rule: LintRule
     var subject: String
-    /// What the earlier version calls it; the same for a loss and for the rename that explains it.
+    /// The name in the earlier version. A loss and the rename that explains it have the same one.
     var oldName: String
     var step: LintFinding.Step
     var location: LintFinding.Location
@@ -53,9 +53,9 @@ struct StepLint {
     [.init(location: location, text: "the earlier version")]
   }
 
-  // MARK: What inference refuses
+  // MARK: Refusals of inference
 
-  /// Why no mapping model can be inferred.
+  /// The reasons why no mapping model can be inferred.
   func refusals() -> [Finding] {
     var findings: [Finding] = []
     var told: Set<String> = []
@@ -108,7 +108,7 @@ struct StepLint {
       try: drafting)
   }
 
-  // MARK: What depends on the objects
+  // MARK: Findings that depend on the objects
 
   /// New rules that existing objects may break.
   func rules() -> [Finding] {
@@ -150,7 +150,7 @@ struct StepLint {
 
   // MARK: In place
 
-  /// What makes a migration in place read every row.
+  /// The changes that make a migration in place read every row.
   func rowsInPlace() -> Finding? {
     let inference = MappingInference(from: old, to: new)
     guard let mapping = try? inference.mappingModel(),

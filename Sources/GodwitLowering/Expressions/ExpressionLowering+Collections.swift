@@ -21,7 +21,7 @@ extension ExpressionLowering {
     return collection
   }
 
-  /// What a path leads to from the members of a collection.
+  /// The value or collection at the end of a path from the members of a collection.
   func follow(_ segments: ArraySlice<String>, from start: LoweredCollection) throws -> Lowered {
     var collection = start
     var rest = schema.model.joiningComposites(segments, from: start.row.entityName)[...]

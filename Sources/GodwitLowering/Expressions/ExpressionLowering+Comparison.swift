@@ -82,7 +82,7 @@ extension ExpressionLowering {
     switch right {
     case .collection(let collection): return try isMember(left, of: collection, c.options, c.left)
     case .value(_, let type) where type?.expressionKind == .text:
-      // `x IN 'text'` asks whether the text holds x.
+      // `x IN 'text'` tests whether the text contains x.
       try needText(left, right, c)
       let (whole, part) = (try operand(right, c.right, c.options), try operand(left, c.left, c.options))
       return known("godwit_contains(\(whole), \(part))")
@@ -121,7 +121,7 @@ extension ExpressionLowering {
     }
   }
 
-  /// One side of a comparison, folded as the options ask when it is text.
+  /// One side of a comparison. A text is folded by the options.
   ///
   /// - Parameter text: The expression, when it is known; a constant is folded here and not row by row.
   func operand(_ lowered: Lowered, _ text: ValueExpression?, _ options: Options) throws -> String {

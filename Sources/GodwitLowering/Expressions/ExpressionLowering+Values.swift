@@ -3,8 +3,8 @@ import GodwitStore
 
 /// Arithmetic, functions and casts.
 extension ExpressionLowering {
-  /// A value as a floating point calculation takes it. Decimals and dates may be stored as integers, whose division
-  /// would truncate and whose sums are more exact than floating point, so they become floating point.
+  /// A value for a floating point calculation. Decimals and dates may be stored as integers, whose division would
+  /// truncate and whose sums are more exact than floating point, so they become floating point.
   func number(_ expression: ValueExpression) throws -> (sql: String, type: AttributeType?) {
     try number(try lower(expression), expression)
   }
@@ -21,8 +21,8 @@ extension ExpressionLowering {
 
   /// The same for a Swift function, to which 2 and 2.0 are different numbers.
   ///
-  /// - Parameter name: The function that answers a decimal with one, which SQL cannot tell from floating point; nil for
-  ///   one that takes any number for floating point.
+  /// - Parameter name: A function whose result for a decimal is a decimal, which SQL cannot distinguish from floating
+  ///   point; nil for one that treats any number as floating point.
   private func argument(_ expression: ValueExpression, ofExact name: String? = nil) throws -> (
     sql: String, type: AttributeType?
   ) {
@@ -186,7 +186,7 @@ extension ValueExpression {
 extension AttributeType {
   enum ExpressionKind { case number, text, date, bytes, other }
 
-  /// Values of one kind stand in each other's place in SQL.
+  /// Values of one kind can replace each other in SQL.
   var expressionKind: ExpressionKind {
     switch self {
     case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: .number

@@ -34,18 +34,18 @@ package struct ExpressionLowering {
   enum Lowered {
     /// A value; a nil type is a number that may be an integer or not.
     case value(sql: String, type: AttributeType?)
-    /// An object: the SQL of its primary key, NULL when there is no such object.
+    /// An object: the SQL of its primary key, NULL for a missing object.
     case object(key: String, entityName: String)
     case collection(LoweredCollection)
     case list([Lowered])
     case null
   }
 
-  /// Where a column read is tested for its storage class.
+  /// The place where the storage class of a read column is tested.
   package enum Checks {
-    /// Where it is read.
+    /// In the expression.
     case inline
-    /// By `godwit_row`, for columns of the statement's own row that are read whatever the row holds.
+    /// By `godwit_row`, for columns of the statement's own row that are read whatever the row contains.
     case byRow
     /// Nowhere: the planner has run the same expression on every row.
     case done
@@ -59,7 +59,7 @@ package struct ExpressionLowering {
   let text: String
   /// The database that the schema's tables are in.
   var database = StoreConnection.sourceSchema
-  /// What `$entityMapping` and `$propertyMapping` stand for.
+  /// The values of `$entityMapping` and `$propertyMapping`.
   var bindings = MappingBindings()
   /// SUBQUERY variables in scope.
   var variables: [String: Row] = [:]
@@ -226,7 +226,7 @@ package struct ExpressionLowering {
   func constant(_ value: AttributeValue) throws -> Lowered {
     if case .boolean(let flag) = value { return .value(sql: flag ? "1" : "0", type: .boolean) }
     let stored = SQLValue(value)
-    // Also what is not a number.
+    // A value that is not a number gives NULL as well.
     if stored == .null { return .null }
     let type = value.attributeType
     return .value(sql: builder.bind(stored), type: type)
@@ -267,12 +267,12 @@ package struct ExpressionLowering {
       try chain.follow(relationship.name)
     }
     if chain.isToMany { return .collection(try LoweredCollection(chain)) }
-    // A key that leads to no row is no object, in memory as here.
+    // A key without a row is not an object, as in memory.
     _ = try chain.loadedRow()
     return .object(key: chain.scalar(chain.key), entityName: chain.entityName)
   }
 
-  /// A column with a check of what it holds.
+  /// A column with a check of its content.
   func read(_ attribute: AttributeDescription, of row: Row) throws -> String {
     guard let column = schema.column(of: attribute.name, in: row.entityName), !attribute.isTransient else {
       throw NotLowerable(reason: "'\(attribute.name)' is not stored")
@@ -306,13 +306,13 @@ package struct ExpressionLowering {
     }
   }
 
-  /// What is no number as a decimal has no value: the text `NaN`, which is greater than any number, and what is too
+  /// Gives NULL for a text that is not a number: `NaN`, which is greater than any number, and a number that is too
   /// large or too small.
   ///
   /// - Parameter again: The same without a check.
   private static func decimal(_ checked: String, again sql: String) -> String {
     let (limit, floor) = (AttributeValue.decimalLimit, AttributeValue.decimalFloor)
-    // Parts of an AND are evaluated in any order, the check comes first.
+    // The parts of an AND are evaluated in any order, but the check must come first.
     return "(CASE WHEN \(checked) > -\(limit) THEN CASE WHEN \(sql) < \(limit) "
       + "AND (\(sql) >= \(floor) OR \(sql) <= -\(floor) OR \(sql) = 0) THEN \(sql) END END)"
   }
@@ -375,7 +375,7 @@ enum SQLNesting {
   /// SQLite's parser has 100 entries; the statement around an expression takes the rest.
   static let limit = 60
 
-  /// An upper bound of what the deepest place of the text takes.
+  /// An upper bound of the depth of the text.
   ///
   /// A parenthesis takes up to 3 entries (with the operator and the operand before it), 6 after a word, as in
   /// `f(a, (` and `a IN (1, (`; `CASE` takes 6. Measured on SQLite 3.40.

@@ -5,7 +5,7 @@ struct LoweredCollection {
   private(set) var chain: RelationshipJoinPath
   /// The row of each object.
   private(set) var row: ExpressionLowering.Row
-  /// What of each object is meant; nil is the object itself.
+  /// The attribute that is read from each object; nil for the object itself.
   private(set) var attribute: AttributeDescription?
   /// A key that is NULL where the path to the collection ends in nil; nil when it cannot.
   private(set) var origin: String?

@@ -12,9 +12,9 @@ package struct RelationshipJoinPath {
   /// The order key among the objects of the last to-many, when it is ordered.
   private(set) package var order: String?
   private(set) package var isToMany = false
-  /// The key of the object that the first to-many starts at, when a to-one leads there: NULL when there is none.
+  /// The key of the object that the first to-many starts at, if a to-one leads there. It is NULL for a missing object.
   private(set) var origin: String?
-  /// What the objects are sorted by where their order counts: that of a fetch of each relationship in turn.
+  /// The sort keys of the objects if their order matters. They give the order of a fetch of each relationship in turn.
   private(set) var sorting: [String] = []
   private var hops = 0
   private var alias: String?
@@ -66,7 +66,7 @@ package struct RelationshipJoinPath {
     hops += 1
   }
 
-  /// Notes where the first to-many starts. The chain itself stays as it is: only expressions ask for the origin.
+  /// Records the start of the first to-many. The chain is unchanged: only expressions use the origin.
   private mutating func startToMany() throws {
     guard !isToMany, hops > 0 else { return }
     var copy = self
@@ -77,7 +77,7 @@ package struct RelationshipJoinPath {
   /// Adds a condition on the objects.
   mutating func require(_ condition: String) { conditions.append(condition) }
 
-  /// Leaves out rows that are no object of an entity or of its subentities.
+  /// Leaves out rows that are not objects of an entity or of its subentities.
   private mutating func requireKind(of entity: String, row: String) {
     guard let kind = schema.isKind(of: entity, row: row).sql else { return }
     conditions.append(kind)
@@ -97,7 +97,7 @@ package struct RelationshipJoinPath {
     return .init(alias: next, entityName: entityName)
   }
 
-  /// `sql` evaluated where the chain leads: as it is, or in a scalar subquery.
+  /// `sql` evaluated at the end of the chain: directly, or in a scalar subquery.
   package func scalar(_ sql: String) -> String { tables.isEmpty ? sql : "(SELECT \(sql)\(from))" }
 
   /// ` FROM … WHERE …`, empty when no table is joined in.

@@ -58,8 +58,8 @@ package struct SearchTerm {
     }
   }
 
-  /// The attribute of the object itself that a side reads, when the column holds what the attribute means:
-  /// a boolean may be stored as any number.
+  /// The attribute of the object itself that a side reads, if the column holds the attribute's value itself: a boolean
+  /// may be stored as any number.
   private static func attribute(
     _ side: ValueExpression, schema: StoreSchema, row: ExpressionLowering.Row
   ) -> AttributeDescription? {
@@ -81,7 +81,7 @@ package struct SearchTerm {
     }
   }
 
-  /// The least text above every text that begins so; nil when there is none.
+  /// The least text above every text with this prefix; nil if it does not exist.
   static func successor(of prefix: [UInt8]) -> [UInt8]? {
     var bytes = prefix
     while let last = bytes.popLast() {

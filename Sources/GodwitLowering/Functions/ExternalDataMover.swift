@@ -23,7 +23,7 @@ package final class ExternalDataMover {
     var name: String
   }
 
-  /// Files up to this size become a value at once; larger ones flow into their row a piece at a time.
+  /// Files up to this size become a value in one piece; larger ones are written into their row a piece at a time.
   private static let wholeBytes: Int64 = 1 << 20
   /// The most bytes that SQLite takes in one value.
   private static let limitBytes: Int64 = 1_000_000_000
@@ -38,10 +38,10 @@ package final class ExternalDataMover {
   /// Rows that wait for `finishChunk`.
   package var pendingCount: Int { pending.count }
 
-  /// The rows that came to wait after so many were not kept.
+  /// Drops the rows that began to wait after the first `count`, because they were rolled back.
   package func forgetPending(after count: Int) { pending.removeSubrange(min(count, pending.count)...) }
 
-  /// The files, by column, of the one row that came to wait after so many, which is completed by the caller.
+  /// The files, by column, of the one row that began to wait after the first `count`. The caller completes it.
   package func takePending(after count: Int) throws -> [String: any LargeBytes] {
     defer { forgetPending(after: count) }
     return try files(pending.dropFirst(count))
@@ -59,7 +59,7 @@ package final class ExternalDataMover {
   ///   - salt: makes a new name of the file's, for a second value that refers to it.
   ///   - servesPolicy: Whether the value is handed to a policy: then its reference stays that of the source until the
   ///     object is inserted.
-  /// - Returns: the stored value; that of the source when its file is missing, so that nothing is lost that was there.
+  /// - Returns: the stored value; that of the source when its file is missing, so that the reference is not lost.
   package func carry(_ value: [UInt8], salt: String?, servesPolicy: Bool = false) throws -> [UInt8] {
     guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
     if !isFolderMade {
@@ -82,7 +82,7 @@ package final class ExternalDataMover {
     return cuts.map { String(digits[$0]) }.joined(separator: "-")
   }
 
-  /// The plain value of an external one, or NULL for one that is large and comes later; nil when the file is missing.
+  /// The plain value of an external one, or NULL for a large one, which is written later; nil when the file is missing.
   ///
   /// - Parameter servesPolicy: Whether the value is handed to a policy: then the file is read as a whole.
   func inline(_ name: String, column: String, key: Int64, servesPolicy: Bool) throws -> SQLFunctionResult? {

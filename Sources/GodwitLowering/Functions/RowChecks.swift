@@ -8,10 +8,10 @@ package struct RowChecks {
 
   package init() {}
 
-  /// - Parameter isLarge: Whether the value may be a large one, of which nothing is asked but the storage class.
+  /// - Parameter isLarge: Whether the value may be large. Then only its storage class is tested.
   package mutating func add(_ value: String, _ test: RowCheck.Field, isLarge: Bool = false) {
     var (sql, field) = (value, test)
-    // Bytes may be many, and their storage class is all that is asked.
+    // Bytes may be many, and only their storage class is needed.
     if field.kinds == [.null, .blob] && field.byteCount == nil || isLarge {
       field.isTypeName = true
       sql = "typeof(\(sql))"

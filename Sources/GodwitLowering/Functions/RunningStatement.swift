@@ -3,7 +3,7 @@ package import GodwitModel
 package import GodwitSpill
 package import GodwitStore
 
-/// What a statement is given beside its SQL and its constants, for the calls of its rows.
+/// The input of a statement beside its SQL and its constants, for the calls of its rows.
 package struct StatementInputs {
   /// Values of its expressions that were evaluated ahead.
   package var knownValues: (any KnownValues)?
@@ -31,7 +31,7 @@ package protocol KnownValues: AnyObject {
   func value(_ number: Int, _ key: Int64) -> SQLValue?
 }
 
-/// What the statements of a chunk have found beside their rows.
+/// The findings of a chunk's statements beside their rows.
 package struct ChunkFindings {
   /// Whether `godwit_fit` has met a nil since this was set to false.
   package var hasFittedNil = false
@@ -39,7 +39,7 @@ package struct ChunkFindings {
   package var damagedSpill: (mapping: Int, error: SpillError)?
 }
 
-/// The statement that runs: what its calls refer to by number, and why the last of them failed.
+/// The running statement: the objects that its calls name by number, and the error of the last failed call.
 struct RunningStatement {
   /// A value that did not fit.
   struct Failure {

@@ -36,7 +36,7 @@ extension SQLFunctions {
           throw error
         }
       },
-      // Without a row there is no kind either: only the sum of nothing has a value, and the SQL says so.
+      // Without a row the kind is unknown. Only the sum of no rows has a value, which the SQL supplies.
       finish: { SQLValue($0?.result ?? .null) })
   }
 
@@ -51,7 +51,7 @@ extension SQLFunctions {
 }
 
 extension AttributeValue {
-  /// A value on its way through lowered SQL, which knows no more types than SQLite.
+  /// A value inside lowered SQL, which has only SQLite's types.
   init(computed value: SQLValue) {
     switch value {
     case .null: self = .null

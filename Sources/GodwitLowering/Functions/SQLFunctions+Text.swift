@@ -17,7 +17,7 @@ extension SQLFunctions {
     try test("godwit_ends_with") { text, part in text.count >= part.count && text.suffix(part.count).elementsEqual(part)
     }
     try test("godwit_contains") { text, part in StringComparison.contains(text, part) }
-    // godwit_fold(text, options): what is compared in its place.
+    // godwit_fold(text, options): the form of the text that is compared.
     try register("godwit_fold", arguments: 2) { _, arguments in
       guard arguments.kind(0) == .text else { return .argument(0) }
       return .value(.text(StringComparison.folded(arguments.bytes(0), Self.options(arguments.int64(1)))))
@@ -70,7 +70,7 @@ extension SQLFunctions {
     var start = 0
     while start < bytes.count {
       var end = min(start + max(4, pieceBytes), bytes.count)
-      // Not inside a character. Behind three bytes from within one, a fourth belongs to none.
+      // Pieces end between characters. After three continuation bytes, a fourth belongs to no character.
       if end < bytes.count, let begin = (0..<4).first(where: { !isWithin(end - $0) }) { end -= begin }
       count += String(decoding: bytes[start..<end], as: UTF8.self).utf16.count
       start = end

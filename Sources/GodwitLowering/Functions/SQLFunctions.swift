@@ -5,8 +5,8 @@ package import GodwitStore
 
 /// The Swift side of lowered SQL: checks, text functions, lookups and expressions that SQL cannot say.
 ///
-/// Registered once on a connection. `running` says which statement the calls refer to and what it is given, and turns a
-/// failed call into an error with its place. One thread at a time.
+/// Registered once on a connection. `running` names the statement of the calls and its inputs, and turns a failed call
+/// into an error with its place. One thread at a time.
 package final class SQLFunctions {
   let connection: StoreConnection
   package let evaluation: SourceEvaluation
@@ -22,9 +22,9 @@ package final class SQLFunctions {
   package var mover: ExternalDataMover?
   /// Reads the source keys of a mapping.
   package var readKeySets: (([Int]) throws -> [KeySet])?
-  /// What the statements of a chunk have found beside their rows.
+  /// The findings of a chunk's statements beside their rows.
   @exclusivity(unchecked) package var findings = ChunkFindings()
-  /// Checks, source keys and counts of what is called for every row.
+  /// Checks, source keys and counts for functions that are called for every row.
   package let rows = RowFunctions()
 
   /// Anchored at both ends, so that a shorter alternative does not hide the whole match.
@@ -86,10 +86,10 @@ package final class SQLFunctions {
     return expressions
   }
 
-  /// Notes an error that a callback is about to fail with, so that `running` can throw it as it is.
+  /// Records the error of a failing callback, so that `running` can throw it unchanged.
   func note(_ error: any Error) { statement.thrown = error }
 
-  /// Where expressions find the source's external binary data.
+  /// Sets the folder in which expressions find the source's external binary data.
   package func setSupportFolder(_ folder: SupportFolder) { evaluation.setSupportFolder(folder) }
 
   package func setNow(_ now: Double) {
@@ -133,7 +133,7 @@ package final class SQLFunctions {
       if let spill = statement.thrown as? SpillError { throw GodwitError(spill) }
       if var known = statement.thrown as? GodwitError {
         known.context = known.context ?? context()
-        // What a function says of its arguments; a damaged file has a topic of its own.
+        // The error that a function raises about its arguments. A damaged file has a topic of its own.
         if known.code == .dataWrong, known.topic == nil { known.topic = .rejectedRow }
         throw known
       }
@@ -224,7 +224,7 @@ package final class SQLFunctions {
   }
 }
 
-/// Readers of spill files by mapping: a list, since one is asked for with every row.
+/// Readers of spill files by mapping: a list, since one is read for every row.
 package struct SpillReaders {
   private var list: [SpillReader?] = []
 
@@ -238,7 +238,7 @@ package struct SpillReaders {
 }
 
 extension SQLFunctionArguments.Kind {
-  /// As `typeof` says it.
+  /// The name that `typeof` gives.
   fileprivate var name: String {
     switch self {
     case .integer: "integer"
@@ -264,7 +264,7 @@ extension GodwitError {
 }
 
 extension AttributeType {
-  /// A computed number as the type stores it; nil where it does not fit. Any other value stays as it is.
+  /// A computed number as the type stores it; nil where it does not fit. Any other value is unchanged.
   package func fitted(_ value: SQLValue) -> SQLValue? {
     switch (self, value) {
     case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):

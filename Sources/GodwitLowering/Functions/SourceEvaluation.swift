@@ -61,14 +61,15 @@ package final class SourceEvaluation {
 
   func prepare(_ evaluation: LoweredFunctions.Evaluation) -> Prepared {
     preparations += 1
-    // Whose policy answers is known when it is asked.
+    // The policy is known only when a call asks for it.
     let host = SourceHost(context: context, now: now, fetches: fetches) { [unowned self] call in
       try policyCall.map { try $0(call) }
     }
     return Prepared(evaluation, context: context, now: now, host: host)
   }
 
-  /// - Parameter arguments: The call's: from the third on what the row has in the expression's attributes.
+  /// - Parameter arguments: The arguments of the call. From the third on they are the row's values of the expression's
+  ///   attributes.
   func value(of prepared: Prepared, key: Int64, attributes arguments: SQLFunctionArguments? = nil) throws -> SQLValue {
     if let arguments, arguments.kind(1) != .integer { return .null }
     let object: any EvaluatedObject
@@ -97,10 +98,10 @@ package final class SourceEvaluation {
   }
 }
 
-/// An object of the source of which a statement hands some attributes over; the rest is read when it is asked for.
+/// An object of the source whose statement passes some attributes. The others are read on demand.
 ///
-/// It reads the arguments of the call when the expression does, and is not to be kept beyond the call. Small enough to
-/// lie in an existential without a box.
+/// It reads the arguments of the call during the call and must not outlive it. It is small enough for an existential
+/// without a box.
 package struct HandedObject: EvaluatedObject {
   let evaluation: SourceEvaluation.Prepared
   let arguments: SQLFunctionArguments
@@ -125,7 +126,7 @@ package struct HandedObject: EvaluatedObject {
 }
 
 extension SQLValue {
-  /// A computed value as SQLite holds it; `godwit_fit` turns it into what its column stores.
+  /// A computed value in SQLite's form. `godwit_fit` converts it to the form of its column.
   package init(_ value: AttributeValue) {
     switch value {
     case .null: self = .null

@@ -1,8 +1,7 @@
 package import GodwitModel
 package import GodwitStore
 
-/// What one SQL statement under construction shares: bound constants, aliases, and the places that a
-/// failing row is reported by.
+/// The state of one SQL statement under construction: bound constants, aliases, and the sites that name a failing row.
 ///
 /// Parameters `?1` and `?2` are the chunk's first and last key; constants follow. Constants are bound,
 /// never spelt, so that no text needs quoting and no double is rounded on its way through a literal.
@@ -27,10 +26,10 @@ package final class StatementBuilder {
   /// Tests of the row `s` that the statement makes in one call; nil while each value is tested where it is read.
   package var rowChecks: RowChecks?
 
-  /// Attributes of the destination that get NULL until their row is completed, though what they copy is tested.
+  /// Attributes of the destination that get NULL until their row is completed, although the copied values are tested.
   package var leftOut: Set<String> = []
 
-  /// Attributes whose value goes through `godwit_fit`, which notes a nil.
+  /// Attributes whose value goes through `godwit_fit`, which records a nil.
   package var fitted: Set<FittedAttribute> = []
 
   /// Whether the statement brings external files along, or reads them.
@@ -41,11 +40,11 @@ package final class StatementBuilder {
 
   package init() {}
 
-  /// What `restore` goes back to.
+  /// The state that `restore` returns to.
   typealias Mark = (constants: [SQLValue], functions: LoweredFunctions, rowChecks: RowChecks?)
   var mark: Mark { (constants, functions, rowChecks) }
 
-  /// Forgets the constants and places of an expression that was given up.
+  /// Drops the constants and places of an abandoned expression.
   func restore(_ mark: Mark) { (constants, functions, rowChecks) = mark }
 
   package func alias(_ stem: String = "t") -> String {
@@ -59,7 +58,7 @@ package final class StatementBuilder {
   /// The number of a test, for `godwit_row`.
   func rowCheck(_ check: RowCheck) -> Int { functions.rowCheck(check) }
 
-  /// Says that the statement asks `godwit_counterpart` of a mapping.
+  /// Records that the statement calls `godwit_counterpart` for a mapping.
   package func needsKeySet(_ mapping: Int) { functions.keySets.insert(mapping) }
 
   /// The number of an expression that runs in Swift, for `godwit_eval`.
@@ -80,7 +79,7 @@ package struct FittedAttribute: Hashable {
   package init(mapping: Int, attribute: String) { (self.mapping, self.attribute) = (mapping, attribute) }
 }
 
-/// Where a value is read or stored, for the message when it does not fit.
+/// The place where a value is read or stored, for the message when it does not fit.
 package struct ReadingSite: Sendable, Hashable {
   /// The entity whose row is read.
   package var entityName: String
@@ -111,9 +110,9 @@ package struct LoweredFunctions {
     package var work: Work
     package var entityName: String
     var text: String
-    /// What the call gets of the object's row.
+    /// The attributes of the object's row that the call receives.
     var attributes: [String] = []
-    /// What `$entityMapping` and `$propertyMapping` stand for.
+    /// The values of `$entityMapping` and `$propertyMapping`.
     package var bindings = MappingBindings()
   }
 

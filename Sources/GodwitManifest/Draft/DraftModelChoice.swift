@@ -69,7 +69,7 @@ struct DraftModelChoice {
           : nearest.first.map { "give the bundle yourself, if one of these is right: `\(command($0.path))`" }
             ?? "give the bundle or the project's folder of the application that wrote the store")
     }
-    // What was compiled from a source says nothing that the source does not.
+    // A compiled model says the same as the source that it was compiled from.
     let isSame = fitting.allSatisfy { entry in
       stem(entry.path) == stem(first.path) && entry.versions?.names.sorted() == first.versions?.names.sorted()
         && current(entry.versions) == current(first.versions)

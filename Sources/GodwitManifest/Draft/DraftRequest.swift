@@ -6,7 +6,7 @@ import GodwitStore
 import GodwitXcode
 package import Logging
 
-/// What `godwit init` was asked for, and how it finds out what a manifest needs.
+/// The request of `godwit init`, and the search for the facts that a manifest needs.
 package struct DraftRequest: Sendable {
   /// The store, as it was given.
   package var store: String
@@ -24,8 +24,7 @@ package struct DraftRequest: Sendable {
 
   /// The manifest for the store.
   ///
-  /// Reads the store and the models, and writes nothing. What a run would stop with after its manifest is read is told
-  /// in the draft.
+  /// Reads the store and the models, and writes nothing. The draft names problems that a run would stop with later.
   ///
   /// - Throws: 64 when several models fit the store, 65 or 66 when store or models cannot be read, 69 when no model
   ///   fits the store or no path leads to the destination, 78 when a version that is named is unknown.
@@ -81,8 +80,8 @@ package struct DraftRequest: Sendable {
 
   // MARK: Paths
 
-  /// A path for the new store beside the source, where nothing is yet. What an unfinished run of it left behind is no
-  /// obstacle: the same job resumes.
+  /// A free path for the new store beside the source. Leftovers of an unfinished run to it do not matter: the same job
+  /// resumes.
   private var destinationPath: String {
     let url = URL(filePath: store)
     let ending = url.pathExtension.isEmpty ? "" : "." + url.pathExtension
@@ -273,7 +272,7 @@ package struct DraftRequest: Sendable {
     return nil
   }
 
-  /// The job of the draft as its text says it: what is told of it is told of what is written.
+  /// The job that the text of the draft describes, so that messages about it are true of that text.
   private func loader(_ draft: ManifestDraft, looksElsewhere: Bool = false) throws -> JobLoader {
     let folder = file.flatMap { file in file.lastIndex(of: "/").map { String(file[...$0]) } } ?? ""
     let manifest = try JobManifest(text: draft.text, path: folder + "job.yaml")

@@ -1,6 +1,6 @@
 /// The manifest that `godwit init` writes: facts in, text with comments out.
 ///
-/// Paths are written as they are given. What the facts are taken from is `DraftRequest`'s affair.
+/// Paths are written as they are given. `DraftRequest` finds the facts.
 package struct ManifestDraft: Sendable {
   /// A policy class that nobody registered, and the mappings that name it.
   package struct Policy: Sendable {
@@ -11,21 +11,21 @@ package struct ManifestDraft: Sendable {
   /// A step of the path.
   package struct Step: Sendable {
     package var source, destination: String
-    /// What serves it: the names of mapping models, or `inferred`.
+    /// The mapping models of the step: their names, or `inferred`.
     package var way: String
     package var isInferred: Bool
 
     package var line: String { "'\(source)' to '\(destination)': \(way)" }
   }
 
-  /// What the commands in the comments call the manifest.
+  /// The name of the manifest in the commands that the comments show.
   package var file = "job.yaml"
   package var source: String
   package var destination: String
   package var models: [String]
   /// The store: its type, size and objects.
   package var store = ""
-  /// What makes it doubtful that the store is whole; nil without a doubt.
+  /// Why the store may not be whole; nil without a doubt.
   package var doubt: String?
   package var sourceModel = ""
   /// How the version of the store was found.
@@ -50,15 +50,15 @@ package struct ManifestDraft: Sendable {
   /// Mapping models that were found and serve no step, each with the reason.
   package var unusedMappings: [String] = []
   package var policies: [Policy] = []
-  /// What would be lost; with counts where rows could be counted.
+  /// The losses of the migration, with counts where rows could be counted.
   package var losses: [String] = []
   /// The same with codes.
   package var lossDetails: [LossReport.Loss] = []
-  /// What is no loss, and good to know: links that lead to no object.
+  /// Remarks that are not losses: links that lead to no object.
   package var notes: [String] = []
-  /// How source model and mapping models were found, where somebody should look at that.
+  /// How source model and mapping models were found, if the user should check that.
   package var inputNotes: [MigrationNote] = []
-  /// What a run would stop with, and what to do then.
+  /// The problem that would stop a run, and what to do then.
   package var problem: String?
   /// The kind of failure that the problem is.
   package var problemCode: GodwitError.Code?

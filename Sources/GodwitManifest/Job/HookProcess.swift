@@ -4,16 +4,16 @@ import GodwitPlatform
 
 /// A shell command of a manifest: of its `stages`, or for the end of a run.
 ///
-/// What it prints goes to a stream as text, with control characters escaped. The run waits for the command itself: a
-/// child that it left in the background, and that holds its output open, keeps nobody.
+/// Its output goes to a stream as text, with control characters escaped. The run waits for the command itself, not for
+/// a child that it left in the background and that holds its output open.
 struct HookProcess {
   let command: String
   let folder: String
   let environment: [String: String]
   /// Takes what the command prints, whole lines at a time.
   let output: (String) -> Void
-  /// What the command gets on standard input, which else is empty. The process must ignore SIGPIPE: a command need not
-  /// read it.
+  /// The bytes on the command's standard input; nil for an empty one. The process must ignore SIGPIPE: a command need
+  /// not read them.
   var input: [UInt8]?
 
   /// How often it is asked whether the command has ended while it prints nothing.
@@ -64,8 +64,8 @@ struct HookProcess {
     return code == 0 ? nil : "it exited with status \(code)"
   }
 
-  /// A pipe for the command's standard input: the end that it reads, and what fills the other one. Nothing where it gets
-  /// nothing.
+  /// A pipe for the command's standard input: the end that it reads, and the feed of the other end. Both are nil
+  /// without input.
   private func makeInput() throws -> (end: Int32?, feed: InputFeed?) {
     guard let input else { return (nil, nil) }
     var pipe: [Int32] = [-1, -1]
@@ -76,7 +76,7 @@ struct HookProcess {
   }
 
   private func spawn(input: Int32?, output: Int32) throws -> pid_t {
-    // What is blocked or ignored here is not there.
+    // The command starts with default signal actions, whatever this process blocks or ignores.
     let (process, code) = CLibrary.spawn(
       "/bin/sh", ["/bin/sh", "-c", command], environment: environment, folder: folder, input: input, output: output,
       defaults: [SIGPIPE, SIGXFSZ])

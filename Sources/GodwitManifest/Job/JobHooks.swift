@@ -28,7 +28,7 @@ package struct JobHooks: Sendable {
   /// Runs the commands of a key in their order, until one fails.
   ///
   /// - Parameters:
-  ///   - summary: What they get on standard input.
+  ///   - summary: The text on their standard input.
   ///   - variables: Added to their environment.
   /// - Throws: `.inputOutput` (74) when one cannot be started, or does not end with 0.
   package func run(_ key: Key, summary: String, variables: [String: String]) throws {

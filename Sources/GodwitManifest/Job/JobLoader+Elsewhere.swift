@@ -33,8 +33,7 @@ extension JobLoader {
     return error
   }
 
-  /// What the owner of a job should know whose steps are inferred although mapping models near the models, which the
-  /// search has not found, would serve them: a line for each.
+  /// Mapping models that the search has not found, but that would serve steps which are inferred: a line for each.
   ///
   /// - Parameters:
   ///   - versions: The names of the versions that inference leads to and from.
@@ -93,7 +92,7 @@ extension JobLoader {
   private static func whole(_ path: String) -> String { URL(filePath: path).standardizedFileURL.path }
 
   /// The outermost folder above each bundle that may be the project's: two levels up, or the manifest's own if that is
-  /// further up. No folder that holds all of somebody's files.
+  /// further up. The home folder, the temporary folder and the folders above them are left out.
   private var foldersAround: [String] {
     let own = Self.whole(URL(filePath: manifest.file).deletingLastPathComponent().path)
     var folders: [String] = []

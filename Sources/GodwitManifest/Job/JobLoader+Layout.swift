@@ -20,8 +20,8 @@ extension JobLoader {
     }
   }
 
-  /// The store that settles names which the destination model leaves open: the one of `layout`, else one among
-  /// `models` that has the hashes of the destination; nil without either.
+  /// The store that decides names which the destination model leaves open: the one of `layout`, else one among `models`
+  /// that has the hashes of the destination; nil without either.
   func layoutStore(for model: ManagedObjectModel) throws -> LayoutStore? {
     if let path = manifest.layout?.from { return try layoutStore(at: path, for: model) }
     for path in manifest.models where PublishedVersionHashes.isFile(at: path.resolved) {

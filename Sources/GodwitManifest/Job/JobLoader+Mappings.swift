@@ -11,7 +11,7 @@ package enum ListedMapping {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - name: What messages call it.
+  ///   - name: Its name in messages.
   ///   - location: Where a manifest lists it.
   package init(_ path: String, named name: String, location: GodwitError.Location? = nil) throws {
     switch XcodeFileKind.identify(path) {
@@ -30,7 +30,7 @@ package enum ListedMapping {
     }
   }
 
-  /// What the file calls its source model.
+  /// The name of the source model, as the file gives it.
   var sourceModelName: String? {
     switch self {
     case .text(let model): model.sourceModelName

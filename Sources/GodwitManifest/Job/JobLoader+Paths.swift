@@ -52,13 +52,13 @@ extension JobLoader {
   /// An inferred step that loses what the versions between would keep.
   struct BetterStep {
     var source, destination: String
-    /// What of the store they would keep.
+    /// The parts of the store that they would keep.
     var kept: [String]
     /// The versions to go through, the destination not among them.
     var versions: [String]
   }
 
-  /// What a way may do better: inferred steps that lose what the versions between would keep.
+  /// Hints at a better way: inferred steps that lose data which the versions between would keep.
   func hints(_ steps: [MigrationStep], among versions: ModelVersions, order names: [String]) -> [String] {
     betterSteps(steps, among: versions, order: names).map { step in
       let kept = step.kept.prefix(4).joined(separator: ", ")
@@ -88,7 +88,7 @@ extension JobLoader {
 }
 
 extension MigrationJob {
-  /// What a better way would keep, as the plan says it.
+  /// The gain of a better way, as the plan says it.
   package var hints: [String] { mappingSearch.hints }
 
   /// An error about a loss, with the path that would avoid it.

@@ -53,7 +53,7 @@ extension JobLoader {
       let direct = try? path(
         from: source, to: destination, among: versions, named: [source.name, destination.name], of: names)
     {
-      // Nothing but inference can serve a step, so the versions between need not be read.
+      // Only inference can serve a step, so the versions between need not be read.
       return direct
     }
     do { return try path(from: source, to: destination, among: versions, named: wanted, of: names) } catch let error
@@ -129,7 +129,7 @@ extension JobLoader {
     }
   }
 
-  /// What the path finder says of each mapping model.
+  /// Records the verdict of the path finder on each mapping model.
   private final class SearchLog: Sendable {
     private let record: Mutex<MappingSearchRecord>
     var value: MappingSearchRecord { record.withLock { $0 } }
@@ -150,7 +150,7 @@ extension JobLoader {
     var mapping: FoundMapping
     /// Whether it was found beside the models, or where the manifest says, so that names are enough to know it by.
     var isBeside = true
-    /// What has changed since the mapping model was built for two models of these names; nil when nothing has.
+    /// The changes since the mapping model was built for two models of these names; nil without any.
     var staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { _, _ in nil }
   }
 
@@ -180,7 +180,7 @@ extension JobLoader {
     }
   }
 
-  /// What a search has found.
+  /// The result of a search.
   private struct Found {
     var mappings: [Candidate]
     /// Where it looked, as messages name it.
@@ -221,8 +221,8 @@ extension JobLoader {
 
   /// The files that `mapping-search` names, and the mapping models in the folders that it names and below them.
   ///
-  /// What is in a named folder itself is taken like a file that is named. What is further down may be for other models
-  /// of the same names.
+  /// A file directly in a named folder counts as a named file. A file further down may be for other models of the same
+  /// names.
   private func namedMappings(among models: [ManagedObjectModel]) throws -> Found {
     var found: [Candidate] = []
     var folders: [ManifestPath] = []
@@ -272,7 +272,7 @@ extension JobLoader {
     }
   }
 
-  /// What messages call a file: its name, or its path where others may have the same name.
+  /// The name of a file in messages: its own name, or its path where other files may have the same name.
   private func origin(of path: String, isBeside: Bool) -> String {
     isBeside ? URL(filePath: path).lastPathComponent : belowManifest(path)
   }
@@ -332,7 +332,7 @@ extension JobLoader {
   /// A mapping model that the search finds, and the versions that it is for.
   struct ServedVersions {
     var path: String
-    /// What messages call the file.
+    /// The name of the file in messages.
     var origin: String
     /// Versions that it leads from and to.
     var pairs: [(source: String, destination: String)]
@@ -378,7 +378,7 @@ extension JobLoader {
   /// The mapping models that lead to one of some versions, from another of them, from a model that is none of them, or
   /// from one that nobody listed; by what messages call them.
   ///
-  /// - Parameter versions: Oldest first. What leads back is for no path.
+  /// - Parameter versions: Oldest first. A mapping model that leads back serves no path.
   func mappingModels(from source: ManagedObjectModel, to versions: [ManagedObjectModel]) throws -> [String] {
     try foundMappings(among: versions).mappings.filter { candidate in
       let mapping = candidate.mapping

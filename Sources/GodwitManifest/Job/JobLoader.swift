@@ -22,7 +22,7 @@ public struct JobLoader {
   package let policies: PolicyRegistry
   /// Where the output of hooks goes.
   var hookOutput: @Sendable (String) -> Void
-  /// What the jobs of many stores share; nil for a job of its own.
+  /// The inputs that the jobs of many stores share; nil for a single job.
   var inputs: SharedInputs?
   /// Whether an error about a missing path says where else mapping models are.
   var looksElsewhere = true
@@ -68,7 +68,7 @@ public struct JobLoader {
     hookOutput = { FileHandle.standardError.write(Data($0.utf8)) }
   }
 
-  /// What a job is loaded for.
+  /// The purpose that a job is loaded for.
   public enum Purpose: Sendable {
     /// To plan or to run it.
     case migration
@@ -87,7 +87,7 @@ public struct JobLoader {
   private func read(for purpose: Purpose) throws -> MigrationJob {
     try refuseManyStores()
     try refuseUnsupported()
-    // What is wrong with a model of a single job is said before what is wrong with its store.
+    // A single job reports a fault in its models before one in its store.
     let versions = try inputs == nil ? modelVersions() : nil
     let path = try sourcePath(for: purpose)
     let metadata = try StoreMetadata(readingStoreAt: path)

@@ -8,7 +8,7 @@ extension JobManifest {
   ///   - destination: Where the new store would go.
   ///   - models: `PATH` or `PATH#Version Name`, and files with published hashes.
   ///   - destinationModel: nil for the current version.
-  ///   - folder: What relative paths of mapping models are told from.
+  ///   - folder: The folder that relative paths of mapping models count from.
   package init(
     askingFor store: String, to destination: String, models: [String], destinationModel: String?,
     configuration: String? = nil, versionOrder: [String] = [], folder: String

@@ -199,7 +199,7 @@ extension JobManifest {
     }
   }
 
-  /// What people write for the two words that are known.
+  /// Words that people write in place of the two known ones.
   private static let mappingWords = [
     "lightweight": "inferred", "infer": "inferred", "inference": "inferred", "automatic": "auto", "default": "auto",
     "heavyweight": "auto", "custom": "auto",
@@ -264,7 +264,7 @@ extension JobManifest {
     return size
   }
 
-  /// What `on-invalid` may be, in words.
+  /// The values of `on-invalid`, in words.
   private static let onInvalidValues = "fail, keep or {quarantine: {max-rows: N}}"
 
   private static func onInvalid(_ node: Node, _ reader: YAMLReader) throws -> OnInvalid {
@@ -344,7 +344,7 @@ extension JobManifest {
     }
   }
 
-  /// What goes with neither a store that is added to, nor one in place, nor a job that leaves no word of what it made.
+  /// `on-existing: replace` excludes appending, `in-place`, and jobs that leave no record of what they made.
   private func checkReplacing(_ top: Entries, _ reader: YAMLReader) throws {
     guard onExisting == .replace else { return }
     if case .inPlace = destination, let entry = top["on-existing"] {

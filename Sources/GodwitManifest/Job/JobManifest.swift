@@ -37,7 +37,7 @@ package struct JobManifest: Sendable {
     }
   }
 
-  /// What happens to a row that validation rejects.
+  /// The treatment of a row that validation rejects.
   package enum OnInvalid: Sendable, Hashable {
     case fail
     /// Rows that broke their own model's rules stay as they are.
@@ -46,12 +46,12 @@ package struct JobManifest: Sendable {
     case quarantine(maxRows: Int?, maxPercent: Double?)
   }
 
-  /// What happens when the migration loses data.
+  /// The reaction to a migration that loses data.
   package enum OnLoss: String, Sendable, Hashable, CaseIterable {
     case report, fail
   }
 
-  /// What happens to a destination that the job made before something changed.
+  /// The treatment of a destination that the job made before something changed.
   package enum OnExisting: String, Sendable, Hashable, CaseIterable {
     case fail, replace
   }
@@ -60,12 +60,12 @@ package struct JobManifest: Sendable {
     case sqlite, xml, binary
   }
 
-  /// What becomes of the persistent history of the source.
+  /// The treatment of the persistent history of the source.
   package enum History: String, Sendable, Hashable, CaseIterable {
     case drop, keep
   }
 
-  /// What becomes of a store that CloudKit mirrors.
+  /// The treatment of a store that CloudKit mirrors.
   package enum CloudKit: String, Sendable, Hashable, CaseIterable {
     case stop, drop
   }
@@ -75,7 +75,7 @@ package struct JobManifest: Sendable {
     case quick, full, none
   }
 
-  /// What happens when a mapping names a policy nobody registered.
+  /// The treatment of a mapping that names an unregistered policy.
   package enum UnregisteredPolicies: String, Sendable, Hashable, CaseIterable {
     case fail, `default`
   }

@@ -9,7 +9,7 @@ public struct ManifestOverride: Sendable, Hashable {
   public var key: String
   /// The value as YAML. An empty value or `null` removes the key, so that its default applies.
   public var value: String
-  /// What messages call it: `--set chunks.rows`.
+  /// Its name in messages: `--set chunks.rows`.
   public var option: String
 
   /// A key and its value as YAML.
@@ -17,7 +17,7 @@ public struct ManifestOverride: Sendable, Hashable {
   /// - Parameters:
   ///   - key: The key, with a dot between the keys of nested maps.
   ///   - value: The value as YAML.
-  ///   - option: What messages call it; nil for `--set KEY`.
+  ///   - option: Its name in messages; nil for `--set KEY`.
   public init(key: String, value: String, option: String? = nil) {
     (self.key, self.value) = (key, value)
     self.option = option ?? "--set \(key)"
@@ -28,7 +28,7 @@ public struct ManifestOverride: Sendable, Hashable {
   /// - Parameters:
   ///   - key: The key, with a dot between the keys of nested maps.
   ///   - text: The value itself.
-  ///   - option: What messages call it.
+  ///   - option: Its name in messages.
   public init(key: String, text: String, option: String) {
     self.init(key: key, value: YAMLText.scalar(text), option: option)
   }
@@ -60,7 +60,7 @@ public struct ManifestOverride: Sendable, Hashable {
 }
 
 extension YAMLFile {
-  /// The file with keys set from outside. What was set is named in messages by its option.
+  /// The file with keys set from outside. Messages name such a key by its option.
   ///
   /// A `destination` takes the place of the file's `in-place`, and the other way round: a job has one of the two.
   ///

@@ -139,7 +139,7 @@ struct MappingReader {
       usesDefaultForNil: parts["if-nil"] != nil, location: entry.location)
   }
 
-  /// What nil becomes if a mapping says so.
+  /// The value that replaces nil if a mapping says so.
   private enum NilRule: String, CaseIterable {
     /// The default of the destination model.
     case `default`

@@ -52,7 +52,7 @@ extension EntityMapping {
     add("filter", filter.map { $0.source.text.isEmpty ? $0.predicate.description : $0.source.text })
     add("policy", policyName)
     if !uniqueBy.isEmpty { lines.append("  unique-by: [\(uniqueBy.map(YAMLText.scalar).joined(separator: ", "))]") }
-    /// Lines by property: what is mapped, placeholders, and remarks on what is not mapped.
+    /// Lines by property: mapped properties, placeholders, and remarks on unmapped properties.
     func section(
       _ title: String, _ mapped: [(name: String, line: String)], _ subject: (String) -> MappingRemark.Subject
     ) {

@@ -1,4 +1,4 @@
-/// What stands in a drafted mapping file where only a person knows the value.
+/// The mark in a drafted mapping file for a value that only a person knows.
 package enum MappingPlaceholder {
   /// No expression, so a file that still has one is refused.
   package static let marker = "???"

@@ -7,8 +7,7 @@ import GodwitXcode
 /// Beside the models first, and below their folder. Then the whole project around them: the folder that holds the
 /// bundle and its parents, up to the nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an
 /// `.xcodeproj` or an `.xcworkspace`, and everything below. Without such a folder nothing above the bundle's own folder
-/// is looked at.
-/// Nothing is read but names, links are not followed, and what others bring along is left out.
+/// is looked at. It reads names only, does not follow links, and leaves out folders of dependencies.
 package struct MappingSearch {
   package struct File: Hashable {
     package var path: String

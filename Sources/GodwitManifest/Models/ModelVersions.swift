@@ -10,7 +10,7 @@ package struct ModelVersions {
   final class Candidate {
     let name: String
     let bundle: String
-    /// What a `VersionInfo.plist` publishes for it.
+    /// The hashes that a `VersionInfo.plist` publishes for it.
     let publishedHashes: [String: VersionHash]?
     private let read: () throws -> ManagedObjectModel
     private var result: Result<ManagedObjectModel, any Error>?
@@ -48,7 +48,7 @@ package struct ModelVersions {
 
     fileprivate func replace(by model: ManagedObjectModel) { result = .success(model) }
 
-    /// What is wrong with a configuration matters only for the model that is used: the destination is restricted again.
+    /// A bad configuration matters only in the model that is used: the destination is restricted again.
     private func restricted(_ model: ManagedObjectModel) -> ManagedObjectModel {
       guard let configuration, model.configurations[configuration] != nil else { return model }
       return (try? model.restricted(toConfiguration: configuration)) ?? model
@@ -66,7 +66,7 @@ package struct ModelVersions {
 
   private(set) var models: [Candidate] = []
   private var currents: [Current] = []
-  /// What bundles that are listed as a whole name as their current version.
+  /// The current versions of bundles that are listed as a whole.
   private var newest: [Candidate] = []
 
   /// Lists all versions of each bundle, and only `Version` of `PATH#Version`.

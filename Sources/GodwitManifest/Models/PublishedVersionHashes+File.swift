@@ -5,8 +5,8 @@ import GodwitStore
 import GodwitXcode
 
 extension PublishedVersionHashes {
-  /// Whether a path among the models is no model, but a file whose hashes they take: a property list, a compiled
-  /// mapping model or a store.
+  /// Whether a path among the models leads to a file with published hashes and not to a model: a property list, a
+  /// compiled mapping model or a store.
   static func isFile(at path: String) -> Bool {
     if (path as NSString).pathExtension.lowercased() == "plist" { return true }
     switch XcodeFileKind.identify(path) {
@@ -29,7 +29,7 @@ extension PublishedVersionHashes {
     if (path as NSString).pathExtension.lowercased() == "plist" {
       self = try VersionInfo(contentsOf: path).published(origin: path)
     } else if XcodeFileKind.identify(path) == .compiledMappingModel {
-      // Of both sides, and neither is named; what no mapping takes or makes is missing from them.
+      // Both sides, without names. Entities that no mapping reads or makes are missing.
       let model = try XcodeMappingModel(contentsOf: path)
       let sides = [model.sourceEntityHashes, model.destinationEntityHashes].filter { !$0.isEmpty }
       self.init(origin: path, versions: sides.map { .init(name: nil, hashes: $0) })

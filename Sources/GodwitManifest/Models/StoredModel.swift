@@ -6,7 +6,7 @@ package import GodwitXcode
 package enum StoredModel {
   case missing
   case fits(CachedModel)
-  /// Of another version, as an in-place migration may leave it.
+  /// A model of another version, as an in-place migration may leave it.
   case differs(CachedModel)
   case unreadable(GodwitError)
 

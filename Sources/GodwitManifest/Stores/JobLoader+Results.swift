@@ -5,7 +5,7 @@ import GodwitPlatform
 import GodwitXcode
 
 extension JobLoader {
-  /// The pattern of a manifest for many stores. The folder that it is relative to is no part of it.
+  /// The pattern of a manifest for many stores, without the folder that it is relative to.
   package var storePattern: StorePattern { StorePattern(manifest.source.raw, in: manifest.source.folder) }
 
   /// The folder that has the destinations of all stores; nil in place. Empty for the current one.
@@ -17,7 +17,7 @@ extension JobLoader {
   /// The digest of what decides the result of a job beside its store: the program's version, the manifest, the models,
   /// and all mapping models that may be taken. The results of another one do not count.
   ///
-  /// - Throws: What reading one of the files throws; 66 when one is missing.
+  /// - Throws: 66 when one of the files is missing, or the error of reading it.
   package func resultsIdentity() throws -> String {
     var digest = FileTreeDigest()
     digest.note(Receipt.godwitVersion)
@@ -106,8 +106,7 @@ struct FileTreeDigest {
     }
   }
 
-  /// Editors, NFS and Apple's systems leave files with a dot. Of those only Xcode's choice of a version decides
-  /// anything.
+  /// Editors, NFS and Apple's systems leave files with a dot. Only Xcode's choice of a version among them matters.
   private static func counts(_ name: String) -> Bool { !name.hasPrefix(".") || name == ".xccurrentversion" }
 
   mutating func note(_ text: String) { sum.update(data: Array(text.utf8) + [0]) }

@@ -151,7 +151,7 @@ extension JobLoader {
   ///
   /// - Parameters:
   ///   - memory: Its share of the manifest's memory.
-  ///   - inputs: What it shares with the jobs of others; one thread must load them.
+  ///   - inputs: The inputs that it shares with other jobs; one thread must load them all.
   package func store(
     for match: StorePattern.Match, memory: ByteCount, _ inputs: SharedInputs
   ) -> (store: ManifestStore, receipt: ManifestPath?) {
@@ -216,7 +216,7 @@ extension JobLoader {
     }
   }
 
-  /// What each of some jobs may allocate.
+  /// The memory that each of `jobs` jobs may allocate.
   package func memoryShare(_ jobs: Int) throws -> ByteCount {
     let share = ByteCount(bytes: manifest.memory.bytes / Int64(max(1, jobs)))
     let least = JobManifest.memoryBudget.lowerBound
@@ -230,7 +230,7 @@ extension JobLoader {
       safe: "nothing was written")
   }
 
-  /// What the pattern matches and is a source: nothing that belongs to a store beside it and, in place, no old store.
+  /// The matches of the pattern that are sources: files beside a store are left out and, in place, old stores.
   private func sources(
     _ isStopped: () -> Bool, _ unreadable: ((String, GodwitError) -> Void)?, _ note: (String) -> Void
   ) throws -> [StorePattern.Match] {

@@ -3,7 +3,7 @@ import GodwitPlatform
 
 /// Reads the lines of a file one after the other, with bounded memory.
 ///
-/// A line ends with a line feed; a carriage return before it is no part of it.
+/// A line ends with a line feed; a carriage return before it does not belong to the line.
 package final class LineFile {
   /// A line without its end.
   package struct Line {

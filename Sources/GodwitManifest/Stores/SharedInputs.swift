@@ -2,8 +2,8 @@ import GodwitJob
 import GodwitModel
 import GodwitXcode
 
-/// What the jobs of a manifest for many stores read once: models, files of mapping models, and the steps that lead from
-/// each version.
+/// The inputs that the jobs of a manifest for many stores read once: models, mapping models, and the steps from each
+/// version.
 ///
 /// Only one thread loads jobs. A file that cannot be read is tried again for the next store.
 package final class SharedInputs {
@@ -72,7 +72,7 @@ struct JobWay {
   var origin: String?
   var steps: [MigrationStep]
   var search: MappingSearchRecord
-  /// What settles names that the destination model leaves open.
+  /// The store that decides names which the destination model leaves open.
   var layout: LayoutStore?
 }
 

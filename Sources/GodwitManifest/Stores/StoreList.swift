@@ -8,7 +8,7 @@ package struct StoreList {
   /// The folder that relative paths count from, with a slash at its end; empty for the current one.
   private let folder: String
 
-  /// - Throws: What opening the file throws.
+  /// - Throws: When the file cannot be opened.
   package init(path: String) throws {
     lines = try LineFile(path: path)
     name = path
@@ -26,7 +26,7 @@ package struct StoreList {
 
   /// Calls `body` with each path.
   ///
-  /// - Throws: `.dataWrong` (65) for a line that is no path, such as one that is not UTF-8.
+  /// - Throws: `.dataWrong` (65) for a line that cannot be a path, such as one that is not UTF-8.
   package func forEachPath(_ body: (String) throws -> Void) throws {
     var number = 0
     while let line = try lines.next() {

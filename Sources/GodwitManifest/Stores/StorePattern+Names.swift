@@ -3,9 +3,9 @@ import GodwitModel
 import GodwitPlatform
 import GodwitVerifier
 
-/// Files that a pattern matches and that are no stores to migrate.
+/// Files that match a pattern but are not stores to migrate.
 extension StorePattern.Match {
-  /// What SQLite and Godwit put beside a store: logs, a receipt, a stopped verification, a quarantine.
+  /// Endings of files that SQLite and Godwit put beside a store: logs, a receipt, a stopped verification, a quarantine.
   private static let suffixes = [
     "-wal", "-shm", "-journal", Receipt.suffix, Verifier.checkpointSuffix, Quarantine.suffix,
   ]
@@ -17,7 +17,7 @@ extension StorePattern.Match {
     }
   }
 
-  /// Whether anything has a name. What cannot be looked at is there.
+  /// Whether a file of any type has this name; true if that cannot be found out.
   private static func isThere(_ path: String) -> Bool {
     var info = stat()
     return lstat(path, &info) == 0 || errno != ENOENT && errno != ENOTDIR

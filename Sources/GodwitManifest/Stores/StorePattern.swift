@@ -57,7 +57,7 @@ package struct StorePattern: Sendable, Hashable {
         parts.append(pattern.hasWildcards ? .name(pattern) : .literal(String(name)))
       }
     }
-    // Folders are no stores.
+    // A store is a file, never a folder.
     if parts.last == .folders { parts.append(.name(NamePattern("*"))) }
     self.parts = parts
   }
@@ -118,9 +118,9 @@ package struct StorePattern: Sendable, Hashable {
   /// Calls `body` with each file that matches, in no order, and more than once with a file to which several ways lead.
   /// It holds no more than the open folders on the way to one file.
   ///
-  /// - Parameter unreadable: Called with a path that cannot be looked at, and why; it may throw that. nil throws it. What
-  ///   is wrong with this process, and not with a path, is always thrown.
-  /// - Throws: What `files` throws, and what `body` throws.
+  /// - Parameter unreadable: Called with a path that cannot be looked at, and why; it may throw that. nil throws it. A
+  ///   fault of this process, and not of a path, is always thrown.
+  /// - Throws: The errors of `files` and of `body`.
   package func forEachFile(
     unreadable: ((String, GodwitError) throws -> Void)? = nil, _ body: (Match) throws -> Void
   ) throws {
@@ -186,7 +186,7 @@ package struct StorePattern: Sendable, Hashable {
       return info.st_mode & S_IFMT
     }
 
-    /// What a name of a folder is looked for as.
+    /// The kind of entry that a name is looked up for.
     private enum Wanted {
       case folders
       case foldersAndLinks
@@ -236,7 +236,7 @@ package struct StorePattern: Sendable, Hashable {
       }
     }
 
-    /// Whether a name leads to what is looked for, by its bytes. What cannot be looked at may.
+    /// Whether a name leads to the wanted kind of entry; true if it cannot be looked at.
     private static func isOne(_ wanted: Wanted, _ name: UnsafePointer<CChar>, in folder: Int32) -> Bool {
       var info = stat()
       guard fstatat(folder, name, &info, wanted == .folders ? AT_SYMLINK_NOFOLLOW : 0) == 0 else { return true }

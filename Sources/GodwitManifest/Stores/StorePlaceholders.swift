@@ -2,7 +2,7 @@
 ///
 /// `{{name}}` stands for the text `{name}`. Other braces are text.
 struct StorePlaceholders: Sendable, Hashable {
-  /// What may stand in braces.
+  /// The words that may stand in braces.
   enum Word: String, Sendable, CaseIterable {
     /// The file's name without its last extension. A name of dots before it is none: `..sqlite` has no extension.
     case name

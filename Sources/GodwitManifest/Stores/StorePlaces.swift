@@ -5,7 +5,7 @@ import GodwitPlatform
 import GodwitStore
 import GodwitVerifier
 
-/// What jobs claimed, by its real path.
+/// The places that jobs claimed, by real path.
 package protocol StoreClaims: AnyObject {
   /// The store that a place belongs to; nil when nobody claimed it.
   func owner(of place: String) throws -> String?
@@ -14,7 +14,7 @@ package protocol StoreClaims: AnyObject {
   func claim(_ place: String, for store: String) throws
 }
 
-/// What the jobs of one command claimed, in memory.
+/// The places that the jobs of one command claimed, in memory.
 final class ClaimedPlaces: StoreClaims {
   /// By the bytes of a path: names that differ in nothing else are two files.
   private var taken: [[UInt8]: String] = [:]

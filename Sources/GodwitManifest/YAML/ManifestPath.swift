@@ -25,7 +25,7 @@ package struct ManifestPath: Sendable, Hashable {
   package var resolved: String
   package var location: GodwitError.Location
 
-  /// What is in front of the path as it is written; empty for an absolute one.
+  /// The folder in front of the path as it is written; empty for an absolute path.
   package var folder: String { String(decoding: resolved.utf8.dropLast(raw.utf8.count), as: UTF8.self) }
 
   package init(raw: String, resolved: String, location: GodwitError.Location) {

@@ -8,7 +8,7 @@ import Yams
 struct YAMLFile {
   static let bytesMax = 2 << 20
 
-  /// What messages call standard input.
+  /// The name of standard input in messages.
   static let standardInput = "<stdin>"
 
   let path: String
@@ -106,7 +106,7 @@ struct YAMLFile {
       """ : "write the file as the page Manifest describes"
   }
 
-  /// What YAML 1.1 takes as text.
+  /// The characters that YAML 1.1 allows in a text.
   private static func isText(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x09, 0x0A, 0x0D, 0x20...0x7E, 0x85, 0xA0...0xFEFE, 0xFF00...0xFFFD, 0x10000...: true
@@ -204,7 +204,7 @@ struct YAMLFile {
     case .scanner(let context, let problem, let at, _), .parser(let context, let problem, let at, _),
       .composer(let context, let problem, let at, _):
       mark = (at.line, at.column)
-      // What is not closed is found at the end of the text; where it opens is where to look.
+      // The parser notices a missing end only at the end of the text. The opening is the place to look.
       if let context, lines.isEnd(line: at.line) || problem.contains("expected ':'") {
         mark = (context.mark.line, context.mark.column)
       }

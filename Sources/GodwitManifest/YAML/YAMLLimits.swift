@@ -62,7 +62,7 @@ struct YAMLLimits {
     extent.depth = min(max(extent.depth, part.depth + 1), depthMax + 1)
   }
 
-  /// What the aliases of a plain text stand for.
+  /// The extent of the aliases in a plain text.
   ///
   /// There can be several: within brackets `*a:*b` is a key and a value, and one text once disarmed.
   private func aliased(in text: String) -> Extent {
@@ -71,14 +71,14 @@ struct YAMLLimits {
     for part in parts.dropFirst() {
       let name = part.prefix(while: Self.isNamePart)
       guard let anchor = anchors[String(name)] else { continue }
-      // An alias alone is no level of its own.
+      // An alias alone adds no level.
       if parts.count == 2, parts.first?.isEmpty == true, name.endIndex == part.endIndex { return anchor }
       Self.add(anchor, to: &extent)
     }
     return extent
   }
 
-  /// What the parser takes into the name of an alias.
+  /// The characters that the parser takes into the name of an alias.
   private static func isNamePart(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "a"..."z", "A"..."Z", "0"..."9", "_", "-": true

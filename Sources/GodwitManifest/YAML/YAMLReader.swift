@@ -94,7 +94,7 @@ struct YAMLReader {
     return result
   }
 
-  /// A scalar as text; null is refused, and so is an empty text.
+  /// A scalar as text; null and an empty text are refused.
   func text(_ node: Node, key: String, expected: String = "text") throws -> String {
     guard case .scalar(let scalar) = node, !Self.isNull(scalar) else { throw wrong(key, expected: expected, node) }
     guard scalar.string.contains(where: { !$0.isWhitespace }) else {

@@ -1,6 +1,6 @@
 /// A function that expressions can call, in NSExpression's spelling.
 struct BuiltInFunction: Sendable {
-  /// With a colon after each part that takes an argument.
+  /// The name, with a colon after each part that takes an argument.
   var name: String
   /// How many arguments it takes.
   var counts: ClosedRange<Int>
@@ -33,7 +33,7 @@ struct BuiltInFunction: Sendable {
     return lower.hasSuffix(":") ? String(lower.dropLast()) : lower
   }
 
-  /// What is wrong with a number of arguments; nil for a right one.
+  /// The fault of a number of arguments; nil for a valid one.
   func complaint(about count: Int) -> String? {
     guard !counts.contains(count) else { return nil }
     let wanted =
@@ -46,7 +46,7 @@ struct BuiltInFunction: Sendable {
     all.map { $0.name.hasSuffix(":") ? String($0.name.dropLast()) : $0.name }
   }
 
-  /// The kind of value that the type name of a CAST asks for: `.double` for any number.
+  /// The kind of value for the type name of a CAST: `.double` for any number.
   static func castType(_ name: String) -> AttributeType? {
     switch name {
     case "NSNumber", "Number": .double

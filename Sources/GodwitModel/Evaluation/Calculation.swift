@@ -25,7 +25,7 @@ enum Calculation {
     return (x, y)
   }
 
-  /// Not a number for a division by zero and for what is too large; nil for a power, which is floating point.
+  /// NaN for a division by zero and for a result that is too large; nil for a power, which is floating point.
   private static func decimal(_ op: ValueExpression.ArithmeticOperator, _ a: Decimal, _ b: Decimal) -> Decimal? {
     switch op {
     case .add: a + b
@@ -60,7 +60,7 @@ enum Calculation {
     try cast(value, to: BuiltInFunction.castType(type), named: type, range)
   }
 
-  /// - Parameter target: What `BuiltInFunction.castType` makes of the name.
+  /// - Parameter target: The result of `BuiltInFunction.castType` for the name.
   static func cast(
     _ value: AttributeValue, to target: AttributeType?, named type: String, _ range: Range<Int>
   ) throws(ExpressionError) -> AttributeValue {

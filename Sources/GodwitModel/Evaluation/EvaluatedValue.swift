@@ -6,7 +6,7 @@ public protocol EvaluatedObject {
   var entityName: String { get }
   /// The primary key.
   var key: Int64 { get }
-  /// The value of an attribute, or what a relationship leads to.
+  /// The value of an attribute, or the objects of a relationship.
   func value(_ property: String) throws -> EvaluatedValue
   /// Whether both are the same object.
   func isSame(as other: any EvaluatedObject) -> Bool
@@ -19,7 +19,7 @@ extension EvaluatedObject {
   }
 }
 
-/// What an expression yields for one object.
+/// The result of an expression for one object.
 public enum EvaluatedValue {
   /// One value of an attribute, or `.null`.
   case value(AttributeValue)
@@ -50,7 +50,7 @@ public enum EvaluatedValue {
     }
   }
 
-  /// A member of a collection by its place from 0; nil where there is none.
+  /// A member of a collection by its place from 0; nil if the place does not exist.
   func member(_ place: Int) -> EvaluatedValue {
     switch self {
     case .objects(let objects, _) where objects.indices.contains(place): .object(objects[place])
@@ -81,6 +81,6 @@ extension AttributeValue {
     }
   }
 
-  /// Nil in place of what is no value in a calculation.
+  /// The value, or nil for one that calculations cannot use.
   var known: AttributeValue { isKnown ? self : .null }
 }

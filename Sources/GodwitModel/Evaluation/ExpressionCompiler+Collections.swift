@@ -1,7 +1,7 @@
 extension ExpressionCompiler {
   // MARK: Elements
 
-  /// A member of a collection by its place from 0; nil where there is none.
+  /// A member of a collection by its place from 0; nil if the place does not exist.
   func element(
     of collection: ValueExpression, at position: ValueExpression.ElementPosition, _ range: Range<Int>
   ) -> ValueRoutine {

@@ -56,7 +56,7 @@ extension ExpressionCompiler {
     }
   }
 
-  /// ALL or ANY of several truths: that of `decisive` decides, else an unknown one does.
+  /// ALL or ANY of several truth values: a `decisive` one decides; otherwise the result is unknown if one of them is.
   fileprivate static func first<T>(_ decisive: Bool, in items: [T], _ test: (T) throws -> Bool?) rethrows -> Bool? {
     var result: Bool? = !decisive
     for item in items {
@@ -186,7 +186,7 @@ extension ExpressionCompiler {
 }
 
 extension EvaluatedValue {
-  /// What ANY and ALL range over.
+  /// The members that ANY and ALL range over.
   fileprivate var members: [EvaluatedValue] { elements ?? (isNull ? [] : [self]) }
 }
 
@@ -234,7 +234,7 @@ private struct ComparisonRules {
   let isFilter: Bool
   let range: Range<Int>
 
-  /// What a comparison with nil is.
+  /// The result of a comparison with nil.
   private var unknown: Bool? { isFilter ? nil : false }
 
   init(options: FilterPredicate.Comparison.Options, isFilter: Bool, range: Range<Int>) {

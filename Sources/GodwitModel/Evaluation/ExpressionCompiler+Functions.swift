@@ -9,7 +9,7 @@ extension ExpressionCompiler {
     if let op = function?.operator, arguments.count == 2 { return arithmetic(op, arguments[0], arguments[1], range) }
     let values = arguments.map { value(of: $0) }
     guard let function, function.counts.contains(values.count) else {
-      // As before any call, the arguments come first.
+      // The arguments are evaluated first, as for any call.
       return SingleRoutine { frame in
         for value in values { _ = try value.run(&frame) }
         throw ExpressionFunction.unknown(name, values.count, range)
@@ -63,14 +63,14 @@ extension ExpressionCompiler {
     return SingleRoutine { .integer(Self.random(below: 1 << 31, for: $0.object, salt: salt, at: place)) }
   }
 
-  /// What tells the random numbers of one property from those of another.
+  /// Separates the random numbers of one property from those of another.
   private var salt: String { evaluator.mapping.propertyName ?? "" }
 
   /// A number that looks random and is the same in every run: it depends on the object, on the property that is
   /// set and on the place in the text.
   private static func random(below limit: Int64, for object: any EvaluatedObject, salt: String, at place: Int) -> Int64
   {
-    // FNV-1a over what the number depends on, then SplitMix64's finish, which spreads the bits.
+    // FNV-1a over the inputs of the number, then the final step of SplitMix64, which spreads the bits.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     func mix(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
     for byte in object.entityName.utf8 { mix(byte) }
@@ -103,7 +103,7 @@ extension ExpressionCompiler {
       return ValueRoutine { _ in throw ExpressionError("FUNCTION '\(selector)' yields no value here", range: range) }
     }
     let values = arguments.map { argument in
-      // A call may hand on what only its receiver knows, such as $destination or $manager.
+      // A call may pass on a variable that only its receiver knows, such as $destination or $manager.
       if case .variable(let name) = argument.node, variable(name) == nil { return ValueRoutine { _ in .null } }
       return value(of: argument)
     }

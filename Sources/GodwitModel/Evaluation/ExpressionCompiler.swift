@@ -1,6 +1,6 @@
 import Foundation
 
-/// What one evaluation has at hand.
+/// The values for one evaluation.
 struct EvaluationFrame {
   let object: any EvaluatedObject
   /// The members that the SUBQUERYs around are at, the outermost first.
@@ -14,7 +14,7 @@ struct ValueRoutine {
   let run: (inout EvaluationFrame) throws -> EvaluatedValue
 }
 
-/// Yields an expression's one value; what has none is nil.
+/// Yields an expression's one value, or nil without one.
 struct SingleRoutine {
   let run: (inout EvaluationFrame) throws -> AttributeValue
 }
@@ -24,12 +24,14 @@ struct TestRoutine {
   let run: (inout EvaluationFrame) throws -> Bool?
 }
 
-/// Makes a routine of an expression: what names, functions and operators mean is found out once, not for every object.
+/// Compiles an expression into a routine, so that names, functions and operators are resolved once and not for every
+/// object.
 ///
-/// What can never work is an error when it is evaluated, not before: a branch that is not taken does not matter.
+/// An expression that can never work fails when it is evaluated, not before: a branch that is not taken does not
+/// matter.
 struct ExpressionCompiler {
   let evaluator: ExpressionEvaluator
-  /// Which of a frame's members a variable of a SUBQUERY around stands for.
+  /// The index of the frame's member that each variable of an enclosing SUBQUERY names.
   private var variables: [String: Int] = [:]
   private var memberCount = 0
   private var depth = 0
@@ -118,7 +120,8 @@ struct ExpressionCompiler {
     }
   }
 
-  /// A written number beside a decimal is a decimal too: what the text says, not what floating point makes of it.
+  /// A literal number beside a decimal is a decimal too, with the digits of the text and not of its floating point
+  /// value.
   func arithmetic(
     _ op: ValueExpression.ArithmeticOperator, _ left: ValueExpression, _ right: ValueExpression, _ range: Range<Int>
   ) -> SingleRoutine {
@@ -144,7 +147,7 @@ struct ExpressionCompiler {
       var objects: [any EvaluatedObject] = []
       var values: [AttributeValue] = []
       values.reserveCapacity(elements.count)
-      // Every element is evaluated before the first that does not fit is told.
+      // Every element is evaluated before the first misfit is reported.
       var misfit: EvaluatedValue?
       for element in elements {
         switch try element.run(&frame) {
@@ -205,7 +208,7 @@ struct ExpressionCompiler {
 
   // MARK: Variables
 
-  /// The value of a variable; nil when it has none here.
+  /// The value of a variable; nil if it is unknown here.
   func variable(_ name: String) -> ValueRoutine? {
     if let place = variables[name] { return ValueRoutine { $0.members[place] } }
     if let value = evaluator.bindings[name] { return ValueRoutine { _ in value } }
@@ -220,7 +223,7 @@ struct ExpressionCompiler {
   /// Whether it is the object that the expression is evaluated with, written in any way.
   private func isObject(_ expression: ValueExpression?) -> Bool {
     guard let expression else { return true }
-    // At the limit of depth it is an error.
+    // Reaching the limit of depth is an error.
     guard canNest else { return false }
     switch expression.node {
     case .evaluatedObject: return true
@@ -261,7 +264,7 @@ extension ValueExpression {
 }
 
 extension EvaluatedValue {
-  /// The one value; nil for an object that is not there and for what is no number.
+  /// The one value; nil for a missing object and for a value that is not a number.
   func single(_ range: Range<Int>) throws(ExpressionError) -> AttributeValue {
     switch self {
     case .value(let value): return value.known

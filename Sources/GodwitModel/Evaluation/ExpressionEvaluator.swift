@@ -1,7 +1,7 @@
 /// Evaluates expressions and predicates on objects in memory.
 ///
-/// Meant for expressions that `ExpressionChecker` has passed: what does not fit then throws an
-/// `ExpressionError`, and nothing traps. The `Expressions` page has the rules. What is evaluated on many objects is
+/// Meant for expressions that `ExpressionChecker` has accepted. A value that does not fit then throws an
+/// `ExpressionError`, and nothing traps. The `Expressions` page has the rules. An expression for many objects is
 /// compiled once; `evaluate` and `matches` compile for one object.
 package struct ExpressionEvaluator {
   static let maximumDepth = 500
@@ -15,10 +15,10 @@ package struct ExpressionEvaluator {
   let bindsSource: Bool
 
   /// - Parameters:
-  ///   - bindings: what the variables stand for, by name without the `$`.
+  ///   - bindings: the values of the variables, by name without the `$`.
   ///   - now: the value of `now()`, in seconds since 2001.
-  ///   - mapping: what `$entityMapping` and `$propertyMapping` stand for.
-  ///   - host: who answers `FUNCTION` and `FETCH`; without one both are errors.
+  ///   - mapping: the values of `$entityMapping` and `$propertyMapping`.
+  ///   - host: the host that answers `FUNCTION` and `FETCH`; without one both are errors.
   ///   - bindsSource: whether `$source` is the object itself.
   package init(
     bindings: [String: EvaluatedValue] = [:], now: Double, role: ExpressionRole, mapping: MappingBindings = .init(),
@@ -34,14 +34,14 @@ package struct ExpressionEvaluator {
 
   /// The value of an expression, with `object` as SELF.
   ///
-  /// - Throws: `ExpressionError`, and what the objects throw.
+  /// - Throws: `ExpressionError`, and the errors of the objects.
   package func evaluate(_ expression: ValueExpression, with object: any EvaluatedObject) throws -> EvaluatedValue {
     try compile(expression).evaluate(with: object)
   }
 
   /// Whether the object fulfils the predicate; nil is *unknown*, in the filter role only.
   ///
-  /// - Throws: `ExpressionError`, and what the objects throw.
+  /// - Throws: `ExpressionError`, and the errors of the objects.
   package func matches(_ predicate: FilterPredicate, with object: any EvaluatedObject) throws -> Bool? {
     try compile(predicate).matches(object)
   }
@@ -57,26 +57,26 @@ package struct ExpressionEvaluator {
   }
 }
 
-/// An expression made ready by an evaluator. Not to be used on two threads at once when its host is not.
+/// An expression compiled by an evaluator. It must not be used on two threads at once if its host must not.
 package struct CompiledExpression {
   let routine: ValueRoutine
 
   /// The value with `object` as SELF.
   ///
-  /// - Throws: `ExpressionError`, and what the objects throw.
+  /// - Throws: `ExpressionError`, and the errors of the objects.
   package func evaluate(with object: any EvaluatedObject) throws -> EvaluatedValue {
     var frame = EvaluationFrame(object: object)
     return try routine.run(&frame)
   }
 }
 
-/// A predicate made ready by an evaluator. Not to be used on two threads at once when its host is not.
+/// A predicate compiled by an evaluator. It must not be used on two threads at once if its host must not.
 package struct CompiledPredicate {
   let routine: TestRoutine
 
   /// Whether the object fulfils the predicate; nil is *unknown*, in the filter role only.
   ///
-  /// - Throws: `ExpressionError`, and what the objects throw.
+  /// - Throws: `ExpressionError`, and the errors of the objects.
   package func matches(_ object: any EvaluatedObject) throws -> Bool? {
     var frame = EvaluationFrame(object: object)
     return try routine.run(&frame)

@@ -1,16 +1,16 @@
 import Foundation
 
-/// What a built-in function does with its arguments, found by its name once.
+/// The operation of a built-in function on its arguments, looked up by name once.
 package struct ExpressionFunction: Sendable {
   enum Body: Sendable {
     case now
     /// The number of members of a collection.
     case count
     case statistic(Statistic.Kind)
-    /// Of a value that is not nil; nil when the value does not fit.
+    /// A function of one value that is not nil; nil when the value does not fit.
     case one(@Sendable (AttributeValue, Range<Int>) throws -> AttributeValue?)
     case two(@Sendable (AttributeValue, AttributeValue, Range<Int>) throws -> AttributeValue?)
-    /// Of nothing that it could be given.
+    /// No arguments are valid.
     case nothing
   }
 
@@ -25,7 +25,7 @@ package struct ExpressionFunction: Sendable {
     body = Self.body(function.name)
   }
 
-  /// The function of single values, without a place in a text: what a lowered expression calls from SQL.
+  /// Applies the function to single values, without a place in a text, for lowered expressions that call it from SQL.
   ///
   /// - Throws: `ExpressionError` when the values do not fit the function.
   package func call(_ arguments: [AttributeValue]) throws -> AttributeValue {
@@ -131,7 +131,7 @@ package struct ExpressionFunction: Sendable {
     .one { a, _ in a.number.flatMap(apply)?.value }
   }
 
-  /// An integer stays as it is.
+  /// An integer is unchanged.
   private static func whole(_ rule: FloatingPointRoundingRule) -> Body {
     .one { a, _ in
       if case .decimal(let number) = a { return .init(calculated: number.rounded(rule)) }

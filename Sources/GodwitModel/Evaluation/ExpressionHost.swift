@@ -1,15 +1,14 @@
-/// What evaluation asks of its surroundings: answers that neither the expression nor the object holds.
+/// The source of answers that neither the expression nor the object holds.
 package protocol ExpressionHost {
   /// Answers `FUNCTION($manager, "selector:", …)` or `FUNCTION($entityPolicy, "selector:", …)`.
   func call(_ call: ExpressionCall) throws -> EvaluatedValue
-  /// The objects of exactly the entity that fulfil the predicate, in key order; their number when only that is
-  /// asked for.
+  /// The objects of exactly the entity that fulfil the predicate, in key order; or only their number.
   func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue
 }
 
 /// One `FUNCTION` with its arguments evaluated.
 public struct ExpressionCall {
-  /// Who is asked.
+  /// The receiver of the call.
   public enum Receiver: Sendable, Hashable {
     /// `$manager`.
     case manager
@@ -17,9 +16,9 @@ public struct ExpressionCall {
     case policy
   }
 
-  /// Who is asked: `$manager` or `$entityPolicy`.
+  /// The receiver: `$manager` or `$entityPolicy`.
   public var receiver: Receiver
-  /// With its colons, as Objective-C spells it.
+  /// The selector with its colons, as Objective-C spells it.
   public var selector: String
   /// The arguments after the selector, evaluated.
   public var arguments: [EvaluatedValue]
@@ -29,7 +28,7 @@ public struct ExpressionCall {
   /// A call.
   ///
   /// - Parameters:
-  ///   - receiver: Who is asked.
+  ///   - receiver: The receiver.
   ///   - selector: With its colons, as Objective-C spells it.
   ///   - arguments: The arguments after the selector, evaluated.
   ///   - range: The part of the expression's text that makes the call, in UTF-8 bytes, for errors.
@@ -83,7 +82,7 @@ package struct SourceFetch: Sendable, Hashable {
   }
 }
 
-/// What a mapping says of its entity migration policy, as far as checking an expression needs it.
+/// The mapping's entity migration policy, as far as checking an expression needs it.
 package struct ExpressionPolicy: Sendable, Hashable {
   /// The policy that the mapping names.
   package var name: String?

@@ -1,4 +1,4 @@
-/// The right side of `LIKE`, read once: `*` is any characters, `?` one, and `\` takes the next as it is.
+/// The parsed right side of `LIKE`: `*` is any characters, `?` one, and `\` escapes the next character.
 struct LikePattern {
   private enum Part: Equatable {
     case any, one

@@ -29,8 +29,8 @@ final class RegularExpressionCache: @unchecked Sendable {
     let options: NSRegularExpression.Options = ignoresCase ? [.caseInsensitive] : []
     // Foundation refuses the empty pattern, which fits the empty text.
     var result = try? NSRegularExpression(pattern: pattern.isEmpty ? "(?:)" : pattern, options: options)
-    // The end is part of the pattern, so that `a|ab` fits `ab`. A pattern that runs on to its end
-    // (`\Q`, a comment) cannot be wrapped and stays as it is.
+    // The end is part of the pattern, so that `a|ab` fits `ab`. A pattern whose last construct runs to its end (`\Q`, a
+    // comment) cannot be wrapped and is unchanged.
     if result != nil,
       let whole = try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z", options: options)
     {

@@ -2,7 +2,7 @@ import Foundation
 
 /// A sum, an average or the like, fed value by value. Nils do not count.
 ///
-/// Of decimals, and whole numbers among them, a sum and an average are decimals.
+/// If one of the numbers is a decimal and the others are whole, a sum and an average are decimals.
 package struct Statistic {
   package enum Kind: Int, Sendable, CaseIterable {
     case sum, average, minimum, maximum, median, mode, deviation
@@ -24,7 +24,7 @@ package struct Statistic {
 
   private let kind: Kind
   private var count = 0
-  /// What is no decimal, added up: as a sum has it, and as floating point.
+  /// The sum of the numbers that are not decimals, as a sum has it and as floating point.
   private var total = Number.integer(0)
   private var sum = 0.0
   /// The decimals added up; nil before the first.
@@ -60,7 +60,8 @@ package struct Statistic {
     }
   }
 
-  /// Nil for no values, but 0 for their sum; nil also for what is not a number, such as infinity less infinity.
+  /// Nil without values, but 0 for their sum. Nil also for a result that is not a number, such as infinity less
+  /// infinity.
   package var result: AttributeValue {
     switch kind {
     case .sum: sumOfAll
@@ -72,7 +73,7 @@ package struct Statistic {
     }
   }
 
-  /// What the decimals and whole numbers sum up to; nil when there is no decimal, or a floating point number.
+  /// The sum of decimals and whole numbers; nil without a decimal, or with a floating point number.
   private var decimalTotal: Decimal? {
     guard let decimals, case .integer(let whole) = total else { return nil }
     return decimals + Decimal(whole)

@@ -59,14 +59,14 @@ package enum StringComparison {
     return false
   }
 
-  /// Whether the whole of `text` fits a pattern of `*` (any characters), `?` (one) and `\` (the next as it is).
+  /// Whether the whole of `text` fits a pattern of `*` (any characters), `?` (one) and `\` (escapes the next).
   ///
   /// Characters are Unicode scalars. Time is at most the product of the lengths.
   package static func like(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool {
     LikePattern(pattern, options).fits(text)
   }
 
-  /// What comes of a regular expression on a text.
+  /// The result of matching a text with a regular expression.
   package enum PatternResult: Sendable {
     case fits, differs
     /// The pattern is not an ICU regular expression.
@@ -77,8 +77,8 @@ package enum StringComparison {
 
   /// Whether an ICU regular expression fits the whole of `text`.
   ///
-  /// The work is bounded by steps, not by time, so that every machine comes to the same result: at most
-  /// 20 million of ICU's steps, about half a second.
+  /// The work is bounded by steps, not by time, so that every machine has the same result: at most 20 million of ICU's
+  /// steps, about half a second.
   package static func match(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> PatternResult {
     let marks = options.intersection(.diacriticInsensitive)
     guard
@@ -107,7 +107,7 @@ package enum StringComparison {
     return result
   }
 
-  /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is none or takes too long.
+  /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is invalid or takes too long.
   package static func matches(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool? {
     switch match(text, pattern, options) {
     case .fits: true
@@ -126,7 +126,7 @@ package enum StringComparison {
     Text(utf8: folded(text.utf8, [.caseInsensitive, .diacriticInsensitive]))
   }
 
-  /// What is compared in place of a text under the options; the text itself without `[c]` and `[d]`.
+  /// The form of a text that is compared under the options; the text itself without `[c]` and `[d]`.
   package static func folded(_ bytes: [UInt8], _ options: Options) -> [UInt8] {
     guard !options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive]) else { return bytes }
     // ASCII has no marks.

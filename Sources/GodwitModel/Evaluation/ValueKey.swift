@@ -13,7 +13,7 @@ package enum ValueKey: String, CaseIterable, Sendable {
   /// Seconds between 1970 and 2001.
   private static let epoch = 978_307_200.0
 
-  /// The type of what is read from an attribute of a type; nil when its values have no such property.
+  /// The type of the key's value on an attribute of a type; nil when such attributes lack the key.
   package func result(on type: AttributeType) -> AttributeType? {
     switch (self, type) {
     case (.absoluteString, .uri), (.path, .uri), (.lastPathComponent, .uri), (.lastPathComponent, .string): .string
@@ -78,7 +78,7 @@ package enum ValueKey: String, CaseIterable, Sendable {
     }
   }
 
-  /// A number without its fraction; nil for one that is none, or too large.
+  /// A number without its fraction; nil for any other value, or a number that is too large.
   private static func whole(_ value: AttributeValue) -> Int64? {
     switch value {
     case .boolean(let truth): truth ? 1 : 0

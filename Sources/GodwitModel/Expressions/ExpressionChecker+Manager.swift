@@ -1,4 +1,4 @@
-/// What the six keys lead to: calls of the manager and the policy, fetches, facts of the mapping.
+/// The types of key paths from the six keys: calls of the manager and the policy, fetches, facts of the mapping.
 extension ExpressionChecker {
   private static let lookUps = [
     "destinationInstancesForEntityMappingNamed:sourceInstances:",
@@ -92,7 +92,7 @@ extension ExpressionChecker {
       let predicate = try SourceFetch(entityName: entity, predicateText: text).predicate()
       try ExpressionChecker(model: model, entityName: entity, role: .filter).check(predicate)
     } catch {
-      // Where the text stands in the expression as it is, without escapes, the caret points into it.
+      // The caret can point into the text if the expression contains it without escapes.
       let isPlain = place.count == text.utf8.count + 2
       throw ExpressionError(
         error.message,
@@ -120,7 +120,7 @@ extension ExpressionChecker {
 
   // MARK: Facts
 
-  /// What a name leads to from the manager or a mapping.
+  /// The type of a fact that the manager or a mapping has under a name.
   func fact(
     _ name: String, of owner: ExpressionType, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
@@ -183,7 +183,7 @@ extension ExpressionChecker {
     case .objects(_, let ordered): return ordered
     default: break
     }
-    // Values stand in the order of the objects that they are read from.
+    // Values are in the order of the objects that they are read from.
     guard case .keyPath(let base, let segments) = collection.node, segments.count > 1 else { return false }
     let owner = ValueExpression(.keyPath(base: base, segments: segments.dropLast()), range: collection.range)
     return try isOrdered(owner, try self.type(of: owner, scope), scope)

@@ -1,4 +1,4 @@
-/// Finds what can never work in an expression: unknown names, wrong types, wrong arguments.
+/// Finds the parts of an expression that can never work: unknown names, wrong types, wrong arguments.
 ///
 /// Every complaint has the range of the part concerned. Whether a value is nil, or a number out of
 /// range, shows only at run time.
@@ -10,7 +10,7 @@ package struct ExpressionChecker {
 
   /// - Parameters:
   ///   - entityName: the entity of the source objects.
-  ///   - policy: what answers `FUNCTION($entityPolicy, …)`; nil when nothing is known of one.
+  ///   - policy: the policy that answers `FUNCTION($entityPolicy, …)`; nil if it is unknown.
   package init(
     model: ManagedObjectModel, entityName: String, role: ExpressionRole, policy: ExpressionPolicy? = nil
   ) {
@@ -20,7 +20,7 @@ package struct ExpressionChecker {
     self.policy = policy
   }
 
-  /// What the expression yields.
+  /// The type of the expression's result.
   package func type(of expression: ValueExpression) throws(ExpressionError) -> ExpressionType {
     try type(of: expression, Scope())
   }
@@ -148,7 +148,7 @@ package struct ExpressionChecker {
     }
   }
 
-  /// Where a key path and its segments stand.
+  /// The places of a key path and its segments.
   struct KeyPathRanges {
     var whole: Range<Int>
     private var segments: [Range<Int>]

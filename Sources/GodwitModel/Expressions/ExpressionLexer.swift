@@ -6,7 +6,7 @@ struct ExpressionLexer {
     case string
     case variable
     case symbol
-    /// `%@`, `%K`, `%d`, …: the text is what follows the `%`.
+    /// `%@`, `%K`, `%d`, …: the text after the `%`.
     case argument
     case end
   }

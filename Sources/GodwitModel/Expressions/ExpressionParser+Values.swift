@@ -183,7 +183,7 @@ extension ExpressionParser {
     }
   }
 
-  /// The argument that a `%@`, `%K` or `%d` stands for.
+  /// The argument for a `%@`, `%K` or `%d`.
   private mutating func argument() throws(ExpressionError) -> Item {
     let start = token
     guard let formatArguments else {

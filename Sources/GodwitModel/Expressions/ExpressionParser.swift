@@ -49,13 +49,13 @@ struct ExpressionParser {
     "ENDSWITH", "BETWEEN", "NULL", "NIL", "SELF", "TRUE", "YES", "FALSE", "NO", "SUBQUERY", "FETCH", "CAST",
     "TRUEPREDICATE", "FALSEPREDICATE", "TERNARY", "FUNCTION", "UNION", "INTERSECT", "MINUS", "ANYKEY",
   ]
-  /// Words that are reserved between brackets only; printed with `#` all the same, as NSPredicate wants it.
+  /// Words that are reserved only between brackets, but printed with `#` as NSPredicate requires.
   static let positions: Set<String> = ["FIRST", "LAST", "SIZE"]
 
   let tokens: [Token]
   var position = 0
   var depth = 0
-  /// What stands for `%@` and the like, and how many have been taken.
+  /// The values for `%@` and the like, and the number used so far.
   let formatArguments: [FormatArgument]?
   var formatArgumentsTaken = 0
 

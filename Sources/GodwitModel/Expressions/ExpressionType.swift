@@ -1,4 +1,4 @@
-/// The use of an expression, which decides the names that it may use and what nil means.
+/// The use of an expression, which decides the names that it may use and the meaning of nil.
 package enum ExpressionRole: Sendable, Hashable {
   /// A condition on source objects: bare key paths start at the object, a comparison with nil is unknown.
   case filter
@@ -6,7 +6,7 @@ package enum ExpressionRole: Sendable, Hashable {
   case value
 }
 
-/// What an expression yields, as far as the model tells.
+/// The type of an expression's result, as far as the model determines it.
 package enum ExpressionType: Sendable, Hashable {
   case null
   case value(AttributeType)
@@ -22,9 +22,9 @@ package enum ExpressionType: Sendable, Hashable {
   case manager
   /// `$entityPolicy`.
   case policy
-  /// What the manager's lookups return.
+  /// The result of the manager's lookups.
   case destinationInstances
-  /// What the manager finds behind destination objects.
+  /// The source objects of destination objects, from the manager.
   case sourceInstances
   /// A fetch request for objects of an entity.
   case fetchRequest(entity: String)
@@ -32,7 +32,7 @@ package enum ExpressionType: Sendable, Hashable {
   case sourceContext
   /// `$entityMapping`, `$propertyMapping` and `$entityMapping.userInfo`, by that name.
   case facts(of: String)
-  /// `$destination` and what it leads to.
+  /// `$destination` and key paths from it.
   case other
 
   var isCollection: Bool {

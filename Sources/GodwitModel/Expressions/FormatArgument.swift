@@ -54,7 +54,7 @@ extension FilterPredicate {
   public init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
     var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: format), arguments: arguments)
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in try p.predicate(p.or()) }
-    // A text with holes says too little: what is kept and shown has the arguments in it.
+    // A format without its arguments says too little, so the stored text includes them.
     source = SourceText(arguments.isEmpty ? format : description)
   }
 }

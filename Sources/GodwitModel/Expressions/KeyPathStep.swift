@@ -12,7 +12,7 @@ struct KeyPathStep {
 
   let name: String
   let kind: Kind
-  /// What follows an operator, up to the next one.
+  /// The steps after an operator, up to the next one.
   let argument: [KeyPathStep]
 
   static func steps(_ segments: ArraySlice<String>) -> [KeyPathStep] {
@@ -39,7 +39,7 @@ struct KeyPathStep {
     }
   }
 
-  /// What the steps lead to, one after the other.
+  /// The value at the end of the steps.
   static func follow(
     _ steps: [KeyPathStep], from start: EvaluatedValue, _ range: Range<Int>
   ) throws -> EvaluatedValue {
@@ -53,7 +53,7 @@ struct KeyPathStep {
       switch current {
       case .object(let object?): current = try object.value(step.name)
       case .objects(let objects, let ordered): current = try step.gather(objects, ordered: ordered)
-      // What no object was asked for has no kind; nothing is read from it either.
+      // The kind of an empty list is unknown, and no step reads from it.
       case .values(let values) where values.isEmpty: continue
       case .value(let value): current = .value(try step.read(value, range))
       case .values(let values): current = .values(try values.map { try step.read($0, range) })

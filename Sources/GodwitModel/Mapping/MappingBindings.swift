@@ -1,4 +1,4 @@
-/// What `$entityMapping` and `$propertyMapping` stand for in the expressions of a mapping.
+/// The values of `$entityMapping` and `$propertyMapping` in the expressions of a mapping.
 ///
 /// Both are known before the run; key paths on them read plain facts, never objects.
 package struct MappingBindings: Sendable, Hashable {

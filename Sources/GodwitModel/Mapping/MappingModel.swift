@@ -6,7 +6,7 @@ public struct MappingModel: Sendable, Hashable {
   public var destinationModelName: String?
   /// The entity mappings, in mapping order, which decides about lookups and displacement.
   public var entityMappings: [EntityMapping]
-  /// The file it came from, for messages.
+  /// The file of the mapping model, for messages.
   public var file: String?
   /// The places of the values of the file's own keys, such as `source-model`.
   public var locations: [String: GodwitError.Location] = [:]
@@ -17,7 +17,7 @@ public struct MappingModel: Sendable, Hashable {
   ///   - sourceModelName: The name of the source version, for choosing the mapping model; nil when that is left open.
   ///   - destinationModelName: The name of the destination version; nil when that is left open.
   ///   - entityMappings: In mapping order, which decides the order of lookups and which assignment wins.
-  ///   - file: The file it came from, for messages.
+  ///   - file: The file of the mapping model, for messages.
   public init(
     sourceModelName: String? = nil, destinationModelName: String? = nil,
     entityMappings: [EntityMapping], file: String? = nil
@@ -65,7 +65,7 @@ extension [EntityMapping] {
 ///
 /// Takes objects of exactly the source entity, not of its subentities.
 public struct EntityMapping: Sendable, Hashable {
-  /// What a mapping does with the objects that it takes, Core Data's `NSEntityMappingType`.
+  /// The treatment of the objects that a mapping reads, Core Data's `NSEntityMappingType`.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// Makes objects without a source; its policy says which.
     case add
@@ -81,7 +81,7 @@ public struct EntityMapping: Sendable, Hashable {
 
   /// The mapping's name, which other mappings and policies look it up by.
   public var name: String
-  /// What the mapping does with the objects that it takes.
+  /// The treatment of the objects that the mapping reads.
   public var kind: Kind
   /// The source entity; nil for a mapping of kind add.
   public var sourceEntityName: String?
@@ -93,9 +93,9 @@ public struct EntityMapping: Sendable, Hashable {
   public var policyName: String?
   /// Destination attributes: the mapping makes one object for each distinct combination of their values.
   public var uniqueBy: [String]
-  /// What the attributes become. Attributes that are not listed take the model's default.
+  /// The values of the attributes. Attributes that are not listed take the model's default.
   public var attributeMappings: [AttributeMapping]
-  /// What the relationships lead to. Relationships that are not listed stay empty.
+  /// The targets of the relationships. Relationships that are not listed stay empty.
   public var relationshipMappings: [RelationshipMapping]
   /// Texts for a policy.
   public var userInfo: [String: String]
@@ -110,7 +110,7 @@ public struct EntityMapping: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - name: The mapping's name, which other mappings and policies look it up by.
-  ///   - kind: What the mapping does with the objects that it takes.
+  ///   - kind: The treatment of the objects that the mapping reads.
   ///   - source: The source entity; nil for a mapping of kind add.
   ///   - destination: The destination entity; nil for a mapping of kind remove.
   public init(
@@ -137,8 +137,7 @@ extension EntityMapping {
   /// mapping["PersonToAdult"]?[attribute: "name"] = try ValueExpression("$source.fullName")
   /// ```
   ///
-  /// - Parameter name: The name of an attribute of the destination entity. Whether there is one shows when the job is
-  ///   planned.
+  /// - Parameter name: The name of an attribute of the destination entity. Planning the job checks that it exists.
   public subscript(attribute name: String) -> ValueExpression? {
     get { attributeMappings.first { $0.name == name }?.value }
     set {
@@ -152,7 +151,7 @@ extension EntityMapping {
     }
   }
 
-  /// What a destination relationship leads to; nil when the mapping does not set it.
+  /// The target of a destination relationship; nil when the mapping does not set it.
   ///
   /// Setting it replaces the value if the mapping sets the relationship already, and otherwise adds the relationship at
   /// the end. Setting nil removes the relationship.
@@ -161,8 +160,7 @@ extension EntityMapping {
   /// mapping["PersonToAdult"]?[relationship: "home"] = .mapping("HouseToHome", keyPath: ["house"])
   /// ```
   ///
-  /// - Parameter name: The name of a relationship of the destination entity. Whether there is one shows when the job is
-  ///   planned.
+  /// - Parameter name: The name of a relationship of the destination entity. Planning the job checks that it exists.
   public subscript(relationship name: String) -> RelationshipMapping.Value? {
     get { relationshipMappings.first { $0.name == name }?.value }
     set {
@@ -180,11 +178,11 @@ extension EntityMapping {
   }
 }
 
-/// What a destination attribute becomes, an `NSPropertyMapping`.
+/// The value of a destination attribute, an `NSPropertyMapping`.
 public struct AttributeMapping: Sendable, Hashable {
   /// The destination attribute's name.
   public var name: String
-  /// What the attribute becomes, for example `try ValueExpression("$source.name")`.
+  /// The value of the attribute, for example `try ValueExpression("$source.name")`.
   public var value: ValueExpression
   /// Whether nil becomes the default of the destination attribute, as in an inferred mapping from optional to required.
   public var usesDefaultForNil: Bool
@@ -195,7 +193,7 @@ public struct AttributeMapping: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - name: The destination attribute's name.
-  ///   - value: What the attribute becomes.
+  ///   - value: The value of the attribute.
   ///   - usesDefaultForNil: Whether nil becomes the default of the destination attribute.
   ///   - location: The place of the attribute's name in its file, for messages.
   public init(

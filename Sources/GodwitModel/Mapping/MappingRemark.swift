@@ -1,6 +1,6 @@
 /// A remark on a mapping model, printed as a comment of its mapping file.
 public struct MappingRemark: Sendable, Hashable {
-  /// What a remark is about.
+  /// The subject of a remark.
   public enum Subject: Sendable, Hashable {
     /// The entity mapping as a whole.
     case entity
@@ -20,11 +20,11 @@ public struct MappingRemark: Sendable, Hashable {
 
   /// The name of the entity mapping; nil for a remark on the whole model, at the head of the file.
   public var mapping: String?
-  /// What the remark is about.
+  /// The subject of the remark.
   public var subject: Subject
   /// The remark, in one sentence.
   public var text: String
-  /// Whether somebody has to fill something in: the file cannot be read before.
+  /// Whether a person has to fill in a value before the file can be read.
   public var isPlaceholder: Bool
 
   package init(mapping: String?, subject: Subject = .entity, _ text: String, isPlaceholder: Bool = false) {

@@ -10,14 +10,14 @@
 ///
 /// These are the forms that Core Data documents for SQLite stores.
 package struct Derivation: Sendable, Hashable {
-  /// What is done to a text before it is stored.
+  /// The conversion of a text before it is stored.
   package enum Function: String, Sendable, Hashable, CaseIterable {
     case canonical, uppercase, lowercase
 
     /// The text as the function gives it.
     ///
-    /// Without case and diacritics means: lower case, decomposed, without nonspacing marks. Core Data documents no more
-    /// than the effect; what it makes of rare characters was not observed.
+    /// Without case and diacritics means: lower case, decomposed, without nonspacing marks. Core Data documents only
+    /// the effect; its result for rare characters was not observed.
     package func callAsFunction(_ text: String) -> String {
       switch self {
       case .uppercase: return text.uppercased()
@@ -45,7 +45,7 @@ package struct Derivation: Sendable, Hashable {
   /// - Parameters:
   ///   - attribute: A derived attribute.
   ///   - entity: An entity that has it.
-  /// - Throws: `.configuration` (78) when no rule covers the expression, or it names what the model lacks.
+  /// - Throws: `.configuration` (78) when no rule covers the expression, or it names a property that the model lacks.
   package init(of attribute: AttributeDescription, in entity: String, model: ManagedObjectModel) throws {
     let text = attribute.derivationExpression ?? ""
     func cannot(_ why: String) -> GodwitError {

@@ -1,6 +1,6 @@
 /// An entity as its model declares it, Core Data's `NSEntityDescription`.
 ///
-/// It lists its own properties only; ask the `ManagedObjectModel` for inherited ones.
+/// It lists only its own properties. The `ManagedObjectModel` has the inherited ones.
 public struct EntityDescription: Sendable, Hashable {
   /// The entity's name.
   public var name: String

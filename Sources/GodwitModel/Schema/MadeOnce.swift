@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value that is made when it is first asked for, and shared by all copies of what holds it.
+/// A value that is made on its first use, and shared by all copies of its owner.
 package final class MadeOnce<Value: Sendable>: Sendable {
   private let known = Mutex<Value?>(nil)
 

@@ -23,7 +23,7 @@ extension MappingModel {
   /// The same mappings with composite attributes in place of which their leaves stand: a composite that takes one with
   /// equal leaves becomes an entry for each leaf, and `$source.author.name` reads the attribute `author.name`.
   ///
-  /// An entry for a composite that takes anything else is left as it is, for whoever checks the mappings.
+  /// An entry for a composite with any other value is unchanged; the check of the mappings reports it.
   package func namingLeaves(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> MappingModel {
     guard source.hasComposites || destination.hasComposites else { return self }
     var model = self

@@ -11,9 +11,9 @@ extension ManagedObjectModel {
   /// - Parameters:
   ///   - name: The entity's name.
   ///   - change: Gets the entity as the model declares it, without inherited properties.
-  /// - Throws: Code `.configuration` (78) when the model has no such entity; what
-  ///   ``init(name:entities:versionIdentifiers:configurations:fetchRequestTemplates:)`` throws for the
-  ///   changed entities; what `change` throws.
+  /// - Throws: Code `.configuration` (78) when the model has no such entity; the errors of
+  ///   ``init(name:entities:versionIdentifiers:configurations:fetchRequestTemplates:)`` for the changed entities; the
+  ///   errors of `change`.
   public mutating func edit(entity name: String, _ change: (inout EntityDescription) throws -> Void) throws {
     guard let position = entities.firstIndex(where: { $0.name == name }) else {
       throw uneditable("has no entity '\(name)'" + Spelling.suggestion(for: name, among: entityNames))
@@ -33,7 +33,7 @@ extension ManagedObjectModel {
   ///   - name: The attribute's name.
   ///   - entity: The entity that declares the attribute.
   ///   - change: Gets the attribute.
-  /// - Throws: Code `.configuration` (78) when the entity does not declare such an attribute; else as
+  /// - Throws: Code `.configuration` (78) when the entity does not declare such an attribute; otherwise as
   ///   ``edit(entity:_:)``.
   public mutating func edit(
     attribute name: String, of entity: String, _ change: (inout AttributeDescription) throws -> Void
@@ -59,7 +59,7 @@ extension ManagedObjectModel {
   ///   - name: The relationship's name.
   ///   - entity: The entity that declares the relationship.
   ///   - change: Gets the relationship.
-  /// - Throws: Code `.configuration` (78) when the entity does not declare such a relationship; else as
+  /// - Throws: Code `.configuration` (78) when the entity does not declare such a relationship; otherwise as
   ///   ``edit(entity:_:)``.
   public mutating func edit(
     relationship name: String, of entity: String, _ change: (inout RelationshipDescription) throws -> Void

@@ -1,6 +1,6 @@
-/// What an entity has with all that it inherits: asked for with every object that code handles.
+/// The properties of an entity, inherited ones included. Code needs them for every object that it handles.
 ///
-/// Made of the parent's, so that what an entity does not add to is shared with it.
+/// They are made from those of the parent, and share whatever the entity does not add to.
 struct InheritedProperties: Sendable {
   private(set) var lineage: [EntityDescription] = []
   private(set) var names: Set<String> = []
@@ -11,7 +11,7 @@ struct InheritedProperties: Sendable {
   private(set) var relationshipByName: [String: RelationshipDescription] = [:]
   /// The composite attributes, by path also those inside others. Their leaves stand among the attributes.
   private(set) var compositeByName: [String: AttributeDescription] = [:]
-  /// By name; see `ManagedObjectModel.unnamedInverses(declaredIn:)`.
+  /// The unnamed inverses by name; see `ManagedObjectModel.unnamedInverses(declaredIn:)`.
   private(set) var unnamedByName: [String: RelationshipDescription] = [:]
 
   init(_ entity: EntityDescription, of parent: InheritedProperties?, _ unnamed: [RelationshipDescription]) {
@@ -46,7 +46,7 @@ struct InheritedProperties: Sendable {
 }
 
 extension ManagedObjectModel {
-  /// How many ancestors an entity may have. Nobody's model has ten.
+  /// How many ancestors an entity may have. Real models have fewer than ten.
   package static let ancestorsMaximum = 100
   /// How many properties and ancestors all entities may have together, inherited ones counted each time. A table of
   /// SQLite holds 2,000 columns, so that only a model made to fill the memory comes near.

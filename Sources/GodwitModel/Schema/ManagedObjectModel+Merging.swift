@@ -1,10 +1,10 @@
 extension ManagedObjectModel {
-  /// One model made from several, Core Data's `NSManagedObjectModel(byMerging:)`: for a store whose entities come from
-  /// several models.
+  /// One model made from several, Core Data's `NSManagedObjectModel(byMerging:)`, for a store with entities of several
+  /// models.
   ///
   /// - Parameters:
   ///   - models: The models, in any order.
-  ///   - name: What messages call it; by default the names, joined with ` + `.
+  ///   - name: The model's name in messages; by default the names, joined with ` + `.
   /// - Throws: code `.configuration` when two models define an entity of one name differently, and as `init`.
   public init(merging models: [ManagedObjectModel], name: String? = nil) throws {
     let name = name ?? models.map(\.name).joined(separator: " + ")
@@ -41,12 +41,12 @@ extension ManagedObjectModel {
 
   // MARK: Configurations
 
-  /// What Core Data calls the configuration of all entities.
+  /// Core Data's name for the configuration of all entities.
   public static let defaultConfigurationName = "Default"
 
   /// The model of a store that was added with a configuration: only its entities, under the same name.
   ///
-  /// - Throws: code `.configuration` when there is no such configuration, or when one of its entities has a parent or
+  /// - Throws: code `.configuration` when the configuration does not exist, or when one of its entities has a parent or
   ///   a relationship outside, which no store can hold.
   public func restricted(toConfiguration configuration: String) throws -> ManagedObjectModel {
     guard let listed = configurations[configuration] else {

@@ -3,7 +3,7 @@
 /// A value: build it in code or read it with `GodwitXcode`. `init` checks that names resolve and that inheritance has
 /// no cycle, so every query below has an answer for the names in the model.
 public struct ManagedObjectModel: Sendable, Hashable {
-  /// What messages call the model: a version name, for example `Peoplizer 3`.
+  /// The name of the model in messages: a version name, for example `Peoplizer 3`.
   public let name: String
   /// In name order (case-insensitive, then by byte), the order of entity numbers among siblings.
   public let entities: [EntityDescription]
@@ -15,17 +15,17 @@ public struct ManagedObjectModel: Sendable, Hashable {
   public let fetchRequestTemplates: [FetchRequestTemplate]
   /// Hashes that Apple's software computed for this model, by entity name. They take precedence over computed ones.
   public internal(set) var publishedVersionHashes: [String: VersionHash] = [:]
-  /// What the reader of the model's file replaced or left out. Comparisons of models ignore it.
+  /// The replacements and omissions of the reader of the model's file. Comparisons of models ignore them.
   public package(set) var remarks: [ModelRemark] {
     get { noted.value }
     set { noted.value = newValue }
   }
 
   private var noted = Derived<[ModelRemark]>([])
-  /// Shared by all copies: what it is computed of never changes.
+  /// Shared by all copies, because its inputs never change.
   let hashCache = Derived(VersionHashCache())
   private let madeTexts = Derived(ModelTexts())
-  /// What is made of the model once, without published hashes and remarks, which a copy may have of its own.
+  /// The texts derived from the model once, without published hashes and remarks, which each copy may have of its own.
   package var texts: ModelTexts { madeTexts.value }
 
   private let indexByName: [String: Int]
@@ -90,7 +90,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   // MARK: Entities
 
-  /// The entity of a name; nil when the model has none.
+  /// The entity with a name; nil if the model lacks it.
   public func entity(_ name: String) -> EntityDescription? {
     indexByName[name].map { entities[$0] }
   }
@@ -122,8 +122,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// Whether an entity is another one or one of its descendants.
   ///
   /// - Parameters:
-  ///   - name: The entity asked about.
-  ///   - ancestor: The entity that it may be, or descend from.
+  ///   - name: The entity.
+  ///   - ancestor: The same entity, or a possible ancestor.
   public func isKind(_ name: String, of ancestor: String) -> Bool {
     inherited.value[name]?.names.contains(ancestor) ?? false
   }
@@ -145,14 +145,15 @@ public struct ManagedObjectModel: Sendable, Hashable {
     inherited.value[name]?.relationships ?? []
   }
 
-  /// An attribute of an entity, inherited or its own; nil when there is none.
+  /// An attribute of an entity, inherited or its own; nil if the entity lacks it.
   ///
   /// A leaf of a composite attribute is found by its path, such as `author.name`; the composite itself is not.
   public func attribute(_ property: String, of entity: String) -> AttributeDescription? {
     inherited.value[entity]?.attributeByName[property]
   }
 
-  /// A composite attribute of an entity, inherited or its own, one inside another by its path; nil when there is none.
+  /// A composite attribute of an entity, inherited or its own, one inside another by its path; nil if the entity lacks
+  /// it.
   public func composite(_ property: String, of entity: String) -> AttributeDescription? {
     inherited.value[entity]?.compositeByName[property]
   }
@@ -160,7 +161,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// Whether some entity has a composite attribute.
   package var hasComposites: Bool { inherited.value.values.contains { !$0.compositeByName.isEmpty } }
 
-  /// A relationship of an entity, inherited or its own; nil when there is none.
+  /// A relationship of an entity, inherited or its own; nil if the entity lacks it.
   public func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
     let own = inherited.value[entity]
     return own?.relationshipByName[property] ?? own?.unnamedByName[property]
@@ -169,8 +170,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// The to-ones that a SQLite store holds in the rows of an entity for to-many relationships without an inverse that
   /// lead to it, in the order of the owners.
   ///
-  /// They are no properties: no list of them has these, and hashes do not know them. `relationship(_:of:)` finds them
-  /// by name, so that code which asks how links are stored treats them like any other.
+  /// They do not count as properties: they are in no list of properties, and hashes ignore them. `relationship(_:of:)`
+  /// finds them by name, so that code about the storage of links treats them like any other.
   package func unnamedInverses(declaredIn entity: String) -> [RelationshipDescription] { unnamed.value[entity] ?? [] }
 
   /// The entity in the lineage that first declares the property (nearest the root), which decides its column.

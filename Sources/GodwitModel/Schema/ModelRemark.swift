@@ -4,7 +4,7 @@
 /// Xcode keeps such values when an attribute's type is changed, and still compiles the model. None of them is part of
 /// the version hash. A remark is printed when a job uses the model.
 public struct ModelRemark: Sendable, Hashable {
-  /// What was found and what it was read as.
+  /// The text that was found and the value that it was read as.
   public var text: String
   /// The place in the file; nil for an archive, which has no lines.
   public var location: GodwitError.Location?

@@ -1,4 +1,4 @@
-/// Texts and digests of a model, made once and shared by all its copies: a run over many stores asks for them again and
+/// Texts and digests of a model, made once and shared by all its copies. A run over many stores needs them again and
 /// again, and a model never changes.
 package final class ModelTexts: Sendable {
   private let madeContents = MadeOnce<String>()

@@ -38,7 +38,7 @@ public struct AttributeDescription: Sendable, Hashable {
   ///
   /// A store holds these and not the composite: see ``leaves``.
   public var elements: [AttributeDescription]
-  /// The name that an Xcode model gives the type of a composite attribute; nil if none is known, as in a compiled
+  /// The name that an Xcode model gives the type of a composite attribute; nil if it is unknown, as in a compiled
   /// model.
   ///
   /// The name labels the elements. Comparisons of attributes ignore it.
@@ -103,7 +103,7 @@ extension AttributeDescription {
 
 /// A relationship as its model declares it, Core Data's `NSRelationshipDescription`.
 public struct RelationshipDescription: Sendable, Hashable {
-  /// What happens to the related objects when an object is deleted, Core Data's `NSDeleteRule`. A migration deletes
+  /// The effect of deleting an object on its related objects, Core Data's `NSDeleteRule`. A migration deletes
   /// nothing.
   public enum DeleteRule: String, Sendable, Hashable, CaseIterable {
     /// The related objects are not touched.
@@ -120,7 +120,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var name: String
   /// The name of the entity that the relationship leads to.
   public var destinationEntityName: String
-  /// The relationship on the destination that is kept in step; nil when there is none.
+  /// The relationship on the destination that is kept consistent; nil without one.
   public var inverseName: String?
   /// The entity that declares the inverse, as the model file says; usually the destination.
   public var inverseEntityName: String?
@@ -136,7 +136,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var minCount: Int
   /// As in the file: 0 for unbounded, 1 for to-one.
   public var maxCount: Int
-  /// What happens to the related objects when an object is deleted.
+  /// The effect of deleting an object on its related objects.
   public var deleteRule: DeleteRule
   /// A text that makes the version hash another one; nil for none.
   public var versionHashModifier: String?
@@ -260,7 +260,7 @@ public struct FetchIndexDescription: Sendable, Hashable {
 
   /// The index's name.
   public var name: String
-  /// What the index is over, the first element first.
+  /// The indexed elements, in order.
   public var elements: [Element]
   /// Restricts the index to some objects, as the model file says; nil for all.
   public var partialPredicateText: String?
@@ -269,7 +269,7 @@ public struct FetchIndexDescription: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - name: The index's name.
-  ///   - elements: What the index is over, the first element first.
+  ///   - elements: The indexed elements, in order.
   ///   - partialPredicateText: Restricts the index to some objects; nil for all.
   public init(name: String, elements: [Element], partialPredicateText: String? = nil) {
     self.name = name

@@ -6,26 +6,26 @@ public enum AttributeValue: Sendable, Hashable {
   case null
   /// True or false.
   case boolean(Bool)
-  /// Integer 16, 32 and 64 alike.
+  /// Integer 16, 32 and 64.
   case integer(Int64)
   /// A decimal number.
   case decimal(Decimal)
-  /// Double and Float alike.
+  /// Double and Float.
   case double(Double)
   /// A text, byte for byte as the store holds it.
   case string(Text)
   /// Seconds since 2001-01-01T00:00:00Z.
   case date(Double)
-  /// Bytes: binary data, or what a value transformer made.
+  /// Bytes: binary data, or the output of a value transformer.
   case data([UInt8])
   /// A UUID.
   case uuid(UUID)
   /// The absolute string of the URI.
   case uri(Text)
 
-  /// Floating point numbers of at least this size are no decimals: Foundation's type ends not far above.
+  /// Floating point numbers of at least this size are not decimals: Foundation's type ends not far above.
   package static let decimalLimit = 1e127
-  /// Numbers nearer to 0 than this, and not 0, are none either: Foundation makes NaN of them.
+  /// Numbers nearer to 0 than this, and not 0, are not decimals either: Foundation makes NaN of them.
   package static let decimalFloor = 1e-108
 
   /// A text.

@@ -43,7 +43,7 @@ extension Decimal {
 
   private static let powersOfTen: [Double] = (0...22).map { pow(10, Double($0)) }
 
-  /// The nearest floating point number: what a store keeps. Not a number for a decimal that is none.
+  /// The nearest floating point number, as a store holds it. NaN for a decimal that is NaN.
   package var nearestDouble: Double {
     guard isFinite else { return .nan }
     // Both parts are exact, so the division rounds once.

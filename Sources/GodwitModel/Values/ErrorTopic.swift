@@ -1,4 +1,4 @@
-/// What an error is about, where somebody has an answer to exactly that and the code alone does not say it.
+/// The subject of an error, for a caller that handles exactly that subject where the code alone is not specific enough.
 package enum ErrorTopic: Sendable {
   /// A file, or a text in place of one, without content.
   case emptyFile
@@ -6,20 +6,21 @@ package enum ErrorTopic: Sendable {
   case cutOff
   /// No model version has the hashes of a store.
   case unknownStoreVersion
-  /// The model inside a store, which nobody listed, and of which a job would make the wrong store.
+  /// The model inside a store, which the user did not list, and from which a job would make the wrong store.
   case storedModel
   /// Several mapping models serve one step and do not go together.
   case conflictingMappings
-  /// What the source has and the destination would not.
+  /// Data of the source that the destination would not have.
   case loss
-  /// What SQLite reported, such as a damaged page: never what a single row says.
+  /// An error that SQLite reported, such as a damaged page, and never one in a single row.
   case database
   /// A row that the run cannot carry over: a value that cannot be computed or does not fit, or a broken rule.
   case rejectedRow
-  /// A disk, or a quota of one, without room: what concerns every store, not the one that found it.
+  /// A disk, or a quota of one, without room. This concerns every store, not only the current one.
   case diskFull
   /// A job that needs more room than there is, by an estimate: another one may fit.
   case tooLittleRoom
-  /// A file of external binary data that is missing, or cannot become a value: what is beside the store, not the row.
+  /// A file of external binary data that is missing, or cannot become a value. The fault is beside the store, not in
+  /// the row.
   case externalFile
 }

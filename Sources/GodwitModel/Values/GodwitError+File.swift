@@ -1,7 +1,7 @@
 import Foundation
 
 extension GodwitError {
-  /// What a failed system call on a store says.
+  /// The error of a failed system call on a store.
   ///
   /// - Parameter code: Its `errno`.
   package static func reading(storeAt path: String, _ code: Int32) -> GodwitError {
@@ -21,7 +21,7 @@ extension GodwitError {
     }
   }
 
-  /// What helps where no more files can be opened.
+  /// The remedy if no more files can be opened.
   package static let moreFiles =
     "raise the limit of open files (`ulimit -n`), or work on fewer stores at the same time, and run the same command"
 }

@@ -4,13 +4,13 @@ extension GodwitError: LocalizedError {
   /// The message, after the place in a file that it is about.
   public var errorDescription: String? { location == nil ? message : line }
 
-  /// Where it happened and why; nil when nothing more is known.
+  /// The place and the cause; nil when neither is known.
   public var failureReason: String? {
     let parts = [context, cause].compactMap(\.self)
     return parts.isEmpty ? nil : parts.joined(separator: "\n")
   }
 
-  /// What to do next, and what is safe; nil when neither is known.
+  /// The remedy, and the state that is safe; nil when neither is known.
   public var recoverySuggestion: String? {
     let parts = [remedy, safe].compactMap(\.self)
     return parts.isEmpty ? nil : parts.joined(separator: "\n")

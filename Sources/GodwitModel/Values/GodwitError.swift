@@ -1,4 +1,4 @@
-/// What went wrong, where, why, what to do about it, and what is safe.
+/// A failure: its message, place and cause, a remedy, and the state that is safe.
 ///
 /// Every target reports errors with this one type, so that a caller has one type to catch and the command line one type
 /// to print. The code decides the exit status (`Code.rawValue`). Messages are lower case and read *cannot <do> <what>:
@@ -63,7 +63,7 @@ public struct GodwitError: Error, Sendable, Equatable {
     case signal
     /// The task of the caller was cancelled.
     case cancelled
-    /// The caller asked for it.
+    /// The caller requested it.
     case requested
     /// Another process changed the source, or an external file of it.
     case sourceChanged = "source-changed"
@@ -73,7 +73,7 @@ public struct GodwitError: Error, Sendable, Equatable {
 
   /// A position in a text file; line and column count from 1, columns in UTF-8 bytes.
   public struct Location: Sendable, Hashable {
-    /// The file's path, as it was given.
+    /// The path of the file, as the caller gave it.
     public var file: String
     /// The line, from 1.
     public var line: Int
@@ -92,7 +92,7 @@ public struct GodwitError: Error, Sendable, Equatable {
       self.column = column
     }
 
-    /// `FILE:LINE:COLUMN`. The file alone where there is no line (0), as for an option of the command line.
+    /// `FILE:LINE:COLUMN`. The file alone without a line (0), as for an option of the command line.
     package var text: String { line > 0 ? "\(file):\(line):\(column)" : file }
   }
 
@@ -106,27 +106,27 @@ public struct GodwitError: Error, Sendable, Equatable {
   public var context: String?
   /// Printed as `cause`. May span lines (an expression with a caret under the token).
   public var cause: String?
-  /// What to do next. Printed as `try`.
+  /// The next action for the user. Printed as `try`.
   public var remedy: String?
-  /// What is durable or untouched. Printed as `safe`.
+  /// The data that is durable or untouched. Printed as `safe`.
   public var safe: String?
   /// Why a command stopped; nil for an error of another kind than `.stopped`. Printed as `reason`.
   public var stopReason: StopReason?
-  /// What SQLite refused, where somebody has an answer to that.
+  /// The action that SQLite refused, for callers that handle it.
   package var refusal: DatabaseRefusal?
-  /// What the error is about, where somebody has an answer to that.
+  /// The subject of the error, for callers that handle it.
   package var topic: ErrorTopic?
 
   /// An error of this type, for example one that a policy throws.
   ///
   /// - Parameters:
   ///   - code: The kind of failure, which decides the exit status.
-  ///   - message: What went wrong, in one sentence without a final full stop.
+  ///   - message: The failure in one sentence, without a final full stop.
   ///   - location: The place in a file that the error is about.
   ///   - context: Step, mapping or object concerned.
   ///   - cause: Why it went wrong.
-  ///   - remedy: What to do next.
-  ///   - safe: What is durable or untouched.
+  ///   - remedy: The next action for the user.
+  ///   - safe: The data that is durable or untouched.
   ///   - stopReason: Why a command stopped, for an error of kind `.stopped`.
   public init(
     _ code: Code, _ message: String, location: Location? = nil, context: String? = nil,
@@ -151,7 +151,7 @@ extension GodwitError {
     return error
   }
 
-  /// The message after the place of the file it is about: what a list of errors has one line for.
+  /// The message after the place in its file: one line of a list of errors.
   package var line: String {
     if let location { return "\(location.text): \(message)".onOneLine }
     return (message + (context.map { " ('\($0)')" } ?? "")).onOneLine

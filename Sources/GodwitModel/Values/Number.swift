@@ -95,7 +95,7 @@ enum Number {
 }
 
 extension AttributeValue {
-  /// The value as a number: booleans are 0 and 1, a decimal is what a store keeps for it.
+  /// The value as a number: booleans are 0 and 1, a decimal has its stored value.
   var number: Number? {
     switch self {
     case .boolean(let flag): .integer(flag ? 1 : 0)

@@ -2,7 +2,7 @@
 // that equal values give equal bytes. For the format see `BinaryPropertyList`.
 
 extension PropertyListValue {
-  /// Why bytes are no property list that can be read.
+  /// The reason why bytes cannot be read as a property list.
   package struct Malformed: Error, Equatable {
     package var problem: String
     package init(problem: String) { self.problem = problem }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A value of a property list, kept as it was read.
+/// A value of a property list, unchanged from its file.
 public indirect enum PropertyListValue: Sendable, Hashable {
   /// A text.
   case string(String)

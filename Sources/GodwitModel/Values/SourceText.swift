@@ -2,14 +2,14 @@
 public struct SourceText: Sendable, Hashable {
   /// The text.
   public var text: String
-  /// The place of the first character of `text`; nil for text that came from no file.
+  /// The place of the first character of `text`; nil for text without a file.
   public var location: GodwitError.Location?
 
   /// A text.
   ///
   /// - Parameters:
   ///   - text: The text.
-  ///   - location: The place of its first character; nil for text that came from no file.
+  ///   - location: The place of its first character; nil for text without a file.
   public init(_ text: String, location: GodwitError.Location? = nil) {
     self.text = text
     self.location = location
@@ -40,7 +40,7 @@ extension GodwitError {
     let end = min(max(error.range.upperBound, start), bytes.count)
     let lineStart = bytes[..<start].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
     let lineEnd = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
-    // Of a very long line only what is near the token helps.
+    // A very long line is cut to the part near the token.
     let before = String(decoding: bytes[lineStart..<start], as: UTF8.self)
     let token = String(decoding: bytes[start..<max(start, min(end, lineEnd))], as: UTF8.self)
     let after = String(decoding: bytes[max(start, min(end, lineEnd))..<max(start, lineEnd)], as: UTF8.self)

@@ -1,8 +1,8 @@
 extension String {
   /// The text with one Unicode scalar replaced everywhere, for escapes.
   ///
-  /// `replacing(_:with:)` goes by characters: a quote and a combining mark are one character that is not a quote, and
-  /// so are a carriage return and a line feed. Whoever reads the result goes by scalars or bytes.
+  /// `replacing(_:with:)` works on characters. A quote and a combining mark form one character that is not a quote, and
+  /// a carriage return and a line feed form another. The reader of the result works on scalars or bytes.
   package func replacing(scalar: Unicode.Scalar, with replacement: String) -> String {
     guard unicodeScalars.contains(scalar) else { return self }
     return unicodeScalars.reduce(into: "") { text, next in

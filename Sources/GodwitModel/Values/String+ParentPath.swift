@@ -1,5 +1,5 @@
 extension String {
-  /// The path of the folder that a path is in: empty for a name alone, `/` for what is in the root.
+  /// The path of the folder that contains a path: empty for a name alone, `/` for an entry of the root.
   ///
   /// Foundation's `deletingLastPathComponent` of `NSString` traps on Linux for a name of one character.
   package var parentPath: String {

@@ -1,8 +1,8 @@
 package import Foundation
 
 extension URL {
-  /// The path of a file URL, as everything inside the package takes it.
+  /// The path of a file URL, as the package uses it.
   ///
-  /// The whole URL stands for one that names no file, so that opening it fails with a message that shows it.
+  /// For any other URL it is the whole URL, so that opening it fails with a message that shows it.
   package var filePath: String { isFileURL ? path : absoluteString }
 }

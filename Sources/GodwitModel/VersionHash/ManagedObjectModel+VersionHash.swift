@@ -2,7 +2,7 @@ import Foundation
 import GodwitPlatform
 import Synchronization
 
-/// The computed hashes of a model: a search among many versions asks for them again and again.
+/// The computed hashes of a model, because a search among many versions needs them again and again.
 final class VersionHashCache: Sendable {
   private let computed = Mutex<[String: VersionHash]?>(nil)
 
@@ -38,7 +38,7 @@ extension ManagedObjectModel {
     publishedVersionHashes[entityName] ?? computedVersionHashes[entityName]
   }
 
-  /// What the version hash of an entity is made of; nil when the model lacks it.
+  /// The parts of an entity's version hash; nil when the model lacks the entity.
   package func versionHashParts(of entityName: String) -> VersionHashParts? {
     let line = lineage(of: entityName)
     guard let entity = line.first else { return nil }
@@ -47,13 +47,13 @@ extension ManagedObjectModel {
     return VersionHashParts(entity, parent: entity.superentityName.flatMap(versionHash(of:)), digests: digests)
   }
 
-  /// What an attribute of this description adds to an entity's hash; nil for a transient one.
+  /// The digest that an attribute of this description adds to an entity's hash; nil for a transient one.
   package func versionHashDigest(of attribute: AttributeDescription) -> VersionHash? {
     attribute.isTransient ? nil : VersionHash(attribute)
   }
 
-  /// What a relationship of this description, declared by that entity, adds to an entity's hash; nil for a transient
-  /// one.
+  /// The digest that a relationship of this description, declared by that entity, adds to an entity's hash; nil for a
+  /// transient one.
   package func versionHashDigest(
     of relationship: RelationshipDescription, declaredBy entityName: String
   ) -> VersionHash? {
@@ -89,7 +89,7 @@ extension ManagedObjectModel {
 
   // MARK: Along the inheritance
 
-  /// What is known so far, so that a parent's hash and the digests it hands down are computed once.
+  /// The hashes known so far, so that a parent's hash and the digests it hands down are computed once.
   private struct HashedEntities {
     var hashes: [String: VersionHash] = [:]
     var digests: [String: [String: VersionHash]] = [:]
@@ -113,7 +113,8 @@ extension ManagedObjectModel {
     }
   }
 
-  /// Adds what an entity declares to what it inherits; a transient override takes the inherited one away.
+  /// Adds the digests of an entity's own properties to the inherited ones; a transient override removes the inherited
+  /// one.
   private func addDigests(of entity: EntityDescription, to digests: inout [String: VersionHash]) {
     for attribute in entity.attributes { digests[attribute.name] = versionHashDigest(of: attribute) }
     for relationship in entity.relationships {

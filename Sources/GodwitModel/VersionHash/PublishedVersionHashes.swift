@@ -1,4 +1,4 @@
-/// Version hashes that Apple's software computed. They settle what a rule leaves open.
+/// Version hashes that Apple's software computed. They decide where a rule leaves a choice.
 ///
 /// They come from the `VersionInfo.plist` of a compiled model, from a compiled mapping model, or from a
 /// store that Core Data wrote. Only the first names the version that each set belongs to.
@@ -29,7 +29,7 @@ public struct PublishedVersionHashes: Sendable, Hashable {
   /// Hashes for models to adopt.
   ///
   /// - Parameters:
-  ///   - origin: Where they came from, as messages name it.
+  ///   - origin: The source of the hashes, as messages name it.
   ///   - versions: One set of hashes for each version.
   public init(origin: String, versions: [Version]) {
     self.origin = origin
@@ -105,8 +105,7 @@ extension ManagedObjectModel {
     return model
   }
 
-  /// Whether the hashes could be this model's: of the same entities, and equal wherever only confirmed rules are at
-  /// work.
+  /// Whether the hashes could be this model's: of the same entities, and equal wherever only confirmed rules apply.
   func mayHave(_ hashes: [String: VersionHash]) -> Bool {
     let computed = computedVersionHashes
     guard hashes.count == computed.count else { return false }

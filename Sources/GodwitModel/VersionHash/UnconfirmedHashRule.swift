@@ -1,7 +1,7 @@
 /// A rule of version hashes that a model relies on and no published hash confirms.
 ///
-/// If a model relies on one, Core Data may refuse a store with the computed hash. A store or a `VersionInfo.plist` that
-/// Apple's software made of the same model settles the question.
+/// If a model relies on one, Core Data may refuse a store with the computed hash. To find out, compare with a store or
+/// a `VersionInfo.plist` that Apple's software made of the same model.
 public struct UnconfirmedHashRule: Sendable, Hashable {
   /// A rule of version hashes.
   public enum Rule: String, Sendable, Hashable, CaseIterable {

@@ -1,7 +1,7 @@
 public import Foundation
 import GodwitPlatform
 
-/// The 32 bytes that tell Core Data whether an entity of a model describes the entity of a store.
+/// The 32 bytes by which Core Data decides whether an entity of a model describes the entity of a store.
 ///
 /// `ManagedObjectModel.versionHashes` computes them. The rules are derived from hashes that Apple's software stored in
 /// published files; `ManagedObjectModel.unconfirmedHashRules` lists the rules that a model relies on and that no
@@ -122,7 +122,7 @@ extension VersionHash {
     return "count:(\(path))"
   }
 
-  /// The key path `x` of the derivation `x.@count`, else nil.
+  /// The key path `x` of the derivation `x.@count`; nil for any other.
   static func countedPath(of derivation: String) -> String? {
     let suffix = ".@count"
     guard derivation.hasSuffix(suffix) else { return nil }

@@ -2,8 +2,8 @@ import GodwitPlatform
 
 /// The parts of an entity's version hash, so that the hash can be recomputed with one part changed.
 ///
-/// For asking what would have to differ in a model for a hash found in a store. When the model's own hashes are
-/// wanted, use `ManagedObjectModel.versionHashes`.
+/// For finding out how a model would have to differ to have a hash found in a store. For the model's own hashes, use
+/// `ManagedObjectModel.versionHashes`.
 package struct VersionHashParts: Sendable {
   package let entityName: String
   package var isAbstract: Bool

@@ -22,7 +22,7 @@ package struct AtomicStoreConversion: Sendable {
   let model: ManagedObjectModel
   let purpose: Purpose
 
-  /// Raised when files are read in another way: what an earlier version converted is not used then.
+  /// Raised when files are read in another way, so that the result of an earlier version is not used.
   private static let version = 2
 
   /// A name for the result: it changes with the file and the model.
@@ -97,7 +97,7 @@ extension StoreConnection {
     try attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
   }
 
-  /// What is not complete is thrown away, so there is no journal and nothing is synced before the end.
+  /// An incomplete result is deleted, so it needs no journal, and syncs happen only at the end.
   private static func configureConversion(_ connection: StoreConnection, cache: ByteCount) throws {
     try EmptyStore.configure(connection, in: sourceSchema)
     try connection.undefended { try connection.execute("PRAGMA \(sourceSchema).journal_mode = OFF") }

@@ -9,7 +9,7 @@ struct AtomicStoreKeys {
   /// The metadata key that holds the offset of each root entity.
   static let metadataKey = "GodwitKeyOffsets"
 
-  /// By root entity; without those whose numbers are the keys.
+  /// The offsets by root entity, without those whose numbers are the keys.
   var offsets: [String: Int64] = [:]
   /// No number is higher.
   var highest: Int64 = 0

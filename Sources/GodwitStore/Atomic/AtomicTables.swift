@@ -9,7 +9,7 @@ import GodwitModel
 /// | `value1`, `value2` and so on | an attribute of a binary store, which has a place and no name: a number, a text or bytes; a date as seconds since 2001; any other object as a keyed archive |
 /// | a relationship | the identifiers that it names, with a space between |
 ///
-/// An attribute that an object lacks is NULL. Memory holds one object and the names; the tables lie in a temporary
+/// An attribute that an object lacks is NULL. Memory holds one object and the names; the tables are in a temporary
 /// database, which SQLite removes from its folder as soon as it is made.
 package enum AtomicTables {
   enum Kind: Hashable {

@@ -1,7 +1,7 @@
 import CSQLite
 import GodwitModel
 
-/// Values as a checksum takes them: the same value gives the same words, however and wherever it is stored.
+/// Values as a checksum reads them: the same value gives the same words, however and wherever it is stored.
 ///
 /// | value | words |
 /// |---|---|
@@ -20,8 +20,8 @@ enum ChecksumTag {
   static let missing: UInt64 = 5
 }
 
-/// Where the external files of a store are. While a store is under construction some of them may be in the folder of the
-/// destination already: those of the rows that it had before, and those that a run moved before it died.
+/// The folders of a store's external files. While a store is under construction, some files may already be in the
+/// folder of the destination: those of rows that it had before, and those that a run moved before it died.
 package struct ExternalFiles: Sendable {
   private let folders: [SupportFolder]
 
@@ -77,7 +77,7 @@ extension SipHash {
     }
   }
 
-  /// - Parameter start: What SQLite gave; nil for no bytes, or without memory.
+  /// - Parameter start: The pointer from SQLite; nil for no bytes, or without memory.
   @inline(__always) private static func bytes(
     _ start: UnsafeRawPointer?, of value: OpaquePointer?
   ) throws -> UnsafeRawBufferPointer {

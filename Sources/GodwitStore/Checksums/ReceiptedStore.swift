@@ -39,22 +39,22 @@ package struct ReceiptedStore {
     database = StoreConnection.sourceSchema
   }
 
-  /// A store whose last transaction has not been committed, as the connection has it that fills it.
+  /// A store whose last transaction is not committed yet, seen through the connection that fills it.
   ///
-  /// - Parameter metadata: What it says of itself.
+  /// - Parameter metadata: The metadata of the store.
   package init(
     filledBy connection: StoreConnection, path: String, becoming destination: String, model: ManagedObjectModel,
     metadata: StoreMetadata
   ) throws {
     (self.connection, self.path, self.metadata) = (connection, path, metadata)
-    // No other connection sees what is not committed.
+    // Other connections do not see uncommitted data.
     (budget, readers) = (.mebibytes(64), 1)
     files = ExternalFiles(ofStoreAt: path, becoming: destination)
     database = "main"
     schema = try StoreSchema(model: model, probing: connection, schema: database)
   }
 
-  /// Ends what SQLite does when `isDue` says so.
+  /// Interrupts SQLite when `isDue` returns true.
   package func whileRunning(stopIf isDue: @escaping () -> Bool) { connection.whileRunning(stopIf: isDue) }
 
   /// The size of the file.
@@ -64,14 +64,14 @@ package struct ReceiptedStore {
   ///
   /// - Parameters:
   ///   - isInPieces: Whether all rows are read as those with large values are.
-  ///   - check: Called every few thousand rows; what it throws ends the reading.
+  ///   - check: Called every few thousand rows; an error that it throws ends the reading.
   package func checksums(
     limits: StoreChecksums.Limits? = nil, inPieces isInPieces: Bool = false, check: @escaping () throws -> Void = {}
   ) throws -> StoreChecksums {
     try read(limits: limits, inPieces: isInPieces, complaints: nil, check: check).sums
   }
 
-  /// The checksums, and what SQLite's quick check says meanwhile, at most `limit` lines.
+  /// The checksums, and the findings of SQLite's quick check on another thread, at most `limit` lines.
   package func checked(
     limits: StoreChecksums.Limits, complaints limit: Int, check: @escaping () throws -> Void
   ) throws -> (sums: StoreChecksums, complaints: [String]) {
@@ -96,7 +96,7 @@ package struct ReceiptedStore {
     let found = try ReaderPool(connection, budget: budget, readers: readers).map(
       work, isWorthThreads: parts.count > schema.tables.count + schema.joinTables.count
     ) { [connection] reader in
-      // The caller is asked on its own thread. When it stops, the other threads come to the end of their parts.
+      // `check` is called on the caller's thread only. When it stops the reading, the other threads finish their parts.
       (connection: reader, check: reader === connection ? check : {})
     } _: { [database, schema, files] reader, work in
       switch work {
@@ -119,7 +119,7 @@ package struct ReceiptedStore {
     return (StoreChecksums(sums), lines)
   }
 
-  /// A store that another connection of this process has finished to fill. It must not change meanwhile.
+  /// A complete store that another connection of this process has filled. It must not change while it is read.
   ///
   /// - Parameters:
   ///   - budget: The memory of the process.
@@ -136,7 +136,7 @@ package struct ReceiptedStore {
     database = StoreConnection.sourceSchema
   }
 
-  /// By root entity: the highest key that was given out, of those in the store and in `Z_MAX`.
+  /// The highest key in the store and in `Z_MAX`, by root entity.
   package func highestKeys() throws -> [String: Int64] {
     var keys: [String: Int64] = [:]
     for table in schema.tables {
@@ -150,7 +150,7 @@ package struct ReceiptedStore {
     return keys
   }
 
-  /// What a receipt says of the store as a whole.
+  /// The facts in a receipt about the store as a whole.
   package struct Facts {
     package var metadata: StoreMetadata
     package var highestKeys: [String: Int64]
@@ -174,7 +174,7 @@ package struct ReceiptedStore {
     return try connection.integer("SELECT COUNT(*) FROM \(database).ATRANSACTION") ?? 0
   }
 
-  /// The digest of each value of a store's metadata, by key, but for what Godwit's jobs add to.
+  /// The digest of each value of a store's metadata, by key, without the keys that Godwit's jobs write.
   package static func digests(of metadata: StoreMetadata, except keys: Set<String> = jobKeys) -> [String: String] {
     var digests: [String: String] = [:]
     for (key, value) in metadata.values where !keys.contains(key) {

@@ -18,7 +18,7 @@ struct RowFeed {
   /// - Parameters:
   ///   - columns: Expressions, at most `columnLimit`.
   ///   - lengthLimit: The size of the largest value that is read.
-  ///   - check: Called every few thousand rows; what it throws ends the reading.
+  ///   - check: Called every few thousand rows; an error that it throws ends the reading.
   /// - Returns: false when a row has a larger value: `body` was called for some rows then.
   @discardableResult func run(
     columns: [String], from rows: String, lengthLimit: ByteCount? = nil, check: () throws -> Void,

@@ -1,7 +1,7 @@
 /// SipHash-1-3 with 128 bits, fed with whole words or with bytes.
 ///
-/// It notices accidents: its output differs for practically any two inputs. Who knows the key, which is no secret here,
-/// can make two inputs of the same output.
+/// It notices accidents: its output differs for practically any two inputs. The key is not secret here, and a person
+/// who knows it can make two inputs with the same output.
 package struct SipHash {
   private var v0, v1, v2, v3: UInt64
   private var byteCount: UInt64 = 0
@@ -88,7 +88,7 @@ package struct SipHash {
     (tail, tailBits) = (0, 0)
   }
 
-  /// The digest of what was added.
+  /// The digest of all words and bytes added.
   package consuming func digest() -> UInt128 {
     compress(byteCount << 56 | tail)
     v2 ^= 0xee

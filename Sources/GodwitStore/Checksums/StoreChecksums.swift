@@ -8,7 +8,7 @@ import GodwitPlatform
 /// gives one of its relationship, its two keys and its place. The digests of an entity, or of a relationship, are
 /// added modulo 2^128: the order does not matter, and no row makes up for another by accident.
 package struct StoreChecksums: Sendable {
-  /// What many objects or links come to.
+  /// The count and checksum of many objects or links.
   package struct Sum: Sendable, Hashable {
     package var count: Int64 = 0
     package var sum: UInt128 = 0
@@ -74,11 +74,11 @@ package struct StoreChecksums: Sendable {
     }
   }
 
-  /// Whose a key is.
+  /// The job or application that a key belongs to.
   enum Owner {
     case receipt, later, other
 
-    /// Of a link between two objects.
+    /// The owner of a link between two objects.
     func with(_ other: Owner) -> Owner {
       switch (self, other) {
       case (.receipt, .receipt): .receipt
@@ -103,9 +103,9 @@ package struct StoreChecksums: Sendable {
     private func laterOwner(of key: Int64) -> Owner { later.contains { $0.contains(key) } ? .later : .other }
   }
 
-  /// By name.
+  /// In name order.
   package private(set) var entities: [Entity] = []
-  /// By entity and name.
+  /// In the order of entity and name.
   package private(set) var relationships: [Relationship] = []
 
   /// A part of a store whose rows are read together.
@@ -148,7 +148,7 @@ package struct StoreChecksums: Sendable {
   ///   - database: The name under which it is attached.
   ///   - support: Where the store has its external files.
   ///   - isInPieces: Whether all rows are read as those with large values are.
-  ///   - check: Called every few thousand rows; what it throws ends the reading.
+  ///   - check: Called every few thousand rows; an error that it throws ends the reading.
   init(
     of part: Part, on connection: StoreConnection, database: String, schema: StoreSchema, support: ExternalFiles,
     limits: Limits?, inPieces isInPieces: Bool, check: () throws -> Void
@@ -166,7 +166,7 @@ package struct StoreChecksums: Sendable {
     }
   }
 
-  /// What all parts come to together.
+  /// The sum of all parts.
   init(_ parts: [StoreChecksums]) {
     var places: [String: Int] = [:]
     for entity in parts.flatMap(\.entities) {
@@ -190,7 +190,7 @@ package struct StoreChecksums: Sendable {
     relationships.sort { (Text($0.entity), Text($0.name)) < (Text($1.entity), Text($1.name)) }
   }
 
-  /// The key that stands for a kind of object or link in its digests.
+  /// The key of the digests of one kind of object or link.
   static func key(_ lines: [String]) -> SipHash.Key {
     let digest = SHA256.hash(data: Array((["godwit-checksum-1"] + lines).joined(separator: "\n").utf8))
     return digest.withUnsafeBytes { bytes in
@@ -232,7 +232,7 @@ package struct StoreChecksums: Sendable {
       let subjectLimit = limit(isOwner ? join.ownerEntityName : join.destinationEntityName)
       let objectLimit = limit(isOwner ? join.destinationEntityName : join.ownerEntityName)
       let columns = [subject, object].map(StoreSchema.identifier) + (order.map { [StoreSchema.identifier($0)] } ?? [])
-      // An index would say what the table should hold.
+      // Without an index, because an index may differ from the table.
       let rows = join.rows(in: database) + (join.isReflexive ? "" : " NOT INDEXED")
       try RowFeed(connection).run(columns: columns, from: rows, check: check) { values, count in
         let owner = subjectLimit.owner(of: sqlite3_value_int64(values[0])).with(

@@ -9,7 +9,7 @@ final class TableScan {
     var isExternal: Bool
   }
 
-  /// The attributes of an entity, as a range of `attributes`, and what it comes to.
+  /// The attributes of an entity, as a range of `attributes`, and the sum of its objects.
   private struct Family {
     var attributes: Range<Int>
     var key: SipHash.Key
@@ -19,7 +19,7 @@ final class TableScan {
     var newerObjects: Int64 = 0
   }
 
-  /// A relationship whose links are keys in the rows, and what it comes to.
+  /// A relationship whose links are keys in the rows, and the sum of its links.
   private struct Link {
     var place: Int
     var entityPlace: Int?
@@ -81,7 +81,7 @@ final class TableScan {
     self.links = UnsafeBuffer(links.map(\.link))
   }
 
-  /// By `Z_ENT`, of all entities: what stands for the entity in a link, since numbers may change.
+  /// The mark of each entity in a link, by `Z_ENT`, since entity numbers may change.
   static func marks(of schema: StoreSchema) -> NumberTable<UInt64> {
     NumberTable(
       schema.entityNumbers.map { ($0.value, StoreChecksums.key(["entity", $0.key]).low) }, default: 1)
@@ -132,7 +132,7 @@ final class TableScan {
     }
   }
 
-  /// What the objects and links come to.
+  /// The counts and checksums of the objects and links.
   var result: (entities: [StoreChecksums.Entity], relationships: [StoreChecksums.Relationship]) {
     let entities = entityNames.indices.map { index in
       let family = families[index]

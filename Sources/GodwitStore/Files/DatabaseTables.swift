@@ -14,7 +14,7 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
 
   /// In name order, without SQLite's own.
   package var tables: [Table] = []
-  /// What SQLite's full check complains about, at most 20 lines; empty for a sound file.
+  /// The findings of SQLite's full check, at most 20 lines; empty for a sound file.
   package var complaints: [String] = []
 
   /// The most complaints that are listed.
@@ -39,7 +39,7 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
   }
 
   /// A connection to memory with a SQLite file attached as `source`, whether or not Core Data wrote it. The file may be
-  /// cut off: what is left of it can be read.
+  /// truncated; its remaining pages can be read.
   ///
   /// - Throws: as `StoreFiles.init` for all other faults.
   package static func open(_ path: String) throws -> StoreConnection {
@@ -48,7 +48,7 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
       try connection.attachSource(StoreFiles(path: path))
     } catch let error as GodwitError where error.topic == .cutOff {
       try connection.acceptDamagedSchema()
-      // What is damaged is this file, not the connection's own database in memory.
+      // An error names this file, not the connection's own database in memory.
       connection.sourcePath = path
       try connection.attach(StoreFiles.uri(path: path, query: "mode=ro&immutable=1"))
     }

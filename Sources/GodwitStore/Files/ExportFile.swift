@@ -32,14 +32,14 @@ package final class ExportFile {
   package func finish() throws {
     close(descriptor)
     descriptor = -1
-    // What is there may have changed since. The new file is no more readable than the one that it replaces.
+    // The file at the path may have changed since. The new file is not more readable than the one that it replaces.
     let replaces = try output.check()
     try NewFile.publish(temporary, as: path, like: output.originals + (replaces ? [path] : []), replaces: replaces)
   }
 
   package func discard() { NewFile.discard(temporary) }
 
-  /// Writes a whole file: `body` gives its text, in pieces. Nothing is left of it when `body` or the writing fails.
+  /// Writes a whole file: `body` gives its text, in pieces. The file is removed when `body` or the writing fails.
   package static func write(to output: OutputFile, _ body: ((String) throws -> Void) throws -> Void) throws {
     let file = try ExportFile(output)
     do {

@@ -2,9 +2,9 @@ import Foundation
 import GodwitModel
 import GodwitPlatform
 
-/// Who may read and write a file, carried over to a file that is made from it.
+/// The rights to read and write a file, carried over to a file that is made from it.
 package enum FileRights {
-  /// What the process takes from every mode. Read once: asking means to set it.
+  /// The bits that the process removes from every mode. Read once, because reading it means to set it.
   private static let mask: mode_t = {
     let mask = umask(0o077)
     umask(mask)
@@ -16,8 +16,8 @@ package enum FileRights {
   /// Gives a new file the permissions that all files have which it was made from, under the umask; without any, those
   /// of a new file.
   ///
-  /// The owner, who is another one now, can always read and write. The group gets no more than everybody where the
-  /// groups differ, or where an access control list of the original says more than its mode does.
+  /// The new owner can always read and write. The group gets only the rights of all others if the groups differ, or if
+  /// an access control list of the original says more than its mode does.
   ///
   /// - Throws: `.inputOutput` or `.permission` when it cannot be set.
   package static func copyMode(of originals: [String], to path: String) throws {
@@ -40,7 +40,7 @@ package enum FileRights {
     return (mode & ~mask) | 0o600
   }
 
-  /// The mode of a new folder that is made like another one; for its owner alone where there is none.
+  /// The mode of a new folder that is made like another one; owner-only without another one.
   package static func folderMode(like original: String) -> UInt32 {
     var info = stat()
     guard lstat(original, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { return 0o700 }
@@ -49,7 +49,7 @@ package enum FileRights {
 
   // MARK: The same file under new content
 
-  /// Extended attributes that speak of a file's bytes or of who made it: those of another file would be wrong.
+  /// Extended attributes that describe a file's bytes or its maker. On another file they would be wrong.
   private static let ofContent: Set<String> = [
     "security.ima", "security.evm", "com.apple.provenance", "com.apple.macl",
   ]
@@ -96,7 +96,7 @@ package enum FileRights {
       safe: "the store is unchanged")
   }
 
-  /// The names of a file's extended attributes; none where the file system has none.
+  /// The names of a file's extended attributes; none if the file system does not support them.
   private static func attributes(of path: String) throws -> Set<String> {
     while true {
       let size = CLibrary.listAttributes(path, nil, 0)
@@ -114,7 +114,7 @@ package enum FileRights {
     }
   }
 
-  /// The value of an extended attribute; nil where there is none.
+  /// The value of an extended attribute; nil if the file lacks it.
   private static func attribute(_ name: String, of path: String) throws -> [UInt8]? {
     while true {
       let size = CLibrary.getAttribute(path, name, nil, 0)

@@ -3,7 +3,7 @@ package import GodwitModel
 import GodwitPlatform
 
 extension GodwitError {
-  /// What to do with a store that is damaged.
+  /// The remedy for a damaged store.
   package static let damageRemedy =
     "restore the store from a backup; or read what is left of it with `godwit export STORE --raw --all`, or with SQLite's .recover on a copy"
 
@@ -15,7 +15,7 @@ extension GodwitError {
   /// | EEXIST, ENOTEMPTY, ENOTDIR, ENAMETOOLONG, ELOOP | `.cannotCreate` (73) |
   /// | all others, ENOSPC, EDQUOT and EIO among them | `.inputOutput` (74) |
   ///
-  /// - Parameter what: For example `cannot sync 'people.sqlite'`.
+  /// - Parameter what: The failed action, for example `cannot sync 'people.sqlite'`.
   package static func disk(_ what: String, errno code: Int32, safe: String? = nil) -> GodwitError {
     let kind: GodwitError.Code =
       switch code {
@@ -44,7 +44,7 @@ extension GodwitError {
     return made
   }
 
-  /// The error number inside an error; 0 when it has none.
+  /// The error number inside an error; 0 without one.
   static func errno(of error: any Error) -> Int32 {
     var next: (any Error)? = error
     while let current = next {

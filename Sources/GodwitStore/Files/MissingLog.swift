@@ -3,11 +3,11 @@ import GodwitPlatform
 
 /// A store whose write-ahead log was probably left behind when it was copied.
 ///
-/// A store in WAL mode that nobody has open has no `-wal`: the last connection moves its content into the store and
-/// removes it. So a missing log alone tells nothing. Two things do: a `-shm`, which goes together with the log, and a
+/// A store in WAL mode has no `-wal` while no process has it open: the last connection moves the log into the store and
+/// removes it. So a missing log alone proves nothing. Two things do: a `-shm`, which always accompanies the log, and a
 /// store without a row, since a young store may have all of its rows in the log.
 package enum MissingLog {
-  /// One sentence on the store at a path; nil where nothing tells that a log is missing, or where that is not known.
+  /// One sentence on the store at a path; nil without a sign that a log is missing.
   package static func note(ofStoreAt path: String) -> String? {
     guard let files = try? StoreFiles(path: path), files.type == .sqlite, isInWALMode(files),
       !exists(files.walPath)

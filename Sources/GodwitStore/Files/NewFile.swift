@@ -10,7 +10,7 @@ package enum NewFile {
   ///   at the path, or the folder is missing; `.permission` when it cannot be written; `.inputOutput` when the disk is
   ///   full.
   ///
-  /// - Parameter replaces: Whether a file at the path is no obstacle.
+  /// - Parameter replaces: Whether a file may exist at the path.
   package static func temporaryName(beside path: String, replaces: Bool = false) throws -> String {
     guard !path.isEmpty, !path.hasSuffix("/"), !path.utf8.contains(0) else {
       throw GodwitError(.cannotCreate, "cannot create '\(path)': expected the name of a file")
@@ -19,10 +19,10 @@ package enum NewFile {
     guard replaces || lstat(path, &info) != 0 else { throw isTaken(path) }
     try refuseReserved(path)
     let url = URL(filePath: path)
-    // With the name of the file, for people who find it; a name may have 255 bytes.
+    // Contains the name of the file, for people who find it. A name may have 255 bytes.
     let name = url.lastPathComponent.utf8.count < 200 ? url.lastPathComponent : "godwit"
     while true {
-      // Nobody can know the name before, and put a link in its place.
+      // The name cannot be guessed in advance, so that another process cannot put a link in its place.
       let random = String(UInt64.random(in: .min ... .max), radix: 36)
       let temporary = url.deletingLastPathComponent().appending(path: ".\(name).\(random).tmp").path
       let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -35,7 +35,7 @@ package enum NewFile {
 
   /// Writes all bytes.
   ///
-  /// - Throws: What `failure` makes of an error number.
+  /// - Throws: The error that `failure` makes of an error number.
   static func write(
     _ bytes: some Collection<UInt8>, to descriptor: Int32, failure: (Int32) -> GodwitError
   ) throws {

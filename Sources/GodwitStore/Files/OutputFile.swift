@@ -6,21 +6,21 @@ import GodwitPlatform
 /// - Its name must not be one that Godwit or SQLite reads on its own: a log of a database, or a name in a work folder or
 ///   in a folder of external files.
 /// - It must not be one of the job's own files.
-/// - A link there is never followed, and what is no ordinary file is never replaced.
+/// - A link there is never followed, and only an ordinary file is ever replaced.
 /// - A file there is replaced only if an earlier command of the same kind wrote it.
-/// - It is no more readable than the stores that it tells of.
+/// - Its permissions are at most those of the stores whose data it contains.
 package struct OutputFile {
   package let path: String
-  /// What it holds, with an article.
+  /// The content of the file, with an article.
   let noun: String
   /// The option that names it.
   let option: String
-  /// The stores that it tells of.
+  /// The stores whose data it contains.
   package var originals: [String] = []
-  /// Whether a file that begins with these bytes is an earlier output; nil where nothing may be there.
+  /// Whether a file that begins with these bytes is an earlier output; nil if no file may exist.
   private let isEarlier: (([UInt8]) -> Bool)?
 
-  /// So much of a file at the path is looked at.
+  /// The number of bytes at the start of a file that are examined.
   package static let headBytes = 4096
 
   package init(
@@ -32,10 +32,10 @@ package struct OutputFile {
 
   /// Decides whether the file may be written.
   ///
-  /// - Parameter owner: What of the job is at a path; nil for nothing.
+  /// - Parameter owner: The job's own file at a path; nil for none.
   /// - Returns: Whether it replaces an earlier one.
-  /// - Throws: `.usage` (64) for a name that is the job's, or has another meaning; `.cannotCreate` (73) when something
-  ///   else is there, a link or a folder included.
+  /// - Throws: `.usage` (64) for a name that is the job's, or has another meaning; `.cannotCreate` (73) when another
+  ///   file, a link or a folder has the name.
   @discardableResult package func check(owner: (String) -> String? = { _ in nil }) throws -> Bool {
     if let name = owner(path) { throw refusal(.usage, "it is the job's \(name)") }
     if let why = Self.reserved(path) { throw refusal(.usage, why) }
@@ -58,7 +58,7 @@ package struct OutputFile {
       safe: "nothing was written")
   }
 
-  /// Why no command writes a file of a name, wherever it comes from; nil for any other name.
+  /// Why no command writes a file of a name, whatever option names it; nil for any other name.
   package static func reserved(_ path: String) -> String? {
     let name = path.split(separator: "/").last ?? ""
     if let log = ["-wal", "-shm", "-journal"].first(where: name.hasSuffix), name != log {

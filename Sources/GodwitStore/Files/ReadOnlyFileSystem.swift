@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// What a database file of such a file system says.
+/// The content of a database file in such a file system.
 protocol ReadOnlyContent: AnyObject {
   var size: Int64 { get }
 
@@ -13,7 +13,7 @@ protocol ReadOnlyContent: AnyObject {
 ///
 /// Databases of it are opened with `immutable=1`: SQLite then looks for no journal.
 enum ReadOnlyFileSystem {
-  /// What is asked for the content of a file that is opened, by its path.
+  /// The function that gives the content of a file by its path when the file is opened.
   private final class Opener {
     let open: (String) -> (any ReadOnlyContent)?
 
@@ -30,7 +30,7 @@ enum ReadOnlyFileSystem {
     init(_ content: any ReadOnlyContent) { self.content = content }
   }
 
-  /// What SQLite holds for an open file.
+  /// SQLite's record of an open file.
   private struct OpenFile {
     var base: sqlite3_file
     var content: Unmanaged<Content>?
@@ -47,8 +47,8 @@ enum ReadOnlyFileSystem {
   /// Makes a file system known to SQLite, for the life of the process. All but the opening of files is the system's
   /// own.
   ///
-  /// - Parameter open: The content of the file at a path; nil where there is none.
-  /// - Returns: false when SQLite takes none.
+  /// - Parameter open: The content of the file at a path; nil if the file does not exist.
+  /// - Returns: false when SQLite does not accept the file system.
   static func register(_ name: String, open: @escaping (String) -> (any ReadOnlyContent)?) -> Bool {
     guard let system = sqlite3_vfs_find(nil) else { return false }
     let made = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)

@@ -7,7 +7,7 @@ package struct ReadableFile: ~Copyable {
   private let name: String
   let size: Int64
 
-  /// - Throws: `.dataWrong` for what is no regular file: a pipe would be waited for.
+  /// - Throws: `.dataWrong` for anything but a regular file, because opening a pipe would wait.
   init(path: String, name: String) throws {
     self.name = name
     (descriptor, size) = try Self.opened(path, name)
@@ -26,7 +26,7 @@ package struct ReadableFile: ~Copyable {
 
   /// All bytes of a small file; nil when it is larger than the limit.
   ///
-  /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when it cannot be read; `.dataWrong` for what is no
+  /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when it cannot be read; `.dataWrong` if it is not a
   ///   regular file.
   package static func bytes(of path: String, limit: ByteCount) throws -> Data? {
     let file = try ReadableFile(path: path, name: path)
@@ -34,7 +34,7 @@ package struct ReadableFile: ~Copyable {
     return Data(try file.bytes(Int(file.size), at: 0))
   }
 
-  /// The text of a small file; nil when there is none, it cannot be read, or it is larger than 1 MiB.
+  /// The text of a small file; nil when it is missing, cannot be read, or is larger than 1 MiB.
   package static func text(of path: String) -> String? {
     let data = try? bytes(of: path, limit: .mebibytes(1))
     return data.map { String(decoding: $0, as: UTF8.self) }

@@ -1,10 +1,9 @@
 import Foundation
 import GodwitModel
 
-/// What a rollback journal would put back into its database: the pages as they were before a transaction that never
-/// ended.
+/// The pages that a rollback journal would put back into its database: those before a transaction that never ended.
 ///
-/// The format is that of SQLite's page "Database File Format", section 3; what is taken for valid is what SQLite takes.
+/// The format is that of SQLite's page "Database File Format", section 3. A journal is valid if SQLite accepts it.
 ///
 ///     segment   header, padded to a sector, then records; the next segment begins at a multiple of the sector size
 ///     header    magic (8 bytes), number of records, nonce, pages of the database before, sector size, page size
@@ -13,10 +12,10 @@ import GodwitModel
 /// The first record that is not whole or has a wrong checksum ends the journal: it was not written when the power
 /// failed, so its page was not written to the database either.
 struct RollbackJournal {
-  /// Those that say more are left to SQLite: all that a journal says is read before the first page of its database.
+  /// SQLite itself handles larger journals. All of a journal is read before the first page of its database.
   static let limit = ByteCount.mebibytes(1024)
 
-  /// One that only SQLite can judge is copied with its store, up to this size.
+  /// A journal that only SQLite can judge is copied with its store, up to this size.
   static let copyLimit = ByteCount.mebibytes(4096)
 
   private static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
@@ -28,7 +27,7 @@ struct RollbackJournal {
   private(set) var databaseBytes: Int64?
   /// The position of each page in the journal, by page number.
   private(set) var pages: [UInt32: Int64] = [:]
-  /// How far the journal says anything: what follows was never written, whatever the size of the file.
+  /// The length of the valid part. The rest was never written, whatever the size of the file.
   private(set) var validBytes: Int64 = 0
 
   /// Reads a journal.
@@ -96,7 +95,7 @@ struct RollbackJournal {
   }
 }
 
-/// A database as it was before the transaction that a hot journal tells of, with neither file changed.
+/// A database as it was before the transaction of its hot journal. Both files stay unchanged.
 final class RolledBackFile: ReadOnlyContent {
   private let database: ReadableFile
   private let journal: ReadableFile
@@ -125,7 +124,7 @@ final class RolledBackFile: ReadOnlyContent {
       let length = rollback.pages.isEmpty ? count - done : min(count - done, Int(pageSize - offset % pageSize))
       let part = UnsafeMutableRawBufferPointer(rebasing: buffer[done..<done + length])
       let got = try page.map { try journal.fill(part, at: $0 + offset % pageSize) } ?? database.fill(part, at: offset)
-      // A rollback makes the database as long as it was.
+      // A rollback restores the length of the database.
       if got < length { part[got...].initializeMemory(as: UInt8.self, repeating: 0) }
       done += length
     }

@@ -2,8 +2,8 @@ import CSQLite
 
 /// A file system of SQLite's that shows a database as its hot journal would leave it, and writes nothing.
 ///
-/// SQLite itself can roll back only by writing, so that whoever may not write had to copy the whole store for one page
-/// of it. Here a page comes from the journal where that has it, else from the database.
+/// SQLite itself can roll back only by writing, so a process without write access had to copy the whole store for one
+/// page of it. Here a page comes from the journal if that has it, and otherwise from the database.
 enum RolledBackStore {
   private static let name = "godwit-rolled-back"
 

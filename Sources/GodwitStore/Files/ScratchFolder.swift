@@ -2,10 +2,10 @@ import Foundation
 import GodwitModel
 import GodwitPlatform
 
-/// A temporary folder of this process, which its user alone can enter; it goes with the value.
+/// A temporary folder of this process, which only its user can enter. It is removed with the value.
 ///
-/// A process that is killed leaves its folder behind. A kernel lock on a file inside says whether the process is still
-/// there, and whoever makes the next folder removes those that nobody holds.
+/// A killed process leaves its folder behind. A kernel lock on a file inside shows whether the process is still alive.
+/// The process that makes the next folder removes those without a holder.
 package final class ScratchFolder: Sendable {
   package let path: String
   private let lock: Int32
@@ -16,7 +16,7 @@ package final class ScratchFolder: Sendable {
   private static let graceSeconds = 60
 
   /// - Parameters:
-  ///   - name: What the folder's name begins with.
+  ///   - name: The beginning of the folder's name.
   ///   - folder: Where it is made; nil for `TMPDIR`.
   ///   - isKept: Whether it stays when the value goes, and is never swept.
   /// - Throws: `.cannotCreate` (73) when it cannot be made.
@@ -42,7 +42,7 @@ package final class ScratchFolder: Sendable {
   }
 
   deinit {
-    // While the lock is held nobody else takes the folder for a stale one.
+    // While the lock is held, no other process takes the folder for a stale one.
     if !isKept { try? FileManager.default.removeItem(atPath: path) }
     close(lock)
   }
@@ -50,7 +50,7 @@ package final class ScratchFolder: Sendable {
   /// Removes the folder, whether it is to be kept or not.
   package func remove() { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Removes folders of this user's that no process holds. What cannot be removed stays.
+  /// Removes folders of this user's that no process holds. A folder that cannot be removed stays.
   private static func sweep(_ parent: String, name: String) {
     let beginning = name + "-"
     for found in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? []

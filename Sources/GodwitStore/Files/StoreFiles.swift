@@ -2,7 +2,7 @@ import Foundation
 import GodwitModel
 import GodwitPlatform
 
-/// The files of one store: the database and what SQLite may keep beside it.
+/// The files of one store: the database and the files that SQLite may keep beside it.
 ///
 /// It only reads, and it opens the files outside SQLite. Closing such a descriptor drops the POSIX
 /// locks that SQLite holds on the same file in this process: use it for source stores, which are
@@ -14,7 +14,7 @@ package struct StoreFiles: Sendable, Hashable {
   package let givenPath: String
   /// An atomic store is a single file, whose content `StoreConnection.attachSource` converts.
   package private(set) var type = StoreType.sqlite
-  /// The size of the store when it was first looked at.
+  /// The size of the store when it was first read.
   package var firstSize: Int64 { knownSize.value }
   private var knownSize = Derived<Int64>(0)
 
@@ -25,8 +25,8 @@ package struct StoreFiles: Sendable, Hashable {
   /// Checks that the path leads to a readable file: an atomic store, or a whole SQLite file. Whether Core Data made
   /// that one, only `StoreConnection.checkCoreDataTables` can tell.
   ///
-  /// - Throws: `.missingInput` when there is no file, `.permission` when it cannot be read,
-  ///   `.dataWrong` when it is no regular file, empty, of another kind or truncated.
+  /// - Throws: `.missingInput` when the file is missing, `.permission` when it cannot be read, `.dataWrong` when it is
+  ///   not a regular file, or is empty, of another kind or truncated.
   package init(path given: String) throws {
     givenPath = given
     guard !given.isEmpty, !given.utf8.contains(0) else {
@@ -125,7 +125,7 @@ package struct StoreFiles: Sendable, Hashable {
   /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite
   /// deletes it after the rollback. Call before SQLite may write to the database, and for every store that is read.
   ///
-  /// - Throws: `.dataWrong` (65) for such a journal, and for one that is no ordinary file.
+  /// - Throws: `.dataWrong` (65) for such a journal, and for one that is not an ordinary file.
   static func refuseSuperJournal(beside path: String, named name: String) throws {
     let journal = path + "-journal"
     var info = stat()
@@ -147,7 +147,7 @@ package struct StoreFiles: Sendable, Hashable {
       safe: "nothing was changed")
   }
 
-  /// Refuses what would be waited for when it is opened or read: a pipe, a device, a socket.
+  /// Refuses a pipe, a device or a socket, because opening or reading it may wait.
   static func refuseSpecialFile(_ path: String) throws {
     var info = stat()
     guard stat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG else { return }
@@ -157,7 +157,7 @@ package struct StoreFiles: Sendable, Hashable {
 
   // MARK: Noticing changes
 
-  /// What is compared to notice that another process changed a store: size, time and first bytes.
+  /// The facts that show whether another process changed a store: size, time and first bytes.
   package struct Stamp: Sendable, Hashable, Codable {
     package struct File: Sendable, Hashable, Codable {
       package var size: Int64
@@ -168,9 +168,9 @@ package struct StoreFiles: Sendable, Hashable {
       package var header: [UInt8]
     }
     package var store: File
-    /// nil when there is no `-wal` or it is empty.
+    /// nil without a `-wal`, or if it is empty.
     package var wal: File?
-    /// nil when there is no `-journal` or it is empty.
+    /// nil without a `-journal`, or if it is empty.
     package var journal: File?
   }
 
@@ -189,7 +189,7 @@ package struct StoreFiles: Sendable, Hashable {
       journal: journal.flatMap { $0.size > 0 ? $0 : nil })
   }
 
-  /// nil when there is no such file.
+  /// nil if the file is missing.
   private static func stamp(of path: String, headerBytes: Int) throws -> Stamp.File? {
     var info = stat()
     guard stat(path, &info) == 0 else {
@@ -204,7 +204,7 @@ package struct StoreFiles: Sendable, Hashable {
       nanoseconds: Int64(CLibrary.modificationTime(info).tv_nsec), header: header)
   }
 
-  /// Bytes of the store; 0 when it cannot be asked.
+  /// Bytes of the store; 0 if the size is unknown.
   package var size: Int64 { Self.size(ofFile: path) }
 
   package static func size(ofFile path: String) -> Int64 {
@@ -232,7 +232,7 @@ package struct StoreFiles: Sendable, Hashable {
 
   /// A `file:` URI for SQLite: every byte that is not plain in a path is percent-encoded.
   package static func uri(path given: String, query: String) -> String {
-    // What follows two slashes is a host unless it begins with another one.
+    // The word after two slashes is a host unless it begins with another slash.
     let path = given.hasPrefix("/") ? given : FileManager.default.currentDirectoryPath + "/" + given
     let digits = Array("0123456789ABCDEF")
     var uri = "file://"
@@ -267,7 +267,7 @@ package struct StoreFiles: Sendable, Hashable {
       }
       var rest = Int64.max
       if suffix == "-journal" {
-        // A sparse file of any size may follow what was written.
+        // A sparse file of any size may follow the written part.
         let journal = try ReadableFile(path: source, name: source)
         if let rollback = try RollbackJournal(journal) {
           rest = rollback.validBytes

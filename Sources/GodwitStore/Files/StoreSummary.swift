@@ -1,7 +1,7 @@
 public import Foundation
 import GodwitModel
 
-/// What is known about a store without its model, for `godwit inspect`.
+/// The facts about a store that need no model, for `godwit inspect`.
 public struct StoreSummary: Sendable, Hashable, Encodable {
   /// One line of `Z_PRIMARYKEY`, with the number of rows.
   public struct Entity: Sendable, Hashable, Encodable {
@@ -27,7 +27,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
     public var rows: Int64
   }
 
-  /// The store's path, as it was given.
+  /// The path of the store as the caller gave it.
   public var path: String
   /// The type of the store. For an atomic store the properties about files, pages and tables are empty or 0.
   public var type: StoreType
@@ -73,7 +73,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
   /// Reads a store, leaving no trace. Costs a scan of every entity table.
   ///
   /// - Parameter url: A store of any type that ``StoreType`` has.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or not a Core Data
+  /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or not a Core Data
   ///   store; `.permission` (77) when it cannot be read; `.stopped` (75) when it changed during the reading.
   public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
 
@@ -129,7 +129,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
     var strays: [StrayRows] = []
     var roots: [Int64: Int64] = [:]
     let limit = StoreListing.limitEntities
-    // A name that nobody gave an entity is refused before it is read.
+    // A longer name is refused before it is read.
     let isRead: Void? = try connection.withLengthLimit(.mebibytes(1)) {
       try connection.query("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM source.Z_PRIMARYKEY LIMIT \(limit + 1)") { row in
         let parent = row.int64(2)
@@ -146,7 +146,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
         remedy: GodwitError.damageRemedy)
     }
     let families = Dictionary(grouping: entities.keys) { Self.root(of: $0, entities, &roots) }
-    // In number order, so that rows with a number of another table's entity are reported alike every time.
+    // In number order, so that rows with a number of another table's entity are reported in the same way every time.
     for (number, members) in families.sorted(by: { $0.key < $1.key }) {
       guard let root = entities[number], let name = root.name?.uppercased(),
         let table = ["Z" + name, "A" + name].first(where: tables.contains)

@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// The bytes of a value, wherever they lie, to be compared without holding them.
+/// The bytes of a value, wherever they are stored, to be compared without holding them in memory.
 package enum StoredBytes {
   case memory([UInt8])
   /// A file of a support folder.
@@ -26,7 +26,7 @@ package enum StoredBytes {
     }
   }
 
-  /// The first bytes; fewer when there are no more.
+  /// The first bytes; fewer at the end.
   package func prefix(_ count: Int) throws -> [UInt8] {
     let reader = try reader()
     return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -54,16 +54,16 @@ package enum StoredBytes {
     }
   }
 
-  /// Hands a text to `body` in pieces, none of which ends within a character's bytes.
+  /// Passes a text to `body` in pieces, none of which ends within a character's bytes.
   ///
-  /// - Returns: false where bytes are met that are not UTF-8; the pieces before them were handed on.
+  /// - Returns: false if bytes are not UTF-8; `body` has received the pieces before them.
   package func forEachText(_ body: (String) throws -> Void) throws -> Bool {
     struct NoText: Error {}
     var rest: [UInt8] = []
     do {
       try forEachPiece { piece in
         rest += piece
-        // The last character may go on in the next piece.
+        // The last character may continue in the next piece.
         let start = rest.lastIndex { $0 & 0xC0 != 0x80 } ?? 0
         let needed = rest[start] >= 0xF0 ? 4 : rest[start] >= 0xE0 ? 3 : rest[start] >= 0xC0 ? 2 : 1
         let end = rest.count - start < needed ? start : rest.count
@@ -86,7 +86,7 @@ package enum StoredBytes {
 
 /// Reads bytes from the first to the last.
 private protocol PieceReader: AnyObject {
-  /// nil of a file that is no regular one.
+  /// nil for a file that is not a regular one.
   var size: Int64? { get }
 
   /// Fills a buffer with the next bytes; returns how many there were, fewer at the end alone.

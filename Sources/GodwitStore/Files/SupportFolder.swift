@@ -21,7 +21,7 @@ package struct SupportFolder: Sendable, Hashable {
     path = url.deletingLastPathComponent().appending(path: name).path
   }
 
-  /// The same for a path with nothing in it that a URL would change, which is what nearly all are.
+  /// The same for a path without characters that a URL would change. Nearly all paths are of this kind.
   ///
   /// - Returns: nil for any other.
   static func path(ofPlainPath store: String) -> String? {
@@ -52,7 +52,7 @@ package struct SupportFolder: Sendable, Hashable {
   /// The folder of the files.
   package var dataPath: String { path + "/_EXTERNAL_DATA" }
 
-  /// Where the file of a name is. Names come from `StoredBinary`, which takes UUIDs alone.
+  /// The path of the file of a name. Names come from `StoredBinary`, which accepts only UUIDs.
   package func path(of name: String) -> String { dataPath + "/" + name }
 
   /// Whether anything has the folder's name, including a dangling symbolic link.
@@ -61,7 +61,7 @@ package struct SupportFolder: Sendable, Hashable {
     return lstat(path, &info) == 0
   }
 
-  /// Refuses folders that are symbolic links: what they lead to is not the store's.
+  /// Refuses folders that are symbolic links, because their targets are not the store's.
   ///
   /// - Throws: `.dataWrong` (65) for a link; `.permission` or `.inputOutput` when the folders cannot be looked at.
   package func refuseLinks() throws {
@@ -82,10 +82,11 @@ package struct SupportFolder: Sendable, Hashable {
 
   // MARK: Reading
 
-  /// The size of a file; nil when there is no regular file of that name. A symbolic link is none: what it leads to is
+  /// The size of a file; nil when no regular file has that name. A symbolic link does not count, because its target is
   /// not the store's.
   ///
-  /// - Throws: `.permission` or `.inputOutput` when it cannot be asked: a file that cannot be seen is not a missing one.
+  /// - Throws: `.permission` or `.inputOutput` when the size is unknown: a file that cannot be seen is not a missing
+  ///   one.
   package func size(of name: String) throws -> Int64? {
     var info = stat()
     guard lstat(path(of: name), &info) == 0 else {
@@ -115,7 +116,7 @@ package struct SupportFolder: Sendable, Hashable {
 
   /// Hands the bytes of a file to `body`, at most 1 MiB at a time.
   ///
-  /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when it cannot be read; what `body` throws.
+  /// - Throws: `.missingInput`, `.permission` or `.inputOutput` when it cannot be read; the errors of `body`.
   package func forEachPiece(of name: String, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     let file = try ExternalFile(path(of: name))
     while let piece = try file.next() { try piece.withUnsafeBytes { try body($0) } }
@@ -133,7 +134,7 @@ package struct SupportFolder: Sendable, Hashable {
     return try StoredBytes.file(name, self).isSame(as: .file(other, folder))
   }
 
-  /// Names and sizes of the files, in no order. A folder that is a symbolic link has none.
+  /// Names and sizes of the files, in no order. For a symbolic link in place of a folder there are none.
   ///
   /// - Throws: `.permission` or `.inputOutput` when the folder cannot be read.
   package func forEachFile(_ body: (_ name: String, _ bytes: Int64) throws -> Void) throws {
@@ -157,7 +158,7 @@ package struct SupportFolder: Sendable, Hashable {
     return sum.count == 0 ? nil : sum.checksum
   }
 
-  /// When a file was last written, in seconds since 1970; nil if there is none.
+  /// When a file was last written, in seconds since 1970; nil if it is missing.
   package func modified(_ name: String) -> Double? {
     var info = stat()
     guard lstat(path(of: name), &info) == 0 else { return nil }
@@ -165,7 +166,7 @@ package struct SupportFolder: Sendable, Hashable {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// The names in a folder that is no symbolic link; none where there is no such folder.
+  /// The names in a folder that is not a symbolic link; none if the folder is missing.
   static func forEachName(in path: String, _ body: (String) throws -> Void) throws {
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -197,7 +198,7 @@ package struct SupportFolder: Sendable, Hashable {
   /// Whether a name has the form of those that Core Data gives its files.
   package static func isFileName(_ name: String) -> Bool { name.utf8.count == 36 && UUID(uuidString: name) != nil }
 
-  /// The path of something in the folder that `remove` leaves; nil if there is nothing.
+  /// The path of an entry of the folder that `remove` leaves; nil without one.
   package func firstForeignName() throws -> String? {
     try refuseLinks()
     var foreign: [String] = []
@@ -206,14 +207,14 @@ package struct SupportFolder: Sendable, Hashable {
     return foreign.min()
   }
 
-  /// Whether a name is that of an external file, or of what was left of copying one.
+  /// Whether a name is that of an external file, or of an unfinished copy of one.
   private static func isOwnName(_ name: String) -> Bool {
     let suffix = [partSuffix, ".new"].first { name.hasSuffix($0) } ?? ""
     return isFileName(String(name.dropLast(suffix.count)))
   }
 
-  /// Removes the folder with the files that bear a UUID for a name, and what was left of copying one. Other names stay,
-  /// and so do the folders that hold them. No symbolic link is followed.
+  /// Removes the folder with the files that have a UUID as their name, and unfinished copies. Other names stay, and so
+  /// do the folders that hold them. No symbolic link is followed.
   ///
   /// - Throws: `.inputOutput` or `.permission`.
   package func remove() throws {
@@ -233,14 +234,14 @@ package struct SupportFolder: Sendable, Hashable {
       cause: String(cString: strerror(code)), remedy: "fix the cause and run the same command")
   }
 
-  /// What the name of a copy ends with until it is complete.
+  /// The suffix of a copy until it is complete.
   private static let partSuffix = ".part"
 
   // MARK: Carrying
 
-  /// Brings a file of another folder here: as a hard link, else as a copy. A file that is there already is kept.
+  /// Copies a file of another folder here: as a hard link if possible. An existing file is kept.
   ///
-  /// A copy takes its name when it is complete and synced. The folder itself is the caller's to sync.
+  /// A copy gets its name when it is complete and synced. The caller syncs the folder.
   ///
   /// - Returns: false when the other folder has no such file.
   /// - Throws: `.inputOutput` when the disk is full, `.permission`, `.cannotCreate`.
@@ -253,7 +254,7 @@ package struct SupportFolder: Sendable, Hashable {
     if lstat(from, &info) == 0, info.st_mode & S_IFMT == S_IFREG, link(from, to) == 0 { return true }
     let part = to + Self.partSuffix
     unlink(part)
-    // For nobody but the owner until it is known who may read the original.
+    // Only the owner may read it until the rights of the original are known.
     let output = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard output >= 0 else { throw NewFile.failure(errno, part) }
     defer { close(output) }
@@ -278,7 +279,7 @@ struct ExternalFile: ~Copyable {
 
   init(_ path: String) throws {
     self.path = path
-    // Not through a symbolic link, nor for ever where somebody put a pipe.
+    // Does not follow a symbolic link, and does not wait for a pipe.
     descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw StoreFiles.failure(errno, reading: path) }
   }
@@ -328,8 +329,7 @@ package final class OpenFile: LargeBytes {
   private let folder: SupportFolder
   private let file: ExternalFile
 
-  /// - Throws: `.stopped` (75) when there is no such file any more; `.permission` or `.inputOutput` when it cannot be
-  ///   read.
+  /// - Throws: `.stopped` (75) when the file is gone; `.permission` or `.inputOutput` when it cannot be read.
   package init(_ name: String, in folder: SupportFolder) throws {
     guard let size = try folder.size(of: name) else { throw Self.changed(name, folder) }
     (self.name, self.folder, byteCount) = (name, folder, Int(size))

@@ -3,8 +3,7 @@ import Foundation
 import GodwitModel
 import Synchronization
 
-/// A database that exists nowhere: tables without rows, but for one that has one row, made page by page as SQLite reads
-/// it.
+/// A virtual database: empty tables, except for one with a single row. Its pages are made as SQLite reads them.
 ///
 ///     pages 1 to n   an ordinary database with the tables
 ///     a table's root a leaf with the row's cell: bytes of its record, key, the record's beginning, first page of the rest
@@ -18,7 +17,7 @@ final class LargeRowFile: ReadOnlyContent, @unchecked Sendable {
   static let pages = 1_073_741_823
   /// No database has a page where SQLite keeps its locks.
   static let lockPage = 0x4000_0000 / pageBytes + 1
-  /// Pages of a row that are read from where its values lie at once.
+  /// The pages of a row that are read at once from the place of its values.
   private static let windowPages = 64
 
   private let image: [UInt8]
@@ -41,7 +40,7 @@ final class LargeRowFile: ReadOnlyContent, @unchecked Sendable {
   var nextPage: Int
   /// Whether SQLite has read the page with the cell of the present row.
   private(set) var isRowRead = false
-  /// Why reading failed, since SQLite tells but that.
+  /// The reason why reading failed, because SQLite reports only the failure.
   private(set) var failure: (any Error)?
   private var window: [UInt8] = []
   private var windowStart = -1
@@ -79,7 +78,7 @@ final class LargeRowFile: ReadOnlyContent, @unchecked Sendable {
 
   func hasTable(_ name: String) -> Bool { roots[name.lowercased()] != nil }
 
-  /// Makes a row the only one of all tables. Have SQLite forget what it read before.
+  /// Makes a row the only one of all tables. The caller makes SQLite drop the pages that it read before.
   func show(_ record: RowRecord, key: Int64, in table: String) {
     guard let root = roots[table.lowercased()] else { return hide() }
     let most = Self.pageBytes - 35
@@ -187,7 +186,8 @@ final class LargeRowFile: ReadOnlyContent, @unchecked Sendable {
     files.withLock { $0.byPath[path] }
   }
 
-  /// Runs `body` with a URI under which SQLite can open the file meanwhile; nil where SQLite takes no file system.
+  /// Runs `body` with a URI under which SQLite can open the file during the call; nil if SQLite refuses the file
+  /// system.
   func withURI<T>(_ body: (String) throws -> T) rethrows -> T? {
     guard Self.isRegistered else { return nil }
     let path = Self.files.withLock { files in

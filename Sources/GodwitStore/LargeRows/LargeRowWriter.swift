@@ -21,7 +21,7 @@ package final class LargeRowWriter {
   private let connection: StoreConnection
   let file: LargeRowFile
 
-  /// Attaches what rows are read from; it stays as long as the connection is open.
+  /// Attaches the database that rows are read from. It stays attached as long as the connection is open.
   ///
   /// - Parameter tables: All that rows will be written to; those that the main database lacks are left out.
   /// - Returns: nil where texts are not UTF-8, or SQLite takes no file system.
@@ -69,7 +69,7 @@ package final class LargeRowWriter {
     return ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
   }
 
-  /// What SQLite runs to copy the record that the file shows.
+  /// The statement that copies the record that the file shows.
   func transfer(to table: String) -> String {
     let name = StoreSchema.identifier(table)
     return "INSERT INTO main.\(name) SELECT * FROM \(Self.schema).\(name)"
@@ -117,7 +117,7 @@ package final class LargeRowWriter {
   /// their place.
   ///
   /// - Parameters:
-  ///   - limit: What is larger is large.
+  ///   - limit: A value over this size is large.
   ///   - body: Changes the row by an ordinary statement that reads none of its texts and blobs.
   /// - Returns: nil when the row cannot be changed so, and `body` was not called.
   package func change(
@@ -155,8 +155,8 @@ package final class LargeRowWriter {
     }
   }
 
-  /// Whether nothing that takes bytes comes behind the first large value but large blobs: such a record ends in zeros,
-  /// which SQLite does not hold.
+  /// Whether only large blobs, and values without bytes, follow the first large value. The record then ends in zeros,
+  /// which SQLite does not hold in memory.
   private static func endsInBlobs(_ fields: [RowRecord.Field]) -> Bool {
     let tail = fields.drop { if case .large = $0 { false } else { true } }
     return tail.allSatisfy { field in
@@ -182,12 +182,12 @@ package final class LargeRowWriter {
     }
   }
 
-  /// - Parameter fields: NULL for the key, which is no part of the record.
+  /// - Parameter fields: NULL for the key, which is not part of the record.
   private func copy(_ key: Int64, in table: String, _ fields: [RowRecord.Field]) throws {
     let record = RowRecord(fields)
     file.show(record, key: key, in: table)
     defer { file.hide() }
-    // Else SQLite would still see the row before this one.
+    // Without this SQLite would still see the previous row.
     connection.forgetPages()
     do { try connection.execute(transfer(to: table)) } catch { throw file.failure ?? error }
     guard file.isRowRead, connection.changes == 1 else {

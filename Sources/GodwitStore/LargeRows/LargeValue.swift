@@ -11,11 +11,11 @@ package struct LargeValue: Sendable, Hashable {
   /// false for a blob.
   package let isText: Bool
 
-  /// What is larger is left in its row.
+  /// A value over this size is left in its row.
   package static let limit = ByteCount.mebibytes(1)
 }
 
-/// The bytes of a text or blob, wherever they lie, to be read from any place.
+/// The bytes of a text or blob, wherever they are stored, readable from any offset.
 package protocol LargeBytes: AnyObject {
   var byteCount: Int { get }
   /// false for a blob.
@@ -26,7 +26,7 @@ package protocol LargeBytes: AnyObject {
 }
 
 extension LargeBytes {
-  /// All of it, for what cannot be written in pieces.
+  /// All bytes, for writers that need the whole value.
   package var whole: SQLValue {
     get throws {
       let bytes = try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
@@ -99,14 +99,14 @@ package final class OpenValue: LargeBytes {
   }
 }
 
-/// What a column of a row holds.
+/// The content of a column of a row.
 package enum StoredContent: Sendable, Hashable {
   case value(SQLValue)
   case large(LargeValue)
 
   package var isNull: Bool { self == .value(.null) }
 
-  /// What messages call the storage class.
+  /// The name of the storage class in messages.
   package var kind: String {
     switch self {
     case .value(let value): value.kind
@@ -115,11 +115,11 @@ package enum StoredContent: Sendable, Hashable {
   }
 }
 
-/// A row as it was read: its values in the order of its columns, but for large ones.
+/// A row: its values in the order of its columns, without the large ones.
 package struct StoredRow: Sendable, Hashable {
   /// NULL in the place of a large value.
   package var values: [SQLValue]
-  /// By place.
+  /// The large values by column.
   package var large: [Int: LargeValue]
 
   package init(values: [SQLValue], large: [Int: LargeValue] = [:]) { (self.values, self.large) = (values, large) }
@@ -131,7 +131,7 @@ package struct StoredRow: Sendable, Hashable {
 }
 
 extension StoreConnection {
-  /// Reads a large value as a whole, for what cannot be said of its pieces.
+  /// Reads a large value as a whole, for operations that need all of it.
   ///
   /// - Throws: `.dataWrong` when it is no longer in its row; SQLite's errors as they map.
   package func whole(_ large: LargeValue) throws -> SQLValue {

@@ -1,6 +1,6 @@
 package import GodwitModel
 
-/// The object of the row at which a cursor stands, as expressions see it: a value is read when it is asked for.
+/// The object of a cursor's current row, for expressions. A value is read when an expression needs it.
 ///
 /// One for a whole walk; not to be kept beyond the row.
 package final class CursorObject: EvaluatedObject {
@@ -9,7 +9,7 @@ package final class CursorObject: EvaluatedObject {
   package let cursor: RowCursor
 
   /// - Parameters:
-  ///   - layout: That of the entity of every row that is asked for.
+  ///   - layout: The layout of the entity, the same for every row read.
   ///   - cursor: Its columns are those of the entity's table, as `ObjectTable.selected` has them.
   package init(context: ObjectContext, layout: ObjectLayout, cursor: RowCursor) {
     (self.context, self.layout, self.cursor) = (context, layout, cursor)
@@ -34,7 +34,7 @@ package final class CursorObject: EvaluatedObject {
 }
 
 extension ObjectContext {
-  /// What a relationship of an object leads to.
+  /// The objects that a relationship of an object leads to.
   ///
   /// - Parameter reference: The key that a place of the object's row holds; nil when it holds none.
   func value(

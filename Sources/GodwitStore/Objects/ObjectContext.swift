@@ -11,23 +11,23 @@ package final class ObjectContext {
   package let database: String
   /// Whether they are those of the source.
   package let isSource: Bool
-  /// Called before rows are read: for one who keeps rows back.
+  /// Called before rows are read, for writers that buffer rows.
   package var willRead: () throws -> Void = {}
-  /// Where external binary data is; nil where none can be read.
+  /// The folder of external binary data; nil if external data cannot be read.
   package var support: SupportFolder?
-  /// Whether values above `LargeValue.limit` are left in their rows, and read when they are asked for: for one who
-  /// compares objects, and need not hold what is only copied.
+  /// Whether values above `LargeValue.limit` are left in their rows and read on demand, for a comparison that need not
+  /// hold values that are only copied.
   package var leavesLargeValues = false
   /// The largest external file that an expression reads.
   package static let externalLimit = ByteCount.mebibytes(16)
   private static let limitRows = 500
-  /// Of all rows kept.
+  /// The most bytes of all cached rows together.
   private static let limitBytes = 1 << 20
   private var keptBytes = 0
   private var statements: [String: SQLStatement] = [:]
-  /// By table.
+  /// The readers by table.
   private var readers: [String: RowReader] = [:]
-  /// By entity name.
+  /// The tables by entity name.
   private var tables: [String: ObjectTable] = [:]
 
   package init(connection: StoreConnection, schema: StoreSchema, database: String) {
@@ -48,7 +48,7 @@ package final class ObjectContext {
     keptBytes = 0
   }
 
-  /// Drops what was read of a row that is about to change.
+  /// Drops the cached values of a row that is about to change.
   package func forget(entityName: String, key: Int64) {
     // The row may have been read by the name of an ancestor.
     guard let table = table(of: entityName), !table.rows.isEmpty else { return }
@@ -73,7 +73,7 @@ package final class ObjectContext {
     schema.entityName(Int(truncatingIfNeeded: number)).flatMap { table(of: $0)?.layouts[number] }
   }
 
-  /// The object with a primary key among an entity and its subentities; nil when there is no such row.
+  /// The object with a primary key among an entity and its subentities; nil without one.
   package func object(entityName: String, key: Int64) throws -> StoredObject? {
     guard let table = table(of: entityName) else { return nil }
     let row: StoredRow
@@ -149,12 +149,12 @@ package struct StoredObject: EvaluatedObject {
 
   package var entityName: String { layout.entityName }
 
-  /// What the row has in a column, as a whole.
+  /// The value of a column, as a whole.
   package func stored(_ column: String) throws -> SQLValue {
     try layout.places[column].map { try value(at: $0) } ?? .null
   }
 
-  /// What the row has in a column; a value that was left there stays there.
+  /// The content of a column. A value that was left in the store stays there.
   package func content(_ column: String) -> StoredContent {
     guard let place = layout.places[column] else { return .value(.null) }
     return large[place].map { .large($0) } ?? .value(values[place])
@@ -190,7 +190,7 @@ extension ObjectContext {
     return CompositePart(name, of: object)
   }
 
-  /// What a column holds, as the attribute's type says.
+  /// The value of a column, decoded by the attribute's type.
   package func value(
     _ stored: SQLValue, of attribute: ObjectLayout.Attribute, entityName: @autoclosure () -> String,
     key: @autoclosure () -> Int64
@@ -199,7 +199,7 @@ extension ObjectContext {
     return try externalValue(stored, of: attribute.description, entityName: entityName(), key: key())
   }
 
-  /// A value that may lie in a file of its own, or that does not fit.
+  /// A value that may be stored in an external file, or that does not fit.
   private func externalValue(
     _ stored: SQLValue, of attribute: AttributeDescription, entityName: String, key: Int64
   ) throws -> AttributeValue {

@@ -3,8 +3,8 @@ package import GodwitModel
 
 /// Reads the objects of an entity one by one, decoded with the model, for export.
 ///
-/// Memory holds one object at a time, of which large values may stay where they lie (`leavesLargeValues`). What a to-many leads to is looked up per object through an index; where
-/// an old store has none, one is made in a temporary file first.
+/// Memory holds one object at a time, and large values may stay in the store (`leavesLargeValues`). The objects of a
+/// to-many are looked up per object through an index. If an old store has none, one is made in a temporary file first.
 package final class ObjectReader {
   /// An object of the store by name and key.
   package struct Reference: Sendable, Hashable {
@@ -17,7 +17,7 @@ package final class ObjectReader {
     }
   }
 
-  /// What a property of an object holds.
+  /// The value of a property of an object.
   package enum Value: Sendable, Hashable {
     case attribute(AttributeValue, AttributeDescription)
     /// A text or bytes that were left where they are.
@@ -46,19 +46,19 @@ package final class ObjectReader {
 
   package struct Object: Sendable {
     package var reference: Reference
-    /// By name; what is not stored (transient properties) is left out.
+    /// The properties by name, without those that are not stored (transient properties).
     package var properties: [(name: String, value: Value)]
   }
 
   package let schema: StoreSchema
   /// The store's identifier.
   package let storeUUID: String
-  /// Whether a value that does not fit its attribute is left out, and is no error.
+  /// Whether a value that does not fit its attribute is left out without an error.
   package var leavesOutUnreadable = false
   /// Whether objects come without their large values, each with its place in place of it.
   package var leavesLargeValues = false
   private let path: String
-  /// What `now()` is, in seconds since 2001.
+  /// The value of `now()`, in seconds since 2001.
   private let now: Double
   private let support: SupportFolder
   private let connection: StoreConnection
@@ -98,7 +98,7 @@ package final class ObjectReader {
     "x-coredata://\(storeUUID)/\(reference.entity)/p\(reference.key)"
   }
 
-  /// The object with a key among an entity and its subentities; nil when there is none.
+  /// The object with a key among an entity and its subentities; nil without one.
   package func reference(entity: String, key: Int64) throws -> Reference? {
     guard let table = schema.table(of: entity) else { return nil }
     let number = schema.entityNumber(inTableOf: entity)
@@ -108,7 +108,7 @@ package final class ObjectReader {
     return Reference(entity: name, key: key)
   }
 
-  /// An object; nil when there is none of that entity and key.
+  /// An object; nil if the entity has no object with the key.
   ///
   /// - Throws: `.dataWrong` when a value does not fit its attribute.
   package func object(_ reference: Reference) throws -> Object? {
@@ -127,7 +127,7 @@ package final class ObjectReader {
   ///   - condition: Leaves out the objects that do not fulfil it, and those for which it is unknown. It has to be one
   ///     that `ExpressionChecker` has passed.
   ///   - key: The only key that is looked at; nil for all.
-  /// - Throws: `.dataWrong` when a value does not fit its attribute; what `body` throws.
+  /// - Throws: `.dataWrong` when a value does not fit its attribute; the errors of `body`.
   package func forEachObject(
     of entities: [String], where condition: FilterPredicate? = nil, key: Int64? = nil,
     _ body: (Object) throws -> Bool
@@ -234,7 +234,7 @@ package final class ObjectReader {
   }
 
   private func object(_ plan: Plan, key: Int64, _ row: StoredRow) throws -> Object {
-    // By SQLite's conversion, but that a text is no number.
+    // Converts as SQLite does, except that a text is not a number.
     func number(_ place: Int) -> Int64? {
       switch row.values[place] {
       case .null: nil
@@ -261,7 +261,7 @@ package final class ObjectReader {
           continue
         }
         var entity = entityColumn.flatMap(number).flatMap { entityNames[$0] }
-        // A number of another hierarchy tells nothing of the object.
+        // A number of another hierarchy does not identify the object's entity.
         if let named = entity, !schema.model.isKind(named, of: destination) { entity = nil }
         if entity == nil, hasSubentities { entity = try self.entity(of: object, in: destination) }
         properties.append((name, .toOne(Reference(entity: entity ?? destination, key: object))))
@@ -278,7 +278,7 @@ package final class ObjectReader {
     return Object(reference: Reference(entity: plan.entity, key: key), properties: properties)
   }
 
-  /// Where the bytes of a large value are.
+  /// The place of a large value's bytes.
   ///
   /// - Throws: SQLite's errors as they map.
   package func bytes(of large: Large) -> StoredBytes {
@@ -381,7 +381,7 @@ package final class ObjectReader {
     return statement
   }
 
-  /// The table when an index begins with the column; else a temporary copy of the columns that has one.
+  /// The table if an index begins with the column; otherwise a temporary copy of the columns with such an index.
   private func indexed(_ table: String, _ column: String, _ columns: [String]) throws -> String {
     let name = prefix + StoreSchema.identifier(table)
     let quoted = StoreSchema.identifier(column)

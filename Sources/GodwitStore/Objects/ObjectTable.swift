@@ -7,7 +7,7 @@ package final class ObjectTable {
   package let table: StoreSchema.EntityTable
   /// The columns of a row as SQL, without and with the alias `s`.
   package let columns: (bare: String, aliased: String)
-  /// Where a row has the entity's number.
+  /// The place of the entity's number in a row.
   package let entityPlace: Int
   package private(set) var layouts: [Int64: ObjectLayout] = [:]
   private let places: [String: Int]
@@ -55,14 +55,14 @@ package final class ObjectTable {
 
   func place(of column: String) -> Int? { places[column] }
 
-  /// What the entity of a row is; nil when its number is none of the table's.
+  /// The layout of a row's entity; nil when its number is not one of the table's.
   package func layout(of row: [SQLValue]) -> ObjectLayout? {
     guard case .integer(let number) = row[entityPlace] else { return nil }
     return layouts[number]
   }
 }
 
-/// What the properties of one entity are in the rows of its table.
+/// The places of one entity's properties in the rows of its table.
 package final class ObjectLayout {
   package final class Attribute {
     package let description: AttributeDescription
@@ -71,7 +71,7 @@ package final class ObjectLayout {
     let type: AttributeType
     /// Whether it has a text or a URI.
     package let isText: Bool
-    /// Whether a value may lie in a file of its own.
+    /// Whether a value may be stored in an external file.
     let isExternal: Bool
     package let isDerived: Bool
 
@@ -100,11 +100,11 @@ package final class ObjectLayout {
 
   package let entityName: String
   package let number: Int
-  /// That of the entity whose table it is.
+  /// The number of the entity whose table it is.
   package let rootNumber: Int
   package let attributes: [String: Attribute]
   package let relationships: [String: Relationship]
-  /// By column.
+  /// The places by column.
   package let places: [String: Int]
 
   init(entityName: String, number: Int, schema: StoreSchema, database: String, places: [String: Int]) {

@@ -1,7 +1,7 @@
 import CSQLite
 
-/// The values of many rows in two allocations, for a thread that reads what another one uses: memory that one thread
-/// allocates and another frees value by value costs both of them.
+/// The values of many rows in two allocations, for a thread that reads rows for another one. Memory that one thread
+/// allocates and another frees value by value costs both of them time.
 package struct PackedRows: Sendable {
   private enum Kind: UInt8 { case null, integer, real, text, blob, large }
 

@@ -1,11 +1,11 @@
 package import GodwitModel
 
-/// Answers what expressions ask of the source store beyond their object: fetches.
+/// Answers the requests of expressions to the source store beyond their object: fetches.
 package struct SourceHost: ExpressionHost {
   package let context: ObjectContext
   package let now: Double
   package let fetches: FetchedObjects
-  /// Answers what the expression asks of its policy; gives nil where none runs.
+  /// Answers calls of the policy; nil if no policy runs.
   package var policyCall: ((ExpressionCall) throws -> EvaluatedValue?)?
 
   package init(
@@ -63,7 +63,7 @@ package struct SourceHost: ExpressionHost {
   }
 }
 
-/// What fetches have found. The source does not change and a request names no object, so one answer serves a job.
+/// The results of fetches. The source does not change and a request names no object, so one answer serves a job.
 package final class FetchedObjects {
   /// The most objects that an expression may hold.
   static let limitObjects = 10_000
@@ -75,7 +75,7 @@ package final class FetchedObjects {
   }
 
   private var known: [SourceFetch: Result] = [:]
-  /// Requests that are being run: one that asks for itself would never end.
+  /// The running requests, which detect a request that contains itself.
   private var running: Set<SourceFetch> = []
 
   package init() {}

@@ -29,13 +29,13 @@ package enum StoredBinary: Sendable, Hashable {
 }
 
 extension AttributeValue {
-  /// Reads what a store holds for an attribute.
+  /// Reads the stored value of an attribute.
   ///
-  /// Whole numbers in columns of numeric affinity come as integers and are read as what the attribute
-  /// says. A decimal has the precision of a double: that is what stores keep.
+  /// Columns of numeric affinity store whole numbers as integers, which are read as the attribute's type. A decimal has
+  /// the precision of a double, because stores have no more.
   ///
   /// - Parameter external: Gives the data of an external file by its name; without it such a value is an error.
-  /// - Throws: `.dataWrong` when the storage does not fit the type; what `external` throws.
+  /// - Throws: `.dataWrong` when the storage does not fit the type; the errors of `external`.
   package init(
     decoding value: SQLValue, as attribute: AttributeDescription, external: ((String) throws -> [UInt8])? = nil
   ) throws {
@@ -61,7 +61,7 @@ extension AttributeValue {
     }
   }
 
-  /// Reads what a store holds for a type; binary data as it stands. nil when the storage does not fit the type.
+  /// Reads a stored value as a type; binary data unchanged. nil when the storage does not fit the type.
   package init?(stored value: SQLValue, as type: AttributeType) {
     switch (type, value) {
     case (_, .null): self = .null
@@ -74,9 +74,9 @@ extension AttributeValue {
       self = .integer(whole)
     case (.decimal, .integer(let number)): self = .decimal(Decimal(number))
     case (.decimal, .real(let number)):
-      // What is too large or too small for a decimal is none, as Core Data has it.
+      // A number too large or too small for a decimal becomes NaN, as in Core Data.
       self = .decimal(Decimal(stored: number) ?? .nan)
-    // The column's numeric affinity leaves this one text as it is.
+    // The column's numeric affinity leaves this one text unchanged.
     case (.decimal, .text(let bytes)) where bytes.elementsEqual("NaN".utf8): self = .decimal(.nan)
     case (.double, .real(let number)), (.float, .real(let number)): self = .double(number)
     case (.double, .integer(let number)), (.float, .integer(let number)): self = .double(Double(number))
@@ -95,7 +95,7 @@ extension AttributeValue {
 }
 
 extension SQLValue {
-  /// What messages call the storage class.
+  /// The name of the storage class in messages.
   package var kind: String {
     switch self {
     case .null: "NULL"
@@ -106,7 +106,7 @@ extension SQLValue {
     }
   }
 
-  /// What a store holds for an attribute's value. Binary data with external storage allowed goes inline.
+  /// The stored form of an attribute's value. Binary data with external storage allowed goes inline.
   ///
   /// - Throws: `.dataWrong` when the value's type does not fit the attribute's, or is not a number.
   package init(encoding value: AttributeValue, as attribute: AttributeDescription) throws {
@@ -121,7 +121,7 @@ extension SQLValue {
   }
 
   /// - Parameters:
-  ///   - isExternal: Whether the value may lie in a file of its own.
+  ///   - isExternal: Whether the value may be stored in an external file.
   ///   - name: The attribute's.
   private init(
     encoding value: AttributeValue, type: AttributeType, isExternal: Bool, name: @autoclosure () -> String

@@ -1,9 +1,9 @@
 /// A set of primary keys that takes at most a bit for each key between its ends, and less where few are there or few
 /// are missing.
 ///
-/// Keys are added in ascending order. They are kept by their upper 48 bits: the lower 16 of each group are a sorted
-/// list of those that are there, or of those that are missing, if either has fewer than 4096, and else a bitmap. A
-/// class, since a lookup of a value with three arrays would count references.
+/// Keys are added in ascending order. They are grouped by their upper 48 bits. The lower 16 bits of a group form a
+/// sorted list of the present or of the missing keys if either list has fewer than 4096, and otherwise a bitmap. It is
+/// a class, since a lookup in a value with three arrays would count references.
 package final class KeySet {
   private enum Group {
     case list([UInt16])
@@ -48,7 +48,7 @@ package final class KeySet {
     highest = key
     count += 1
     if count == 1 || isNext { return }
-    // The first hole: what was a run becomes groups.
+    // The first gap ends the single run, which becomes groups.
     if wasRange { for known in lowest...(lowest + (count - 2)) { add(known) } }
     add(key)
   }
@@ -111,7 +111,7 @@ package final class KeySet {
     guard count > 0, key >= lowest, key <= highest else { return false }
     if isRange { return true }
     let prefix = key >> 16
-    // Where no group is missing the place is known.
+    // Without a missing group the place follows from the prefix.
     var index = Int(truncatingIfNeeded: prefix &- prefixes[0])
     if index >= prefixes.count || prefixes[index] != prefix {
       var (low, high) = (0, prefixes.count)

@@ -9,13 +9,13 @@ package final class RowBatch {
   package struct Limits: Sendable {
     /// A full batch is written.
     package var rows: Int
-    /// A batch of as many bytes is written. A value of a quarter of them is not taken, nor is a row of more.
+    /// A batch of this many bytes is written. A value of more than a quarter of them is refused, and a row of more too.
     package var bytes: Int
 
     package init(rows: Int, bytes: Int) { (self.rows, self.bytes) = (max(1, rows), max(1024, bytes)) }
   }
 
-  /// A value that waits; bytes lie in `bytes`, and `number` is where they begin.
+  /// A value that waits. The bytes are in `bytes`, and `number` is their offset.
   struct Cell {
     enum Kind: UInt8 { case null, integer, real, text, blob }
 
@@ -35,7 +35,7 @@ package final class RowBatch {
   @exclusivity(unchecked) private var cells: [Cell] = []
   @exclusivity(unchecked) private var bytes: UnsafeMutableRawBufferPointer
   @exclusivity(unchecked) private var usedBytes = 0
-  /// Where the bytes of the row at hand begin.
+  /// The offset of the current row's bytes.
   @exclusivity(unchecked) private var rowStart = 0
   /// Rows that are complete.
   @exclusivity(unchecked) package private(set) var count = 0
@@ -45,7 +45,7 @@ package final class RowBatch {
   /// - Parameters:
   ///   - table: As SQL.
   ///   - columns: As SQL.
-  ///   - conflict: What follows the values, as SQL.
+  ///   - conflict: The clause after the values, as SQL.
   package init(
     _ connection: StoreConnection, into table: String, columns: [String], conflict: String = "", limits: Limits
   ) {
@@ -68,7 +68,7 @@ package final class RowBatch {
 
   // MARK: Adding
 
-  /// Adds an integer to the row at hand.
+  /// Adds an integer to the current row.
   package func add(_ number: Int64) { cells.append(Cell(kind: .integer, number: number)) }
 
   /// As the other; nil is NULL.
@@ -76,7 +76,7 @@ package final class RowBatch {
     if let number { add(number) } else { cells.append(Cell(kind: .null)) }
   }
 
-  /// Adds a value to the row at hand.
+  /// Adds a value to the current row.
   ///
   /// - Returns: false for a value that is too large to wait, or whose row is. Call `dropRow` then.
   package func add(_ value: SQLValue) -> Bool {
@@ -91,7 +91,7 @@ package final class RowBatch {
     return true
   }
 
-  /// Adds those values of a row that lie in some of its places.
+  /// Adds the values of a row at some of its places.
   ///
   /// - Returns: As `add(_:)`.
   package func add(_ row: [SQLValue], at places: [Int]) -> Bool {
@@ -115,10 +115,10 @@ package final class RowBatch {
     bytes = larger
   }
 
-  /// Whether the row at hand has a value for each column.
+  /// Whether the current row has a value for each column.
   package var isRowComplete: Bool { cells.count == (count + 1) * width }
 
-  /// Ends the row at hand.
+  /// Ends the current row.
   ///
   /// - Returns: Whether the batch is full: call `write`.
   package func endRow() -> Bool {
@@ -127,7 +127,7 @@ package final class RowBatch {
     return count >= limits.rows || usedBytes + cells.count * MemoryLayout<Cell>.stride >= limits.bytes
   }
 
-  /// Forgets the row at hand.
+  /// Drops the current row.
   package func dropRow() {
     cells.removeLast(cells.count - count * width)
     usedBytes = rowStart

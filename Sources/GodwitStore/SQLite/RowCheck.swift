@@ -1,6 +1,6 @@
 package import GodwitModel
 
-/// What the values of one row must be, so that one call of `godwit_row` can test them all.
+/// The rules for the values of one row, so that one call of `godwit_row` can test them all.
 ///
 /// A test spelt out in SQL costs more than the copy of the value it guards: `typeof` alone makes a string a value.
 package struct RowCheck: Sendable, Hashable {
@@ -18,10 +18,10 @@ package struct RowCheck: Sendable, Hashable {
     package init(rawValue: UInt8) { self.rawValue = rawValue }
   }
 
-  /// What one value must be.
+  /// The rules for one value.
   package struct Field: Sendable, Hashable {
     package var kinds: Kinds
-    /// Of an integer, and of a real that stands for one.
+    /// The range of an integer, and of a real with an integral value.
     package var range: ClosedRange<Int64> = .min ... .max
     /// Whether a real must be a whole number, which the column's affinity then stores as an integer.
     package var isWhole = false
@@ -29,7 +29,7 @@ package struct RowCheck: Sendable, Hashable {
     package var byteCount: Int?
     /// Whether the text `NaN` passes, Core Data's decimal that is not a number.
     package var takesNaN = false
-    /// Whether the argument is what `typeof` says of the value: SQLite need not fetch a large value for that.
+    /// Whether the argument is the result of `typeof`, so that SQLite need not fetch a large value.
     package var isTypeName = false
     /// The number of the place to report.
     package var site: Int

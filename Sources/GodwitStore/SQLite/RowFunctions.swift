@@ -21,7 +21,7 @@ package final class RowFunctions {
   @exclusivity(unchecked) package var checks: [RowCheck] = []
   /// Rows that passed, by member.
   @exclusivity(unchecked) package var memberRows: [Int64] = []
-  /// By number.
+  /// The key sets by number.
   @exclusivity(unchecked) private var keySets: [KeySet?] = []
   /// The first value that did not pass.
   package var misfit: Misfit?
@@ -69,7 +69,7 @@ package final class RowFunctions {
     sqlite3_result_int64(context, key &+ arguments.int64(2))
   }
 
-  /// Hands over the identity of the row that a statement is at.
+  /// Passes the identity of a statement's current row to `body`.
   ///
   /// - Throws: `.internalBug` (70) when the statement did not call `godwit_identity` for that row last.
   package func withIdentity<T>(of key: Int64, _ body: (UnsafeRawBufferPointer) throws -> T) throws -> T {
@@ -107,8 +107,7 @@ package final class RowFunctions {
 }
 
 extension RowCheck.Field {
-  /// The integer that a real stands for, as SQLite would store it in a column of integers: it leaves the lowest one
-  /// real.
+  /// The integer that SQLite would store for a real in a column of integers. The lowest integer stays a real.
   package static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
 
   /// The storage class of a value.
@@ -123,7 +122,7 @@ extension RowCheck.Field {
     }
   }
 
-  /// Whether a value is what the field asks for.
+  /// Whether a value fulfils the field's rules.
   fileprivate func passes(_ arguments: SQLFunctionArguments, _ index: Int) -> Bool {
     switch kind(arguments, index) {
     case .null: return kinds.contains(.null)
@@ -223,7 +222,7 @@ package struct RowTally: Sendable, Equatable {
     }
   }
 
-  /// - Parameter text: What `godwit_tally` gave; nil when there was no row.
+  /// - Parameter text: The result of `godwit_tally`; nil without rows.
   package init(_ text: String?, flags count: Int) {
     self.init(flags: count)
     let numbers = (text ?? "").split(separator: " ").compactMap { Int64($0) }

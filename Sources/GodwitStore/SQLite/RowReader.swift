@@ -6,7 +6,7 @@
 package final class RowReader {
   package struct Column: Sendable, Hashable {
     package var name: String
-    /// What is selected: the quoted name, or an expression in its place.
+    /// The selected expression: the quoted name, or another expression in its place.
     package var sql: String
 
     package init(name: String, sql: String? = nil) {
@@ -23,11 +23,11 @@ package final class RowReader {
   private let condition: StoreSchema.RowCondition
   private let selection: String
   private let byKey: SQLStatement
-  /// The whole table, and from a large row on what is behind it.
+  /// Reads the whole table, and after a large row the rows behind it.
   private var walk: SQLStatement
   private var isAtEnd = false
   private var lastKey: Int64?
-  /// By what they select.
+  /// The single-row statements by their selected columns.
   private var single: [String: SQLStatement] = [:]
 
   private var rows: String { "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(table))" }
@@ -55,7 +55,7 @@ package final class RowReader {
     walk = try connection.prepare("\(selection)\(condition.clause) ORDER BY \(keyName)")
   }
 
-  /// The row of a key; nil when there is none.
+  /// The row of a key; nil without one.
   package func row(_ key: Int64) throws -> StoredRow? {
     try byKey.bind(.integer(key))
     defer { byKey.reset() }

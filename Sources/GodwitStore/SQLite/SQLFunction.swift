@@ -57,10 +57,10 @@ package struct SQLFunctionArguments {
   }
 }
 
-/// What a registered SQL function returns.
+/// The result of a registered SQL function.
 package enum SQLFunctionResult: Sendable {
   case value(SQLValue)
-  /// One of the arguments as it came, without a copy.
+  /// One of the arguments unchanged, without a copy.
   case argument(Int)
   /// Makes the statement fail; the caller of the statement finds the reason elsewhere.
   case failure(String)
@@ -69,8 +69,8 @@ package enum SQLFunctionResult: Sendable {
 extension StoreConnection {
   /// Makes a Swift closure callable from SQL on this connection.
   ///
-  /// Errors that the closure throws make the statement fail with their description. Calls come from
-  /// the thread that steps the statement. Cost per call: about 25 ns over what the closure does.
+  /// An error that the closure throws makes the statement fail with its description. Calls come from the thread that
+  /// steps the statement. Cost per call: about 25 ns beyond the closure.
   package func register(
     function name: String, arguments count: Int, deterministic: Bool = true,
     _ body: @escaping (SQLFunctionArguments) throws -> SQLFunctionResult

@@ -3,7 +3,7 @@ import Foundation
 
 /// Values compared where SQLite has them, without a copy.
 extension SQLRow {
-  /// What a column holds.
+  /// The storage class of a column.
   package enum Storage { case null, integer, real, text, blob }
 
   package func storage(_ column: Int) -> Storage {
@@ -23,7 +23,7 @@ extension SQLRow {
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, Int32(column))))
   }
 
-  /// The first byte of a text or blob; nil where there is none.
+  /// The first byte of a text or blob; nil if it is empty.
   package func firstByte(_ column: Int) -> UInt8? { buffer(column).first }
 
   /// Whether a text or blob has the same bytes as one of another row; both columns must hold one.

@@ -128,7 +128,7 @@ public final class SQLStatement {
   /// Ends the current run before its last row.
   public func reset() { sqlite3_reset(statement) }
 
-  /// Moves to the next row; false when there is none.
+  /// Moves to the next row; false at the end.
   public func step() throws -> Bool {
     switch sqlite3_step(statement) {
     case SQLITE_ROW: return true
@@ -210,7 +210,7 @@ public struct SQLRow {
     return Array(UnsafeRawBufferPointer(start: pointer, count: Int(sqlite3_column_bytes(statement, Int32(column)))))
   }
 
-  /// The length of a text or blob; 0 of anything else.
+  /// The length of a text or blob; 0 for anything else.
   package func byteCount(_ column: Int) -> Int {
     switch sqlite3_column_type(statement, Int32(column)) {
     case SQLITE_TEXT, SQLITE_BLOB: Int(sqlite3_column_bytes(statement, Int32(column)))

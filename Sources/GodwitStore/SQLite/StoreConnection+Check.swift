@@ -1,7 +1,7 @@
 import GodwitModel
 
 extension StoreConnection {
-  /// What SQLite's check of a database has to say; empty when all is sound. Its words name pages, rows and indexes,
+  /// The findings of SQLite's check of a database; empty when all is sound. Its words name pages, rows and indexes,
   /// never values.
   ///
   /// - Parameter isFull: Whether indexes are compared with their tables too, which takes twice as long.

@@ -1,6 +1,6 @@
 import CSQLite
 
-/// What SQLite is told about files that somebody else wrote.
+/// The settings of SQLite for files from an unknown writer.
 extension StoreConnection {
   /// - `cell_size_check`: a page is tested before it is used, so that damage is an error and not another row.
   /// - `trusted_schema` off: the schema of a store calls no function that could do harm.
@@ -11,7 +11,7 @@ extension StoreConnection {
     try setDefensive(true)
   }
 
-  /// Runs `body` without the defensive mode: for what writes definitions, or turns the journal off.
+  /// Runs `body` without the defensive mode, to write definitions or turn the journal off.
   package func undefended<T>(_ body: () throws -> T) throws -> T {
     try setDefensive(false)
     defer { try? setDefensive(true) }

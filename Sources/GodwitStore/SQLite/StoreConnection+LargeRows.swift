@@ -1,8 +1,8 @@
 package import GodwitModel
 
-/// Rows between two keys, as they are to be treated: small ones together, each large one by itself.
+/// Rows between two keys that are processed together: a range of small ones, or one large one.
 package enum RowSpan: Sendable, Hashable {
-  /// From a row to a row.
+  /// The keys of the first and the last row.
   case small(ClosedRange<Int64>)
   case large(Int64)
 }
@@ -11,7 +11,7 @@ extension StoreConnection {
   /// Tells rows with large values from others, in the order of keys. Each row is read once, large ones in part.
   ///
   /// - Parameters:
-  ///   - columns: What is looked at; not the key.
+  ///   - columns: The columns to measure, without the key.
   ///   - limit: A row is large when it has more bytes in texts and blobs.
   package func spans(
     database: String, table: String, columns: [String], from first: Int64, through last: Int64, limit: ByteCount

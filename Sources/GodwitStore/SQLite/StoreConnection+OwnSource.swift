@@ -1,16 +1,15 @@
 extension StoreConnection {
-  /// Makes the main database stand for the source too: the database name `source` means `main` in every later
-  /// statement.
+  /// Makes the main database the source too: the database name `source` means `main` in every later statement.
   ///
   /// So statements that read a source and write a store can edit a store in its place. Attach no source then.
   ///
-  /// - Parameter path: What messages call the source.
+  /// - Parameter path: The name of the source in messages.
   package func aliasSourceToMain(named path: String) {
     isOwnSource = true
     sourcePath = path
   }
 
-  /// The statement with `main.` wherever it says `source.` outside of quotes.
+  /// The statement with `main.` in place of every `source.` outside of quotes.
   static func movedToMain(_ sql: String) -> String {
     let word = Array(sourceSchema.utf8)
     let text = Array(sql.utf8)
@@ -37,7 +36,7 @@ extension StoreConnection {
     return String(decoding: moved, as: UTF8.self)
   }
 
-  /// Whether a name goes on after the byte, or a part of one has just been named.
+  /// Whether a name continues after the byte, or a part of one has just ended.
   private static func isInName(_ byte: UInt8?) -> Bool {
     guard let byte else { return false }
     return byte >= 0x80 || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")

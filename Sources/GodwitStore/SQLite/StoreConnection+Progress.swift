@@ -1,15 +1,16 @@
 import CSQLite
 
 extension StoreConnection {
-  /// What a running statement asks now and then.
+  /// The stop condition that a running statement checks now and then.
   final class ProgressCheck {
     let isStopped: () -> Bool
     init(_ isStopped: @escaping () -> Bool) { self.isStopped = isStopped }
   }
 
-  /// Asks `isStopped` now and then while statements run; when it is true the statement fails with `.stopped` (75).
+  /// Calls `isStopped` now and then while statements run. When it returns true, the statement fails with `.stopped`
+  /// (75).
   ///
-  /// - Parameter isStopped: nil to ask no more.
+  /// - Parameter isStopped: nil to end the calls.
   package func whileRunning(stopIf isStopped: (() -> Bool)?) {
     progressCheck = isStopped.map(ProgressCheck.init)
     guard let progressCheck else {
@@ -38,7 +39,7 @@ extension StoreConnection {
     })
   }
 
-  /// Asks `isStopped` too, beside what `whileRunning(stopIf:)` has set.
+  /// Adds a stop condition to the one that `whileRunning(stopIf:)` has set.
   package func addStopCondition(_ isStopped: @escaping () -> Bool) {
     let first = progressCheck
     whileRunning(stopIf: { first?.isStopped() == true || isStopped() })

@@ -74,13 +74,13 @@ extension StoreConnection {
     try execute("PRAGMA busy_timeout = 5000")
     let path = URL(filePath: given).standardizedFileURL.path
     sourcePath = given
-    // SQLite would wait for what a pipe gives.
+    // SQLite would wait for data from a pipe.
     for suffix in ["", "-wal", "-journal"] { try StoreFiles.refuseSpecialFile(path + suffix) }
     try attach(StoreFiles.uri(path: path, query: "mode=ro"))
   }
 
   /// Attaches a store that another connection of this process writes, without locks and without looking for changes:
-  /// what is read must not change. Attach between two transactions.
+  /// the rows read must not change. Attach between two transactions.
   ///
   /// - Parameter cache: The page cache of the store, beside the main database's own.
   package func attachUnlocked(path given: String, cache: ByteCount) throws {
@@ -92,8 +92,8 @@ extension StoreConnection {
     try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
   }
 
-  /// Another connection with the same store attached as `source`, for a second thread; nil where the store is not one
-  /// that lies there unchanged.
+  /// Another connection with the same store attached as `source`, for a second thread; nil if the attached store is not
+  /// an unchanging file.
   package func anotherReader(cache: ByteCount) throws -> StoreConnection? {
     guard let sourceURI else { return nil }
     let reader = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
@@ -122,7 +122,7 @@ extension StoreConnection {
         remedy: "rebuild the file in UTF-8: `sqlite3 OLD .dump | sqlite3 NEW`")
     }
     do {
-      // The first read opens the WAL and shows a file that is no database.
+      // The first read opens the WAL and fails if the file is not a database.
       _ = try value("SELECT count(*) FROM \(Self.sourceSchema).sqlite_master")
     } catch {
       try? execute("DETACH \(Self.sourceSchema)")
@@ -156,7 +156,7 @@ extension StoreConnection {
     try files.copy(to: copy)
     // The store may have been another one when it was looked at.
     try StoreFiles.refuseSuperJournal(beside: copy, named: files.givenPath)
-    // The first read rolls the journal back; then nothing writes to the copy any more.
+    // The first read rolls the journal back. The copy is not written after that.
     try attach(StoreFiles.uri(path: copy, query: "mode=rw"))
   }
 

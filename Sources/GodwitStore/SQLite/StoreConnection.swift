@@ -11,19 +11,19 @@ public final class StoreConnection: @unchecked Sendable {
   let handle: OpaquePointer
   private var isClosed = false
   private let beside = Mutex<[StoreConnection]>([])
-  /// What messages call the main database.
+  /// The name of the main database in messages.
   package let path: String
   /// Whether the main database is one that this process makes.
   private let isMade: Bool
-  /// What messages call the attached source; nil without one.
+  /// The name of the attached source in messages; nil without one.
   var sourcePath: String?
-  /// How a source was attached that nobody writes; nil for any other.
+  /// The URI of an attached source that no process writes; nil for any other.
   var sourceURI: String?
-  /// Whether the main database stands for the source too: see `aliasSourceToMain`.
+  /// Whether the main database is the source too: see `aliasSourceToMain`.
   package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
-  /// What `whileRunning(stopIf:)` set.
+  /// The check that `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
   /// The name under which the source store is attached.
@@ -35,7 +35,8 @@ public final class StoreConnection: @unchecked Sendable {
   ///   - url: The database file; nil for a private database in memory.
   ///   - cache: The page cache of the database.
   ///   - create: Whether a missing file is created.
-  /// - Throws: `.missingInput` (66) when there is no file, `.dataWrong` (65) when it is not a database, `.permission`
+  /// - Throws: `.missingInput` (66) when the file is missing, `.dataWrong` (65) when it is not a database,
+  ///   `.permission`
   ///   (77) when it cannot be opened, `.inputOutput` (74) when the disk is full or fails.
   public convenience init(url: URL?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
     try self.init(path: url?.filePath, cache: cache, create: create)
@@ -65,7 +66,7 @@ public final class StoreConnection: @unchecked Sendable {
     godwit_sqlite3_switch(handle, SQLITE_DBCONFIG_DQS_DDL, 0)
     if path != nil {
       do {
-        // Opening reads nothing: a file that is no database is found here.
+        // Opening reads nothing. This statement fails if the file is not a database.
         try execute("SELECT 1 FROM sqlite_master LIMIT 1")
       } catch let error as GodwitError where create { throw Self.unopened(error, path: self.path, systemErrno: 0) }
       try execute("PRAGMA cache_size = -\(kib)")
@@ -77,7 +78,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// a process that is ours alone, before its first connection; later it has no effect.
   package static func forgoMemoryStatistics() { _ = godwit_sqlite3_without_statistics() }
 
-  /// The oldest SQLite that has what is used here: extended result codes from the call that opens a file.
+  /// The oldest SQLite that supports every feature used: extended result codes from the call that opens a file.
   static let minimumVersion: Int32 = 3_037_000
 
   /// - Parameter found: As `sqlite3_libversion_number` counts: 3.37.2 is 3 037 002.
@@ -167,7 +168,7 @@ public final class StoreConnection: @unchecked Sendable {
     return rows
   }
 
-  /// The first column of the first row; nil when there is no row.
+  /// The first column of the first row; nil without rows.
   public func value(_ sql: String, _ arguments: [SQLValue] = []) throws -> SQLValue? {
     var value: SQLValue?
     try query(sql, arguments) { row in
@@ -177,7 +178,7 @@ public final class StoreConnection: @unchecked Sendable {
     return value
   }
 
-  /// The first column of the first row as an integer; nil when there is no row or it holds none.
+  /// The first column of the first row if it is an integer; nil otherwise.
   public func integer(_ sql: String, _ arguments: [SQLValue] = []) throws -> Int64? {
     if case .integer(let value)? = try value(sql, arguments) { value } else { nil }
   }
@@ -193,8 +194,8 @@ public final class StoreConnection: @unchecked Sendable {
 
   /// Runs `body` in an immediate transaction: committed when it returns, rolled back when it throws.
   ///
-  /// Inside another transaction it is a savepoint: what `body` did is taken back when it throws, and is committed with the
-  /// rest.
+  /// Inside another transaction it is a savepoint: the changes of `body` are undone when it throws, and are otherwise
+  /// committed with the outer transaction.
   public func transaction<T>(_ body: () throws -> T) throws -> T {
     let isInner = sqlite3_get_autocommit(handle) == 0
     try execute(isInner ? "SAVEPOINT godwit_inner" : "BEGIN IMMEDIATE")
@@ -207,7 +208,7 @@ public final class StoreConnection: @unchecked Sendable {
       if !isOver {
         for sql in isInner ? ["ROLLBACK TO godwit_inner", "RELEASE godwit_inner"] : ["ROLLBACK"] { try? execute(sql) }
       }
-      // Who goes on after an error counts on what was done before it.
+      // A caller that continues after an error relies on the work done before it.
       guard isInner, isOver, (error as? GodwitError)?.code == .dataWrong else { throw error }
       throw rolledBack
     }
@@ -216,7 +217,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// Throws when the transaction that `transaction` began is over.
   ///
   /// SQLite rolls a whole transaction back when it interrupts a statement that writes, and for some errors of the disk.
-  /// Each statement after that commits on its own, so whoever may go on after an error asks this first.
+  /// Each statement after that commits on its own, so callers that continue after an error check this first.
   package func checkTransaction() throws {
     guard sqlite3_get_autocommit(handle) != 0 else { return }
     throw rolledBack
@@ -236,9 +237,9 @@ public final class StoreConnection: @unchecked Sendable {
 
   /// Runs `body` while SQLite refuses values and rows above a limit, which it does before it makes room for them.
   ///
-  /// Take back what `body` did when something was refused, even where it did not fail for it.
+  /// The caller undoes the changes of `body` when a value was refused, even if `body` did not fail.
   ///
-  /// - Returns: nil when something was refused.
+  /// - Returns: nil when a value was refused.
   package func withLengthLimit<T>(_ limit: ByteCount, _ body: () throws -> T) throws -> T? {
     let bytes = Int32(clamping: limit.bytes)
     let before = sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)
@@ -254,7 +255,7 @@ public final class StoreConnection: @unchecked Sendable {
     }
   }
 
-  /// Forgets all pages that nobody reads or has changed, of each attached database.
+  /// Drops all clean pages that are not in use, of each attached database.
   func forgetPages() { sqlite3_db_release_memory(handle) }
 
   // MARK: Errors
@@ -263,7 +264,7 @@ public final class StoreConnection: @unchecked Sendable {
     if code == SQLITE_TOOBIG { hasRefused = true }
     let code = sqlite3_extended_errcode(handle)
     var message = String(cString: sqlite3_errmsg(handle))
-    // ATTACH would tell the URI, which the user never wrote.
+    // The message of ATTACH contains the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
     error.refusal = Self.refusal(code, message)
@@ -285,15 +286,15 @@ public final class StoreConnection: @unchecked Sendable {
     return error
   }
 
-  /// Whether the last call of the system that failed found no room. The end of a statement makes other calls, so that
-  /// the file's own note is asked too.
+  /// Whether the last failed system call found the disk full. Ending a statement makes other calls, so the error number
+  /// of the file is checked too.
   private var hasFullDisk: Bool {
     var code: Int32 = 0
     if sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &code) != SQLITE_OK { code = 0 }
     return [code, sqlite3_system_errno(handle)].contains { [ENOSPC, EDQUOT].contains($0) }
   }
 
-  /// SQLite has no code of their own for two of these, so that its text tells.
+  /// SQLite has no separate codes for two of these, so the text of the message decides.
   private static func refusal(_ code: Int32, _ message: String) -> DatabaseRefusal? {
     switch (code & 0xFF, code >> 8) {
     // SQLITE_CONSTRAINT_PRIMARYKEY, _UNIQUE, _ROWID
@@ -337,7 +338,7 @@ public final class StoreConnection: @unchecked Sendable {
       switch code & 0xFF {
       case SQLITE_CORRUPT, SQLITE_NOTADB:
         (.dataWrong, GodwitError.damageRemedy)
-      // A later version of SQLite made the file, or nobody did. There is no code of its own for it.
+      // A later version of SQLite made the file, or its header is damaged. SQLite has no code of its own for it.
       case SQLITE_ERROR where message == "unsupported file format": (.dataWrong, GodwitError.damageRemedy)
       case SQLITE_CONSTRAINT, SQLITE_MISMATCH: (.dataWrong, nil)
       case SQLITE_CANTOPEN: (.missingInput, "check that the file exists and can be read")

@@ -42,7 +42,8 @@ public enum EmptyStore {
     return info.st_mode & S_IFMT == S_IFREG && info.st_size == 0
   }
 
-  /// Sets what must stand before the first table: page size 4096, incremental vacuum, UTF-8, rollback journal.
+  /// Sets the properties that must be set before the first table: page size 4096, incremental vacuum, UTF-8, rollback
+  /// journal.
   package static func configure(_ connection: StoreConnection, in database: String = "main") throws {
     try connection.execute("PRAGMA \(database).page_size = 4096")
     try connection.execute("PRAGMA \(database).auto_vacuum = INCREMENTAL")

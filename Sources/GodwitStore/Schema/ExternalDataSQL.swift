@@ -1,4 +1,4 @@
-/// Tests of what a column with external storage allowed holds, as SQL.
+/// Tests of the content of a column with external storage allowed, as SQL.
 package enum ExternalDataSQL {
   /// The length of a value that refers to a file.
   package static let referenceBytes = 38

@@ -1,6 +1,6 @@
 import GodwitModel
 
-/// What a store holds beside what its model and Core Data itself name: tables, columns, views and triggers of the
+/// The content of a store that neither its model nor Core Data names: tables, columns, views and triggers of the
 /// application, or of a library that it uses. No migration carries them over.
 ///
 /// Core Data's own are the tables of entities and relationships, `Z_PRIMARYKEY`, `Z_METADATA`, `Z_MODELCACHE`,
@@ -20,12 +20,13 @@ package struct ForeignContent: Sendable {
   package struct Counted: Sendable {
     /// The name in messages.
     package var name: String
-    /// A virtual table may need a module that is not there: one that holds its rows stands for it.
+    /// The table whose rows are counted. For a virtual table, whose module may be missing, it is the table that holds
+    /// its rows.
     package var table: String
     /// Empty for the rows.
     package var columns: [String]
 
-    /// What was counted. What holds none is left out.
+    /// The counts that are not 0.
     package func findings(_ counts: [Int64]) -> [Finding] {
       guard !columns.isEmpty else {
         return counts.prefix(1).filter { $0 > 0 }.map { Finding(table: name, column: nil, count: $0) }
@@ -34,13 +35,13 @@ package struct ForeignContent: Sendable {
     }
   }
 
-  /// What `findings` counts, in its order.
+  /// The tables and columns that `findings` counts, in its order.
   package var counted: [Counted] {
     tables.map { Counted(name: $0.name, table: $0.counted, columns: []) }
       + columns.map { Counted(name: $0.table, table: $0.table, columns: $0.names) }
   }
 
-  /// By name, with the table whose rows are counted.
+  /// The tables by name, with the table whose rows are counted.
   private var tables: [(name: String, counted: String)] = []
   private var columns: [(table: String, names: [String])] = []
   /// Views and triggers by kind and name, for example `view newest`.
@@ -107,13 +108,13 @@ package struct ForeignContent: Sendable {
 
   private static func isOwn(_ name: String) -> Bool { name.hasPrefix("sqlite_") || name.hasPrefix("ANSCK") }
 
-  /// What FTS3, FTS4, FTS5 and R-trees add to the names of the tables that hold their rows.
+  /// The suffixes of the tables in which FTS3, FTS4, FTS5 and R-trees store their rows.
   private static let shadows =
     countedShadows + ["_segments", "_segdir", "_stat", "_data", "_config", "_node", "_parent"]
-  /// Those with a row for each of the virtual table's, the best first.
+  /// The suffixes of tables with a row for each of the virtual table's, the best first.
   private static let countedShadows = ["_docsize", "_content", "_rowid", "_idx"]
 
-  /// Counts rows and values. What holds none is left out.
+  /// Counts rows and values. Tables and columns without any are left out.
   package func findings(
     on connection: StoreConnection, in database: String = StoreConnection.sourceSchema
   ) throws -> [Finding] {

@@ -21,7 +21,7 @@ package struct JoinNames: Sendable, Hashable {
 
   /// Ends that name their table.
   package private(set) var owners: Set<End> = []
-  /// By end, the suffix of the column with the keys of the objects that it leads to.
+  /// The suffix of the column with the keys of the objects at the other end, by end.
   package private(set) var suffixes: [End: String] = [:]
 
   /// Ordered to-many relationships without an inverse whose order the store has a column for.
@@ -45,7 +45,7 @@ package struct JoinNames: Sendable, Hashable {
   /// The names that a user gives, as `Entity.relationship` and name.
   ///
   /// - Parameter schema: A layout for the model.
-  /// - Throws: a complaint about the first that cannot be so; `place` tells which one.
+  /// - Throws: a complaint about the first name that is impossible; `place` says which one.
   package init(
     naming given: [(end: String, name: String)], in schema: StoreSchema,
     refuse: (_ place: Int, _ why: String) -> any Error
@@ -127,8 +127,8 @@ package struct JoinNames: Sendable, Hashable {
     }
   }
 
-  /// What of the names of an earlier version's store holds for a later version: where all that Core Data looks at is
-  /// the same in both, its choice is the same.
+  /// The names of an earlier version's store that also hold for a later version. If everything that Core Data looks at
+  /// is the same in both, its choice is the same.
   ///
   /// - Parameters:
   ///   - earlier: The model of the store that the names are of.
@@ -166,7 +166,7 @@ package struct JoinNames: Sendable, Hashable {
 }
 
 extension StoreSchema {
-  /// What of the schema is a guess, or not known.
+  /// The parts of the schema that are guessed or unknown.
   package var remarks: [String] {
     guesses.map(\.description)
       + unknownOrders.map {
@@ -179,13 +179,14 @@ extension StoreSchema {
   enum NameChoice {
     /// The end names the join table.
     case owner(JoinNames.End)
-    /// The suffix of the column with the keys of what the end leads to.
+    /// The suffix of the column with the keys of the objects at the other end.
     case suffix(JoinNames.End, String)
     /// There is a column for the order.
     case order(JoinNames.End)
   }
 
-  /// The names that Core Data may use for a relationship where the model leaves them open, and what each would say.
+  /// The names that Core Data may use for a relationship if the model leaves them open, with the choice that each
+  /// implies.
   func possibleNames(of end: JoinNames.End) -> [(name: String, choice: NameChoice)] {
     var names: [(name: String, choice: NameChoice)] = []
     if unknownOrders.contains(end.description), let number = number(of: end.entity) {
@@ -215,9 +216,9 @@ extension StoreSchema {
   package struct NameGuess: Sendable, Hashable, CustomStringConvertible {
     /// The name that the layout has.
     package var name: String
-    /// What it is the name of.
+    /// The table, column or index that has the name.
     package var subject: String
-    /// What Core Data may expect in its place.
+    /// The name that Core Data may expect in its place.
     package var alternative: String
     /// Whether the rule has named all such tables of known stores as Core Data did.
     package var isLikely: Bool

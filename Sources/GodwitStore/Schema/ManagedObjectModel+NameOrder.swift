@@ -93,8 +93,8 @@ extension ManagedObjectModel {
     return Dictionary(table.keys.enumerated().map { (keys.names[$1], $0) }) { first, _ in first }
   }
 
-  /// How often the first of two properties comes before the second when all that is not known about the table is
-  /// chosen at random: the order in which keys go in, the slots and number of Core Data's own keys.
+  /// How often the first of two properties comes before the second if every unknown fact about the table is chosen at
+  /// random: the order in which keys are inserted, and the slots and number of Core Data's own keys.
   ///
   /// - Parameters:
   ///   - pairs: Properties of the entity.

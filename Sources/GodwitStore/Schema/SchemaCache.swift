@@ -1,18 +1,17 @@
 import GodwitModel
 import Synchronization
 
-/// Schemas that were made before: a run over many stores asks for the same few again and again, of models that it read
-/// once.
+/// A cache of schemas, because a run over many stores needs the same few again and again, for models that it read once.
 enum SchemaCache {
   enum Subject: Hashable {
-    /// What Core Data would make.
+    /// The schema that Core Data would make.
     case new(JoinNames)
-    /// What a store has, by all that decides it: the text of its definitions, and its entity numbers.
+    /// The schema of an existing store, by the text of its definitions and its entity numbers, which determine it.
     case existing(String)
   }
 
   private struct Key: Hashable {
-    /// That of what all copies of a model share. The schema that is kept keeps it in being.
+    /// The identity of the data that all copies of a model share. The cached schema keeps it alive.
     var model: ObjectIdentifier
     var subject: Subject
   }
@@ -27,12 +26,12 @@ enum SchemaCache {
   ) rethrows -> StoreSchema {
     let key = Key(model: ObjectIdentifier(model.texts), subject: subject)
     if var schema = known.withLock({ $0[key] }) {
-      // Copies may differ in what the schema does not depend on.
+      // Copies may differ in facts that the schema does not depend on.
       schema.model = model
       return schema
     }
     let made = try make()
-    // What a damaged store says of itself is not kept in memory.
+    // A damaged store may have definitions too long to keep in memory.
     if case .existing(let text) = subject, text.utf8.count > limitBytes { return made }
     known.withLock { schemas in
       if schemas.count >= limitSchemas { schemas.removeAll() }

@@ -6,12 +6,12 @@ package import GodwitModel
 /// 2. `insert` any number of times. Objects may be named in relationships before they are inserted.
 /// 3. `finish` completes relationships, makes the indexes, sets the key counters and closes the store.
 ///
-/// Memory does not grow with the number of objects: what must wait for `finish` is in a temporary table.
-/// Until `finish` returns the file is no valid store. Use it from one thread.
+/// Memory does not grow with the number of objects: data that must wait for `finish` is in a temporary table. Until
+/// `finish` returns the file is not a valid store. Use it from one thread.
 package final class StoreBuilder {
   package let schema: StoreSchema
   let connection: StoreConnection
-  /// Where the tables are: `main`, or an attached database beside an empty main one.
+  /// The database of the tables: `main`, or an attached database beside an empty main one.
   let database: String
   private var plans: [String: EntityPlan] = [:]
   private var lastKeys: [String: Int64] = [:]
@@ -30,7 +30,7 @@ package final class StoreBuilder {
     var others: [String: StoreSchema.RelationshipStorage]
   }
 
-  /// - Parameter metadata: What the store says of itself; nil for a new identifier and the model's hashes.
+  /// - Parameter metadata: The store's metadata; nil for a new identifier and the model's hashes.
   /// - Throws: as `EmptyStore.create`.
   package init(
     path: String, model: ManagedObjectModel, metadata: StoreMetadata? = nil, cache: ByteCount = .mebibytes(8)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Compares what two stores say: schema, every row of every table, metadata and external files.
+/// Compares two stores: schema, every row of every table, metadata and external files.
 ///
 /// How pages are laid out does not count. Rows are read side by side, so that memory stays bounded; a difference is
 /// named by its place, never by its value.
@@ -8,7 +8,7 @@ package struct StoreComparison {
   private let first: String
   private let second: String
 
-  /// - Parameters: Two finished stores of one type, which nobody writes.
+  /// - Parameters: Two finished stores of one type, which no process writes.
   package init(_ first: String, _ second: String) {
     self.first = first
     self.second = second

@@ -42,7 +42,7 @@ public struct StoreMetadata: Sendable, Hashable {
   /// Reads the metadata of the store at a path, leaving no trace.
   ///
   /// - Parameter url: A store of any type that ``StoreType`` has.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or not a Core Data
+  /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or not a Core Data
   ///   store; `.permission` (77) when it cannot be read.
   public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
 
@@ -58,7 +58,7 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// Reads the metadata of an open or attached store.
   ///
-  /// - Parameter path: What messages call the store.
+  /// - Parameter path: The name of the store in messages.
   /// - Throws: `.dataWrong` when the table, its row, the identifier or the property list is missing,
   ///   NULL, damaged, or longer than 16 MiB.
   package init(
@@ -108,7 +108,7 @@ public struct StoreMetadata: Sendable, Hashable {
       throw wrong("the property list cannot be read: \(malformed.problem)")
     }
     guard let values = list.dictionary else { throw wrong("the property list is not a dictionary") }
-    // A store without version information has no hashes at all; one with something else in their place is damaged.
+    // A store without version information has no hashes at all. Anything else in their place is damage.
     if let hashes = values[Key.versionHashes] {
       guard hashes.dictionary?.values.allSatisfy({ $0.bytes != nil }) == true else {
         throw wrong("key '\(Key.versionHashes)' holds no hashes")
@@ -175,7 +175,7 @@ public struct StoreMetadata: Sendable, Hashable {
   /// The present values as the bytes of `Z_PLIST`. Equal values give equal bytes.
   package var plistData: [UInt8] { PropertyListValue.dictionary(values).binaryPropertyList }
 
-  /// Writes the one row of `Z_METADATA`, replacing what is there.
+  /// Writes the one row of `Z_METADATA`, replacing the old one.
   public func write(to connection: StoreConnection, schema: String = "main") throws {
     let table = "\(StoreSchema.identifier(schema)).Z_METADATA"
     try connection.execute("DELETE FROM \(table)")

@@ -10,7 +10,7 @@ package enum StoreModelCache {
 
   /// The bytes of `Z_MODELCACHE`; nil when the store has no such table, or nothing in it.
   ///
-  /// - Parameter path: What messages call the store.
+  /// - Parameter path: The name of the store in messages.
   /// - Throws: `.dataWrong` when there are more than 64 MiB.
   package static func content(
     of connection: StoreConnection, schema: String = StoreConnection.sourceSchema, path: String

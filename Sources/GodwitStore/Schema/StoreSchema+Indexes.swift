@@ -1,7 +1,7 @@
 import GodwitModel
 
 extension StoreSchema {
-  /// Indexes being gathered.
+  /// A list of indexes under construction.
   struct IndexList {
     private var taken: Set<String> = []
     private(set) var indexes: [Index] = []

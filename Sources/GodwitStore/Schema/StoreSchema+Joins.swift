@@ -82,7 +82,7 @@ extension StoreSchema {
       return (order[x.entity] ?? 0, orders.file(x), Text(x.relationship))
         < (order[y.entity] ?? 0, orders.file(y), Text(y.relationship))
     }
-    // Ends by the name of the column with the keys of what they lead to.
+    // The ends by the name of the column with the keys of the objects that they lead to.
     var columns: [String: [(end: JoinNames.End, owner: JoinNames.End)]] = [:]
     for (owner, other, isReflexive) in owned {
       columns[base(of: owner, into: other), default: []].append((owner.end, owner.end))

@@ -13,9 +13,9 @@ extension StoreSchema {
 
     /// As one term of others.
     package var term: String { sql ?? "TRUE" }
-    /// With an AND before it; empty when every row fulfils it.
+    /// The condition after an AND; empty when every row fulfils it.
     package var further: String { sql.map { " AND \($0)" } ?? "" }
-    /// With a WHERE before it; empty when every row fulfils it.
+    /// The condition after a WHERE; empty when every row fulfils it.
     package var clause: String { sql.map { " WHERE \($0)" } ?? "" }
   }
 

@@ -4,16 +4,17 @@ public import GodwitModel
 extension StoreSchema {
   /// Reads the schema of an existing store.
   ///
-  /// Entity numbers come from `Z_PRIMARYKEY`, by name, else by former name, else by number (after a
-  /// migration in place a renamed entity keeps its old name there). Tables and columns that the
-  /// model has must be there, under the predicted name or another that the pattern allows: numbers
-  /// and clash suffixes differ in stores that were migrated in place. Tables and columns that the
-  /// model lacks are ignored. `indexes` lists what Core Data would make, not what the file has.
+  /// Entity numbers come from `Z_PRIMARYKEY`, by name, otherwise by former name, otherwise by number (after a migration
+  /// in place a renamed entity keeps its old name there). Tables and columns of the model must exist under the
+  /// predicted name or another that the pattern allows: numbers and clash suffixes differ in stores that were migrated
+  /// in place. Tables and columns that the model lacks are ignored. `indexes` lists those that Core Data would make,
+  /// not those of the file.
   ///
   /// - Parameters:
   ///   - model: The version that the store was made with.
   ///   - url: The store.
-  /// - Throws: `.missingInput` (66) when there is no store; `.dataWrong` (65) when it is damaged, or lacks a table or
+  /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or lacks a table
+  ///   or
   ///   column of the model; `.permission` (77) when it cannot be read.
   public init(model: ManagedObjectModel, ofStoreAt url: URL) throws {
     let connection = try StoreConnection.openStore(readingAt: url.filePath, model: model)
@@ -22,7 +23,7 @@ extension StoreSchema {
   }
 
   /// - Parameter schema: The name under which the store is attached: `source` or `main`.
-  /// - Throws: code `.dataWrong` naming what is missing; SQLite's errors as `StoreConnection` maps them.
+  /// - Throws: code `.dataWrong` that names the missing part; SQLite's errors as `StoreConnection` maps them.
   package init(
     model: ManagedObjectModel, probing connection: StoreConnection, schema: String = StoreConnection.sourceSchema
   ) throws {
@@ -49,7 +50,7 @@ extension StoreSchema {
   }
 }
 
-/// What decides how an existing store is read.
+/// The facts that decide how an existing store is read.
 struct StoreListing {
   /// How many rows of `Z_PRIMARYKEY` are read.
   static let limitEntities = 100_000
@@ -80,7 +81,7 @@ struct StoreListing {
     guard tableNames.contains("Z_PRIMARYKEY") else {
       throw StoreProbe.wrong("table 'Z_PRIMARYKEY' is missing: it is not a Core Data store")
     }
-    // Nobody's name is longer; what a damaged row holds is not read.
+    // A name has at most this length. A longer value in a damaged row is not read.
     let isRead: Void? = try connection.withLengthLimit(.mebibytes(1)) {
       try connection.query(
         "SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
@@ -100,7 +101,7 @@ struct StoreListing {
 }
 
 extension StoreListing {
-  /// With its length, so that no two listings give the same text.
+  /// Includes the length, so that no two listings give the same text.
   private mutating func note(_ part: String?) {
     text += part.map { "\($0.utf8.count) \($0)" } ?? "-"
   }
@@ -138,7 +139,7 @@ struct StoreProbe {
   /// The names of a table's columns, in order.
   func columns(of table: String) -> [String] { tables[table]?.map(\.name) ?? [] }
 
-  /// What a store lacks of a model.
+  /// The part of a model that a store lacks.
   struct Lack: Error {
     let problem: String
 
@@ -209,7 +210,7 @@ struct StoreProbe {
       }
       // A column of the predicted name whose declared type was edited is still the one.
       guard let choice = candidates.first?.name ?? (free.contains(column.name) ? column.name : nil) else {
-        // No file has shown whether there is one.
+        // No known file shows whether this column exists.
         if case .foreignEntity(let owner, let name) = column.role,
           model.relationship(name, of: owner)?.isUnnamedInverse.value == true
         {
@@ -280,7 +281,7 @@ struct StoreProbe {
       }
       return Pattern(head: "Z", hasNumber: true, name: own)
     case .foreignEntity(let owner, let name):
-      // That of a to-many without an inverse is found under its predicted name alone.
+      // The column of a to-many without an inverse is found under its predicted name alone.
       guard unnamed(owner, name) == nil else { return Pattern(head: column.name, hasNumber: false, name: "") }
       return Pattern(head: "Z", hasNumber: true, name: "_" + name.uppercased())
     case .orderKey(let owner, let name):
@@ -291,7 +292,7 @@ struct StoreProbe {
     }
   }
 
-  /// Join tables under the name of either end, with their columns found by name, wherever they stand.
+  /// Join tables under the name of either end, with their columns found by name in any order.
   func actual(_ predicted: [StoreSchema.JoinTable], numbers: [String: Int]) throws -> [StoreSchema.JoinTable] {
     try predicted.map { join in
       guard let inverse = join.inverseRelationshipName, let owner = numbers[join.ownerEntityName],
@@ -349,7 +350,7 @@ struct StoreProbe {
     throw wrong("column '\(hasOwner ? destination.predicted : owner.predicted)' of join table '\(table)' is missing")
   }
 
-  /// By table, the columns that come first in an index.
+  /// The columns that come first in an index, by table.
   func leadingColumns(
     of tables: [String], _ connection: StoreConnection, schema: String
   ) throws -> [String: Set<String>] {
@@ -406,7 +407,7 @@ extension StoreSchema.JoinTable {
 }
 
 extension StoreSchema.ColumnRole {
-  /// What of the model the column is for, as a message says it.
+  /// The model's content of the column, as a message says it.
   fileprivate func content(root: String) -> String {
     switch self {
     case .primaryKey, .entity, .optimisticLock: "which every object of '\(root)' has"

@@ -23,7 +23,7 @@ extension StoreSchema {
     }
   }
 
-  /// Where a relationship is stored, seen from the entity; `.none` when it is unknown or transient.
+  /// The storage of a relationship, seen from the entity; `.none` when it is unknown or transient.
   public func storage(of relationship: String, in entity: String) -> RelationshipStorage {
     guard let described = model.relationship(relationship, of: entity), !described.isTransient else {
       return .none

@@ -42,10 +42,10 @@ extension StoreSchema {
     }
   }
 
-  /// The columns of a to-many without an inverse, which stand in the table of what it leads to.
+  /// The columns of a to-many without an inverse, which are in the table of the objects that it leads to.
   ///
-  /// The key is known from files. The entity column, for an owner with subentities, and the order column are what a
-  /// to-one of this name would have: no file shows them.
+  /// The key is known from files. The entity column, for an owner with subentities, and the order column follow the
+  /// rule for a to-one of this name: no known file shows them.
   private func addUnnamed(
     _ inverse: RelationshipDescription, in entity: EntityDescription, names: inout Names,
     into groups: inout [Int: [Column]], orderKeys: inout [(inverse: String, column: Column)]
@@ -75,7 +75,7 @@ extension StoreSchema {
 
   /// Columns in Core Data's order: by group, inside a group by entity number, inside an entity by name.
   ///
-  /// The leaves of a composite attribute stand where its name would, in declared order, each with its own name.
+  /// The leaves of a composite attribute take its place, in declared order, each with its own name.
   func makeTable(root: String) -> EntityTable {
     var names = Names(["Z_PK", "Z_ENT", "Z_OPT"])
     var groups: [Int: [Column]] = [:]
@@ -123,7 +123,7 @@ extension StoreSchema {
       for inverse in unnamed {
         addUnnamed(inverse, in: entity, names: &names, into: &groups, orderKeys: &entityOrderKeys)
       }
-      // Observed only: the order keys of an entity stand in descending order of the inverse's name.
+      // Observed only: the order keys of an entity are in descending order of the inverse's name.
       orderKeys += entityOrderKeys.sorted { Text($1.inverse) < Text($0.inverse) }
     }
     groups[2] = orderKeys.map(\.column)

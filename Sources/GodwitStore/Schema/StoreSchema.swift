@@ -2,10 +2,10 @@ public import GodwitModel
 
 /// How a SQLite store holds a model's objects: tables, columns, join tables, entity numbers.
 ///
-/// `init(model:)` gives what Core Data would make today. ``init(model:ofStoreAt:)`` gives what an existing file has,
-/// which may differ if an older version of Core Data or an in-place migration made it.
+/// `init(model:)` gives the schema that Core Data would make today. ``init(model:ofStoreAt:)`` gives that of an
+/// existing file, which may differ if an older version of Core Data or an in-place migration made it.
 public struct StoreSchema: Sendable, Hashable {
-  /// What a column of an entity table holds.
+  /// The role of a column of an entity table.
   public enum ColumnRole: Sendable, Hashable {
     /// `Z_PK`
     case primaryKey
@@ -29,7 +29,7 @@ public struct StoreSchema: Sendable, Hashable {
     public var name: String
     /// The type in `CREATE TABLE`, for example `INTEGER`.
     public var declaredType: String
-    /// What the column holds.
+    /// The role of the column.
     public var role: ColumnRole
     package init(name: String, declaredType: String, role: ColumnRole) {
       self.name = name
@@ -74,10 +74,10 @@ public struct StoreSchema: Sendable, Hashable {
     /// Place among the destination's objects, when the inverse is ordered.
     public var destinationOrderColumn: String?
 
-    /// Whether it stores a relationship that is its own inverse. A pair may stand in it once or both ways round.
+    /// Whether it stores a relationship that is its own inverse. A pair may be stored once or in both directions.
     package var isReflexive: Bool { destinationColumn == StoreSchema.reflexiveColumn }
 
-    /// The table as what can follow FROM: each pair both ways round where the relationship is its own inverse.
+    /// The table as it can follow FROM: each pair in both directions if the relationship is its own inverse.
     ///
     /// - Parameters:
     ///   - database: The name under which the store is attached.
@@ -131,7 +131,7 @@ public struct StoreSchema: Sendable, Hashable {
     /// Many-to-many. `subjectColumn` holds this object's key, `objectColumn` the other's,
     /// `orderColumn` the place among this object's objects, when ordered.
     case join(JoinTable, subjectColumn: String, objectColumn: String, orderColumn: String?)
-    /// Nothing is stored: it is transient, or unknown.
+    /// The property has no storage: it is transient, or unknown.
     case none
   }
 
@@ -146,10 +146,10 @@ public struct StoreSchema: Sendable, Hashable {
   public internal(set) var tables: [EntityTable]
   /// The join tables, in the order Core Data makes them.
   public internal(set) var joinTables: [JoinTable]
-  /// Of an existing store: by join table, the columns that come first in an index of the file's. Not part of what the
-  /// schema is.
+  /// By join table of an existing store, the columns that come first in an index of the file's. Not part of the
+  /// schema's identity.
   var joinWalks = Derived([String: Set<String>]())
-  /// Of an existing store: what it holds that neither the model nor Core Data names. Not part of what the schema is.
+  /// The content of an existing store that neither the model nor Core Data names. Not part of the schema's identity.
   package var foreignContent: ForeignContent { foreign.value }
   var foreign = Derived(ForeignContent())
   /// Ordinary and unique indexes in creation order.
@@ -168,7 +168,7 @@ public struct StoreSchema: Sendable, Hashable {
   var joinSuffixGroups = Derived([[JoinNames.End]]())
   private var lookUps = Derived(LookUps())
 
-  /// What queries find by name.
+  /// The tables for look-ups by name.
   private struct LookUps: Sendable {
     struct AttributeKey: Hashable, Sendable {
       var entityName: String
@@ -179,13 +179,13 @@ public struct StoreSchema: Sendable, Hashable {
     var entityNames: [Int: String] = [:]
   }
 
-  /// What Core Data (framework version 851 and later) would make for the model.
+  /// The schema that Core Data (framework version 851 and later) would make for the model.
   ///
   /// Derived attributes get an ordinary column; `triggers` has the triggers that maintain them. A composite
   /// attribute gets a column for each of its leaves. Attributes without a storage type (undefined, object ID) get none.
   public init(model: ManagedObjectModel) { self.init(model: model, names: JoinNames()) }
 
-  /// - Parameter names: Names that a store has told; where it says nothing, the rules decide.
+  /// - Parameter names: Names known from a store; the rules decide the others.
   package init(model: ManagedObjectModel, names: JoinNames) {
     self = SchemaCache.schema(model, .new(names)) {
       var schema = Self(model: model, numbers: Self.standardNumbers(of: model), names: names)
@@ -231,7 +231,7 @@ public struct StoreSchema: Sendable, Hashable {
     joinWalks.value[table]?.contains(column) == true
   }
 
-  /// The entity with a `Z_ENT`; nil when the model has none.
+  /// The entity with a `Z_ENT`; nil if the model lacks it.
   package func entityName(_ number: Int) -> String? { lookUps.value.entityNames[number] }
 
   /// The table that holds an entity's rows, its root's; nil when the model has no such entity.

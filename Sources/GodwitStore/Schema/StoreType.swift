@@ -13,7 +13,7 @@ public enum StoreType: String, Sendable, Hashable, Codable {
   /// A keyed archive of objects, `NSBinaryStoreType`.
   case binary = "Binary"
 
-  /// What the first bytes of a file say it is.
+  /// The content of a file, judged by its first bytes.
   package enum Content: Sendable, Hashable {
     case store(StoreType)
     case propertyList
@@ -23,7 +23,7 @@ public enum StoreType: String, Sendable, Hashable, Codable {
   /// How many bytes `Content` looks at.
   static let headBytes = 4096
 
-  /// What cannot be read, for the remedy of an error.
+  /// The types that cannot be read, for the remedy of an error.
   package static let unreadableTypes =
     "only stores of type SQLite, XML and Binary can be read: an in-memory store (NSInMemoryStoreType) has no file, and a "
     + "store of an application's own type (a subclass of NSAtomicStore or NSIncrementalStore) can be read by its code "
@@ -75,7 +75,7 @@ extension StoreType.Content {
     }
   }
 
-  /// What messages call it.
+  /// The name in messages.
   package var name: String {
     switch self {
     case .store(let type): "a store of type \(type.rawValue)"

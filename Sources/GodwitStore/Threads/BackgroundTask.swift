@@ -2,9 +2,9 @@ import Foundation
 
 /// Runs a closure on a background thread; `value()` waits for the result.
 ///
-/// Where the system makes no thread, the first who waits does the work.
+/// If the system cannot create a thread, the first caller that waits does the work.
 package final class BackgroundTask<Value: Sendable>: Sendable {
-  /// What the thread and its owner share, so that the thread does not keep the owner.
+  /// The state that the thread and its owner share, so that the thread does not retain the owner.
   private final class State: @unchecked Sendable {
     let condition = NSCondition()
     var result: Result<Value, any Error>?
@@ -18,8 +18,8 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
   private let state = State()
 
   /// - Parameters:
-  ///   - isShort: Whether a thread costs more than it saves. The first who waits does the work then.
-  ///   - body: Asks now and then whether somebody still wants the result, and throws when nobody does.
+  ///   - isShort: Whether a thread costs more than it saves. Then the first caller that waits does the work.
+  ///   - body: Checks now and then whether its result is still wanted, and throws when it is not.
   package init(isShort: Bool = false, _ body: @escaping Body) {
     guard !isShort else {
       state.rest = body
@@ -47,7 +47,7 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
 
   deinit { abandon() }
 
-  /// Waits for the result. It is kept, so that it may be asked for again.
+  /// Waits for the result. It is kept for further calls.
   package func value() throws -> Value {
     catchUp { true }
     return try state.condition.withLock {
@@ -83,6 +83,6 @@ package final class BackgroundTask<Value: Sendable>: Sendable {
   /// The result if it is there.
   package func valueIfReady() throws -> Value? { try state.condition.withLock { state.result }?.get() }
 
-  /// Says that nobody wants the result.
+  /// Declares that the result is not needed.
   package func abandon() { state.condition.withLock { state.isAbandoned = true } }
 }

@@ -3,13 +3,14 @@ package import GodwitModel
 
 /// Computes numbered items on a second thread, ahead of the owner's thread, which uses them.
 ///
-/// 1. The second thread claims one item after the other, as long as there is room for what they give.
-/// 2. It computes each with a connection of its own. What fails is left to the owner, whose error has its place.
-/// 3. The owner asks for an item with `take` or `action(for:)`. Where the value is not there, the item is the owner's.
+/// 1. The second thread claims one item after the other, as long as there is room for the results.
+/// 2. It computes each with a connection of its own. The owner repeats an item that fails, and reports its error in
+///    order.
+/// 3. The owner requests an item with `take` or `action(for:)`. It computes an item without a value itself.
 ///
-/// Where the system makes no thread, the second thread is at its end at once: the owner computes everything.
+/// If the system cannot create a thread, the second thread counts as ended: the owner computes everything.
 package final class PrefetchWorker<Value>: @unchecked Sendable {
-  /// Thrown by what computes an item when nothing more is worth computing ahead.
+  /// Thrown by the closure that computes items when nothing more is worth computing ahead.
   package struct End: Error {
     package init() {}
   }
@@ -19,15 +20,15 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     case never
     /// While the second thread computes it.
     case whileRunning
-    /// Until the second thread has come to it.
+    /// Until the second thread has reached it.
     case untilEnd
   }
 
-  /// What the owner does about an item.
+  /// The owner's next action for an item.
   package enum Action {
     case use(Value)
     case compute
-    /// The second thread computes the item, so that the owner can compute this one meanwhile.
+    /// The second thread computes the item, so the owner can compute this one in the same time.
     case computeAhead(Int)
   }
 
@@ -39,7 +40,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     var isClaimed: Bool { if case .claimed = self { true } else { false } }
   }
 
-  /// Of the second thread.
+  /// The connection of the second thread.
   package let connection: StoreConnection
   private let count: Int
   private let room: Int
@@ -48,9 +49,9 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
 
   private let condition = NSCondition()
   private var states: [Int: State] = [:]
-  /// The first item that nobody has claimed.
+  /// The first unclaimed item.
   private var next: Int
-  /// Nothing is claimed any more.
+  /// The second thread claims no more items.
   private var isEnded = false
   /// Statements of the second thread end.
   private var isStopped = false
@@ -58,13 +59,13 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
   private var interruption: GodwitError?
 
   /// - Parameters:
-  ///   - connection: What the second thread reads with. `stop` closes it.
+  ///   - connection: The connection of the second thread. `stop` closes it.
   ///   - count: How many items there are at most.
   ///   - first: The first item that is computed ahead.
-  ///   - lead: After the owner has asked for an item, no item is begun that comes less than this far behind it; the owner
-  ///     asks in ascending order. nil when the owner asks in any order.
+  ///   - lead: After the owner's request for an item, items less than this far behind it are not begun; the owner
+  ///     requests items in ascending order. nil when the owner requests them in any order.
   ///   - room: The cost of the values that may wait for the owner.
-  ///   - cost: Of one value.
+  ///   - cost: The cost of one value.
   package init(
     _ connection: StoreConnection, count: Int = .max, first: Int = 0, lead: Int?, room: Int = .max,
     cost: @escaping (Value) -> Int = { _ in 1 }
@@ -76,7 +77,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
 
   // MARK: The owner's side
 
-  /// - Parameter body: What the second thread does: it prepares statements, calls `computeItems`, and finalizes them.
+  /// - Parameter body: The work of the second thread: it prepares statements, calls `computeItems`, and finalizes them.
   package func start(_ body: @escaping (PrefetchWorker) throws -> Void) {
     let work = Handed(body: body)
     connection.addStopCondition { [weak self] in self?.hasStopped ?? true }
@@ -88,7 +89,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     if !isStarted { end() }
   }
 
-  /// What one thread makes for another, and does not touch again.
+  /// A value that one thread makes for another, and does not touch again.
   private struct Handed: @unchecked Sendable { var body: (PrefetchWorker) throws -> Void }
 
   /// The value of an item, which is not kept; nil when the owner has to compute it.
@@ -110,7 +111,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     }
   }
 
-  /// What to do about the next item. Where the second thread computes it, there may be another to compute meanwhile.
+  /// The owner's action for the next item. While the second thread computes it, the owner may compute another one.
   package func action(for item: Int) -> Action {
     condition.withLock {
       while true {
@@ -136,7 +137,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     condition.broadcast()
   }
 
-  /// Forgets what the owner has passed. Call with the lock.
+  /// Drops the items that the owner has passed. Call with the lock.
   private func pass(_ item: Int) {
     guard let lead else { return }
     next = max(next, item + lead)
@@ -144,14 +145,14 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
     condition.broadcast()
   }
 
-  /// Waits until the second thread has done what it may.
+  /// Waits until the second thread has computed all that it may.
   package func fill() {
     condition.withLock {
       while !isAtEnd, canClaim || states.values.contains(where: \.isClaimed) { condition.wait() }
     }
   }
 
-  /// What interrupted the second thread, or the owner while it computed ahead: the owner may not have been in a statement.
+  /// The error that interrupted the second thread, or the owner while it computed ahead outside a statement.
   package var interrupted: GodwitError? { condition.withLock { interruption } }
 
   /// Ends the thread, waits for it, and closes its connection.
@@ -210,9 +211,9 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
 
   // MARK: The second thread
 
-  /// Computes items until there are no more, or the owner wants none.
+  /// Computes items until none are left, or the owner wants no more.
   ///
-  /// - Parameter body: The value of an item; nil leaves it to the owner, and so does an error.
+  /// - Parameter body: The value of an item; nil or an error leaves it to the owner.
   package func computeItems(_ body: (Int) throws -> Value?) {
     while let item = condition.withLock({ waitForItem() }) { compute(item, body) }
   }

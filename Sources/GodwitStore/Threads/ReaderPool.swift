@@ -29,7 +29,7 @@ package struct ReaderPool {
     cache = .init(bytes: max(Self.leastCacheBytes, min(share / Int64(max(1, count - 1)), budget.bytes / 32)))
   }
 
-  /// What the readers share.
+  /// The state that the readers share.
   private final class Work<Item, Output>: @unchecked Sendable {
     private let lock = NSLock()
     private let items: [Item]
@@ -60,7 +60,7 @@ package struct ReaderPool {
         lock.withLock {
           if case .failure(let error) = result {
             hasFailed = true
-            // A stop ends the other readers too. Items that have begun before a row that is wrong come to their end.
+            // A stop ends the other readers too. After a wrong row, the items before it that have begun are completed.
             if (error as? GodwitError)?.code == .stopped { isStopped = true }
           }
           results[number] = result
@@ -94,7 +94,7 @@ package struct ReaderPool {
     }
   }
 
-  /// What is handed to another thread, which has it to itself.
+  /// A value that is handed to another thread, which has it to itself.
   private struct Handed<Value>: @unchecked Sendable { var value: Value }
 
   /// Reads items on all threads.
@@ -102,10 +102,10 @@ package struct ReaderPool {
   /// - Parameters:
   ///   - weights: How much work each item is, for `progress`.
   ///   - isWorthThreads: Whether there is enough to read.
-  ///   - context: What a reader needs beside its connection.
-  ///   - progress: Called on the calling thread now and then, with the weight of the items that are done.
+  ///   - context: The state that a reader needs beside its connection.
+  ///   - progress: Called on the calling thread now and then, with the total weight of the finished items.
   ///   - body: Reads one item.
-  /// - Returns: What `body` gave, in the order of the items.
+  /// - Returns: The results of `body`, in the order of the items.
   /// - Throws: The failure of the lowest item that failed.
   package func map<Item, Context, Output>(
     _ items: [Item], weights: [Int64]? = nil, isWorthThreads: Bool,
@@ -131,7 +131,7 @@ package struct ReaderPool {
         } catch { work.fail(error) }
       }
     }
-    // No thread reads any more when this returns.
+    // All threads have finished reading when this returns.
     defer { for task in tasks { _ = try? task.value() } }
     try connection.accompanied(by: others) {
       func report() { progress(work.finished) }

@@ -2,10 +2,10 @@ import Foundation
 package import GodwitModel
 import GodwitPlatform
 
-/// A thread of our own that tells whether it could be made.
+/// A thread that reports whether it could be created.
 ///
-/// Foundation's `Thread.start` says nothing where the system refuses one (`ulimit -u`, a limit on processes of a
-/// control group), and who waits for such a thread waits for ever.
+/// Foundation's `Thread.start` does not report that the system refuses one (`ulimit -u`, a limit on processes of a
+/// control group), and a caller that waits for such a thread waits for ever.
 package enum WorkerThread {
   /// As much as the main thread has: expressions nest.
   private static let stackBytes = 8 << 20
@@ -16,7 +16,7 @@ package enum WorkerThread {
     init(_ run: @escaping () -> Void) { self.run = run }
   }
 
-  /// Runs `body` on a new thread, which nobody joins.
+  /// Runs `body` on a new thread, which is never joined.
   ///
   /// - Returns: false when the system makes no thread: `body` was not and will not be called.
   package static func start(_ body: sending @escaping () -> Void) -> Bool {
@@ -35,7 +35,7 @@ package enum WorkerThread {
     return true
   }
 
-  /// What to say where there is no other way than a thread.
+  /// The error where the work needs a thread and the system cannot create one.
   package static func refusal(to action: String) -> GodwitError {
     GodwitError(
       .inputOutput, "cannot \(action): the system cannot create a thread",

@@ -2,7 +2,7 @@ import Foundation
 import GodwitModel
 import GodwitXML
 
-/// How values stand in an XML store.
+/// The form of values in an XML store.
 ///
 /// | attribute | `type` | text |
 /// |---|---|---|
@@ -16,7 +16,7 @@ import GodwitXML
 /// `int16`, `int32`, `bool`, `date`, `string` and `binary` were seen in real stores; the others follow their pattern.
 /// Nil is an attribute left out.
 extension AttributeType {
-  /// The `type` of the element, first, and what is read as it too; empty for a type that is not stored.
+  /// The `type` of the element, first, and other names that are read as it; empty for a type that is not stored.
   var xmlNames: [String] {
     switch self {
     case .integer16: ["int16"]
@@ -39,7 +39,7 @@ extension AttributeType {
 
 extension AttributeValue {
   /// - Parameter text: Valid UTF-8, without escapes.
-  /// - Returns: nil when the text is no value of the attribute's type.
+  /// - Returns: nil when the text does not fit the attribute's type.
   init?(xmlText text: [UInt8], as attribute: AttributeDescription) {
     var word: String { String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) }
     switch attribute.type {

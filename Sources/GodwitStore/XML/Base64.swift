@@ -2,7 +2,7 @@ import Foundation
 
 /// Base64 as XML files hold it: broken into lines, indented.
 enum Base64 {
-  /// nil when it is none. White space is passed over.
+  /// nil when the text is not Base64. White space is ignored.
   static func bytes(of text: [UInt8]) -> [UInt8]? {
     let plain = text.filter { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
     return Data(base64Encoded: Data(plain)).map { Array($0) }

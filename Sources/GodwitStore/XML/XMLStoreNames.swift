@@ -1,6 +1,6 @@
 import GodwitModel
 
-/// What the names in an XML store mean: entities stand there in upper case, properties in lower case.
+/// The meaning of the names in an XML store, which has entities in upper case and properties in lower case.
 struct XMLStoreNames {
   struct Entity {
     var name: String
@@ -10,7 +10,7 @@ struct XMLStoreNames {
     var relationships: [String: RelationshipDescription] = [:]
   }
 
-  /// By name in upper case.
+  /// The entities by name in upper case.
   let entities: [String: Entity]
 
   /// - Throws: `.configuration` (78) when two names differ in case alone, and for a stored composite attribute: no file

@@ -2,7 +2,7 @@ import Foundation
 import GodwitModel
 import GodwitXML
 
-/// Reads an XML store front to back: what it says of itself, then object by object.
+/// Reads an XML store front to back: its header, then object by object.
 ///
 /// It needs no model, so names are as the file spells them: entities in upper case, properties in lower case.
 /// Memory holds one object. For the meaning of an object see `XMLStoreNames`.
@@ -30,9 +30,9 @@ final class XMLStoreReader {
     var relationships: [Relationship] = []
   }
 
-  /// A store is about objects of a model: one with more properties than this is none.
+  /// More properties than an object of any model has. A file with more is not a store.
   static let propertiesMaximum = 10_000
-  /// Of the property list in the header.
+  /// The most values of the property list in the header.
   static let valuesMaximum = 200_000
 
   private(set) var uuid = ""

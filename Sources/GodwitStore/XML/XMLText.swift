@@ -4,15 +4,15 @@ import GodwitModel
 enum XMLText {
   /// A text that XML cannot hold.
   struct Unwritable: Error {
-    /// What is in it, for messages.
+    /// The unwritable content, for messages.
     var found: String
 
     static let notUTF8 = Unwritable(found: "bytes that are not UTF-8")
   }
 
-  /// With `&`, `<`, `>` and carriage returns as references; everything else stands for itself.
+  /// With `&`, `<`, `>` and carriage returns as references; all other characters are unchanged.
   ///
-  /// XML 1.0 has no characters below U+0020 but tab, line feed and carriage return, nor U+FFFE and U+FFFF.
+  /// XML 1.0 has only tab, line feed and carriage return below U+0020, and lacks U+FFFE and U+FFFF.
   static func escaped(_ text: [UInt8]) throws(Unwritable) -> [UInt8] {
     guard String(validating: text, as: UTF8.self) != nil else { throw .notUTF8 }
     var result: [UInt8] = []

@@ -1,10 +1,10 @@
 import GodwitModel
 import GodwitStore
 
-/// What `PRAGMA integrity_check` finds, found sooner: SQLite's quick check, and each index compared with its table in
-/// two walks in place of a search for each row.
+/// A faster `PRAGMA integrity_check`: SQLite's quick check, and each index compared with its table in two walks in
+/// place of a search for each row.
 ///
-/// It only ever says that a file is sound. Where it is not sure, SQLite's full check says what is wrong.
+/// It only ever says that a file is sound. If it is not sure, SQLite's full check finds the fault.
 struct IndexProof {
   private struct Index {
     var name: String
@@ -71,8 +71,8 @@ struct IndexProof {
     columns.map(StoreSchema.identifier).joined(separator: ", ")
   }
 
-  /// The columns of a table whose values an index has from elsewhere: the row number itself, and what is computed. nil
-  /// when a column hides the row number.
+  /// The columns of an index whose values are not stored in the table's record: the row number itself, and computed
+  /// columns. nil when a column hides the row number.
   private func borrowedColumns(of table: String) throws -> Set<String>? {
     var (borrowed, keys): (Set<String>, [String]) = ([], [])
     var hidesNumber = false
@@ -101,7 +101,7 @@ struct IndexProof {
     for place in indexes.indices {
       try connection.query("PRAGMA \(database).index_xinfo(\(StoreSchema.identifier(indexes[place].name)))") { row in
         guard row.int64(5) != 0 else {
-          // What follows the columns must be the row number.
+          // The column after the indexed ones must be the row number.
           if row.int64(1) != -1 { isPlain = false }
           return true
         }
@@ -143,7 +143,7 @@ private struct EntrySum: Equatable {
   }
 }
 
-/// Whether entries of an index come in the order that SQLite searches in.
+/// Whether the entries of an index are in the order that SQLite's searches need.
 private struct EntryOrder {
   private var last: [SQLValue] = []
   /// The last entry, where all of it are integers.
@@ -158,7 +158,7 @@ private struct EntryOrder {
     numbers = [Int64](repeating: 0, count: columns + 1)
   }
 
-  /// Whether the entry of a row comes after the one before.
+  /// Whether the entry of a row follows the previous one.
   mutating func follows(_ row: SQLRow) -> Bool {
     let areNumbers = (0...columns).allSatisfy { row.storage($0) == .integer }
     defer {
@@ -217,7 +217,7 @@ private struct EntryOrder {
 }
 
 extension SQLRow {
-  /// Mixes a value, with what kind it is, into a hash of two halves.
+  /// Mixes a value and its storage class into a hash of two halves.
   fileprivate func mix(_ column: Int, into first: inout UInt64, _ second: inout UInt64) {
     switch storage(column) {
     case .null: Self.mix(0, 1, &first, &second)

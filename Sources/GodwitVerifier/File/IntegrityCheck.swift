@@ -5,12 +5,12 @@ import Synchronization
 
 /// SQLite's check of the pages and indexes of a destination and its source, on a second thread.
 ///
-/// The comparison of rows runs meanwhile. Where a store cannot be opened a second time, its check waits until the result
-/// is asked for.
+/// The comparison of rows runs at the same time. If a store cannot be opened a second time, its check runs when the
+/// result is needed.
 final class IntegrityCheck {
-  /// What SQLite has to say of each file. Its words name pages, rows and indexes, never values.
+  /// The findings of SQLite for each file. Its words name pages, rows and indexes, never values.
   struct Complaints: Sendable, Codable {
-    /// nil where it is not known yet.
+    /// nil while it is unknown.
     var destination: [String]?
     var source: [String]?
   }
@@ -26,7 +26,7 @@ final class IntegrityCheck {
   private let task: BackgroundTask<Void>
   private let shared: Shared
 
-  /// What both threads see.
+  /// The state that both threads use.
   private final class Shared: Sendable {
     let isAbandoned = Mutex(false)
     let known: Mutex<Complaints>
@@ -34,15 +34,15 @@ final class IntegrityCheck {
     init(_ known: Complaints) { self.known = Mutex(known) }
   }
 
-  /// What is known by now.
+  /// The findings known so far.
   var known: Complaints { shared.known.withLock { $0 } }
 
   /// Begins the check.
   ///
   /// - Parameters:
   ///   - source: nil to leave it out.
-  ///   - known: What an earlier check of the same files found.
-  ///   - cache: What the second thread may keep of each file.
+  ///   - known: The findings of an earlier check of the same files.
+  ///   - cache: The cache of the second thread for each file.
   init(
     destination: StoreConnection, source: StoreConnection?, known: Complaints?, cache: ByteCount, usesShortcuts: Bool,
     isStopped: @escaping @Sendable () -> Bool
@@ -72,7 +72,7 @@ final class IntegrityCheck {
 
   deinit { abandon() }
 
-  /// Ends the second thread soon; nobody wants its result.
+  /// Ends the second thread soon, without a result.
   func abandon() {
     shared.isAbandoned.withLock { $0 = true }
     task.abandon()
@@ -96,7 +96,7 @@ final class IntegrityCheck {
     return found
   }
 
-  /// What SQLite's full check has to say; it is spared where the same is known without it.
+  /// The findings of SQLite's full check, which is skipped if the shortcut proves the file sound.
   private static func complaints(of connection: StoreConnection, limit: Int, usesShortcuts: Bool) throws -> [String] {
     let database = Verification.attached
     if usesShortcuts, (try? IndexProof(connection, database: database).holds()) == true { return [] }

@@ -4,10 +4,10 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What the last verification of a store has found, in the file in which a stopped one keeps what it has compared.
+/// The findings of a store's last verification, in the file that also holds a stopped verification.
 ///
-/// It holds until a verification finds nothing, or a run makes the store anew. The store is known by its identifier and
-/// by the jobs that it names: what an application writes to it repairs nothing.
+/// They hold until a verification finds no difference or a run makes the store again. The store is known by its
+/// identifier and by the jobs that it names: an application's writes repair nothing.
 package struct KnownFindings: Codable, Sendable, Equatable {
   /// How many differences.
   var count: Int64
@@ -35,7 +35,7 @@ package struct KnownFindings: Codable, Sendable, Equatable {
     return metadata.uuid == uuid && Self.jobs(metadata).starts(with: jobs)
   }
 
-  /// How many differences the last verification of a store found; nil if it found none, or there was none.
+  /// How many differences the last verification of a store found; nil without a verification or a difference.
   package static func count(ofStoreAt path: String) -> Int64? {
     let url = URL(filePath: path + Verifier.checkpointSuffix)
     guard let found = StoppedVerification(at: url)?.found, found.count > 0, found.isOf(storeAt: path) else {
@@ -44,7 +44,7 @@ package struct KnownFindings: Codable, Sendable, Equatable {
     return found.count
   }
 
-  /// Removes what verifications have kept of a store in whose place a run has put another one.
+  /// Removes the findings about a store that a run has replaced.
   package static func forget(storeAt path: String) {
     let url = URL(filePath: path + Verifier.checkpointSuffix)
     if StoppedVerification(at: url) != nil { try? WorkFolder.removeFile(url.path) }

@@ -4,9 +4,9 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What a stopped verification had compared, for the next one of the same two stores.
+/// The progress of a stopped verification, for the next one of the same two stores.
 ///
-/// The next one finds the keys again, and goes on with the rows.
+/// The next one finds the keys again, and continues with the rows.
 struct VerificationCheckpoint: Codable {
   /// A table that was compared up to a key.
   struct Table: Codable {
@@ -16,7 +16,7 @@ struct VerificationCheckpoint: Codable {
     var tally: TableTally
   }
 
-  /// What the keys of a to-one came to.
+  /// The result so far for the keys of a to-one.
   struct ToOne: Codable {
     var count: Int64
     var isDoubtful: Bool
@@ -25,13 +25,13 @@ struct VerificationCheckpoint: Codable {
   /// More names of external files are not kept: the verification then begins with the rows again.
   static let nameLimit = 200_000
 
-  /// What was found and counted until then.
+  /// The findings and counts until then.
   var report: VerificationReport
   /// The root entities whose tables were compared.
   var roots: Set<String> = []
   /// The table in the middle of which the verification stopped.
   var table: Table?
-  /// By the name of the first end.
+  /// The to-ones by the name of the first end.
   var toOnes: [String: ToOne] = [:]
   var unsound: Set<String> = []
   var policyEntities: Set<String> = []
@@ -39,7 +39,7 @@ struct VerificationCheckpoint: Codable {
   var externalNames: [String] = []
   /// Whether derived values and external files were checked, which follows the last table.
   var isPastObjects = false
-  /// What SQLite's check found, as far as it had come.
+  /// The findings of SQLite's check so far.
   var integrity: IntegrityCheck.Complaints?
   /// Rows compared so far.
   var rowsDone: Int64 = 0
@@ -47,7 +47,7 @@ struct VerificationCheckpoint: Codable {
   var links = 0
 }
 
-/// What the rows of a table came to so far.
+/// The result so far for the rows of a table.
 struct TableTally: Codable {
   /// Objects by entity.
   var counts: [String: Int64] = [:]
@@ -60,9 +60,9 @@ struct TableTally: Codable {
   var passedOver: Int64 = 0
 }
 
-/// The file in which a stopped verification keeps what it had compared.
+/// The file in which a stopped verification records its progress.
 struct StoppedVerification: Codable {
-  /// Which stores are compared, for which job, by which version of Godwit.
+  /// The stores that are compared, their job, and the version of Godwit.
   struct Identity: Codable, Equatable {
     var format = 2
     var godwit = Receipt.godwitVersion
@@ -70,7 +70,7 @@ struct StoppedVerification: Codable {
     var job: String
     var source: StoreFiles.Stamp
     var destination: StoreFiles.Stamp
-    /// Of the quarantine that is proved too; nil without one.
+    /// The stamp of the quarantine that is proved too; nil without one.
     var quarantine: StoreFiles.Stamp?
     /// A sum of the names, sizes and times of the external files of both.
     var files: UInt64
@@ -100,14 +100,14 @@ struct StoppedVerification: Codable {
   }
 
   var identity: Identity
-  /// Of a job of several steps: how many were proved, and what that came to.
+  /// The number of steps proved and their report, for a job of several steps.
   var steps = 0
   var report = VerificationReport()
-  /// The highest share that was told, from 0 to 1.
+  /// The highest share that was reported, from 0 to 1.
   var share = 0.0
-  /// Of a job of one step.
+  /// The checkpoint of a job of one step.
   var checkpoint: VerificationCheckpoint?
-  /// What the last verification has found that found something; nil if none did, or a later one found nothing.
+  /// The findings of the last verification; nil if it was clean or none has finished.
   var found: KnownFindings?
 
   init(identity: Identity) { self.identity = identity }
@@ -115,7 +115,7 @@ struct StoppedVerification: Codable {
   /// Whether the next verification has less to do.
   var hasContent: Bool { steps > 0 || checkpoint != nil }
 
-  /// Reads the file; nil if there is none that can be read.
+  /// Reads the file; nil if it is missing or unreadable.
   init?(at url: URL) {
     guard let data = try? ReadableFile.bytes(of: url.path, limit: .mebibytes(64)),
       let stopped = try? JSONDecoder().decode(Self.self, from: data)
@@ -123,9 +123,9 @@ struct StoppedVerification: Codable {
     self = stopped
   }
 
-  /// Writes the file, and says whether it is there. One that cannot be written costs only time.
+  /// Writes the file, and says whether it exists. A file that cannot be written costs only time.
   ///
-  /// Nothing is replaced but an earlier file of this kind.
+  /// Only an earlier file of this kind is ever replaced.
   func write(to url: URL) -> Bool {
     guard let data = try? JSONEncoder().encode(self) else { return false }
     if FileManager.default.fileExists(atPath: url.path) {
@@ -137,18 +137,18 @@ struct StoppedVerification: Codable {
     return (try? WorkFolder.writeNote(data, to: url.path)) != nil
   }
 
-  /// Keeps what a verification that is stopped has compared and found.
+  /// Records the progress and the findings of a stopped verification.
   ///
-  /// - Returns: Whether the next one goes on.
+  /// - Returns: Whether the next one can continue.
   mutating func keep(_ report: VerificationReport, of store: String, in url: URL) -> Bool {
     if let new = KnownFindings(report, of: store, job: identity.job) { found = new }
     guard hasContent || found != nil, write(to: url) else { return false }
     return hasContent
   }
 
-  /// Keeps what a verification has found that came to its end. Of one that found nothing nothing is kept.
+  /// Records the findings of a finished verification. A clean one leaves no record.
   ///
-  /// - Parameter isWhole: Whether all of the store was proved, and not only what one job appended to it.
+  /// - Parameter isWhole: Whether the whole store was proved, and not only the part that one job appended.
   func end(_ report: VerificationReport, of store: String, isWhole: Bool, in url: URL) {
     var ended = Self(identity: identity)
     ended.found = KnownFindings(report, of: store, job: identity.job)
@@ -156,7 +156,7 @@ struct StoppedVerification: Codable {
     if ended.found != nil {
       _ = ended.write(to: url)
     } else if !report.isClean {
-      // Of a store that cannot be read nothing can be known later, and what was known stays.
+      // An unreadable store yields no findings, so the earlier record stays.
       return
     } else if let there = Self(at: url), isWhole || there.identity.job == identity.job {
       try? WorkFolder.removeFile(url.path)

@@ -24,7 +24,7 @@ package final class HeldObjects {
     package var message: String
   }
 
-  /// By entity and key.
+  /// The objects in the order of entity and key.
   package private(set) var objects: [Held] = []
   /// Reasons that name no object of the store, as `Entity pN`.
   private(set) var reasonsWithoutObject: [String] = []

@@ -3,7 +3,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Proves a quarantine: its objects are those of the source, nothing else is in it, and the rules reject each of them.
+/// Proves a quarantine: it holds objects of the source and nothing else, and the rules reject each of them.
 ///
 /// The destination is then compared with the source without these objects. So exactly they are missing, and nothing in
 /// the destination leads to one.
@@ -19,7 +19,7 @@ final class QuarantineProof {
   private let isStopped: () -> Bool
 
   /// - Parameters:
-  ///   - moment: What `now()` was in the job.
+  ///   - moment: The value of `now()` in the job.
   ///   - isStopped: Whether the verification is to end early.
   init(_ job: MigrationJob, _ held: HeldObjects, at moment: JobMoment, isStopped: @escaping () -> Bool) throws {
     (self.job, self.held, self.moment, self.isStopped) = (job, held, moment, isStopped)
@@ -124,7 +124,7 @@ final class QuarantineProof {
       }
       for (place, column) in columns.enumerated() {
         var expected = wanted.content(place + 1)
-        // The place of a link goes with its key.
+        // The place of a link belongs to its key.
         let (end, destination) = column.key.map { ($0, columns[$0].destination) } ?? (place, column.destination)
         if let destination, try !isHeld(wanted.values[end + 1], destination) { expected = .value(.null) }
         guard try !isSame(found.content(place + 1), expected) else {
@@ -138,7 +138,7 @@ final class QuarantineProof {
     report.count("values in quarantine", Int64(objects.count * columns.count))
   }
 
-  /// Whether the quarantine holds what the source holds.
+  /// Whether the quarantine's value equals the source's.
   private func isSame(_ found: StoredContent, _ expected: StoredContent) throws -> Bool {
     guard case (.large(let a), .large(let b)) = (found, expected) else { return found == expected }
     return try a.isText == b.isText && StoredBytes.row(a, held.connection).isSame(as: .row(b, source))

@@ -3,10 +3,9 @@ package import GodwitJob
 import GodwitModel
 package import GodwitStore
 
-/// A copy of the source from which objects in quarantine are taken, so that the destination can be compared with what
-/// is left.
+/// A copy of the source without the objects in quarantine, so that the destination can be compared with the rest.
 ///
-/// It lies in a temporary folder. The run takes its objects away with code of its own.
+/// The copy is in a temporary folder. A run removes rejected objects with code of its own, which is not used here.
 package final class SourceWithoutHeld {
   private let folder: ScratchFolder
   private let schema: StoreSchema
@@ -18,7 +17,7 @@ package final class SourceWithoutHeld {
     try source.undefended { try source.execute("VACUUM source INTO ?1", [.text(path)]) }
   }
 
-  /// Takes objects away. Nothing leads to them any more.
+  /// Removes objects, and every link to them.
   package func remove(_ objects: [HeldObjects.Held]) throws {
     let connection = try StoreConnection(path: path)
     try connection.undefended {
@@ -37,7 +36,7 @@ package final class SourceWithoutHeld {
   }
 
   private func remove(from connection: StoreConnection) throws {
-    // Nobody else writes to the copy, and what they call exists in Core Data alone.
+    // The copy has no other writer, and the functions that triggers call exist only in Core Data.
     for row in try connection.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'") {
       if case .text(let name) = row[0] {
         try connection.execute("DROP TRIGGER \(quoted(String(decoding: name, as: UTF8.self)))")

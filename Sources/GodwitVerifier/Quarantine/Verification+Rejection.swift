@@ -7,7 +7,7 @@ extension Verification {
   enum Rejection {
     /// A value cannot be computed, or breaks a rule.
     case proved
-    /// What decides it is decided with other objects, or by a look at all of them.
+    /// The decision depends on other objects, or on a look at all of them.
     case unknown
     case none
   }
@@ -32,7 +32,7 @@ extension Verification {
       } catch is ExpressionError { return .proved } catch let error as GodwitError where error.topic == .rejectedRow {
         return .proved
       } catch let error as GodwitError where error.topic == .externalFile {
-        // A run rejects no object for a file beside the store. What else is wrong with it cannot be seen.
+        // A run rejects no object for a file beside the store. Other faults of the object cannot be seen.
         isUnknown = true
       }
     }
@@ -84,7 +84,7 @@ extension Verification {
           continue
         }
         let (lost, isDoubtful) = takenAway(targets, filling: inverse, of: mapping)
-        // Of several, a to-one takes the first.
+        // A to-one with several targets takes the first.
         if isDoubtful || !relationship.isToMany && lost > 0 && lost < targets.count {
           isUnknown = true
         } else if isBroken(number(targets.count - lost)) {
@@ -105,7 +105,7 @@ extension Verification {
     }
   }
 
-  /// Whether an assignment goes the other way along the relationship of the source that another one goes along.
+  /// Whether an assignment follows the same relationship of the source as another one, in the other direction.
   private func isMirror(_ other: VerifiedMapping.Assignment, of assignment: VerifiedMapping.Assignment?) -> Bool {
     guard let assignment, assignment.path.count == 1, other.path.count == 1 else { return false }
     return job.sourceModel.entities.contains { entity in

@@ -3,21 +3,20 @@ public import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Compares a store with the receipt of the job that made it. It needs nothing else: no source, no model, no manifest.
+/// Compares a store with the receipt of the job that made it. It needs no source, no model and no manifest.
 ///
-/// A clean report means that every object and every link that the receipt counts is as it was, and that nothing was
-/// added, but for objects that later jobs appended, and links of these, which are counted. What the application wrote without a change of
-/// an object or link, such as a counter of edits, is counted too. It reads every row once and writes nothing. Its memory
-/// does not depend on the store's size.
+/// A clean report means that every object and every link that the receipt counts is unchanged, and that no other was
+/// added. Objects that later jobs appended and their links are allowed and counted. Changes by the application that
+/// touch no object or link, such as a counter of edits, are counted too. The check reads every row once and writes
+/// nothing. Its memory does not depend on the store's size.
 ///
-/// What the receipt does not cover: the order of rows and pages, indexes, triggers, tables that the model does not
-/// have, and `Z_OPT` of single objects. The checksums notice accidents and edits. They are not a signature: somebody
-/// who can change the store and the receipt can make them agree.
+/// The receipt does not cover the order of rows and pages, indexes, triggers, tables that the model does not have, and
+/// `Z_OPT` of single objects. The checksums notice accidents and edits. They are not a signature: a person who can
+/// change the store and the receipt can make them agree.
 public struct ReceiptCheck: Sendable {
   private let receiptPath: String
   private let destinationPath: String?
-  /// Whether the quarantine beside the store is looked for too. Without it only what somebody has written to the store
-  /// itself is found.
+  /// Whether the quarantine beside the store is checked too. Without it only changes to the store itself are found.
   package var includesQuarantine = true
   /// Whether rows and values that no model names are findings. They are counted in any case.
   package var reportsForeignContent = false
@@ -25,7 +24,7 @@ public struct ReceiptCheck: Sendable {
   /// A check of a store.
   ///
   /// - Parameters:
-  ///   - receipt: What the run wrote.
+  ///   - receipt: The receipt that the run wrote.
   ///   - destination: The store; nil for the one that has the name of the receipt's file without `.receipt.json`, or the
   ///     one that the receipt names, in the receipt's folder. The report says which it was.
   public init(receipt: URL, destination: URL? = nil) {
@@ -35,7 +34,7 @@ public struct ReceiptCheck: Sendable {
   /// Compares the store with its receipt.
   ///
   /// - Parameters:
-  ///   - control: Stops the comparison soon when it is asked to.
+  ///   - control: Stops the comparison on request.
   ///   - maximumSeconds: A time box; the comparison stops soon after it.
   /// - Throws: `.missingInput` (66) without one of the two; `.dataWrong` (65) when one cannot be read, or the receipt
   ///   belongs to another store; `.stopped` (75) if it was stopped, or the store changed meanwhile; `CancellationError`
@@ -69,7 +68,7 @@ public struct ReceiptCheck: Sendable {
     return report
   }
 
-  /// The digests of the jobs that came after the receipt's.
+  /// The digests of the jobs after the receipt's.
   private func laterJobs(_ receipt: Receipt, _ metadata: StoreMetadata, _ path: String) throws -> [String] {
     let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
     guard jobs.starts(with: receipt.destination.jobs), !receipt.destination.jobs.isEmpty else {
@@ -83,10 +82,10 @@ public struct ReceiptCheck: Sendable {
 
   // MARK: Metadata
 
-  /// How the name of a check begins that counts what the application wrote and that changes no object and no link.
+  /// The beginning of the name of a check that counts changes by the application which alter no object and no link.
   private static let written = "written by the application: "
 
-  /// What Core Data of another system may write when it opens a store of the same model.
+  /// The metadata keys that Core Data of another system may write when it opens a store of the same model.
   private static let bookkeeping: Set<String> = [
     "NSPersistenceFrameworkVersion", "NSPersistenceMaximumFrameworkVersion", "_NSAutoVacuumLevel",
     "NSStoreModelVersionIdentifiers", "NSStoreModelVersionHashesVersion", "NSStoreModelVersionHashesDigest",
@@ -125,7 +124,7 @@ public struct ReceiptCheck: Sendable {
     return true
   }
 
-  /// The objects that the run has set aside are nowhere else: their store must be beside the destination.
+  /// The quarantined objects exist nowhere else, so their store must be beside the destination.
   private func compareQuarantine(
     _ receipt: Receipt, _ metadata: StoreMetadata, _ path: String, _ report: inout VerificationReport
   ) {
@@ -135,7 +134,7 @@ public struct ReceiptCheck: Sendable {
       uniquingKeysWith: max)
     var count = numbers.values.reduce(Int64(0)) { $0 &+ $1 }
     if receipt.steps.isEmpty, receipt.destination.jobs.count == 1 {
-      // A run that began without a receipt has noted no step. The number is that of the store's first job.
+      // A run that began without a receipt has recorded no step. The number is that of the store's first job.
       count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer ?? 0
     }
     guard count > 0 else { return }
@@ -163,9 +162,10 @@ public struct ReceiptCheck: Sendable {
     } catch { report.add(.init(.file, message: "the quarantine '\(place)' cannot be read")) }
   }
 
-  /// How many objects a quarantine has, as far as that can be told without its model, and for how many it has a reason.
+  /// The number of objects in a quarantine, as far as it can be counted without its model, and the number of objects
+  /// with a reason.
   private static func countHeld(at path: String) throws -> (objects: Int64?, reasons: Int64) {
-    // Those from 16001 are of persistent history, which an application may have begun there.
+    // Numbers from 16001 on are those of persistent history, which an application may have begun there.
     let entities = try StoreSummary(readingStoreAt: path).entities.filter {
       $0.number <= 16_000 && $0.name != QuarantineModel.reasonEntity
     }

@@ -5,8 +5,8 @@ import GodwitStore
 
 /// Which store a receipt is compared with, and why that one.
 ///
-/// A receipt names its store. A copy of both may have another name, and then the name of the receipt's file tells which
-/// store is meant. The original may lie beside the copy: it must not be read instead, or a changed copy would pass.
+/// A receipt names its store. A copy of both may have another name, and then the name of the receipt's file identifies
+/// the store. The original may lie beside the copy: it must not be read instead, or a changed copy would pass.
 struct ReceiptedStoreChoice {
   /// The store.
   let path: String
@@ -16,8 +16,8 @@ struct ReceiptedStoreChoice {
   /// - Parameters:
   ///   - receipt: The receipt.
   ///   - receiptPath: Where it was read.
-  ///   - given: The store that the caller named, which is taken whatever else is there.
-  /// - Throws: `.missingInput` (66) if there is none.
+  ///   - given: The store that the caller named, which is used whatever other stores exist.
+  /// - Throws: `.missingInput` (66) without a store.
   init(_ receipt: Receipt, at receiptPath: String, given: String?) throws {
     if let given {
       (path, reason) = (given, "it was named as the destination")
@@ -66,8 +66,8 @@ struct ReceiptedStoreChoice {
     return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && !isFolder.boolValue
   }
 
-  /// Whether a file is a whole store that does not name the receipt's job. One that cannot be read is no other job's: it
-  /// may be the copy that is in question.
+  /// Whether a file is a whole store that does not name the receipt's job. An unreadable file does not count, because
+  /// it may be the copy that is in question.
   private static func isOfAnotherJob(_ path: String, _ receipt: Receipt) -> Bool {
     guard let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
     let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []

@@ -2,7 +2,7 @@ import GodwitModel
 
 /// Reads the fields of archived objects, each checked for its kind.
 ///
-/// What is not understood is an error that names class and key: a key ignored could be data lost in a migration.
+/// An unknown key or class is an error that names both, because ignoring a key could lose data in a migration.
 protocol ArchiveReader {
   var archive: KeyedArchive { get set }
   /// Expressions read so far, so that no archive keeps its reader busy for long.
@@ -71,7 +71,7 @@ extension ArchiveReader {
     }
   }
 
-  /// The objects of an array or set; nothing when there is none.
+  /// The objects of an array or set; none if it is missing.
   mutating func objects(_ key: String, of object: KeyedArchive.Object) throws -> [KeyedArchive.Object] {
     guard let list = try self.object(key, of: object) else { return [] }
     return try archive.members(of: list).map { member in

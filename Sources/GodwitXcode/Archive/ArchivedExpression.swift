@@ -17,7 +17,7 @@ struct ArchivedExpression: ArchiveReader {
       remedy: "restore the file, or save it again with Xcode")
   }
 
-  /// What is sound and has no place in a mapping file.
+  /// An error for valid content that a mapping file cannot express.
   func unsupported(_ text: String) -> GodwitError {
     GodwitError(
       .configuration, "cannot use mapping model '\(file)': \(text)", location: location,

@@ -7,7 +7,7 @@ import GodwitXML
 /// Foundation's reader recurses without a limit and hides the references of keyed archives; both
 /// forms are bounded here in depth, size and number of values.
 enum PropertyListFile {
-  /// - Parameter file: what messages call the file.
+  /// - Parameter file: the name of the file in messages.
   /// - Throws: `GodwitError` with code `.missingInput`.
   static func read(_ bytes: [UInt8], file: String, maximumValues: Int = 200_000) throws -> PropertyListValue {
     guard !bytes.starts(with: Array("bplist".utf8)) else {

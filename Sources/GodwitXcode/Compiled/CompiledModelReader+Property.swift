@@ -13,7 +13,7 @@ extension CompiledModelReader {
   ])
   private static let derivedAttributeKeys = attributeKeys.union(["NSDerivationExpression", "NSFilteringPredicate"])
   private static let compositeAttributeKeys = attributeKeys.union(["NSCompositeElements"])
-  /// How deep composite attributes lie in each other.
+  /// The greatest depth of composite attributes inside each other.
   private static let compositeDepthMaximum = 20
   private static let relationshipKeys = propertyKeys.union([
     "NSDestinationEntity", "_NSDestinationEntityName", "NSInverseRelationship", "_NSInverseRelationshipName",
@@ -84,7 +84,7 @@ extension CompiledModelReader {
     return attribute
   }
 
-  /// The elements in their order, with what a default value of the composite says of each.
+  /// The elements in their order, each with its part of the composite's default value.
   private mutating func readElements(
     of object: KeyedArchive.Object, into attribute: inout AttributeDescription, at place: String, depth: Int
   ) throws {
@@ -118,7 +118,7 @@ extension CompiledModelReader {
     }
   }
 
-  /// As NSExpression prints it, which is what the version hash is made of.
+  /// The text in the form of NSExpression, from which the version hash is computed.
   private mutating func derivation(of object: KeyedArchive.Object, at place: String) throws -> String {
     guard let found = try self.object("NSDerivationExpression", of: object) else {
       throw problem("expected an expression for key 'NSDerivationExpression' at \(place), found none")

@@ -2,22 +2,23 @@ import GodwitModel
 
 /// Turns the archive of a compiled model into a model.
 ///
-/// An unknown part of a property is an error that names class and key: a key ignored there could be data lost in a
-/// migration. An unknown part outside of properties decides neither version hashes nor rows: it is left out and noted. A store's own model may hold what only code can give an entity (a default that is an object of the
-/// application, any predicate as a validation); it is left out and listed too.
+/// An unknown part of a property is an error that names class and key, because ignoring a key there could lose data in
+/// a migration. An unknown part outside of properties affects neither version hashes nor rows: it is left out and
+/// recorded. A store's own model may hold content that only code can give an entity (a default that is an object of the
+/// application, any predicate as a validation). It is left out and listed too.
 struct CompiledModelReader: ArchiveReader {
   let name: String
-  /// Whether what a source store does not need may be left out.
+  /// Whether parts that a source store does not need may be left out.
   let allowsOmissions: Bool
   private(set) var omissions: [String] = []
   private var remarks: [ModelRemark] = []
-  /// By entity, the names in each of its fetch indexes: an old form of the index has them too.
+  /// The names in each of an entity's fetch indexes. An old form of the index has them too.
   private var mirrors: [String: Set<[String]>] = [:]
-  /// Unknown keys and classes that were noted, so that each is noted once.
+  /// Unknown keys and classes that were recorded, so that each is recorded once.
   private var noted: Set<String> = []
   var archive: KeyedArchive
 
-  /// More than any store can hold; they bound the work that a damaged archive can ask for.
+  /// More than any store can hold. The limits bound the work for a damaged archive.
   static let entitiesMaximum = 10_000
   static let propertiesPerEntityMaximum = 2_000
   static let propertiesMaximum = 100_000
@@ -64,7 +65,7 @@ struct CompiledModelReader: ArchiveReader {
     omissions.append(text)
   }
 
-  /// Notes that something was replaced or left out, which the model's user is told.
+  /// Records that a part was replaced or left out, for the model's user.
   mutating func replace(_ text: String) {
     if allowsOmissions { omissions.append(text) } else { remarks.append(ModelRemark(text)) }
   }
@@ -149,7 +150,7 @@ struct CompiledModelReader: ArchiveReader {
     for index in entities.indices {
       for place in entities[index].relationships.indices {
         let relationship = entities[index].relationships[place]
-        // The destination is what the editor names; its ancestor may be what declares the inverse.
+        // The editor names the destination, but its ancestor may declare the inverse.
         if let declaring = relationship.inverseEntityName,
           parents[relationship.destinationEntityName]?.contains(declaring) == true
         {
@@ -270,7 +271,7 @@ struct CompiledModelReader: ArchiveReader {
     return lineages
   }
 
-  /// Takes away what a store's model repeats of the ancestors' properties; an override that differs stays.
+  /// Removes properties that a store's model repeats from its ancestors; an override that differs stays.
   private static func withoutInherited(
     _ entities: [EntityDescription], lineages: [String: [String]]
   ) -> [EntityDescription] {

@@ -3,7 +3,7 @@ import GodwitModel
 
 /// Raw DEFLATE, without the header of zlib or gzip.
 enum Inflation {
-  /// The most bytes that come out.
+  /// The most bytes of output.
   static let outputMaximum = 64 << 20
 
   /// - Throws: code `.missingInput` when the bytes are damaged or make more than `maximum` bytes.

@@ -9,7 +9,7 @@ extension ManagedObjectModel {
   ///
   /// - Parameters:
   ///   - compiled: A keyed archive in binary or XML form.
-  ///   - name: What the model is to be called; the archive does not say.
+  ///   - name: The name of the model, which the archive does not contain.
   /// - Throws: `GodwitError` with code `.missingInput` when it is damaged, too large (10 000 entities, 2 000
   ///   properties of one) or has a class, key or value that is not known.
   public init(compiled: Data, name: String) throws { try self.init(compiled: [UInt8](compiled), name: name) }
@@ -20,11 +20,11 @@ extension ManagedObjectModel {
 
   /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
   ///
-  /// It may have content that only code can give a model. `CachedModel` lists what was left out.
+  /// It may have content that only code can give a model. `CachedModel` lists the omissions.
   ///
   /// - Parameters:
   ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
-  ///   - name: What the model is to be called; the archive does not say.
+  ///   - name: The name of the model, which the archive does not contain.
   /// - Throws: as ``init(compiled:name:)``.
   public init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
 
@@ -37,15 +37,16 @@ extension ManagedObjectModel {
 public struct CachedModel: Sendable, Hashable {
   /// The model.
   public let model: ManagedObjectModel
-  /// What the archive has and the model leaves out, one sentence each: defaults that are objects of the application,
-  /// and validations and user info that Xcode's editor cannot make. None of them affects the content of the store.
+  /// The content of the archive that the model leaves out, one sentence each: defaults that are objects of the
+  /// application, and validations and user info that Xcode's editor cannot make. None of them affects the content of
+  /// the store.
   public let omissions: [String]
 
   /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
   ///
   /// - Parameters:
   ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
-  ///   - name: What the model is to be called; the archive does not say.
+  ///   - name: The name of the model, which the archive does not contain.
   /// - Throws: Code `.missingInput` (66) when the archive is damaged, too large or has a class, key or value that is
   ///   not known.
   public init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }

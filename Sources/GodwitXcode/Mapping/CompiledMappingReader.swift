@@ -17,7 +17,7 @@ struct CompiledMappingReader {
     reader = try ArchivedExpression(bytes, file: file, location: nil, maximumValues: KeyedArchive.valuesMaximum)
   }
 
-  /// - Throws: code `.missingInput` for a damaged file, `.configuration` for one that says what cannot be done.
+  /// - Throws: code `.missingInput` for a damaged file, `.configuration` for one with unsupported content.
   mutating func content() throws -> MappingContent {
     do {
       let root = try reader.archive.root()
@@ -30,7 +30,7 @@ struct CompiledMappingReader {
       var entities: [MappingContent.Entity] = []
       for mapping in mappings {
         let entity = try entity(mapping)
-        // Of type 0, which does nothing.
+        // A mapping without source and destination has type 0 and does nothing.
         if entity.source != nil || entity.destination != nil { entities.append(entity) }
       }
       return MappingContent(file: reader.file, entities: entities)
@@ -73,7 +73,7 @@ struct CompiledMappingReader {
     return entity
   }
 
-  /// 0 undefined, 1 custom, 2 add, 3 remove, 4 copy, 5 transform; what it adds to the names must agree with them.
+  /// 0 undefined, 1 custom, 2 add, 3 remove, 4 copy, 5 transform. The type must agree with the names.
   private func checkType(_ type: Int, of entity: MappingContent.Entity) throws {
     let agrees =
       switch type {

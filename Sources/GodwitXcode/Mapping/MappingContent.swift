@@ -1,10 +1,10 @@
 import GodwitModel
 
-/// What a mapping model of Xcode's says, before defaults are filled in from the models.
+/// The content of one of Xcode's mapping models, before defaults are filled in from the models.
 struct MappingContent: Sendable {
-  /// What becomes of a property, as far as the file says.
+  /// The value of a property, as far as the file states it.
   enum Value: Sendable {
-    /// Nothing is stored: the rule of Xcode's compiler applies.
+    /// The file stores no value, so the rule of Xcode's compiler applies.
     case standard
     /// Compiled to no expression: the property keeps the default of the model.
     case none
@@ -30,8 +30,8 @@ struct MappingContent: Sendable {
     var relationships: [Property] = []
     var location: GodwitError.Location?
 
-    /// Copying and transforming are told apart by Core Data in name only: both evaluate the expressions. Godwit's
-    /// `copy` would fill what has no expression.
+    /// Core Data distinguishes copying and transforming only by name: both evaluate the expressions. Godwit's `copy`
+    /// would fill properties without an expression.
     var kind: EntityMapping.Kind {
       if source == nil { return .add }
       if destination == nil { return .remove }
@@ -54,7 +54,7 @@ struct MappingContent: Sendable {
   // MARK: The mapping model
 
   /// - Parameters:
-  ///   - source: Needed for what has no expression in the file; nil where every property has one.
+  ///   - source: Needed for properties without an expression in the file; nil where every property has one.
   ///   - destination: As `source`.
   /// - Throws: code `.configuration`.
   func mappingModel(from source: ManagedObjectModel?, to destination: ManagedObjectModel?) throws -> MappingModel {
@@ -104,7 +104,7 @@ struct MappingContent: Sendable {
 
   // MARK: Defaults
 
-  /// `$source.name` for an attribute that the source entity has and its store holds, else nothing.
+  /// `$source.name` for an attribute that the source entity has and its store holds; nil for any other.
   private func attributeValue(
     _ property: Property, in entity: Entity, source: ManagedObjectModel?, destination: ManagedObjectModel?
   ) throws -> ParsedExpression? {
@@ -169,7 +169,7 @@ struct MappingContent: Sendable {
     return .sourceRelationship(name)
   }
 
-  /// The mapping that makes objects of the entity or its subentities, when there is one alone.
+  /// The mapping that makes objects of the entity or its subentities; nil if several do.
   private func onlyMapping(making entity: String, in destination: ManagedObjectModel) -> Entity? {
     guard !destination.hasSubentities(entity) else { return nil }
     guard let makers = makers[entity], makers.count == 1 else { return nil }

@@ -22,7 +22,7 @@ struct MappingDocument {
     var location: GodwitError.Location
   }
 
-  /// More than any mapping model has; they bound what a damaged file can ask for.
+  /// More than any mapping model has. The limits bound the work for a damaged file.
   static let objectsMaximum = 200_000
 
   let file: String
@@ -109,7 +109,7 @@ struct MappingDocument {
 
   // MARK: Values
 
-  /// - Throws: when the object has an attribute that is not known: what it says would be lost.
+  /// - Throws: when the object has an unknown attribute, because its content would be lost.
   func check(_ object: Object, attributes known: [String]) throws {
     let unknown = object.attributes.filter { !known.contains($0.key) }
       .min { ($0.value.location.line, $0.key) < ($1.value.location.line, $1.key) }
@@ -131,7 +131,7 @@ struct MappingDocument {
     return number
   }
 
-  /// Bytes in base64, with line breaks; nil when there are none.
+  /// Bytes in base64, with line breaks; nil if the attribute is missing.
   func bytes(_ name: String, of object: Object) throws -> [UInt8]? {
     guard let attribute = object.attributes[name], let text = attribute.text else { return nil }
     let digits = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }

@@ -2,7 +2,7 @@ import GodwitModel
 
 /// Turns the objects of an `xcmapping.xml` into the content of a mapping model.
 ///
-/// Only what is linked from the mapping model counts: mappings deleted in Xcode's editor may stay in the file.
+/// Only objects linked from the mapping model count: mappings deleted in Xcode's editor may stay in the file.
 struct SourceMappingReader {
   let document: MappingDocument
   /// The one object of the mapping model itself.
@@ -20,7 +20,7 @@ struct SourceMappingReader {
     "name", "valueexpressiondata", "userinfodata", "autogenerateexpression", "sourcekeypath", "sourcemappingname",
   ]
 
-  /// - Throws: code `.missingInput` for a damaged file, `.configuration` for one that says what cannot be done.
+  /// - Throws: code `.missingInput` for a damaged file, `.configuration` for one with unsupported content.
   init(_ bytes: [UInt8], file: String) throws {
     document = try MappingDocument(bytes, file: file)
     let roots = document.objects.filter { $0.type == "XDDEVMAPPINGMODEL" }
@@ -33,7 +33,7 @@ struct SourceMappingReader {
     try document.check(root, attributes: Self.modelAttributes)
   }
 
-  /// Far more than any mapping model has; they bound the work that a damaged file can ask for.
+  /// Far more than any mapping model has. The limit bounds the work for a damaged file.
   static let archivesMaximum = 10_000
   static let mappingsMaximum = 10_000
 
@@ -70,7 +70,7 @@ struct SourceMappingReader {
 
   // MARK: Entity mappings
 
-  /// A mapping that the editor began and nobody gave an entity: Xcode's compiler takes it, and it does nothing.
+  /// A mapping that was begun in the editor without an entity. Xcode's compiler accepts it, and it does nothing.
   private func isEmpty(_ object: MappingDocument.Object) -> Bool {
     let type = nonEmpty("mappingtypename", of: object) ?? "Undefined"
     return type == "Undefined" && nonEmpty("sourcename", of: object) == nil
@@ -102,7 +102,7 @@ struct SourceMappingReader {
     return entity
   }
 
-  /// What Xcode's compiler calls a mapping without a name.
+  /// The name that Xcode's compiler gives to a mapping without one.
   private static func standardName(_ source: String?, _ destination: String?) -> String? {
     switch (source, destination) {
     case (let source?, let destination?): "\(source)To\(destination)"

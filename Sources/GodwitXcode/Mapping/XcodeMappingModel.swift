@@ -4,8 +4,8 @@ public import GodwitModel
 /// Xcode's file of a mapping model: a `.xcmappingmodel` (the folder, or the `xcmapping.xml` in it) or a compiled
 /// `.cdm`.
 ///
-/// A source form leaves open what Xcode's compiler fills in from the two models. `mappingModel` therefore takes the two
-/// models; without them it uses those inside the file. A compiled form has every expression.
+/// A source form lacks the parts that Xcode's compiler fills in from the two models. `mappingModel` therefore takes the
+/// two models; without them it uses those inside the file. A compiled form has every expression.
 public struct XcodeMappingModel: Sendable {
   /// How a file fits two models.
   public enum Fit: Sendable, Hashable {
@@ -17,9 +17,9 @@ public struct XcodeMappingModel: Sendable {
     case none(String)
   }
 
-  /// The file as it was given.
+  /// The file as the caller named it.
   package let path: String
-  /// The file as it was given.
+  /// The file as the caller named it.
   public var url: URL { URL(filePath: path) }
   /// `.mappingModel` or `.compiledMappingModel`.
   package let kind: XcodeFileKind
@@ -28,7 +28,7 @@ public struct XcodeMappingModel: Sendable {
   /// The version hashes the file was made for: of all entities in a source form, in a compiled one of those that its
   /// mappings take and make. Empty where the models inside a source form cannot be read.
   public let sourceEntityHashes, destinationEntityHashes: [String: VersionHash]
-  /// The models inside a source form, as they were when Xcode last refreshed it; nil where there is none to read.
+  /// The models inside a source form, from the last time that Xcode refreshed it; nil without a readable one.
   public let embeddedSourceModel, embeddedDestinationModel: ManagedObjectModel?
   /// Why a model inside the file cannot be read.
   public let embeddedModelProblem: GodwitError?
@@ -60,7 +60,7 @@ public struct XcodeMappingModel: Sendable {
   }
 
   static let sourceFileName = "xcmapping.xml"
-  /// A hundred times what the largest known file has.
+  /// A hundred times the size of the largest known file.
   static let fileBytesMaximum = 64 << 20
 
   private static func bytes(of file: String) throws -> [UInt8] {
@@ -74,7 +74,7 @@ public struct XcodeMappingModel: Sendable {
     return bytes
   }
 
-  /// - Parameter file: what messages call the file.
+  /// - Parameter file: the name of the file in messages.
   init(source bytes: [UInt8], path: String, file: String) throws {
     var reader = try SourceMappingReader(bytes, file: file)
     self.path = path
@@ -116,7 +116,7 @@ public struct XcodeMappingModel: Sendable {
 
   // MARK: The mapping model
 
-  /// The mapping model, with what the file leaves open filled in from the models inside it.
+  /// The mapping model, with missing parts filled in from the models inside the file.
   ///
   /// - Throws: code `.configuration` when something is left open and those models cannot be read.
   public func mappingModel() throws -> MappingModel {
@@ -133,10 +133,10 @@ public struct XcodeMappingModel: Sendable {
     return model
   }
 
-  /// The mapping model between two models, with what the file leaves open filled in from them.
+  /// The mapping model between two models, with missing parts filled in from them.
   ///
-  /// - Throws: code `.configuration` when the file is for other models (`fit(from:to:)`), or leaves open what these
-  ///   do not say.
+  /// - Throws: code `.configuration` when the file is for other models (`fit(from:to:)`), or lacks parts that these
+  ///   models do not determine.
   public func mappingModel(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws -> MappingModel {
@@ -151,7 +151,7 @@ public struct XcodeMappingModel: Sendable {
     return model
   }
 
-  /// The entity mappings by name, entities and policy, without what becomes of the properties; needs no models.
+  /// The entity mappings by name, entities and policy, without their properties; needs no models.
   public var outline: [EntityMapping] {
     content.entities.map { entity in
       var mapping = EntityMapping(
@@ -165,7 +165,7 @@ public struct XcodeMappingModel: Sendable {
 
   // MARK: Which models
 
-  /// Whether the file maps between two models: by the version hashes of both sides, else by the names it gives.
+  /// Whether the file maps between two models: by the version hashes of both sides, otherwise by the names it gives.
   public func fit(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Fit {
     guard let difference = difference(from: source, to: destination) else { return .hashes }
     guard sourceModelName == source.name, destinationModelName == destination.name else {
@@ -175,7 +175,7 @@ public struct XcodeMappingModel: Sendable {
     return .names
   }
 
-  /// Whether the file may be for a step from this model; `fit(from:to:)` asks for both ends.
+  /// Whether the file may be for a step from this model; `fit(from:to:)` checks both ends.
   package func mayStart(from source: ManagedObjectModel) -> Bool {
     sourceModelName == source.name || mayFit(sourceEntityHashes, source)
   }
@@ -184,7 +184,7 @@ public struct XcodeMappingModel: Sendable {
     destinationModelName == destination.name || mayFit(destinationEntityHashes, destination)
   }
 
-  /// What `difference` says, without a reason.
+  /// Whether the hashes may fit the model; `difference` gives the reason.
   private func mayFit(_ hashes: [String: VersionHash], _ model: ManagedObjectModel) -> Bool {
     guard !hashes.isEmpty else { return kind == .compiledMappingModel }
     guard kind == .compiledMappingModel || hashes.count == model.entities.count else { return false }
@@ -192,7 +192,7 @@ public struct XcodeMappingModel: Sendable {
     return hashes.allSatisfy { own[$0.key] == $0.value }
   }
 
-  /// The first difference between two models and those that the file was made for; nil when there is none.
+  /// The first difference between two models and those that the file was made for; nil if they are equal.
   public func difference(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> String? {
     difference(sourceEntityHashes, source, "source") ?? difference(destinationEntityHashes, destination, "destination")
   }

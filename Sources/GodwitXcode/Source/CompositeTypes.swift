@@ -3,7 +3,7 @@ import GodwitXML
 
 /// The composite types of a `contents` file, each with its elements. Attributes refer to them by name.
 struct CompositeTypes {
-  /// SQLite allows no more columns, so no store holds more leaves.
+  /// SQLite allows no more columns, so a store cannot hold more leaves.
   private static let leavesMaximum = 2_000
 
   private(set) var elements: [String: [AttributeDescription]] = [:]

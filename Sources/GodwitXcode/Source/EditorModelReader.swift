@@ -15,11 +15,11 @@ struct EditorModelReader: ArchiveReader {
 
   private enum Origin {
     case mappingModel
-    /// With the path of the file.
+    /// The path of the file.
     case elements(String)
   }
 
-  /// Far more than any model has; they bound the work that a damaged file can ask for.
+  /// Far more than any model has. The limits bound the work for a damaged file.
   static let valuesMaximum = 1_000_000
   static let entitiesMaximum = 1_000
   static let propertiesMaximum = 10_000
@@ -185,7 +185,7 @@ struct EditorModelReader: ArchiveReader {
     return result
   }
 
-  /// The texts among the entries; nil when there are none.
+  /// The texts among the entries; nil without any.
   private mutating func userInfo(_ dictionary: KeyedArchive.Object?) throws -> MarkupElement? {
     guard let dictionary else { return nil }
     var result = Self.element("userInfo", [])
@@ -244,7 +244,7 @@ struct EditorModelReader: ArchiveReader {
     let (low, high) = (
       try values.text("XD_PAttK_minValueString", &self), try values.text("XD_PAttK_maxValueString", &self)
     )
-    // What a date looks like here was never seen, and no hash covers it.
+    // The form of a date here has never been observed, and no hash covers it.
     let isDate = type == .date
     let standard = try values.text("XD_PAttK_defaultValueAsString", &self)
     if isDate, standard != nil || low != nil || high != nil {
@@ -293,7 +293,7 @@ struct EditorModelReader: ArchiveReader {
       ])
   }
 
-  /// What the editor hangs on an element: values by name, in groups that it calls stereotypes.
+  /// The tagged values of an element, by name, in groups that the editor calls stereotypes.
   private struct TaggedValues {
     private var objects: [String: KeyedArchive.Object] = [:]
 

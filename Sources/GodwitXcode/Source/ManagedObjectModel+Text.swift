@@ -1,11 +1,11 @@
 package import GodwitModel
 
 extension ManagedObjectModel {
-  /// Reads what `xcodeContents` gave.
+  /// Reads the output of `xcodeContents`.
   ///
   /// - Parameters:
   ///   - name: The model's name, which the text does not have.
-  ///   - file: What messages call the text.
+  ///   - file: The name of the text in messages.
   package init(xcodeContents text: String, name: String, file: String) throws {
     self = try ModelContents.read(Array(text.utf8), file: file, modelName: name)
   }

@@ -4,7 +4,7 @@ public import GodwitModel
 extension ManagedObjectModel {
   /// The model as the `contents` file of a `.xcdatamodel`, which Xcode and `ModelBundle` read.
   ///
-  /// Reading it again gives an equal model. Of several version identifiers the first is kept.
+  /// Reading it again gives an equal model. Only the first of several version identifiers is written.
   public var xcodeContents: String { texts.contents { madeContents } }
 
   private var madeContents: String {
@@ -216,7 +216,7 @@ private struct MarkupWriter {
 
   private static func flag(_ value: Bool) -> String? { value ? "YES" : nil }
 
-  /// Nil for what Xcode's format cannot hold: no value, and bytes.
+  /// Nil for values that Xcode's format cannot hold: a missing value, and bytes.
   private static func text(_ value: AttributeValue) -> String? {
     switch value {
     case .null, .data: nil

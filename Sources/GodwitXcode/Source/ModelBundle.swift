@@ -8,7 +8,7 @@ import GodwitXML
 /// Xcode stores no order of versions. `versions` is in natural order: `Model 2` before `Model 10`.
 public struct ModelBundle: Sendable, Hashable {
   package let path: String
-  /// Where the model is.
+  /// The place of the model.
   public var url: URL { URL(filePath: path) }
   /// Version names, without `.xcdatamodel` or `.mom`.
   public let versions: [String]
@@ -21,15 +21,14 @@ public struct ModelBundle: Sendable, Hashable {
   /// Whether there is such a marker that cannot be read; `currentModel()` throws why.
   package var isCurrentVersionDamaged: Bool { markerProblem.value != nil }
   private let form: Form
-  /// By version name.
+  /// The published hashes by version name.
   private var published: [String: [String: VersionHash]] = [:]
 
   /// Reads the names of the versions, but not the versions.
   ///
   /// - Parameter url: A model, a `contents` or `elements` file inside one, or a folder with one model in it: a
   ///   framework, an `.app`, a test bundle, a folder of sources.
-  /// - Throws: code `.missingInput` when there is no model source at the path, `.permission` when it
-  ///   cannot be read.
+  /// - Throws: code `.missingInput` when the path holds no model source, `.permission` when it cannot be read.
   public init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
 
   package init(contentsOf path: String) throws {
@@ -108,9 +107,9 @@ public struct ModelBundle: Sendable, Hashable {
 
   // MARK: Models
 
-  /// The model of a version; its hashes are those that `VersionInfo.plist` publishes, where there is one.
+  /// The model of a version. Its hashes are those of `VersionInfo.plist`, if the file exists.
   ///
-  /// - Throws: code `.missingInput` when there is no such version or it cannot be read.
+  /// - Throws: code `.missingInput` when the version does not exist or cannot be read.
   public func model(named version: String) throws -> ManagedObjectModel {
     guard versions.contains(version) else {
       throw GodwitError(

@@ -4,8 +4,8 @@ import GodwitXML
 
 /// Default values and limits, which Xcode keeps as text when an attribute's type is changed.
 ///
-/// Xcode compiles a model with such values all the same, and none of them is part of the version hash. They are read as
-/// Xcode's compiler was seen to read them; where it was not seen, the value is left out. Either way a remark says so.
+/// Xcode compiles a model even with such values, and none of them is part of the version hash. They are read as Xcode's
+/// compiler was observed to read them. A value without an observation is left out. Either way a remark says so.
 extension ModelContents {
   func readDefault(of element: MarkupElement, owner: String, into attribute: inout AttributeDescription) {
     let interval = element.attribute("defaultDateTimeInterval")
@@ -62,7 +62,7 @@ extension ModelContents {
     }
   }
 
-  /// Says what was done with a value, unless it is one that no store holds.
+  /// Records how a value was read, unless no store holds it.
   private func remark(
     _ done: String, _ attribute: AttributeDescription, _ owner: String, _ place: MarkupElement.Attribute
   ) {
@@ -99,11 +99,11 @@ extension ModelContents {
     }
   }
 
-  /// What a text of another type is read as; nil where it gives no value at all.
+  /// The value that stands for a text of another type; nil if the text has no value at all.
   private static func replacement(of text: String, type: AttributeType) -> (value: AttributeValue, words: String)? {
     switch type {
     case .integer16, .integer32, .integer64:
-      // Apple's compiler made 0 of NO and of YES: a number read from text that has none.
+      // Apple's compiler made 0 of NO and of YES: it reads a number from a text without one.
       if !isNumber(text) { return (.integer(0), "0") }
       guard let whole = number(text).flatMap({ Int64(exactly: $0.rounded(.towardZero)) }),
         type.integerRange?.contains(whole) == true

@@ -4,9 +4,9 @@ import GodwitXML
 
 /// Reads the `contents` file of a `.xcdatamodel`.
 ///
-/// Xcode's compiler passes over words that it does not know, so this reader does too, and notes each with its place. An
-/// unknown value, and an unknown element in a property, are errors: they could be data lost in a migration. Flags that
-/// only steer Xcode or CloudKit are known and dropped.
+/// Xcode's compiler ignores unknown words, so this reader does too, and records each with its place. An unknown value,
+/// and an unknown element in a property, are errors: they could be data lost in a migration. Flags that only concern
+/// Xcode or CloudKit are known and dropped.
 struct ModelContents {
   let file: String
   let modelName: String
@@ -14,7 +14,7 @@ struct ModelContents {
   var hasLines = true
   let remarks = Remarks()
 
-  /// What was replaced or left out so far.
+  /// The replacements and omissions so far.
   final class Remarks {
     var list: [ModelRemark] = []
     private var ignored: [String: (index: Int, count: Int)] = [:]

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where a model is: a path, and the version inside it when the path holds several.
+/// The place of a model: a path, and the version inside it when the path holds several.
 ///
 /// As text: `Peoplizer.xcdatamodeld`, or `Peoplizer.xcdatamodeld#Peoplizer 3`.
 package struct ModelReference: Sendable, Hashable {

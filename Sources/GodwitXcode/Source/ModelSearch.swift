@@ -1,7 +1,7 @@
 import Foundation
 import GodwitModel
 
-/// Finds the model that a path leads to: the path itself, what an inner file belongs to, or the content of a folder.
+/// Finds the model for a path: the path itself, the model that contains an inner file, or the only model in a folder.
 package enum ModelSearch {
   /// The file of a `.xcdatamodel` that holds the model.
   static let contentsName = "contents"
@@ -37,10 +37,10 @@ package enum ModelSearch {
       remedy: "give the path of one, such as '\(found[0])'")
   }
 
-  /// The model that a path leads to; the path itself where it leads to none or to several, which reading it tells.
+  /// The model for a path. If there are none or several it is the path itself, and reading it reports the fault.
   package static func modelOrPath(_ path: String) -> String { (try? model(at: XcodeFile.trimmed(path))) ?? path }
 
-  /// The models in a folder, by name, and whether all of it was looked at. Nothing inside a model is listed.
+  /// The models in a folder, by name, and whether all of it was searched. The inside of a model is not searched.
   ///
   /// - Parameter skipped: Names of folders that are not looked into.
   package static func models(

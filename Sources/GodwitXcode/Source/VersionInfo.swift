@@ -13,8 +13,8 @@ public struct VersionInfo: Sendable, Hashable {
   /// Reads the file.
   ///
   /// - Parameter url: A `VersionInfo.plist`, or the `.momd` that holds it.
-  /// - Throws: `GodwitError` with code `.missingInput` when the file is missing or is no property list in
-  ///   binary or XML form with this content; `.permission` when it cannot be read.
+  /// - Throws: `GodwitError` with code `.missingInput` when the file is missing or is not a property list in binary or
+  ///   XML form with this content; `.permission` when it cannot be read.
   public init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
 
   package init(contentsOf path: String) throws {

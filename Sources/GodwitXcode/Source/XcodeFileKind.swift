@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a file or folder of Xcode or of its compilers holds, by its name and form.
+/// The kind of a file or folder of Xcode or its compilers, by its name and form.
 package enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
   /// A `.xcdatamodel` folder with a `contents` file.
   case model = "model source"

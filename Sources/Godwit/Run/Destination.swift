@@ -6,72 +6,74 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// What a store at the destination is to the job.
-enum ExistingStore {
-  /// What the job makes of the source as it is now, with the digest under which the store names it.
-  case finished(digest: String)
+/// What of a job's result lies at its destination. `run`, `plan`, `status` and the receipt read this one look.
+enum Destination {
+  /// The result is not there, and nothing is in its way: an empty place, a store to append to, a store to migrate in place.
+  case absent
+  /// What the job makes of the source as it is now. `digest` names the job in the store's metadata; nil in place, and
+  /// where times stand for the content of the source.
+  case current(digest: String?)
   /// What the same job made before something changed.
   case outdated(EarlierResult)
+  /// Another store or file, with the error of a run (73).
+  case foreign(GodwitError)
 
-  var isFinished: Bool {
-    switch self {
-    case .finished: true
-    case .outdated: false
-    }
+  var isCurrent: Bool { if case .current = self { true } else { false } }
+
+  /// How the source is compared with what it was when the destination was made.
+  enum Comparison {
+    /// By the digest of all its content.
+    case content
+    /// By size, time and first bytes of its files.
+    case times
   }
 }
 
 /// A store that the job made, of another content of its source or with other models, mappings or keys.
 struct EarlierResult {
-  /// What the run said that made it.
-  let receipt: Receipt
-  /// What differs; not empty.
+  /// The receipt of the run that made it; nil if only times are known.
+  let receipt: Receipt?
+  /// The differences; not empty.
   let changes: [MigrationStatus.Change]
-  /// What a job says that replaces nothing.
+  /// The error of a job that replaces nothing.
   let refusal: GodwitError
-  /// The job as it is now.
-  let identity: JobFingerprint
+  /// The job as it is now; nil if the source was not read.
+  let identity: JobFingerprint?
 }
 
 extension MigrationManager {
-  /// An existing destination: ours and the same job, or in the way.
+  /// Looks at the destination. Writes nothing.
   ///
-  /// - Parameter known: The job with the digest of its source, where that is known.
-  func finished(
-    source: OpenSource, quick: JobFingerprint, identity known: JobFingerprint? = nil
-  ) throws -> MigrationSummary {
-    switch try existing(source: source, quick: quick, identity: known) {
-    case .finished(let digest): return try finishedBefore(digest: digest)
-    case .outdated(let earlier): throw earlier.refusal
+  /// - Throws: What reading the source or the destination throws, but for `.cannotCreate` (73), which is `.foreign`.
+  func destination(_ comparison: Destination.Comparison = .content) throws -> Destination {
+    if job.inPlace != nil { return try isMigratedInPlace() ? .current(digest: nil) : .absent }
+    guard isDestinationTaken else { return .absent }
+    if job.appends {
+      guard comparison == .content else { return try isAppendedByTimes() ? .current(digest: nil) : .absent }
+      return try appendedDigest(OpenSource(job, attach: false)).map { .current(digest: $0) } ?? .absent
     }
+    do { return try comparison == .content ? destinationByContent() : destinationByTimes() } catch let error as GodwitError
+      where error.code == .cannotCreate
+    { return .foreign(error) }
   }
 
-  /// What lies at the destination, which is taken. Reads all of the source, unless its digest is known.
-  ///
   /// A store names the digest of the job that made it in its metadata. The digest alone cannot tell what changed since:
   /// the receipt of that run can.
-  ///
-  /// - Throws: `.cannotCreate` (73) for a store that this job did not make, or that nothing says it made.
-  func existing(
-    source: OpenSource, quick: JobFingerprint, identity known: JobFingerprint? = nil
-  ) throws -> ExistingStore {
+  private func destinationByContent() throws -> Destination {
+    let source = try OpenSource(job, attach: false)
     let (metadata, jobs) = try madeStore()
-    let identity = try known ?? identity(quick, files: source.files)
+    let identity = try identity(quickIdentity, files: source.files)
     if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(identity.digest) {
       // The next run that replaces the store before it would remove this one.
       if mayBeKept, let receipt = Self.receipt(at: knownReceiptPath) { try refuseKept(receipt) }
-      return .finished(digest: identity.digest)
+      return .current(digest: identity.digest)
     }
     let receipt = try earlierReceipt(metadata, jobs)
     let (changes, details) = changes(since: receipt, identity)
     guard let first = changes.first else { throw unknownOrigin("its type of store is another one") }
-    let refusal = GodwitError(
-      .cannotCreate,
-      "cannot write '\(job.destinationPath)': this job made it, and \(details.map(\.what).joined(separator: ", ")) changed since",
-      cause: details.map(\.text).joined(separator: "\n"),
-      remedy: "move it away to migrate again, or write `on-existing: replace`", safe: "nothing was written")
     guard first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
-    return .outdated(EarlierResult(receipt: receipt, changes: changes, refusal: refusal, identity: identity))
+    return .outdated(
+      EarlierResult(receipt: receipt, changes: changes, refusal: changedSince(details), identity: identity))
   }
 
   // MARK: What it is
@@ -133,6 +135,14 @@ extension MigrationManager {
       remedy: "move it away with its receipt, or name another destination", safe: "nothing was written")
   }
 
+  private func changedSince(_ details: [Detail]) -> GodwitError {
+    GodwitError(
+      .cannotCreate,
+      "cannot write '\(job.destinationPath)': this job made it, and \(details.map(\.what).joined(separator: ", ")) changed since",
+      cause: details.map(\.text).joined(separator: "\n"),
+      remedy: "move it away to migrate again, or write `on-existing: replace`", safe: "nothing was written")
+  }
+
   private func unknownOrigin(_ cause: String) -> GodwitError {
     GodwitError(
       .cannotCreate,
@@ -170,12 +180,9 @@ extension MigrationManager {
 
   // MARK: By times
 
-  /// What changed since the destination was made, for those who ask often: size, time and first bytes of the source's
-  /// files stand for its content, of which no more is read. Without a receipt the destination's own time is the one that counts, and a store
-  /// of the destination's model is taken for the job's.
-  ///
-  /// - Throws: `.cannotCreate` (73) for a store that this job did not make.
-  func changesByTimes() throws -> [MigrationStatus.Change] {
+  /// For those who ask often. Without a receipt, a store of the destination's model is taken for the job's, and its own
+  /// time is compared with the source's.
+  private func destinationByTimes() throws -> Destination {
     let (metadata, jobs) = try madeStore()
     var now = quickIdentity
     guard Self.receipt(at: knownReceiptPath) != nil else {
@@ -183,15 +190,17 @@ extension MigrationManager {
       guard type == job.destinationType, job.destinationModel.isCompatible(with: metadata) else {
         throw unknownOrigin("it has another model or type, and no receipt says what made it")
       }
-      return isSourceOlder(than: Self.timeOfChange(job.destinationPath)) ? [] : [.source]
+      if isSourceOlder(than: Self.timeOfChange(job.destinationPath)) { return .current(digest: nil) }
+      let details = [(what: MigrationStatus.Change.source.words, text: "the source is newer than the destination")]
+      return .outdated(
+        EarlierResult(receipt: nil, changes: [.source], refusal: changedSince(details), identity: nil))
     }
     let receipt = try earlierReceipt(metadata, jobs)
     now.source = isSourceUntouched(since: receipt) ? receipt.source.digest ?? "" : ""
-    let changes = changes(since: receipt, now).0
-    guard changes.first != .source || isSameStore(as: receipt) else {
-      throw unknownOrigin("the source's identifier (Z_UUID) is not '\(receipt.source.uuid ?? "")' any more")
-    }
-    return changes
+    let (changes, details) = changes(since: receipt, now)
+    guard let first = changes.first else { return .current(digest: nil) }
+    guard first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
+    return .outdated(EarlierResult(receipt: receipt, changes: changes, refusal: changedSince(details), identity: nil))
   }
 
   /// Whether the destination names this job, by its record of what was appended, and the source was not written to since.
@@ -236,10 +245,10 @@ extension MigrationManager {
 
   private typealias Detail = (what: String, text: String)
 
-  /// What is not as a receipt says, with both digests.
+  /// The differences from a receipt, with both digests.
   private func changes(
     since receipt: Receipt, _ now: JobFingerprint
-  ) -> ([MigrationStatus.Change], [(what: String, text: String)]) {
+  ) -> ([MigrationStatus.Change], [Detail]) {
     let then = receipt.job
     let parts: [(MigrationStatus.Change, String?, String)] = [
       (.source, receipt.source.digest, now.source), (.sourceModel, then.sourceModel, now.sourceModel),
