@@ -75,7 +75,7 @@ public struct MigrationManager: Sendable {
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
-    // What was taken for the source comes first: it decides all else.
+    // The origin of the source model comes first: it decides everything else.
     plan.codedNotes = try job.inputNotes + plan.codedNotes + job.layoutNotes() + storeNotes()
     try tellDestination(in: &plan)
     plan.quarantine = job.quarantine.map { "\($0), in \(job.quarantinePath)" }
@@ -172,15 +172,6 @@ public struct MigrationManager: Sendable {
     func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 &+ max(1, $1.rows) } }
     status.take(try ledger.knownPace(), rows: (rows(chunks.filter { done.contains($0.id) }), rows(chunks)))
     return status
-  }
-
-  private func isDelivered(comparesSource: Bool) throws -> Bool {
-    if job.inPlace != nil { return try isMigratedInPlace() }
-    guard isDestinationTaken else { return false }
-    guard comparesSource else { return (try? changesByTimes().isEmpty) ?? false }
-    do { return try existing(source: OpenSource(job, attach: false), quick: quickIdentity).isFinished } catch let error
-      as GodwitError where error.code == .cannotCreate
-    { return false }
   }
 
   /// The status as progress shows it: with the share that the writing of an atomic store has.
