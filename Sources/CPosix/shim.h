@@ -29,6 +29,7 @@
 #else
 // Declared for _GNU_SOURCE alone.
 int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+int sync_file_range(int descriptor, int64_t offset, int64_t length, unsigned int flags);
 extern char **environ;
 #endif
 
@@ -49,6 +50,13 @@ static inline int godwit_sync_data(int descriptor) {
   return godwit_sync(descriptor);
 #else
   return fdatasync(descriptor);
+#endif
+}
+
+// Begins to write the changed bytes of a file to its disk, without waiting for them.
+static inline void godwit_begin_writing(int descriptor) {
+#ifndef __APPLE__
+  sync_file_range(descriptor, 0, 0, 2);  // SYNC_FILE_RANGE_WRITE
 #endif
 }
 

@@ -16,25 +16,36 @@ extension MigrationManager {
 
   /// Starts or resumes the migration on its own thread: see the synchronous `run`.
   ///
-  /// Cancelling the task stops the run at the next checkpoint, and the summary's outcome is `.stopped`. Durable work
-  /// remains, and the same call resumes.
+  /// Cancelling the task stops the run at the next checkpoint. Durable work remains, and the same call resumes.
   ///
   /// - Parameters:
   ///   - maximumSeconds: A time box; the run stops at the first checkpoint after it.
   ///   - progress: Called after every chunk, and up to four times a second while one runs, on the run's thread.
-  /// - Throws: The errors of the synchronous `run`.
+  /// - Throws: `CancellationError` if the task was cancelled before the end; otherwise the errors of the synchronous `run`.
   @discardableResult
   public func run(
     maximumSeconds: Double? = nil, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) async throws -> MigrationSummary {
-    try await onThread { try run(control: MigrationControl(), maximumSeconds: maximumSeconds, progress: progress) }
+    try await onThread { try runInTask(maximumSeconds, progress) }
+  }
+
+  /// The synchronous run, with the error of a cancelled task in place of a stopped summary.
+  fileprivate func runInTask(
+    _ maximumSeconds: Double?, _ progress: (MigrationProgress) -> Void
+  ) throws -> MigrationSummary {
+    let summary: MigrationSummary
+    do {
+      summary = try run(control: MigrationControl(), maximumSeconds: maximumSeconds, progress: progress)
+    } catch let error as GodwitError where error.code == .stopped && Task.isCancelled { throw CancellationError() }
+    guard summary.outcome != .stopped || !Task.isCancelled else { throw CancellationError() }
+    return summary
   }
 
   /// Starts the job on its own thread and returns its progress as an asynchronous sequence.
   ///
   /// ```swift
   /// let run = manager.start()
-  /// for await progress in run { print(progress.percent) }
+  /// for try await progress in run { print(progress.fraction) }
   /// let summary = try await run.summary
   /// ```
   ///
@@ -65,34 +76,42 @@ extension Verifier {
 
 /// A running migration: its progress, then its summary.
 ///
-/// The sequence ends with the run. It gives the newest progress: a slow reader misses some values, but never the last
-/// one. The run does not wait for a reader, and continues if reading stops early.
+/// The sequence ends with the run, and throws its error. It gives the newest progress: a slow reader misses some values,
+/// but never the last one. The run does not wait for a reader, and continues if reading stops early.
 public struct MigrationRun: AsyncSequence, Sendable {
   /// An element of the sequence: the newest progress.
   public typealias Element = MigrationProgress
 
-  private let updates: AsyncStream<MigrationProgress>
+  private let updates: AsyncThrowingStream<MigrationProgress, any Error>
   private let task: Task<MigrationSummary, any Error>
 
   fileprivate init(_ manager: MigrationManager, maximumSeconds: Double?) {
-    let (updates, continuation) = AsyncStream.makeStream(
+    let (updates, continuation) = AsyncThrowingStream.makeStream(
       of: MigrationProgress.self, bufferingPolicy: .bufferingNewest(1))
     self.updates = updates
     task = Task(executorPreference: ThreadExecutor()) {
-      defer { continuation.finish() }
-      return try manager.run(control: MigrationControl(), maximumSeconds: maximumSeconds) { continuation.yield($0) }
+      do {
+        let summary = try manager.runInTask(maximumSeconds) { continuation.yield($0) }
+        continuation.finish()
+        return summary
+      } catch {
+        continuation.finish(throwing: error)
+        throw error
+      }
     }
   }
 
   /// Reads the progress. Only one task may read the progress of a run.
-  public func makeAsyncIterator() -> AsyncStream<MigrationProgress>.Iterator { updates.makeAsyncIterator() }
+  public func makeAsyncIterator() -> AsyncThrowingStream<MigrationProgress, any Error>.Iterator {
+    updates.makeAsyncIterator()
+  }
 
-  /// Stops the run at the next checkpoint; `summary` then has the outcome `.stopped`.
+  /// Stops the run at the next checkpoint. The sequence and `summary` then throw `CancellationError`.
   public func cancel() { task.cancel() }
 
   /// Waits for the end of the run. Cancelling the task that waits stops the run at the next checkpoint.
   ///
-  /// - Throws: The errors of the synchronous `run`.
+  /// - Throws: `CancellationError` if the run was cancelled; otherwise the errors of the synchronous `run`.
   public var summary: MigrationSummary {
     get async throws {
       try await withTaskCancellationHandler {

@@ -89,30 +89,13 @@ extension MigrationManager {
   /// - Parameters:
   ///   - plan: A plan of this manager.
   ///   - progress: Called after every chunk, and up to four times a second while one runs, on the run's thread.
-  /// - Returns: The summary of the run; its outcome is never `.stopped`.
   /// - Throws: `CancellationError` if the task was cancelled before the end; otherwise the errors of `run`.
   @discardableResult
   public func migrate(
     _ plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) async throws -> MigrationSummary {
     try Task.checkCancellation()
-    let manager = manager(ofStoreAt: plan.source, to: plan.destination, limits: plan.limits)
-    let control = MigrationControl()
-    let summary: MigrationSummary
-    do {
-      summary = try await withTaskCancellationHandler {
-        try await withCheckedThrowingContinuation { continuation in
-          let isStarted = WorkerThread.start {
-            continuation.resume(with: Result { try manager.run(control: control, progress: progress) })
-          }
-          if !isStarted { continuation.resume(throwing: WorkerThread.refusal(to: "migrate '\(plan.source)'")) }
-        }
-      } onCancel: {
-        control.stop(reason: MigrationControl.cancelled)
-      }
-    } catch let error as GodwitError where error.code == .stopped && Task.isCancelled { throw CancellationError() }
-    guard summary.outcome != .stopped else { throw CancellationError() }
-    return summary
+    return try await manager(ofStoreAt: plan.source, to: plan.destination, limits: plan.limits).run(progress: progress)
   }
 
   func manager(

@@ -131,21 +131,24 @@ public struct MigrationManager: Sendable {
     if !isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     }
-    var status = MigrationStatus(state: .finished, job: job.name, chunks: [], done: [])
+    func status(_ state: MigrationStatus.State) -> MigrationStatus {
+      MigrationStatus(state: state, job: job.name, chunks: [], done: [])
+    }
     switch try destination(comparesSource ? .content : .times) {
-    case .current: break
+    case .current: return status(.finished)
     case .absent:
       // A run in place by SQL or by definition has no ledger, and neither has any run before its first chunk.
-      status.state = hasRunWithoutWork ? .unfinished : .notStarted
+      return status(hasRunWithoutWork ? .unfinished : .notStarted)
     case .outdated(let earlier):
       let replaces = job.replacesEarlierResult
       // The next run of a job that replaces looks whether the content of the source has changed.
-      if replaces, !comparesSource, earlier.changes == [.source] { break }
-      status.state = replaces ? .outdated : .foreign
-      status.changes = earlier.changes
-    case .foreign: status.state = .foreign
+      if replaces, !comparesSource, earlier.changes == [.source] { return status(.finished) }
+      var found = status(replaces ? .outdated : .foreign)
+      found.changes = earlier.changes
+      if replaces, !comparesSource { found.changes.removeAll { $0 == .source } }
+      return found
+    case .foreign: return status(.foreign)
     }
-    return status
   }
 
   /// The status by what the work folder holds; nil without work to resume.

@@ -83,6 +83,8 @@ final class SingleStepRun {
     guard let (connection, made) = try openStore() else {
       return (MigrationSummary(outcome: .finished, wasResumed: true), nil)
     }
+    let writeback = job.durability == .resumable ? Writeback(of: folder.storePath) : nil
+    defer { writeback?.end() }
     defer { try? connection.close() }
     if made { try folder.removeSupport() }
     let (kept, isCopied) = try keptSource()

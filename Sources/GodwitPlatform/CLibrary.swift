@@ -30,6 +30,9 @@ package enum CLibrary {
   /// As `sync`, without times and mode where the system can leave them out.
   package static func syncData(_ descriptor: Int32) -> Int32 { godwit_sync_data(descriptor) }
 
+  /// Begins to write the changed bytes of a file to its disk, without waiting for them. Does nothing outside Linux.
+  package static func beginWriting(_ descriptor: Int32) { godwit_begin_writing(descriptor) }
+
   /// When the bytes of a file were changed.
   package static func modificationTime(_ info: stat) -> timespec { godwit_modified(info) }
 

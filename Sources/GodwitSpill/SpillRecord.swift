@@ -1,6 +1,6 @@
 /// The header before each LZ4 frame of a spill file, itself a skippable LZ4 frame.
 ///
-/// It is drawn byte by byte in the page "Spill files".
+/// It is drawn byte by byte in "Spill files" of the page Formats.
 struct SpillRecord: Sendable, Equatable {
   static let headerBytes = 64
   static let magic: UInt32 = 0x184D_2A50

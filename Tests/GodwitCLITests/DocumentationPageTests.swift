@@ -62,8 +62,8 @@ struct DocumentationPageTests {
     try FileManager.default.createDirectory(atPath: folder.file("bin"), withIntermediateDirectories: false)
     try FileManager.default.createSymbolicLink(
       atPath: folder.file("bin/todo-migration"), withDestinationPath: executable)
-    let page = try Page("PortingAPolicy")
-    try #require(page.scripts.count == 3 && page.texts.count == 2 && page.swift.count == 2)
+    let page = try Page("Policies")
+    try #require(page.scripts.count == 3 && page.texts.count == 3 && page.swift.count == 3)
     func run(_ index: Int) throws -> BuiltCommand.Result {
       try GettingStartedTests.run("PATH=\"$PWD/bin:$PATH\"\n" + page.scripts[index], in: folder)
     }
@@ -159,7 +159,7 @@ struct DocumentationPageTests {
     #expect((compared.output + compared.diagnostics).contains("Recipe.author.town"), "\(compared)")
   }
 
-  @Test func `the checks of the page about continuous integration pass, and an edited version fails`() throws {
+  @Test func `the checks of the page about lint and tests pass, and an edited version fails`() throws {
     let folder = try TemporaryFolder("godwit-page")
     let jobs = Self.root.appending(path: "jobs/peoplizer")
     // Two versions are enough, and quick.
@@ -175,8 +175,8 @@ struct DocumentationPageTests {
         atPath: jobs.appending(path: "stores/people-4.sqlite").path, toPath: folder.file(copy))
     }
     #expect(try GettingStartedTests.run("godwit init people.sqlite Peoplizer.xcdatamodeld", in: folder).status == 0)
-    let page = try Page("ContinuousIntegration")
-    try #require(page.scripts.count == 4 && page.texts.count == 1)
+    let page = try Page("Lint")
+    try #require(page.scripts.count == 5 && page.texts.count == 1)
     let scripts = Self.root.appending(path: "jobs/ci").path
     for script in page.scripts {
       let result = try GettingStartedTests.run("PATH='\(scripts)':\"$PATH\"\n" + script, in: folder)
@@ -196,18 +196,16 @@ struct DocumentationPageTests {
     let folder = try TemporaryFolder("godwit-page")
     let page = try Page("UsingTheLibrary")
     try #require(page.swift.count == 3)
-    for code in page.swift.dropFirst() {
+    for code in [page.swift[0], page.swift[2]] {
       try Self.write(code, to: folder.file("main.swift"))
       #expect(try TypeChecker.errors(in: folder.file("main.swift")) == nil)
     }
-    let testing = try Page("TestingAPolicy")
-    try #require(testing.swift.count == 3)
+    let policies = try Page("Policies")
+    try #require(policies.swift.count == 3)
     let test = Self.root.appending(path: "jobs/todo/Tests/QuietEntriesTests.swift")
-    #expect(try testing.swift[0] + "\n" == String(contentsOf: test, encoding: .utf8))
-    try Self.write(testing.swift[2], to: folder.file("main.swift"))
-    #expect(try TypeChecker.errors(in: folder.file("main.swift")) == nil)
+    #expect(try policies.swift[2] + "\n" == String(contentsOf: test, encoding: .utf8))
     let package = try GettingStartedTests.page("Package.swift")
-    for (manifest, count) in [(page.swift[0], 2), (try Page("PortingAPolicy").swift[1], 2), (testing.swift[1], 3)] {
+    for (manifest, count) in [(page.swift[1], 2), (policies.swift[1], 3)] {
       let products = manifest.components(separatedBy: ".product(name: ").dropFirst()
         .map { String($0.prefix { $0 != "," }) }
       #expect(products.count == count)

@@ -3,7 +3,7 @@ import GodwitStore
 import TestSupport
 import Testing
 
-/// The pages Forensics and Inspecting: their commands are run, and what they read stays as it is.
+/// The page Forensics: its commands are run, and the files that they read stay as they are.
 struct ExaminationPageTests {
   /// Every file below a folder with its bytes.
   private static func content(of folder: String) throws -> [String: Data] {
@@ -29,13 +29,18 @@ struct ExaminationPageTests {
     return folder
   }
 
+  /// The commands of the page: those that examine `evidence`, or those that look into `people.sqlite`.
+  private static func scripts(ofEvidence: Bool) throws -> [String] {
+    try DocumentationPage("Forensics").blocks("sh").filter { $0.contains("evidence") == ofEvidence }
+  }
+
   @Test func `the commands of Forensics show the whole store and change nothing of it`() throws {
     let folder = try Self.folder()
     let page = try DocumentationPage("Forensics")
     let before = try Self.content(of: folder.file("evidence"))
     #expect(before.keys.sorted().last == "chat.sqlite-wal")
     var outputs: [String] = []
-    for script in page.blocks("sh") {
+    for script in try Self.scripts(ofEvidence: true) {
       let result = try GettingStartedTests.run(script, in: folder)
       #expect(result.status == 0, "\(script): \(result.output)\(result.diagnostics)")
       #expect(try Self.content(of: folder.file("evidence")) == before, "\(script)")
@@ -87,8 +92,8 @@ struct ExaminationPageTests {
   }
 
   @Test func `the last commands of Forensics notice a changed and a new file`() throws {
-    let last = try #require(try DocumentationPage("Forensics").blocks("sh").last)
-    let first = try #require(try DocumentationPage("Forensics").blocks("sh").first)
+    let last = try #require(try Self.scripts(ofEvidence: true).last)
+    let first = try #require(try Self.scripts(ofEvidence: true).first)
     for change in ["echo more >> evidence/chat.sqlite", "touch evidence/chat.sqlite-shm"] {
       let folder = try Self.folder()
       #expect(try GettingStartedTests.run("\(first)\n\(last)", in: folder).status == 0)
@@ -110,7 +115,7 @@ struct ExaminationPageTests {
     #expect(Set(changes.map { $0[2] }) == [.text("insert")])
   }
 
-  @Test func `the commands of Inspecting do what the page says`() throws {
+  @Test func `the commands that look into a store do what Forensics says`() throws {
     let folder = try TemporaryFolder("godwit-page")
     try FileManager.default.createDirectory(atPath: folder.file("backups"), withIntermediateDirectories: false)
     try ExaminedStore.people(at: folder.file("people.sqlite"))
@@ -118,8 +123,8 @@ struct ExaminationPageTests {
       try FileManager.default.copyItem(
         atPath: folder.file("people.sqlite"), toPath: folder.file("backups/\(name).sqlite"))
     }
-    let scripts = try DocumentationPage("Inspecting").blocks("sh")
-    try #require(scripts.count >= 3)
+    let scripts = try Self.scripts(ofEvidence: false)
+    try #require(scripts.count == 4)
     // The reader of the first block has the model already.
     let extraction = try #require(scripts.last)
     #expect(extraction.hasPrefix("godwit model extract "))

@@ -596,7 +596,7 @@ struct `JSON in the documentation` {
     }
     #expect(
       Set(kinds).isSuperset(of: ["error", "progress", "status", "verify", "inspect", "export-raw", "models-lock"]))
-    let page = try GettingStartedTests.page("Sources/Godwit/Godwit.docc/JSONOutput.md")
+    let page = try GettingStartedTests.page("Sources/Godwit/Godwit.docc/Reference.md")
     let rows = page.split(separator: "\n").filter { $0.hasPrefix("| ") }
     for schema in PublishedSchema.all {
       #expect(rows.count { $0.contains("| `\(schema.name)` |") } == 1, "\(schema.name)")

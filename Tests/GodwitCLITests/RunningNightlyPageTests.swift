@@ -7,9 +7,15 @@ import Testing
 @testable import GodwitCLI
 @testable import GodwitManifest
 
-/// The page Running nightly: its scripts are run, and its units and manifests are read.
+/// The page Running nightly and the files that it names: the scripts are run, and the units and manifests are read.
 struct RunningNightlyPageTests {
   private static func page() throws -> DocumentationPage { try DocumentationPage("RunningNightly") }
+
+  /// A file of `jobs/deploy` that the page names.
+  private static func deployed(_ name: String) throws -> String {
+    #expect(try page().text.contains("`\(name)`"), "\(name)")
+    return try String(contentsOf: DocumentationPage.root.appending(path: "jobs/deploy/\(name)"), encoding: .utf8)
+  }
 
   /// A folder with the bundle, mapping models, `job.yaml` as `init` writes it, and `godwit` in `bin`.
   ///
@@ -190,7 +196,7 @@ struct RunningNightlyPageTests {
 
   @Test func `the job of Slurm asks for another turn only when it stopped at a checkpoint`() throws {
     let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
-    let script = try #require(try Self.page().blocks("sh").last)
+    let script = try Self.deployed("slurm.sh")
     let limit = "--max-duration 3h45m"
     try #require(script.contains(limit) && script.contains("#SBATCH --time=04:00:00"))
     try Self.write("#!/bin/sh\necho \"$@\" >> asked", to: folder.file("bin/scontrol"))
@@ -205,13 +211,11 @@ struct RunningNightlyPageTests {
   }
 
   @Test func `the timer and cron start the script with a time that it takes`() throws {
-    let page = try Self.page()
-    let lines = try #require(page.blocks("crontab").first)
+    let lines = try #require(try Self.page().blocks("crontab").first)
     let command = try #require(lines.prefixMatch(of: /(?:[0-9*]+ ){5}(\/srv\/migrate\/nightly [0-9]+)\n/)).1
-    let units = page.blocks("ini")
-    try #require(units.count == 2)
-    #expect(units[0].contains("ExecStart=\(command)\n"))
-    #expect(units[0].contains("SuccessExitStatus=\(GodwitError.Code.stopped.rawValue)\n"))
+    let unit = try Self.deployed("migrate.service")
+    #expect(unit.contains("ExecStart=\(command)\n"))
+    #expect(unit.contains("SuccessExitStatus=\(GodwitError.Code.stopped.rawValue)\n"))
   }
 
   private static let analyzer = "/usr/bin/systemd-analyze"
@@ -219,10 +223,10 @@ struct RunningNightlyPageTests {
   @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: analyzer), "systemd is not installed"))
   func `systemd finds nothing wrong with the units`() throws {
     let folder = try Self.folder()
-    let units = try Self.page().blocks("ini")
-    for (name, unit) in zip(["migrate.service", "migrate.timer"], units) {
-      // The user of the page need not exist here.
-      let here = unit.replacing("/srv/migrate", with: folder.path).replacing("User=migrate\n", with: "")
+    for name in ["migrate.service", "migrate.timer"] {
+      // The user of the unit need not exist here.
+      let here = try Self.deployed(name).replacing("/srv/migrate", with: folder.path)
+        .replacing("User=migrate\n", with: "")
       try Self.write(here, to: folder.file(name))
     }
     let said = try Self.run(
@@ -232,7 +236,7 @@ struct RunningNightlyPageTests {
 
   @Test func `the job of Kubernetes is YAML, and its statuses and its command are Godwit's`() throws {
     let folder = try TemporaryFolder()
-    let text = try #require(try Self.page().blocks("yaml").first)
+    let text = try Self.deployed("kubernetes.yaml")
     try Self.write(text, to: folder.file("job.yaml"))
     // Throws what is not YAML.
     _ = try YAMLFile(contentsOf: folder.file("job.yaml"), what: "job")

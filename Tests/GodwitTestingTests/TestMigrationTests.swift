@@ -143,7 +143,7 @@ import Testing
   @Test func `the error that the page shows is the one that is printed`() throws {
     let root = PeoplizerStores.folder.deletingLastPathComponent().deletingLastPathComponent()
     let page = try String(
-      contentsOf: root.appending(path: "Sources/Godwit/Godwit.docc/TestingAPolicy.md"), encoding: .utf8)
+      contentsOf: root.appending(path: "Sources/Godwit/Godwit.docc/Policies.md"), encoding: .utf8)
     let shown = try #require(page.components(separatedBy: "```text\n").last?.components(separatedBy: "\n```").first)
     let migration = try TestMigration(
       models: root.appending(path: "jobs/todo/TodoList.xcdatamodeld"), from: "TodoList", mapping: .inferred)

@@ -4,6 +4,7 @@ import GodwitInference
 import GodwitJob
 import GodwitSynthesis
 import GodwitVerifier
+import GodwitXcode
 import Synchronization
 import TestSupport
 import Testing
@@ -72,8 +73,8 @@ struct TaskTests {
     #expect(plan.chunks.count > 1)
     let run = manager.start()
     var last = 0.0
-    for await progress in run {
-      #expect(progress.percent >= last)
+    for try await progress in run {
+      #expect(progress.percent >= last && progress.fraction == progress.percent / 100)
       last = progress.percent
     }
     #expect(last == 100)
@@ -82,14 +83,66 @@ struct TaskTests {
     #expect(try await manager.verifier.run().isClean)
   }
 
-  @Test func `a run that is cancelled stops at a checkpoint, and its sequence ends`() async throws {
+  @Test func `a run that is cancelled stops at a checkpoint, and says so wherever it is read`() async throws {
     let folder = try TemporaryFolder()
-    let manager = MigrationManager(try job(folder))
-    let run = manager.start()
+    let job = try job(folder)
+    let run = job.run()
     run.cancel()
-    for await _ in run {}
-    #expect(try await run.summary.outcome == .stopped)
-    #expect(try await manager.run().outcome == .finished)
+    await #expect(throws: CancellationError.self) { for try await _ in run {} }
+    await #expect(throws: CancellationError.self) { try await run.summary }
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await MigrationManager(job).run()
+    }
+    await #expect(throws: CancellationError.self) { try await task.value }
+    // A time limit is not a cancellation.
+    #expect(try await job.run(maximumSeconds: 0).summary.outcome == .stopped)
+    #expect(try await job.run().summary.outcome == .finished)
+  }
+
+  @Test func `a job of a store, a place and a bundle goes to the current version and is proved`() async throws {
+    let folder = try TemporaryFolder()
+    func write(_ text: String, _ path: String) throws {
+      let url = URL(filePath: folder.file(path))
+      try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(text.utf8).write(to: url)
+    }
+    let title = AttributeDescription(name: "title", type: .string)
+    let stars = AttributeDescription(name: "stars", type: .integer16)
+    for (name, attributes) in [("Notes", [title]), ("Notes 2", [title, stars])] {
+      let model = try ManagedObjectModel(
+        name: name, entities: [EntityDescription(name: "Note", attributes: attributes)])
+      try write(model.xcodeContents, "Notes.xcdatamodeld/\(name).xcdatamodel/contents")
+    }
+    try write(
+      """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <plist version="1.0"><dict>
+      <key>_XCCurrentVersionName</key><string>Notes 2.xcdatamodel</string>
+      </dict></plist>
+      """, "Notes.xcdatamodeld/.xccurrentversion")
+    let bundle = try ModelBundle(contentsOf: URL(filePath: folder.file("Notes.xcdatamodeld")))
+    let (store, place) = (folder.file("notes.sqlite"), folder.file("new/notes.sqlite"))
+    let builder = try StoreBuilder(path: store, model: bundle.model(named: "Notes"))
+    for name in ["a", "b"] { try builder.insert("Note", attributes: ["title": .init(name)]) }
+    try builder.finish()
+    let job = try MigrationJob(migrating: URL(filePath: store), to: URL(filePath: place), models: bundle)
+    #expect(job.destinationModel.name == bundle.currentVersion)
+    #expect(try await job.plan().chunks.isEmpty == false)
+    var fractions: [Double] = []
+    for try await progress in job.run() { fractions.append(progress.fraction) }
+    #expect(fractions.last == 1)
+    #expect(try job.status().state == .finished)
+    #expect(try await job.verify().isClean)
+    let again = #expect(throws: GodwitError.self) {
+      try MigrationJob(migrating: URL(filePath: place), to: URL(filePath: store + ".2"), models: bundle)
+    }
+    #expect(again?.code == .noPath && again?.message.contains("already has the version") == true)
+    let foreign = #expect(throws: GodwitError.self) {
+      try MigrationJob(
+        migrating: URL(filePath: store), to: URL(filePath: place), models: bundle, version: "Notes 99")
+    }
+    #expect(foreign?.code == .missingInput)
   }
 
   @Test func `a failed run ends its sequence and throws from its summary`() async throws {
@@ -97,7 +150,9 @@ struct TaskTests {
     var job = try job(folder)
     job.sourcePath = folder.file("nosuch.sqlite")
     let run = MigrationManager(job).start()
-    for await _ in run { Issue.record("there is nothing to tell") }
+    await #expect(throws: GodwitError.self) {
+      for try await _ in run { Issue.record("there is nothing to tell") }
+    }
     await #expect(throws: GodwitError.self) { try await run.summary }
   }
 

@@ -5,6 +5,8 @@ import Synchronization
 public struct MigrationProgress: Sendable, Hashable {
   /// 0 to 100; never less than an earlier one, also after a resume.
   public var percent: Double
+  /// The percent as a number from 0 to 1.
+  public var fraction: Double { percent / 100 }
   /// The current step, from 1.
   public var step: Int
   /// The number of steps.
