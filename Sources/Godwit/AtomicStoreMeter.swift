@@ -8,7 +8,7 @@ import GodwitStore
 /// How long the writing takes is not known in advance, so it has a fixed share. A run that was stopped meanwhile writes
 /// the file again.
 struct AtomicStoreMeter {
-  /// What the chunks have of the whole.
+  /// The percent that the chunks have of the whole.
   private static let chunksPercent = 60.0
 
   private var start: Date?

@@ -1,7 +1,7 @@
 public import Foundation
 import GodwitInference
 public import GodwitJob
-public import GodwitModel
+import GodwitModel
 import GodwitStore
 public import GodwitVerifier
 public import GodwitXcode

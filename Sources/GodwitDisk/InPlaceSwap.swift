@@ -212,7 +212,7 @@ package struct InPlaceSwap {
     if isMade { try sync(folders: [other.dataPath, other.path]) }
   }
 
-  /// Whether the store in place may have files: an atomic store has its binary data inside, so that a support folder beside
+  /// Whether the store in place may have files. An atomic store has its binary data inside, and a support folder beside
   /// it is that of another store.
   private var usesFiles: Bool { (try? StoreFiles(path: store).type.isAtomic) != true }
 

@@ -62,7 +62,7 @@ extension WorkFolder {
     return !digits.isEmpty && digits.count < 10 && digits.allSatisfy { (0x30...0x39).contains($0) }
   }
 
-  /// `source-` and 16 hex digits: what an atomic store was converted into.
+  /// Whether a name is `source-` and 16 hex digits: the converted form of an atomic store.
   private static func isConversion(_ name: String) -> Bool {
     guard name.hasPrefix("source-"), name.hasSuffix(".sqlite"), name.utf8.count == 7 + 16 + 7 else { return false }
     return name.dropFirst(7).dropLast(7).allSatisfy(\.isHexDigit)

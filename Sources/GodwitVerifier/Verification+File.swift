@@ -45,7 +45,7 @@ extension Verification {
     for table in destinationSchema.tables { expected[Item(type: "table", name: table.name)] = table.createStatement }
     for join in destinationSchema.joinTables { expected[Item(type: "table", name: join.name)] = join.createStatement }
     for index in destinationSchema.indexes { expected[Item(type: "index", name: index.name)] = index.sql }
-    // An atomic store has none.
+    // An atomic store has no triggers.
     let triggers = job.destinationType == .sqlite ? destinationSchema.triggers : []
     for trigger in triggers { expected[Item(type: "trigger", name: trigger.name)] = trigger.sql }
     for statement in destinationSchema.createStatements {

@@ -71,7 +71,7 @@ extension MigrationManager {
       "cannot make '\(job.destinationPath)' in the folder '\(folder.path)'", errno: code, safe: "nothing was written")
   }
 
-  /// What plan and summary say of the two stores.
+  /// The notes of plan and summary on the two stores.
   func storeNotes() -> [MigrationNote] {
     let log = MissingLog.note(ofStoreAt: job.sourcePath).map { MigrationNote(.logMissing, "the source \($0)") }
     return [log].compactMap(\.self) + transformerNotes()

@@ -12,8 +12,8 @@ package final class SourceCheck {
 
   /// Begins the check.
   ///
-  /// - Returns: nil where there is none: when none is wanted; for an atomic store, whose reader notices damage; for a
-  ///   store with a hot journal, which the run itself checks.
+  /// - Returns: nil if the job wants no check; for an atomic store, whose reader notices damage; for a store with a hot
+  ///   journal, which the run itself checks.
   package init?(_ job: MigrationJob, _ files: StoreFiles, as level: MigrationJob.SourceCheck? = nil) {
     let level = level ?? job.sourceCheck
     guard level != .none, files.type == .sqlite, (try? files.hasHotJournal()) == false else { return nil }

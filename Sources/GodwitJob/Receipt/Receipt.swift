@@ -195,7 +195,7 @@ extension Receipt {
   /// A stamp that tells, without reading all of a store, that it has not changed since it was delivered.
   ///
   /// SQLite counts its changes in the first bytes of the file. In WAL mode it need not, but a store that was delivered
-  /// in another mode is not in that one unless somebody has written. Of an atomic store the time is compared.
+  /// in another mode has left that mode only if it was written to. For an atomic store the time is compared.
   ///
   /// - Returns: 32 hexadecimal digits; nil where only the content can tell.
   package static func deliveryStamp(ofStoreAt path: String) throws -> String? {

@@ -2,7 +2,7 @@
 extension KeyedArchive {
   /// The archive of a property list.
   ///
-  /// - Parameter name: What the value is archived under.
+  /// - Parameter name: The key of the value in `$top`.
   package static func archive(of value: PropertyListValue, top name: String) -> PropertyListValue {
     var writer = Writer()
     let root = writer.add(value)
@@ -40,7 +40,7 @@ extension KeyedArchive {
     }
   }
 
-  /// What an archive says of a class.
+  /// The entry of a class in an archive.
   package static func classEntry(_ name: String) -> PropertyListValue {
     let ancestors =
       switch name {

@@ -110,7 +110,7 @@ extension PropertyListValue {
     }
   }
 
-  /// What stands before so many bytes, characters or references.
+  /// The bytes before so many bytes, characters or references.
   package static func head(_ kind: UInt8, _ count: Int) -> [UInt8] {
     count < 15 ? [kind | UInt8(count)] : [kind | 15] + bytes(of: Int64(count))
   }

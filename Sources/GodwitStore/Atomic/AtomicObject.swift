@@ -15,7 +15,7 @@ struct AtomicObject {
   var relationships: [(description: RelationshipDescription, numbers: [Int64], place: GodwitError.Location?)] = []
 }
 
-/// What an atomic store holds, object by object, whatever its format.
+/// The content of an atomic store of any format, object by object.
 protocol AtomicStoreReader: AnyObject {
   var metadata: StoreMetadata { get }
   /// No object has a higher number; nil where numbers are places in the file.

@@ -10,7 +10,7 @@ final class AtomicStoreImport {
   private let connection: StoreConnection
   private let reader: any AtomicStoreReader
   private let builder: StoreBuilder
-  /// What is taken from an object's number for the primary key, by root entity.
+  /// The offset that is subtracted from an object's number for the primary key, by root entity.
   private let offsets: [String: Int64]
   private var numbers: SQLStatement?
   /// How many objects each relationship names, to compare with its inverse.
@@ -142,7 +142,7 @@ final class AtomicStoreImport {
     }
   }
 
-  /// What Godwit writes says every link twice.
+  /// A store that Godwit wrote names every link twice.
   private func compareSides(_ relationship: RelationshipDescription, of entity: String) throws {
     let schema = builder.schema
     guard let inverse = relationship.inverseName, let root = schema.model.root(of: entity)?.name,

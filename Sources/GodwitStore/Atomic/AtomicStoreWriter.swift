@@ -6,7 +6,7 @@ protocol AtomicStoreFormat: AnyObject {
   /// The bytes that were written so far.
   var writtenBytes: Int64 { get }
 
-  /// - Parameter metadata: What the store says of itself beside its type and its identifier.
+  /// - Parameter metadata: The metadata without the type and the identifier of the store.
   func begin(_ metadata: [String: PropertyListValue], uuid: String) throws
   func write(_ object: ObjectReader.Object) throws
   /// Ends the file and syncs it.
@@ -24,7 +24,7 @@ package struct AtomicStoreWriter {
   private let reader: ObjectReader
   private let metadata: StoreMetadata
   private let keys: AtomicStoreKeys
-  /// What messages call the new store.
+  /// The name of the new store in messages.
   private let name: String
 
   /// - Throws: `.configuration` (78) when a store of the type cannot hold objects of the model: see
@@ -41,8 +41,8 @@ package struct AtomicStoreWriter {
   ///
   /// - Parameters:
   ///   - model: The model of the store.
-  ///   - type: What is written.
-  ///   - name: What messages call the new store.
+  ///   - type: The type of the new store.
+  ///   - name: The name of the new store in messages.
   /// - Throws: as `check`; `.dataWrong` (65) when primary keys
   ///   cannot be made unique; as `ObjectReader.init`.
   package init(

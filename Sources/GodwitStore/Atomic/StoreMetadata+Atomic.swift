@@ -33,7 +33,7 @@ extension StoreMetadata {
     self.values = values
   }
 
-  /// What an atomic store holds of the values: neither its type nor what concerns SQLite alone.
+  /// The values that an atomic store holds: all except its type and those that concern only SQLite.
   var atomicValues: [String: PropertyListValue] {
     values.filter { $0.key != Key.storeType && $0.key != Key.autoVacuumLevel }
   }

@@ -2,7 +2,7 @@ import GodwitModel
 
 /// Writes a keyed archive of any size into a file, front to back.
 ///
-/// What an archive refers to by its place is known at the end alone: places wait in temporary tables meanwhile. Every
+/// The places of objects are needed again at the end, and wait in temporary tables meanwhile. Every
 /// array and dictionary stands behind what it holds. The object with the number 1 is written last.
 final class ArchiveStream {
   /// A place in the table of offsets, which 4 bytes hold.
@@ -22,7 +22,7 @@ final class ArchiveStream {
   private var classes: [PropertyListValue: UInt64] = [:]
   private let name: String
 
-  /// - Parameter name: What messages call the store.
+  /// - Parameter name: The name of the store in messages.
   init(_ file: AtomicStoreFile, _ connection: StoreConnection, name: String) throws {
     (self.file, start, self.name) = (file, file.writtenBytes, name)
     offsets = try NumberList(connection, name: "offsets", size: 8)
@@ -138,10 +138,10 @@ final class ArchiveStream {
   /// Ends the archive.
   ///
   /// - Parameters:
-  ///   - className: Of the object with the number 1, a dictionary.
+  ///   - className: The class of the object with the number 1, a dictionary.
   ///   - keys: The places of its keys.
   ///   - values: The places of its values.
-  ///   - name: What that object is archived under.
+  ///   - name: The key of that object in `$top`.
   func finish(_ className: String, keys: NumberList, values: NumberList, as name: String) throws {
     let classPlace = try reference(add(class: KeyedArchive.classEntry(className)))
     let fields = try ["$class", "NS.keys", "NS.objects"].map(key)

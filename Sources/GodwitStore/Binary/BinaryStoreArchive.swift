@@ -2,7 +2,7 @@ import GodwitModel
 
 /// The object archive of a binary store, read object by object.
 ///
-/// A class in it is a name and nothing more. What may be read altogether is bounded by the size of the file, so that no
+/// A class in it is a name and nothing more. The size of the file bounds how much may be read altogether, so that no
 /// archive keeps its reader busy for long. Memory holds one object.
 final class BinaryStoreArchive {
   private typealias List = BinaryPropertyList<PagedBytes>
@@ -72,7 +72,7 @@ final class BinaryStoreArchive {
     try list.value(try Self.place(number, objects, list), &room)
   }
 
-  /// What a field holds, with the reference followed; nil for nil.
+  /// The content of a field, with the reference followed; nil for nil.
   func resolve(_ value: PropertyListValue?) throws -> PropertyListValue? {
     guard let value, case .uid(let number) = value else { return value }
     let entry = try entry(number)
@@ -129,7 +129,7 @@ final class BinaryStoreArchive {
     guard let object = try resolve(value) else { return nil }
     if case .string(let text) = object { return text }
     guard ["NSString", "NSMutableString"].contains(try className(of: object)) else { return nil }
-    // A field that is no reference is not nil, whatever its text.
+    // A text in the field itself is never nil.
     if case .string(let text)? = object.dictionary?["NS.string"] { return text }
     if case .string(let text)? = try resolve(object.dictionary?["NS.string"]) { return text }
     guard case .data(let bytes)? = try resolve(object.dictionary?["NS.bytes"]) else { return nil }

@@ -17,7 +17,7 @@ final class BinaryStoreFormat: AtomicStoreFormat {
   private let file: AtomicStoreFile
   private let model: ManagedObjectModel
   private let keys: AtomicStoreKeys
-  /// What messages call the new store.
+  /// The name of the new store in messages.
   private let name: String
   private let connection: StoreConnection
   private let stream: ArchiveStream
@@ -100,7 +100,7 @@ final class BinaryStoreFormat: AtomicStoreFormat {
     for (name, value) in object.properties {
       switch value {
       case .attribute(let value, _): values[name] = value
-      // What the reader of the SQLite store refuses before.
+      // `AtomicStoreWriter` refuses these.
       case .large, .missingFile: break
       case .toOne(let reference): related[name] = reference.map { [$0] } ?? []
       case .toMany(let references): related[name] = references

@@ -86,7 +86,7 @@ final class BinaryStoreObjects: AtomicStoreReader {
     }
     guard try reader.archive.className(of: object) != "NSNull" else { return .null }
     if attribute.type == .transformable {
-      // What a value transformer that archives its object would have made of it.
+      // A value transformer that archives its object would make the same of it.
       return .data(try graph(number).archive.binaryPropertyList)
     }
     guard let value = try plainValue(object, attribute.type) ?? archivedValue(number, object, attribute.type) else {

@@ -10,7 +10,7 @@ extension BinaryStoreReader {
       let value = try reading("value \(place + 1) of object \(node.key) of entity \(node.entity)") {
         try rawValue(reference)
       }
-      // What is always nil may be a relationship.
+      // Relationships have nil.
       guard value != .null else { continue }
       object.properties.append((.attribute("value\(place + 1)"), Self.declaredType(value), { value }))
     }

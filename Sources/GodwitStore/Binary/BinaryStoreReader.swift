@@ -1,7 +1,7 @@
 import Foundation
 import GodwitModel
 
-/// Reads a binary store front to back: what it says of itself, then object by object.
+/// Reads a binary store front to back: its metadata, then object by object.
 ///
 /// It needs no model, so the values of an object have places and no names. All numbers of the head are big-endian:
 ///
@@ -34,7 +34,7 @@ final class BinaryStoreReader {
   /// No object has a higher key.
   let highestKey: Int64
   let archive: BinaryStoreArchive
-  /// What messages call the file.
+  /// The name of the file in messages.
   let name: String
   private var place = 0
 

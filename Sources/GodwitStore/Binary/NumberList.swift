@@ -12,7 +12,7 @@ final class NumberList {
   private(set) var count = 0
 
   /// - Parameters:
-  ///   - name: Of the table; no other list of the connection has it.
+  ///   - name: The name of the table; no other list of the connection has it.
   ///   - size: Bytes of a number.
   init(_ connection: StoreConnection, name: String, size: Int) throws {
     (self.connection, table, self.size) = (connection, "temp.\(StoreSchema.identifier(name))", size)

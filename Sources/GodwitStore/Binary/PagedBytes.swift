@@ -13,7 +13,7 @@ final class PagedBytes: RandomAccessBytes {
 
   /// - Parameters:
   ///   - range: The part of the file that is read.
-  ///   - name: What messages call the file.
+  ///   - name: The name of the file in messages.
   init(path: String, range: Range<Int64>, name: String) throws {
     file = try ReadableFile(path: path, name: name)
     start = range.lowerBound

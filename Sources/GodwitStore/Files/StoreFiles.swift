@@ -22,8 +22,8 @@ package struct StoreFiles: Sendable, Hashable {
   package var shmPath: String { path + "-shm" }
   package var journalPath: String { path + "-journal" }
 
-  /// Checks that the path leads to a readable file: an atomic store, or a whole SQLite file. Whether Core Data made
-  /// that one, only `StoreConnection.checkCoreDataTables` can tell.
+  /// Checks that the path leads to a readable file: an atomic store, or a whole SQLite file. Only
+  /// `StoreConnection.checkCoreDataTables` can find out whether Core Data made the latter.
   ///
   /// - Throws: `.missingInput` when the file is missing, `.permission` when it cannot be read, `.dataWrong` when it is
   ///   not a regular file, or is empty, of another kind or truncated.

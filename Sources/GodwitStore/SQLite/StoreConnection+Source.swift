@@ -11,7 +11,7 @@ extension StoreConnection {
   /// | a `-wal` with content | `mode=ro&vfs=unix-none` in exclusive locking mode, which keeps the WAL index in memory |
   /// | a hot `-journal` | without a work folder as the journal would leave it: see `RolledBackStore` |
   /// | the same, with a work folder | a copy, on which SQLite rolls back |
-  /// | an XML or binary store | what it is converted into: see `attachConverted` |
+  /// | an XML or binary store | its converted form: see `attachConverted` |
   ///
   /// None of these takes a lock: compare `StoreFiles.stamp` to notice that another process writes.
   /// Exclusive locking mode is the default for databases attached later; the main one is set back.
@@ -21,7 +21,7 @@ extension StoreConnection {
   ///   - workFolder: An existing folder for the copy, which stays there (`source-copy.sqlite`);
   ///     nil for a temporary one that is gone when the connection closes.
   ///   - model: The model of the store; only an atomic store needs it.
-  ///   - checkpoint: Called now and then while an atomic store is converted; what it throws ends that.
+  ///   - checkpoint: Called now and then while an atomic store is converted; an error that it throws ends the conversion.
   /// - Throws: SQLite's errors as `StoreConnection` maps them; `.inputOutput` when copying fails.
   package func attachSource(
     _ files: StoreFiles, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,

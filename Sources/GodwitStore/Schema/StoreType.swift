@@ -29,20 +29,20 @@ public enum StoreType: String, Sendable, Hashable, Codable {
     + "store of an application's own type (a subclass of NSAtomicStore or NSIncrementalStore) can be read by its code "
     + "alone, which can move it to a store of those types"
 
-  /// Whether Core Data reads and writes the file as a whole. Such a store is read through a SQLite store that is made of
-  /// it, and a SQLite store is made first where one is written.
+  /// Whether Core Data reads and writes the file as a whole. Godwit reads it through a SQLite store that it makes of the
+  /// file, and writes it from a finished SQLite store.
   package var isAtomic: Bool { self != .sqlite }
 
-  /// What messages call it.
+  /// The type in messages.
   package var adjective: String { self == .binary ? "binary" : rawValue }
 
-  /// What messages call such a store, without its article.
+  /// Such a store in messages, without an article.
   package var noun: String { adjective + " store" }
 
-  /// The same with its article.
+  /// Such a store in messages, with an article.
   package var nounWithArticle: String { self == .xml ? "an XML store" : "a \(noun)" }
 
-  /// What manifests call it.
+  /// The type in manifests.
   package var manifestName: String { rawValue.lowercased() }
 
   /// - Throws: `.dataWrong` (65) when metadata name a type that is not one of Core Data's.

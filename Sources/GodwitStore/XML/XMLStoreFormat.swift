@@ -8,7 +8,7 @@ final class XMLStoreFormat: AtomicStoreFormat {
   private let file: AtomicStoreFile
   private let model: ManagedObjectModel
   private let keys: AtomicStoreKeys
-  /// What messages call the new store.
+  /// The name of the new store in messages.
   private let name: String
 
   var writtenBytes: Int64 { file.writtenBytes }
@@ -56,7 +56,7 @@ final class XMLStoreFormat: AtomicStoreFormat {
     for (name, value) in object.properties {
       switch value {
       case .attribute(let value, let attribute): try write(value, attribute, of: object.reference)
-      // What the reader of the SQLite store refuses before.
+      // `AtomicStoreWriter` refuses these.
       case .large, .missingFile: break
       case .toOne(let reference): related[name] = reference.map { [$0] } ?? []
       case .toMany(let references): related[name] = references
