@@ -8,15 +8,15 @@ import Testing
 @Suite struct BinaryStoreDamageTests {
   private static func small() throws -> [UInt8] {
     let folder = try TemporaryFolder()
-    let colour = BinaryColour(name: "red")
-    colour.twin = colour
     try HandwrittenBinaryStore(
-      objects: [
+      [
         BinaryPets.person(
-          1, "x" as NSString, pets: [2, 3], change: [0: NSDate(), 2: colour, 9: NSDecimalNumber(value: 1.5)]),
+          1, .text("x"), pets: [2, 3],
+          change: [0: .date(5), 2: .colours("red", "blue"), 9: .decimal(Decimal(15) / 10), 7: .plain(.data([1]))]),
         BinaryPets.pet(2, owner: 1), BinaryPets.pet(3, owner: 1),
-        BinaryPets.person(4, entity: "Employee", more: [NSNumber(value: 5), NSNumber(value: 0.25)]),
-      ], metadata: ["NSStoreModelVersionHashes": ["Pet": Data(repeating: 1, count: 32)]]
+        BinaryPets.person(4, entity: "Employee", more: [.plain(.integer(5)), .plain(.real(0.25))]),
+      ],
+      metadata: ["NSStoreModelVersionHashes": .dictionary(["Pet": .data([UInt8](repeating: 1, count: 32))])]
     ).write(to: folder.file("a"))
     return Array(try Data(contentsOf: URL(filePath: folder.file("a"))))
   }
@@ -158,7 +158,7 @@ import Testing
     }
     let metadata: PropertyListValue = .dictionary(["NSStoreType": .string("JournalStore"), "NSStoreUUID": .string("U")])
     let errors = [
-      try refusal { try HandwrittenBinaryStore(objects: [], metadata: ["NSStoreType": "JournalStore"]).write(to: $0) },
+      try refusal { try HandwrittenBinaryStore([], metadata: ["NSStoreType": .string("JournalStore")]).write(to: $0) },
       try refusal { try Data(metadata.binaryPropertyList).write(to: URL(filePath: $0)) },
       try refusal {
         try Data(PropertyListValue.dictionary(["metadata": metadata]).binaryPropertyList).write(to: URL(filePath: $0))
