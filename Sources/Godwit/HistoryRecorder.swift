@@ -39,7 +39,7 @@ final class HistoryRecorder {
     let now = seconds
     // The first progress of a step comes before its first chunk: until then it was opened, counted and planned.
     let isFirst = last?.step != progress.step
-    // An XML store that is written has a count of its own.
+    // An atomic store that is written has a count of its own.
     let before = last.flatMap { $0.totalRows == progress.totalRows ? $0.rows : nil } ?? 0
     history.add(
       .init(

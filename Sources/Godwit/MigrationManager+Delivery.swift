@@ -12,19 +12,19 @@ extension MigrationManager {
 
   /// The file that becomes the destination: the finished store of the work folder, or what is written of it.
   ///
-  /// An XML store is written inside the folder. A run that dies or stops meanwhile writes it again: the finished store
+  /// An atomic store is written inside the folder. A run that dies or stops meanwhile writes it again: the finished store
   /// is still there, and names the job in its metadata. A time limit does not stop the writing: the next run would
   /// start over, and never get further.
   ///
-  /// - Parameter progress: Called while an XML store is written, with the number of objects in it and that of all.
+  /// - Parameter progress: Called while an atomic store is written, with the number of objects in it and that of all.
   func file(
     of store: String, in folder: String, control: MigrationControl, progress: (Int64, Int64) -> Void
   ) throws -> Written {
-    guard job.destinationType == .xml else { return .written(store) }
-    let path = folder + "/store.xml"
+    guard job.destinationType.isAtomic else { return .written(store) }
+    let path = folder + "/store.\(job.destinationType.manifestName)"
     do {
-      try XMLStoreWriter(
-        readingStoreAt: store, model: job.destinationModel, name: job.destinationPath
+      try AtomicStoreWriter(
+        readingStoreAt: store, model: job.destinationModel, as: job.destinationType, name: job.destinationPath
       ).write(to: path) {
         progress($0, $1)
         try control.checkpoint()

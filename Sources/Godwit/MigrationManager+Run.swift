@@ -36,7 +36,7 @@ extension MigrationManager {
     try job.refuseGuessedNames()
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // A store that is replaced tells them only before.
-    let notes = ((try? job.layoutNotes()) ?? []) + missingLogNotes()
+    let notes = ((try? job.layoutNotes()) ?? []) + storeNotes()
     var summary: MigrationSummary
     do { summary = try run(watch) } catch {
       guard var known = (error as? GodwitError).map(tellingDiscard) else {

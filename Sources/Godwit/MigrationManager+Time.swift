@@ -16,11 +16,11 @@ extension MigrationManager {
         basis: "the size of the store: no row is read")
     }
     var estimate = chunks
-    // An XML store is read as a whole to plan, and again to run. One that is written takes a row as long as a large commit.
+    // An atomic store is read as a whole to plan, and again to run. One that is written takes a row as long as a large commit.
     let seconds = Double(opening.components.seconds) + Double(opening.components.attoseconds) / 1e18
     estimate.lowSeconds += seconds
     estimate.highSeconds += seconds * 2
-    if job.destinationType == .xml {
+    if job.destinationType.isAtomic {
       let rows = Double(plan.summary.objectsWritten)
       estimate.lowSeconds += rows * 8e-6
       estimate.highSeconds += rows * 100e-6

@@ -16,7 +16,7 @@ extension MigrationManager {
   ///   - uri: `x-coredata://STORE/Entity/p1`, or `Entity/p1`.
   ///   - side: Which store the object is in. nil for the one that the URI names; for `Entity/p1` the destination.
   /// - Throws: `.usage` (64) for a text that is no URI, for another store's, and for a job that appends, migrates in
-  ///   place or writes XML; `.missingInput` (66) when the job has no finished destination, or the store has no such
+  ///   place or writes an atomic store; `.missingInput` (66) when the job has no finished destination, or the store no such
   ///   object; `.dataWrong` (65) for a value that cannot be read.
   public func trace(_ uri: String, in side: ObjectTrace.Side? = nil) throws -> ObjectTrace {
     try trace(uri, in: side, leavingLarge: false) { trace, _ in trace }
@@ -61,8 +61,9 @@ extension MigrationManager {
       )
     }
     if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
-    if job.destinationType == .xml || (try? StoreFiles(path: job.sourcePath).type) == .xml {
-      throw cannot("a store of it is XML", "trace a job between SQLite stores")
+    // Keys of an atomic store need not be those that the run gave.
+    if job.destinationType.isAtomic {
+      throw cannot("its destination is \(job.destinationType.nounWithArticle)", "trace a job that makes a SQLite store")
     }
     let unfinished = job.destinationPath + ".godwit"
     guard !FileManager.default.fileExists(atPath: unfinished) else {

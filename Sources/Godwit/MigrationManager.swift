@@ -76,7 +76,7 @@ public struct MigrationManager: Sendable {
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
     // The origin of the source model comes first: it decides everything else.
-    plan.codedNotes = try job.inputNotes + plan.codedNotes + job.layoutNotes() + missingLogNotes()
+    plan.codedNotes = try job.inputNotes + plan.codedNotes + job.layoutNotes() + storeNotes()
     try tellDestination(in: &plan)
     plan.quarantine = job.quarantine.map { "\($0), in \(job.quarantinePath)" }
     return plan
@@ -177,13 +177,13 @@ public struct MigrationManager: Sendable {
     return status
   }
 
-  /// The status as progress shows it: with the share that the writing of an XML store has.
+  /// The status as progress shows it: with the share that the writing of an atomic store has.
   private func withDelivery(_ status: MigrationStatus) -> MigrationStatus {
     var status = status
     let before = RejectionRecord.percentBefore(readingIn: WorkFolder.path(forDestination: job.destinationPath))
     if before > 0, status.percent < 100 { status.percent = before + (100 - before) * status.percent / 100 }
-    guard job.destinationType == .xml else { return status }
-    status.percent = XMLMeter.percent(ofChunks: status.percent, shown: ShownProgress.percent(in: job.workPath))
+    guard job.destinationType.isAtomic else { return status }
+    status.percent = AtomicStoreMeter.percent(ofChunks: status.percent, shown: ShownProgress.percent(in: job.workPath))
     return status
   }
 

@@ -67,7 +67,7 @@ struct ShownProgress {
 /// The progress of a run as it is shown, and its history.
 struct RunProgress {
   private var shown: ShownProgress
-  private var meter: XMLMeter?
+  private var meter: AtomicStoreMeter?
   let history: HistoryRecorder
 
   init(_ job: MigrationJob, in claim: borrowing Claim, begin: Date) {
@@ -75,7 +75,8 @@ struct RunProgress {
     let folder = claim.journal.isDurable ? claim.path : nil
     shown = ShownProgress(folder: folder)
     meter =
-      job.destinationType == .xml ? XMLMeter(steps: job.steps.count, shown: ShownProgress.percent(in: claim.path)) : nil
+      job.destinationType.isAtomic
+      ? AtomicStoreMeter(steps: job.steps.count, shown: ShownProgress.percent(in: claim.path)) : nil
     history = HistoryRecorder(job, folder: folder, begin: begin)
   }
 
@@ -90,7 +91,7 @@ struct RunProgress {
   /// The progress of chunks as it is shown.
   mutating func part(_ chunks: MigrationProgress) -> MigrationProgress { reported(meter?.part(chunks) ?? chunks) }
 
-  /// The progress when a number of objects is in an XML store; nil for another store.
+  /// The progress when a number of objects is in an atomic store; nil for another store.
   mutating func wrote(_ objects: Int64, of total: Int64) -> MigrationProgress? {
     (meter?.wrote(objects, of: total)).map { reported($0) }
   }

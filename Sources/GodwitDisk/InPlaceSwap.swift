@@ -212,9 +212,9 @@ package struct InPlaceSwap {
     if isMade { try sync(folders: [other.dataPath, other.path]) }
   }
 
-  /// Whether the store in place may have files: an XML store has its binary data inside, so that a support folder beside
+  /// Whether the store in place may have files. An atomic store has its binary data inside, and a support folder beside
   /// it is that of another store.
-  private var usesFiles: Bool { (try? StoreFiles(path: store).type) != .xml }
+  private var usesFiles: Bool { (try? StoreFiles(path: store).type.isAtomic) != true }
 
   /// The files beside the store that rows of the old store name and that are not among those of the new one. Where source
   /// and destination are two stores, no row of the new one may name them either: such a row may name a file that the source

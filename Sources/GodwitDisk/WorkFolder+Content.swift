@@ -31,6 +31,8 @@ extension WorkFolder {
     ".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT", ".edited_SUPPORT",
   ]
 
+  private static let atomicStores: Set<String> = ["store.xml", "store.binary"]
+
   private enum Kind {
     case file, step, support
   }
@@ -43,7 +45,7 @@ extension WorkFolder {
       if isNumbered(name, after: "step-") { return .step }
     }
     if supportFolders.contains(name) { return .support }
-    if name == "store.xml" { return .file }
+    if atomicStores.contains(name) { return .file }
     for suffix in storeSuffixes where name.hasSuffix(suffix) {
       let store = String(name.dropLast(suffix.count))
       if stores.contains(store) || isConversion(store) { return .file }
@@ -60,7 +62,7 @@ extension WorkFolder {
     return !digits.isEmpty && digits.count < 10 && digits.allSatisfy { (0x30...0x39).contains($0) }
   }
 
-  /// Whether a name is `source-` and 16 hex digits: the converted form of an XML store.
+  /// Whether a name is `source-` and 16 hex digits: the converted form of an atomic store.
   private static func isConversion(_ name: String) -> Bool {
     guard name.hasPrefix("source-"), name.hasSuffix(".sqlite"), name.utf8.count == 7 + 16 + 7 else { return false }
     return name.dropFirst(7).dropLast(7).allSatisfy(\.isHexDigit)

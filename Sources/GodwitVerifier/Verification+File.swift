@@ -16,7 +16,7 @@ extension Verification {
 
   /// Begins SQLite's check of both files, beside the comparison of rows.
   func beginIntegrityCheck() throws -> IntegrityCheck {
-    // Godwit itself made a store between two steps. The reader of an XML store notices damage.
+    // Godwit itself made a store between two steps. The reader of an atomic store notices damage.
     let checksSource = try job.position.isFirst && StoreFiles(path: job.sourcePath).type == .sqlite
     report.count("files whose pages and indexes were checked", checksSource ? 2 : 1)
     return try IntegrityCheck(
@@ -45,7 +45,7 @@ extension Verification {
     for table in destinationSchema.tables { expected[Item(type: "table", name: table.name)] = table.createStatement }
     for join in destinationSchema.joinTables { expected[Item(type: "table", name: join.name)] = join.createStatement }
     for index in destinationSchema.indexes { expected[Item(type: "index", name: index.name)] = index.sql }
-    // An XML store has no triggers.
+    // An atomic store has no triggers.
     let triggers = job.destinationType == .sqlite ? destinationSchema.triggers : []
     for trigger in triggers { expected[Item(type: "trigger", name: trigger.name)] = trigger.sql }
     for statement in destinationSchema.createStatements {

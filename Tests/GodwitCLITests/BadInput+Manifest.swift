@@ -140,8 +140,8 @@ extension BadInput {
     .init("kept history", 78, ["job.yaml:10:10: ", "expected drop for 'history', found 'keep'"]) {
       try $0.append("job.yaml", "history: keep\n")
     },
-    .init("destination of another type", 78, ["job.yaml:10:", "'destination-type'", "NSBinaryStoreType"]) {
-      try $0.append("job.yaml", "destination-type: binary\n")
+    .init("destination of another type", 78, ["job.yaml:10:", "'destination-type'", "NSInMemoryStoreType"]) {
+      try $0.append("job.yaml", "destination-type: memory\n")
     },
     .init("manifest is a named pipe", 66, ["'job.yaml'", "another kind of file"]) {
       try $0.remove("job.yaml")

@@ -51,7 +51,7 @@ import Yams
     "colour: red", "memory: lots", "memory: 1024", "append: 1", "chunks: {rows: 0}", "chunks: {rows: 10000001}",
     "chunks: {by: {A: []}}", "on-invalid: ignore", "on-invalid: {quarantine: {}}", "on-loss: lose", "models2: x",
     "in-place: true", "keep-old: true", "history: keep", "job: a/b", "stages: [{before: a}]",
-    "destination-type: binary",
+    "destination-type: memory",
     "on-invalid: {quarantine: {max-percent: 101}}", "configuration: ''", "version-order: one",
   ])
   func `manifests that the schema refuses are refused by the reader`(line: String) throws {

@@ -300,7 +300,8 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     try builder.insert("A", relationships: ["friends": [3]])
     try builder.insert("A", relationships: ["twin": [1]])
     try builder.finish()
-    try XMLStoreWriter(readingStoreAt: folder.file("a.sqlite"), model: model, name: "a").write(to: folder.file("a.xml"))
+    try AtomicStoreWriter(readingStoreAt: folder.file("a.sqlite"), model: model, name: "a").write(
+      to: folder.file("a.xml"))
     let found = try XMLStoreContent(path: folder.file("a.xml")).byID
     #expect(found["z3"]?.relationships == ["friends": ["z1", "z2"], "twin": ["z1"]])
     for sql in ["SELECT * FROM source.Z_1FRIENDS ORDER BY 1, 2", "SELECT Z_PK, ZTWIN FROM source.ZA ORDER BY 1"] {
@@ -312,13 +313,13 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
     }
   }
 
-  @Test func `a binary store is named`() throws {
+  @Test func `a property list is named`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("store.bin")
     try Data(("bplist00" + "\u{5}NSPersistenceFrameworkVersion").utf8).write(to: URL(filePath: path))
     let error = try #require(throws: GodwitError.self) { try StoreFiles(path: path) }
     #expect(error.code == .dataWrong)
-    #expect(error.message.contains("found a binary store (NSBinaryStoreType)"))
+    #expect(error.message.contains("found a property list"))
     #expect(error.remedy?.contains("in-memory") == true)
   }
 
@@ -398,7 +399,7 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
           return true
         }
       }
-      try XMLStoreWriter(readingStoreAt: converted, model: model, name: "b").write(to: folder.file("b.xml"))
+      try AtomicStoreWriter(readingStoreAt: converted, model: model, name: "b").write(to: folder.file("b.xml"))
       let again = try XMLStoreContent(path: folder.file("b.xml")).byID
       #expect(again.count == content.objects.count)
       for object in content.objects {

@@ -34,7 +34,7 @@ struct `Tables of an XML store without its model` {
       <object type="TAG" id="z3"></object>
       """)
     _ = folder
-    let connection = try XMLTables.open(StoreFiles(path: path))
+    let connection = try AtomicTables.open(StoreFiles(path: path))
     defer { try? connection.close() }
     let columns = try connection.rows("SELECT name || ' ' || type FROM pragma_table_info('NOTE', 'source')")
     #expect(

@@ -391,7 +391,7 @@ struct InPlaceExchangeTests {
     try fixture.build { try $0.insert("Note", key: 1, attributes: ["text": .init("t")]) }
     try fixture.infer()
     let path = fixture.folder.file("notes.xml")
-    try XMLStoreWriter(readingStoreAt: fixture.sourcePath, model: fixture.source, name: path).write(to: path)
+    try AtomicStoreWriter(readingStoreAt: fixture.sourcePath, model: fixture.source, name: path).write(to: path)
     var job = fixture.jobInPlace(path)
     job.destinationType = .xml
     let old = try Data(contentsOf: URL(filePath: path))

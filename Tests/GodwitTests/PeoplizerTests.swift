@@ -134,7 +134,7 @@ private enum Hop {
     }
     let path = PeoplizerStores.file("stores/people-4.xml")
     let made = folder.file("people-4.xml")
-    try XMLStoreWriter(
+    try AtomicStoreWriter(
       readingStoreAt: folder.file("people-4.sqlite"), model: PeoplizerStores.model(version: 4), name: made
     ).write(to: made)
     if regenerates {

@@ -203,7 +203,7 @@ import Testing
     }
     func write(_ name: String) throws -> String {
       let path = fixture.folder.file(name)
-      try XMLStoreWriter(readingStoreAt: fixture.sourcePath, model: fixture.source, name: path).write(to: path)
+      try AtomicStoreWriter(readingStoreAt: fixture.sourcePath, model: fixture.source, name: path).write(to: path)
       return path
     }
     let source = try write("source.xml")

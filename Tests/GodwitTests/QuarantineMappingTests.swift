@@ -374,7 +374,7 @@ import Testing
   @Test func `an XML source has its quarantine in SQLite`() throws {
     let folder = try TemporaryFolder()
     var job = try Self.job(in: folder)
-    try XMLStoreWriter(readingStoreAt: job.sourcePath, model: job.sourceModel, name: "source.xml")
+    try AtomicStoreWriter(readingStoreAt: job.sourcePath, model: job.sourceModel, name: "source.xml")
       .write(to: folder.file("source.xml")) { _, _ in }
     job.sourcePath = folder.file("source.xml")
     let before = try Data(contentsOf: URL(filePath: job.sourcePath))

@@ -269,7 +269,7 @@ import Testing
     for seed in testSeeds(7) + [424] {
       var random = SeededGenerator(seed: seed)
       let sources = ["A": rows(&random), "B": rows(&random)]
-      // Half of the jobs have no composite: they may read and write XML stores.
+      // Half of the jobs have no composite: they may read and write XML and binary stores.
       func group() -> Set<String> { Set(Self.types.keys.sorted().filter { _ in random.chance(40) }) }
       let isGrouped = random.chance(50)
       var grouping = Grouping.none
@@ -328,16 +328,24 @@ import Testing
       let isStepped = random.chance(40)
       do {
         var job = try isStepped ? addStep(fixture) : fixture.job
+        let hasSmallKeys = sources.values.joined().allSatisfy { (1...1 << 32).contains($0.key) }
         if random.chance(30), !isGrouped {
-          job.sourcePath = fixture.folder.file("source.xml")
-          try write(sources, of: fixture.source, to: job.sourcePath, &random)
+          job.sourcePath = fixture.folder.file("source.atomic")
+          if hasSmallKeys, random.chance(50) {
+            try AtomicStoreWriter(
+              readingStoreAt: fixture.sourcePath, model: fixture.source, as: .binary, name: "source"
+            ).write(to: job.sourcePath)
+          } else {
+            try write(sources, of: fixture.source, to: job.sourcePath, &random)
+          }
         }
-        // A key below 1 cannot be the number of an object in an XML store. Where no room is left above, keys go below.
-        let isXMLSource = job.sourcePath != fixture.sourcePath
+        // A key below 1 cannot be the number of an object in an atomic store. Where no room is left above, keys go below.
+        let isAtomicSource = job.sourcePath != fixture.sourcePath
         if random.chance(30), !isGrouped,
-          isXMLSource || sources.values.joined().allSatisfy({ (1...1 << 32).contains($0.key) })
+          isAtomicSource || hasSmallKeys
         {
-          (job.destinationPath, job.destinationType) = (fixture.folder.file("out/destination.xml"), .xml)
+          job.destinationPath = fixture.folder.file("out/destination.atomic")
+          job.destinationType = random.chance(50) ? .xml : .binary
         }
         var dated = job
         dated.now = Date(timeIntervalSinceReferenceDate: Self.moment)
@@ -348,8 +356,8 @@ import Testing
           Issue.record("seed \(seed): \(report)\n\(texts.joined(separator: "\n"))")
         }
         if job.destinationType == .sqlite {
-          // The keys of an XML source are not those of the rows.
-          if !isXMLSource { try checkUnique(fixture, job, sources, "seed \(seed)") }
+          // The keys of an atomic source are not those of the rows.
+          if !isAtomicSource { try checkUnique(fixture, job, sources, "seed \(seed)") }
           try checkBreakage(fixture, job, "seed \(seed)", &random)
         }
         let columns = names.map { "Z\($0.uppercased())" }.joined(separator: ", ")

@@ -71,10 +71,34 @@ extension MigrationManager {
       "cannot make '\(job.destinationPath)' in the folder '\(folder.path)'", errno: code, safe: "nothing was written")
   }
 
-  /// A source that was probably copied without its write-ahead log.
-  func missingLogNotes() -> [MigrationNote] {
-    MissingLog.note(ofStoreAt: job.sourcePath).map { [MigrationNote(.logMissing, "the source \($0)")] } ?? []
+  /// The notes of plan and summary on the two stores.
+  func storeNotes() -> [MigrationNote] {
+    let log = MissingLog.note(ofStoreAt: job.sourcePath).map { MigrationNote(.logMissing, "the source \($0)") }
+    return [log].compactMap(\.self) + transformerNotes()
   }
+
+  /// A binary store has the objects of transformable attributes, any other store what a value transformer makes of them.
+  private func transformerNotes() -> [MigrationNote] {
+    let source = try? StoreFiles(path: job.sourcePath).type
+    guard let source, (source == .binary) != (job.destinationType == .binary) else { return [] }
+    return job.destinationModel.entities.flatMap { entity in
+      entity.attributes.compactMap { attribute in
+        guard attribute.type == .transformable, !attribute.isTransient, let name = attribute.valueTransformerName,
+          !Self.archivingTransformers.contains(name)
+        else { return nil }
+        return MigrationNote(
+          .transformerAssumed,
+          "'\(entity.name).\(attribute.name)' has the value transformer '\(name)' of the application, and is taken to be a keyed archive of its object; check the transformer"
+        )
+      }
+    }
+  }
+
+  /// Transformers of Foundation whose values are keyed archives.
+  private static let archivingTransformers: Set<String> = [
+    "NSKeyedUnarchiveFromData", "NSKeyedUnarchiveFromDataTransformer", "NSSecureUnarchiveFromData",
+    "NSSecureUnarchiveFromDataTransformer",
+  ]
 
   /// The receipt of a store that a run may replace.
   private func replaceableResult() throws -> Receipt {

@@ -26,10 +26,10 @@ extension MigrationManager {
   var keptPath: String { InPlaceSwap.oldPath(of: job.destinationPath) }
   var keptReceiptPath: String { keptPath + Receipt.suffix }
 
-  /// The external files of the store that was kept or is to be; nil for an XML store: files beside it are another's.
+  /// The external files of the store that was kept or is to be; nil for an atomic store: files beside it are another's.
   var keptSupport: SupportFolder? {
     let type = try? StoreFiles(path: WorkFolder.isTaken(keptPath) ? keptPath : job.destinationPath).type
-    return type == .xml ? nil : SupportFolder(ofStoreAt: keptPath)
+    return type?.isAtomic == true ? nil : SupportFolder(ofStoreAt: keptPath)
   }
 
   /// Refuses a job whose old store would take the name of a file that the job did not keep there itself, or that was

@@ -7,7 +7,7 @@ extension QuarantineEdits {
   /// Writes the edited objects of a quarantine into a copy of the source, with links and external files.
   ///
   /// The copy appears when it is complete, with the permissions of the source. It is a SQLite store, also where the source
-  /// is an XML store. The source and the quarantine stay unchanged. Takes as long as copying the source.
+  /// is an atomic store. The source and the quarantine stay unchanged. Takes as long as copying the source.
   ///
   /// - Parameters:
   ///   - quarantine: The store that a run put beside its destination, or a copy of it with its folder of files.

@@ -145,9 +145,9 @@ final class ReplaceDelivery: Delivery {
       let path = claim.path
       swap.makeRoom = { [self] in try makeRoomForOld(receipt, known: seen.kept, workFolder: path, safe: safe) }
     }
-    // An XML store has its binary data inside, and what was carried for it stays in the work folder.
+    // An atomic store has its binary data inside, and what was carried for it stays in the work folder.
     let support =
-      job.destinationType == .xml ? SupportFolder(path: claim.path + "/no-files") : made.folder.support
+      job.destinationType.isAtomic ? SupportFolder(path: claim.path + "/no-files") : made.folder.support
     try swap.replace(with: made.file, support: support, workFolder: claim.path)
     try recordPlaced(claim)
     return written.differences.isEmpty ? [] : [manager.changedNote(written)]

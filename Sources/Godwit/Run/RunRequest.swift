@@ -43,7 +43,8 @@ struct RunRequest: Equatable {
     guard job.appends, job.destinationType != .sqlite else { return nil }
     return GodwitError(
       .configuration, "cannot append to '\(job.destinationPath)': only a SQLite store can be appended to",
-      remedy: "remove `existing: append` or `destination-type: xml`", safe: "nothing was written")
+      remedy: "remove `existing: append` or `destination-type: \(job.destinationType.manifestName)`",
+      safe: "nothing was written")
   }
 
   /// A job that does not know its own work.

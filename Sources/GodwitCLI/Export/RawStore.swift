@@ -32,7 +32,7 @@ struct RawStore {
   private static let prefix = StoreConnection.sourceSchema + "."
   private static let numberColumn = "Z_ENT"
 
-  /// Opens a store, or any SQLite database. The tables of an XML store are its entities: see `XMLTables`.
+  /// Opens a store, or any SQLite database. The tables of an atomic store are its entities: see `AtomicTables`.
   ///
   /// - Throws: as `StoreFiles.init`.
   init(path: String) throws {
@@ -43,7 +43,7 @@ struct RawStore {
     self.path = path
     (connection, tables, entityNames) = try Self.naming(path) {
       let connection =
-        if let files, files.type == .xml { try XMLTables.open(files) } else { try DatabaseTables.open(path) }
+        if let files, files.type.isAtomic { try AtomicTables.open(files) } else { try DatabaseTables.open(path) }
       let tables = try DatabaseTables.names(connection).map { try Self.table($0, connection) }
       return (connection, tables, try Self.entityNames(tables, connection))
     }

@@ -65,8 +65,9 @@ extension FileInspection: CustomStringConvertible {
       "  size         \(ByteCount(bytes: store.fileBytes))"
         + (store.walBytes.map { ", -wal \(ByteCount(bytes: $0))" } ?? "")
         + (store.hasHotJournal ? ", hot -journal" : ""),
-      store.type == .xml
-        ? "  type         XML" : "  journal      \(store.journalMode), pages of \(store.pageSizeBytes) bytes",
+      store.type.isAtomic
+        ? "  type         \(store.type.rawValue)"
+        : "  journal      \(store.journalMode), pages of \(store.pageSizeBytes) bytes",
       "  uuid         \(store.uuid)",
       "  framework    \(store.frameworkVersion.map { "\($0)" } ?? "unknown")",
       "  identifiers  " + store.versionIdentifiers.map { "'\($0)'" }.joined(separator: ", "),

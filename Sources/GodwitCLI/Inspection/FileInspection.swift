@@ -198,7 +198,7 @@ struct FileInspection: Encodable {
         kind = .manifest
         job = Self.job(try JobManifest(contentsOf: path))
       }
-    } else if content == .binaryStore || content == .propertyList {
+    } else if content == .propertyList {
       throw Self.unknown(path, content.name, remedy: StoreType.unreadableTypes)
     } else {
       throw Self.unknown(path, head.isEmpty ? "an empty file" : "an unknown kind of file")

@@ -214,7 +214,7 @@ private struct GivenStore {
   private static let extensions = ["sqlite", "sqlite3", "db", "store", "storedata", "xml", "coredata"]
   private static let expectationEnd = ".expect.yaml"
 
-  /// Files with the extension of a store, and those that begin like a SQLite database, by name.
+  /// Files with the extension of a store, and those that begin like a SQLite or binary store, by name.
   ///
   /// - Returns: Those without a receipt beside them, and how many have one.
   static func all(in folder: String) throws -> (stores: [GivenStore], results: Int) {
@@ -237,7 +237,7 @@ private struct GivenStore {
       if name.hasSuffix(expectationEnd) { expectations.insert(name) }
       let path = folder + "/" + name
       let file = (name as NSString).pathExtension.lowercased()
-      guard extensions.contains(file) || isDatabase(path) else { continue }
+      guard extensions.contains(file) || isStore(path) else { continue }
       guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else { continue }
       guard !FileManager.default.fileExists(atPath: path + Receipt.suffix) else {
         results += 1
@@ -259,11 +259,11 @@ private struct GivenStore {
       remedy: "name it after its store: 'Name\(expectationEnd)' beside 'Name.sqlite'")
   }
 
-  private static func isDatabase(_ path: String) -> Bool {
+  private static func isStore(_ path: String) -> Bool {
     var status = stat()
     guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
       let file = FileHandle(forReadingAtPath: path), let head = try? file.read(upToCount: 16)
     else { return false }
-    return head.elementsEqual("SQLite format 3\0".utf8)
+    return [.store(.sqlite), .store(.binary)].contains(StoreType.Content(head: Array(head)))
   }
 }

@@ -12,7 +12,7 @@ struct ExportVerb: Verb {
       are object URIs; in SQLite, binary data is a BLOB and related objects are keys. The store is never written.
 
       --raw needs no model: it writes the rows of tables with the names and values that SQLite has. Dates stay numbers, \
-      seconds since 2001 in UTC. Of an XML store the tables are its entities, under the names of the file.
+      seconds since 2001 in UTC. Of an XML or binary store the tables are its entities, under the names of the file; the attributes of a binary store have no names there, and are value1, value2 and so on.
       """)
 
   @Argument(help: ArgumentHelp("The store.", valueName: "STORE"), completion: .file()) var store: String

@@ -12,7 +12,7 @@ package final class SourceCheck {
 
   /// Begins the check.
   ///
-  /// - Returns: nil if the job wants no check; for an XML store, whose reader notices damage; for a store with a hot
+  /// - Returns: nil if the job wants no check; for an atomic store, whose reader notices damage; for a store with a hot
   ///   journal, which the run itself checks.
   package init?(_ job: MigrationJob, _ files: StoreFiles, as level: MigrationJob.SourceCheck? = nil) {
     let level = level ?? job.sourceCheck

@@ -39,11 +39,11 @@ extension Planner {
     let copied = external.reduce(Int64(0)) { $0 + ($1.isInlined ? 0 : $1.bytes) }
     if copied > 0, !isSupportLinkable { bytes += copied }
     let files = try? StoreFiles(path: job.sourcePath)
-    if files?.type == .xml { bytes += facts.sourceBytes }
+    if files?.type.isAtomic == true { bytes += facts.sourceBytes }
     if try files?.type == .sqlite && files?.hasHotJournal() == true { bytes += facts.sourceBytes }
     if job.quarantine != nil { bytes += facts.sourceBytes }
-    // XML is text with tags, each value on a line of its own.
-    if job.destinationType == .xml { bytes += store * 3 }
+    // XML has text with tags and each value on a line of its own; a binary store has an object for each value.
+    if job.destinationType.isAtomic { bytes += store * 3 }
     let largest = (indexes + [relations.largestChunk]).max() ?? 0
     let sorting = largest > job.memory.bytes / 4 ? largest * 2 : 0
     return DiskNeed(destinationBytes: bytes + (existing?.bytes ?? 0), temporaryBytes: sorting)

@@ -58,7 +58,7 @@ extension Planner {
 
   /// Refuses unsupported uses of attributes whose data may lie in files, or whose form is not known.
   func checkStorage() throws {
-    if job.position.isLast, job.destinationType == .xml { try XMLStoreWriter.check(resolved.destinationModel) }
+    if job.position.isLast { try AtomicStoreWriter.check(resolved.destinationModel, as: job.destinationType) }
     if job.position.isLast, let name = destinationSchema.unknownOrders.first {
       throw GodwitError(
         .configuration,

@@ -26,7 +26,7 @@ final class EditedQuarantine {
         remedy: "name the store that the run has put beside the destination, or a copy of it",
         safe: "nothing was written")
     }
-    guard files.type == .sqlite else { throw notOne("it is an XML store") }
+    guard files.type == .sqlite else { throw notOne("it is \(files.type.nounWithArticle)") }
     do {
       connection = try .openStore(readingAt: path)
       metadata = try StoreMetadata(reading: connection, path: path)

@@ -7,7 +7,7 @@ import GodwitStore
 /// A copy of a source with the edited objects of its quarantine: the output of `godwit quarantine apply`.
 ///
 /// 1. The work folder of the copy is claimed, and the leftovers of a killed run are removed.
-/// 2. The source is copied into it, with its write-ahead log. An XML store becomes a SQLite store.
+/// 2. The source is copied into it, with its write-ahead log. An atomic store becomes a SQLite store.
 /// 3. `QuarantineMerge` writes the quarantine's values over those of the copy.
 /// 4. Files, store and mode are published like those of any finished store, after everything is complete.
 package struct EditedSource {

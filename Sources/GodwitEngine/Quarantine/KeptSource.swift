@@ -67,7 +67,7 @@ package struct KeptSource {
     try WorkFolder.sync(folder)
   }
 
-  /// Writes a copy of the attached source: with the write-ahead log, and for an XML store of its converted form.
+  /// Writes a copy of the attached source: with the write-ahead log, and for an atomic store of its converted form.
   ///
   /// - Parameter connection: Has the source attached.
   static func copySource(of connection: StoreConnection, to path: String) throws {

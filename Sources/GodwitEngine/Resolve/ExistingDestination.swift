@@ -38,7 +38,7 @@ package struct ExistingDestination {
       throw Self.refusal(path, "it is not a Core Data store", cause: error.message, remedy: "name another destination")
     }
     guard files.type == .sqlite else {
-      throw Self.refusal(path, "it is an XML store", remedy: "append to a SQLite store")
+      throw Self.refusal(path, "it is \(files.type.nounWithArticle)", remedy: "append to a SQLite store")
     }
     let connection = try StoreConnection.openStore(readingAt: path)
     defer { try? connection.close() }

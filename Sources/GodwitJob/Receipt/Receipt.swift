@@ -195,7 +195,7 @@ extension Receipt {
   /// A stamp that tells, without reading all of a store, that it has not changed since it was delivered.
   ///
   /// SQLite counts its changes in the first bytes of the file. In WAL mode it need not, but a store that was delivered
-  /// in another mode has left that mode only if it was written to. For an XML store the time is compared.
+  /// in another mode has left that mode only if it was written to. For an atomic store the time is compared.
   ///
   /// - Returns: 32 hexadecimal digits; nil where only the content can tell.
   package static func deliveryStamp(ofStoreAt path: String) throws -> String? {
@@ -206,7 +206,9 @@ extension Receipt {
     let stamp = try files.stamp()
     let file = stamp.store
     switch files.type {
-    case .xml: return String(Digest.hex("xml \(file.size) \(file.seconds) \(file.nanoseconds)").prefix(32))
+    case .xml, .binary:
+      let name = files.type.manifestName
+      return String(Digest.hex("\(name) \(file.size) \(file.seconds) \(file.nanoseconds)").prefix(32))
     case .sqlite:
       // The versions of the format for writing and reading: 1 without WAL.
       guard stamp.wal == nil, stamp.journal == nil, file.header.count == 100, file.header[18...19] == [1, 1] else {
@@ -218,7 +220,7 @@ extension Receipt {
 
   /// A stamp that tells, without reading a store's external files, that they have not changed since it was delivered.
   ///
-  /// - Returns: nil for a store without any. Those beside an XML store are another's.
+  /// - Returns: nil for a store without any. Those beside an atomic store are another's.
   package static func fileStamp(ofStoreAt path: String) throws -> String? {
     let support = SupportFolder(ofStoreAt: path)
     guard support.exists, try StoreFiles(path: path).type == .sqlite else { return nil }

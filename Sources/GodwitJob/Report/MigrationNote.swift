@@ -56,6 +56,9 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
     case notProved = "not-proved"
     /// The source is in WAL mode without its write-ahead log, and looks as if the log had been left behind.
     case logMissing = "log-missing"
+    /// Values of an application's own value transformer go between a binary store, which has objects, and one that has
+    /// what the transformer makes of them.
+    case transformerAssumed = "transformer-assumed"
   }
 
   /// The subject of the note.

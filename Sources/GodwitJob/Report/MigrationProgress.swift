@@ -23,7 +23,7 @@ public struct MigrationProgress: Sendable, Hashable, Codable {
   public var chunk: Int
   /// Chunks of this name and stage.
   public var chunks: Int
-  /// Rows read by all stages together; while an XML store is written, the objects in it. If rows are not counted, this
+  /// Rows read by all stages together; while an atomic store is written, the objects in it. If rows are not counted, this
   /// and `totalRows` are 0. The rows of a chunk that is running are estimated.
   public var rows: Int64
   /// Rows that the run expects all stages to read together.

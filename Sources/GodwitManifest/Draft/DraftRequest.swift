@@ -132,9 +132,10 @@ package struct DraftRequest: Sendable {
     let summary = try StoreSummary(readingStoreAt: store)
     let objects = summary.entities.filter { $0.number < 16_000 }.compactMap(\.rows).reduce(0, +)
     let bytes = summary.fileBytes > 0 ? " of \(ByteCount(bytes: summary.fileBytes))" : ""
-    draft.store = "An \(summary.type.rawValue) store\(bytes) with \(objects) object\(objects == 1 ? "" : "s")."
+    draft.store =
+      "\(summary.type == .binary ? "A" : "An") \(summary.type.adjective) store\(bytes) with \(objects) object\(objects == 1 ? "" : "s")."
     draft.doubt = MissingLog.note(ofStoreAt: store)
-    draft.isXML = summary.type == .xml
+    draft.storeType = summary.type
     draft.isMirrored = !summary.cloudKitTables.isEmpty
     var seen: Set<String> = []
     draft.versions = versions.oldestFirst.map(\.name).filter { seen.insert($0).inserted }

@@ -43,7 +43,7 @@ package struct ManifestDraft: Sendable {
   package var configuration: String?
   /// The versions as `version-order` lists them; empty where their names sort.
   package var versionOrder: [String] = []
-  package var isXML = false
+  package var storeType = StoreType.sqlite
   package var steps: [Step] = []
   /// Why a step has a stage of its own: what would be lost without.
   package var stages: [(step: String, reason: String)] = []
@@ -103,9 +103,11 @@ package struct ManifestDraft: Sendable {
     lines.append("source: \(YAMLText.scalar(source))")
     lines += Self.comments(["The new store. The source stays as it is."])
     lines.append("destination: \(YAMLText.scalar(destination))")
-    if isXML {
-      lines += Self.comments(["The new store is XML too. Write `sqlite` here for a SQLite store."])
-      lines.append("destination-type: xml")
+    if storeType.isAtomic {
+      lines += Self.comments([
+        "The new store is \(storeType.adjective) too. Write `sqlite` here for a SQLite store."
+      ])
+      lines.append("destination-type: \(storeType.manifestName)")
     }
     return lines
   }

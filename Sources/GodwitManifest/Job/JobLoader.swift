@@ -112,9 +112,14 @@ public struct JobLoader {
     job.sourceCheck = manifest.checkSource
     // The store that was replaced is compared like any other source.
     if !isInPlace || purpose == .migration { job.existingDestination = manifest.destination.existing }
-    // A store that is replaced stays of its type.
     job.destinationType =
-      try isInPlace ? StoreFiles(path: path).type : manifest.destinationType == .xml ? .xml : .sqlite
+      switch manifest.destinationType {
+      case .sqlite: .sqlite
+      case .xml: .xml
+      case .binary: .binary
+      }
+    // A store that is replaced stays of its type.
+    if isInPlace { job.destinationType = try StoreFiles(path: path).type }
     job.receipt = receiptPlace
     job.quarantine = quarantine
     job.keepsInvalid = manifest.onInvalid == .keep

@@ -187,7 +187,7 @@ extension JobManifest {
     if let entry = top["destination-type"] {
       do { destinationType = try reader.choice(entry.value, key: entry.key) } catch var error as GodwitError {
         error.remedy =
-          "binary (NSBinaryStoreType) and in-memory (NSInMemoryStoreType) stores cannot be written; use sqlite or xml"
+          "an in-memory store (NSInMemoryStoreType) has no file, and a type of an application cannot be written; use sqlite, xml or binary"
         throw error
       }
     }

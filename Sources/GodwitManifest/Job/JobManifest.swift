@@ -50,7 +50,7 @@ package struct JobManifest: Sendable {
   }
 
   package enum DestinationType: String, Sendable, Hashable, CaseIterable {
-    case sqlite, xml
+    case sqlite, xml, binary
   }
 
   /// The treatment of a store that CloudKit mirrors.

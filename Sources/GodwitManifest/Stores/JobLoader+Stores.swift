@@ -204,9 +204,9 @@ extension JobLoader {
 
   /// Whether the jobs of all these stores may put external files beside what they make, or keep.
   func mayMakeFiles(for sources: [String]) throws -> Bool {
-    guard isInPlace else { return try manifest.destinationType != .xml && makesFiles() }
-    // An XML store has its binary data inside.
-    for source in sources where (try? StoreFiles(path: source).type) == .xml { return false }
+    guard isInPlace else { return try manifest.destinationType == .sqlite && makesFiles() }
+    // An atomic store has its binary data inside.
+    for source in sources where (try? StoreFiles(path: source).type.isAtomic) == true { return false }
     return try sources.contains { SupportFolder(ofStoreAt: $0).exists } || makesFiles()
   }
 

@@ -63,7 +63,7 @@ extension KeyedArchive {
       guard let decimal = try decimal(object), decimal.isFinite else { return nil }
       return ArchivedNumber(decimal: decimal, integer: Int64("\(decimal)"), double: Double("\(decimal)"))
     case .object(let object) where object.className == "NSDecimalNumberPlaceholder":
-      // What Apple's compiler archives for a zero.
+      // Apple's compiler archives this for a zero.
       return ArchivedNumber(decimal: 0, integer: 0, double: 0)
     default: return nil
     }

@@ -4,7 +4,7 @@
 /// each other by number, also in cycles. Code that walks the graph does so step by step, and each
 /// step is counted, so that no archive keeps its reader busy for long.
 package struct KeyedArchive {
-  /// Why bytes are no archive that can be read.
+  /// The reason why bytes cannot be read as an archive.
   package struct Malformed: Error, Equatable {
     package var problem: String
 
@@ -21,7 +21,7 @@ package struct KeyedArchive {
     package var keys: [String] { fields.keys.filter { $0 != "$class" }.sorted() }
   }
 
-  /// What a field or a member holds, with the reference followed.
+  /// The content of a field or a member, with the reference followed.
   package enum Value {
     case null
     case object(Object)
@@ -37,7 +37,7 @@ package struct KeyedArchive {
   private let top: PropertyListValue
   private var steps = 0
 
-  /// - Parameter name: What the object is archived under; `root` in an archive of one object.
+  /// - Parameter name: The key of the object in `$top`; `root` in an archive of one object.
   /// - Throws: `Malformed`.
   package init(_ list: PropertyListValue, top name: String = "root") throws(Malformed) {
     guard let fields = list.dictionary, fields["$archiver"] == .string("NSKeyedArchiver") else {

@@ -18,7 +18,7 @@ package struct ReceiptedStore {
   ///   - destination: Where the store will be; nil for one that is in its place.
   ///   - budget: The memory of the process.
   ///   - readers: The threads that read it.
-  ///   - checkpoint: Called while an XML store is converted; an error that it throws ends the conversion.
+  ///   - checkpoint: Called while an atomic store is converted; an error that it throws ends the conversion.
   /// - Throws: as `StoreConnection.openStore`, `StoreMetadata.init(reading:path:)` and `StoreSchema.init(model:probing:)`.
   package init(
     path: String, becoming destination: String? = nil, model: ManagedObjectModel, budget: ByteCount = .mebibytes(64),
@@ -30,7 +30,7 @@ package struct ReceiptedStore {
     connection = try StoreConnection.openStore(
       readingAt: path, cache: .init(bytes: max(budget.bytes / 8, 1 << 20)), model: model, purpose: .comparison,
       checkpoint: checkpoint)
-    // The metadata of the file, because the converted form of an XML store has metadata of its own.
+    // The metadata of the file, because the converted form of an atomic store has metadata of its own.
     metadata =
       try StoreFiles(path: path).type == .sqlite
       ? StoreMetadata(reading: connection, path: path) : StoreMetadata(readingStoreAt: path)

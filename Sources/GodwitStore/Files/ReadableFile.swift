@@ -69,6 +69,12 @@ package struct ReadableFile: ~Copyable {
     return count
   }
 
+  /// The binary property list in a small file; nil for a larger one, and for any other file.
+  func propertyList(maximumBytes: Int64) throws -> PropertyListValue? {
+    guard size <= maximumBytes else { return nil }
+    return try? PropertyListValue(binary: bytes(Int(size), at: 0))
+  }
+
   func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     while true {

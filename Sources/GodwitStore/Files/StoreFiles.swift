@@ -12,7 +12,7 @@ package struct StoreFiles: Sendable, Hashable {
   package let path: String
   /// The path as the caller gave it, for messages.
   package let givenPath: String
-  /// An XML store is a single file, whose content `StoreConnection.attachSource` converts.
+  /// An atomic store is a single file, whose content `StoreConnection.attachSource` converts.
   package private(set) var type = StoreType.sqlite
   /// The size of the store when it was first read.
   package var firstSize: Int64 { knownSize.value }
@@ -22,7 +22,7 @@ package struct StoreFiles: Sendable, Hashable {
   package var shmPath: String { path + "-shm" }
   package var journalPath: String { path + "-journal" }
 
-  /// Checks that the path leads to a readable file: an XML store, or a whole SQLite file. Only
+  /// Checks that the path leads to a readable file: an atomic store, or a whole SQLite file. Only
   /// `StoreConnection.checkCoreDataTables` can find out whether Core Data made the latter.
   ///
   /// - Throws: `.missingInput` when the file is missing, `.permission` when it cannot be read, `.dataWrong` when it is
@@ -61,12 +61,15 @@ package struct StoreFiles: Sendable, Hashable {
       try Self.refuseSuperJournal(beside: path, named: givenPath)
     }
     let content = StoreType.Content(head: header)
-    guard content != .store(.xml) else {
-      type = .xml
+    if case .store(let found) = content, found.isAtomic {
+      type = found
       return
     }
     if GitLFSPointer.matches(header) {
       throw GitLFSPointer.problem(givenPath, what: "store", .dataWrong)
+    }
+    if content == .propertyList, let list = try file.propertyList(maximumBytes: StoreMetadata.limitBytes) {
+      try StoreType.refuseCustom(StoreMetadata.values(in: list), path: givenPath)
     }
     guard content == .store(.sqlite), header.count >= 100 else {
       throw wrong("expected a SQLite file, found \(content.name)", remedy: StoreType.unreadableTypes)

@@ -29,7 +29,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
 
   /// The path of the store as the caller gave it.
   public var path: String
-  /// The type of the store. For an XML store the properties about files, pages and tables are empty or 0.
+  /// The type of the store. For an atomic store the properties about files, pages and tables are empty or 0.
   public var type: StoreType
   /// The size of the store, in bytes.
   public var fileBytes: Int64
@@ -81,7 +81,7 @@ public struct StoreSummary: Sendable, Hashable, Encodable {
     let files = try StoreFiles(path: path)
     switch files.type {
     case .sqlite: try self.init(readingDatabase: files, path: path)
-    case .xml: try self.init(readingXMLStore: files)
+    case .xml, .binary: try self.init(readingAtomicStore: files)
     }
   }
 

@@ -34,6 +34,13 @@ package enum StoredBytes {
     }
   }
 
+  /// All bytes. A value of a store has at most a gigabyte.
+  package func all() throws -> [UInt8] {
+    var all: [UInt8] = []
+    try forEachPiece { all += $0 }
+    return all
+  }
+
   /// Hands the bytes to `body` a piece at a time. But for the last one, a piece has a multiple of three bytes, which
   /// base64 needs.
   package func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {

@@ -11,7 +11,7 @@ extension StoreConnection {
   /// | a `-wal` with content | `mode=ro&vfs=unix-none` in exclusive locking mode, which keeps the WAL index in memory |
   /// | a hot `-journal` | without a work folder as the journal would leave it: see `RolledBackStore` |
   /// | the same, with a work folder | a copy, on which SQLite rolls back |
-  /// | an XML store | its converted form: see `attachConverted` |
+  /// | an XML or binary store | its converted form: see `attachConverted` |
   ///
   /// None of these takes a lock: compare `StoreFiles.stamp` to notice that another process writes.
   /// Exclusive locking mode is the default for databases attached later; the main one is set back.
@@ -20,20 +20,21 @@ extension StoreConnection {
   ///   - cache: The page cache of the source, beside the main database's own.
   ///   - workFolder: An existing folder for the copy, which stays there (`source-copy.sqlite`);
   ///     nil for a temporary one that is gone when the connection closes.
-  ///   - model: The model of the store; only an XML store needs it.
-  ///   - checkpoint: Called now and then while an XML store is converted; an error that it throws ends the conversion.
+  ///   - model: The model of the store; only an atomic store needs it.
+  ///   - checkpoint: Called now and then while an atomic store is converted; an error that it throws ends the conversion.
   /// - Throws: SQLite's errors as `StoreConnection` maps them; `.inputOutput` when copying fails.
   package func attachSource(
     _ files: StoreFiles, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,
-    model: ManagedObjectModel? = nil, purpose: XMLStoreConversion.Purpose = .source,
+    model: ManagedObjectModel? = nil, purpose: AtomicStoreConversion.Purpose = .source,
     checkpoint: () throws -> Void = {}
   ) throws {
     do {
-      if files.type == .xml {
+      if files.type.isAtomic {
         guard let model else {
-          throw GodwitError(.internalBug, "cannot read '\(files.givenPath)': an XML store needs its model")
+          throw GodwitError(
+            .internalBug, "cannot read '\(files.givenPath)': \(files.type.nounWithArticle) needs its model")
         }
-        let conversion = XMLStoreConversion(files: files, model: model, purpose: purpose)
+        let conversion = AtomicStoreConversion(files: files, model: model, purpose: purpose)
         try attachConverted(conversion, cache: cache, workFolder: workFolder, checkpoint: checkpoint)
       } else if try files.hasHotJournal() {
         if workFolder == nil, let uri = try RolledBackStore.uri(of: files) {
@@ -203,11 +204,11 @@ extension StoreConnection {
 
   /// A connection to memory with a Core Data store attached as `source`.
   ///
-  /// - Parameter model: The model of the store; only an XML store needs it.
+  /// - Parameter model: The model of the store; only an atomic store needs it.
   /// - Throws: as `StoreFiles.init`, `attachSource` and `checkCoreDataTables`.
   package static func openStore(
     readingAt path: String, cache: ByteCount = .mebibytes(2), workFolder: String? = nil,
-    model: ManagedObjectModel? = nil, purpose: XMLStoreConversion.Purpose = .source,
+    model: ManagedObjectModel? = nil, purpose: AtomicStoreConversion.Purpose = .source,
     checkpoint: () throws -> Void = {}
   ) throws -> StoreConnection {
     let files = try StoreFiles(path: path)

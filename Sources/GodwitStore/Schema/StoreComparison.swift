@@ -20,7 +20,7 @@ package struct StoreComparison {
   package func firstDifference() throws -> String? {
     let types = (try StoreFiles(path: first).type, try StoreFiles(path: second).type)
     guard types.0 == types.1 else { return "the types of the stores" }
-    if types.0 == .xml { return try bytesDiffer() ? "the bytes of the XML stores" : nil }
+    if types.0.isAtomic { return try bytesDiffer() ? "the bytes of the \(types.0.noun)s" : nil }
     let a = try StoreConnection.openStore(readingAt: first)
     let b = try StoreConnection.openStore(readingAt: second)
     defer {

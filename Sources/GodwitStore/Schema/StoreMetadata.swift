@@ -14,6 +14,8 @@ public struct StoreMetadata: Sendable, Hashable {
   /// The keys that Core Data writes.
   package enum Key {
     package static let storeType = "NSStoreType"
+    /// Stands in the metadata of binary stores alone.
+    package static let storeUUID = "NSStoreUUID"
     package static let frameworkVersion = "NSPersistenceFrameworkVersion"
     package static let versionHashes = "NSStoreModelVersionHashes"
     package static let hashesVersion = "NSStoreModelVersionHashesVersion"
@@ -47,7 +49,7 @@ public struct StoreMetadata: Sendable, Hashable {
   package init(readingStoreAt path: String) throws {
     let files = try StoreFiles(path: path)
     guard files.type == .sqlite else {
-      try self.init(readingXMLStore: files)
+      try self.init(readingAtomicStore: files)
       return
     }
     let connection = try StoreConnection.openStore(readingAt: path)
@@ -112,6 +114,7 @@ public struct StoreMetadata: Sendable, Hashable {
         throw wrong("key '\(Key.versionHashes)' holds no hashes")
       }
     }
+    try StoreType.refuseCustom(values, path: path)
     uuid = String(decoding: identifier, as: UTF8.self)
     self.values = values
   }
@@ -178,6 +181,19 @@ public struct StoreMetadata: Sendable, Hashable {
     try connection.execute("DELETE FROM \(table)")
     try connection.execute(
       "INSERT INTO \(table) (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)", [.text(uuid), .blob(plistData)])
+  }
+
+  /// The metadata that an application keeps in a property list or a keyed archive of its own; empty where there are
+  /// none.
+  static func values(in list: PropertyListValue, depth: Int = 0) -> [String: PropertyListValue] {
+    guard depth < 4, let fields = list.dictionary, fields[Key.storeType] == nil else { return list.dictionary ?? [:] }
+    var inside = Array(fields.values)
+    for name in fields["$top"]?.dictionary?.keys.sorted() ?? [] {
+      guard var archive = try? KeyedArchive(list, top: name), let value = try? archive.propertyList() else { continue }
+      inside.append(value)
+    }
+    let found = inside.map { values(in: $0, depth: depth + 1) }
+    return found.first { $0[Key.storeType] != nil } ?? [:]
   }
 
   // MARK: Core Data's keys

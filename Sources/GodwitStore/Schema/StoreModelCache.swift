@@ -38,7 +38,7 @@ package enum StoreModelCache {
 
   /// The bytes of `Z_MODELCACHE` of the store at a path, leaving no trace.
   package static func content(ofStoreAt path: String) throws -> [UInt8]? {
-    // An XML store carries none.
+    // An atomic store carries none.
     guard try StoreFiles(path: path).type == .sqlite else { return nil }
     return try content(of: try StoreConnection.openStore(readingAt: path), path: path)
   }

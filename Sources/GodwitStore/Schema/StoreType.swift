@@ -1,20 +1,21 @@
 import Foundation
+import GodwitModel
 
 /// The type of a store's file, as Core Data's `NSStoreType` names it.
 ///
-/// Core Data has two more, which Godwit cannot read or write: a binary store (`NSBinaryStoreType`), an archive whose
-/// layout is not published, and an in-memory store (`NSInMemoryStoreType`), which has no file.
+/// Core Data has one more, the in-memory store (`NSInMemoryStoreType`), which has no file. An application can have types
+/// of its own, subclasses of `NSAtomicStore` and `NSIncrementalStore`: only its code can read those.
 public enum StoreType: String, Sendable, Hashable, Codable {
   /// A SQLite database, `NSSQLiteStoreType`.
   case sqlite = "SQLite"
   /// An XML document, `NSXMLStoreType`.
   case xml = "XML"
+  /// A keyed archive of objects, `NSBinaryStoreType`.
+  case binary = "Binary"
 
   /// The content of a file, judged by its first bytes.
   package enum Content: Sendable, Hashable {
     case store(StoreType)
-    /// A store of type Binary.
-    case binaryStore
     case propertyList
     case other
   }
@@ -24,8 +25,34 @@ public enum StoreType: String, Sendable, Hashable, Codable {
 
   /// The types that cannot be read, for the remedy of an error.
   package static let unreadableTypes =
-    "only stores of type SQLite and XML can be read: a binary store (NSBinaryStoreType) must be moved to a SQLite "
-    + "store by Core Data itself, and an in-memory store (NSInMemoryStoreType) has no file"
+    "only stores of type SQLite, XML and Binary can be read: an in-memory store (NSInMemoryStoreType) has no file, and a "
+    + "store of an application's own type (a subclass of NSAtomicStore or NSIncrementalStore) can be read by its code "
+    + "alone, which can move it to a store of those types"
+
+  /// Whether Core Data reads and writes the file as a whole. Godwit reads it through a SQLite store that it makes of the
+  /// file, and writes it from a finished SQLite store.
+  package var isAtomic: Bool { self != .sqlite }
+
+  /// The type in messages.
+  package var adjective: String { self == .binary ? "binary" : rawValue }
+
+  /// Such a store in messages, without an article.
+  package var noun: String { adjective + " store" }
+
+  /// Such a store in messages, with an article.
+  package var nounWithArticle: String { self == .xml ? "an XML store" : "a \(noun)" }
+
+  /// The type in manifests.
+  package var manifestName: String { rawValue.lowercased() }
+
+  /// - Throws: `.dataWrong` (65) when metadata name a type that is not one of Core Data's.
+  static func refuseCustom(_ metadata: [String: PropertyListValue], path: String) throws {
+    guard let name = metadata[StoreMetadata.Key.storeType]?.string, StoreType(rawValue: name) == nil else { return }
+    throw GodwitError(
+      .dataWrong,
+      "cannot read store '\(path)': it is of the type '\(name)', which an application defines (a subclass of NSAtomicStore or NSIncrementalStore)",
+      remedy: unreadableTypes)
+  }
 }
 
 extension StoreType.Content {
@@ -37,12 +64,12 @@ extension StoreType.Content {
     text = text.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
     if head.starts(with: Array("SQLite format 3\0".utf8)) {
       self = .store(.sqlite)
+    } else if head.starts(with: BinaryStoreReader.magic) {
+      self = .store(.binary)
     } else if text.first == UInt8(ascii: "<"), contains("CoreData.dtd") || contains("<database") {
       self = .store(.xml)
-    } else if contains("bplist00") {
-      // The metadata is the first thing of such an archive that has names to know it by.
-      let names = ["NSPersistenceFrameworkVersion", "NSStoreModelVersion", "NSStoreUUID", "NSStoreType"]
-      self = names.contains(where: contains) ? .binaryStore : .propertyList
+    } else if head.starts(with: Array("bplist".utf8)) || text.first == UInt8(ascii: "<") && contains("<plist") {
+      self = .propertyList
     } else {
       self = .other
     }
@@ -52,8 +79,7 @@ extension StoreType.Content {
   package var name: String {
     switch self {
     case .store(let type): "a store of type \(type.rawValue)"
-    case .binaryStore: "a binary store (NSBinaryStoreType)"
-    case .propertyList: "a binary property list, as binary stores (NSBinaryStoreType) are"
+    case .propertyList: "a property list"
     case .other: "something else"
     }
   }

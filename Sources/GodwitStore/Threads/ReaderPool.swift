@@ -6,7 +6,8 @@ package import GodwitModel
 /// Work that only reads goes through `map`, in items that depend on nothing but the store. The calling thread is one of
 /// the readers. The others have connections of their own, which exist while `map` runs.
 ///
-/// A store with a write-ahead log, a hot journal or in XML has one reader: it cannot be opened a second time.
+/// A store with a write-ahead log or a hot journal, and an atomic store, has one reader: it cannot be opened a second
+/// time.
 package struct ReaderPool {
   private let connection: StoreConnection
   private let cache: ByteCount

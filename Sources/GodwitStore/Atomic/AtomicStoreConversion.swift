@@ -1,20 +1,20 @@
 import Foundation
 import GodwitModel
 
-/// Reads an XML store into an ordinary SQLite store, so that all that works on those works on it.
+/// Reads an atomic store, XML or binary, into an ordinary SQLite store, so that all that works on those works on it.
 ///
-/// The number of an object's identifier (`z102`) becomes its primary key; where an identifier is of another form,
-/// all objects are numbered in the order of the file. The key counters take over `nextObjectID`. One side of a
+/// The number of an object (`z102` in XML) becomes its primary key; where an identifier is of another form, all objects
+/// are numbered in the order of the file. The key counters take over the highest number. One side of a
 /// relationship and its inverse is enough, as long as the two do not contradict each other.
 ///
-/// Memory holds one object and the caches of SQLite; the identifiers and the targets of to-manys wait in a temporary
-/// table. Time and disk space grow with the file.
-package struct XMLStoreConversion: Sendable {
+/// Memory holds one object and the caches of SQLite and of a binary store's pages; the identifiers and what a to-many
+/// names wait in a temporary table. Time and disk space grow with the file.
+package struct AtomicStoreConversion: Sendable {
   package enum Purpose: Sendable, Hashable {
-    /// A store to be read. An XML store has no uniqueness constraints, so none are made.
+    /// To be read. An atomic store keeps no uniqueness constraint, so none is made.
     case source
-    /// A store to be compared with a migrated one: primary keys are those before it was written as XML, and all indexes
-    /// are made.
+    /// To be compared with a store that was migrated: primary keys are as before it was written, and all
+    /// indexes are made.
     case comparison
   }
 
@@ -41,12 +41,10 @@ package struct XMLStoreConversion: Sendable {
 
   /// Makes the store in the database attached as `source`, which is empty, beside an empty main database.
   ///
-  /// - Throws: `.dataWrong` (65) with line and column; `.configuration` (78) when names of the model differ in case
-  ///   alone; `.stopped` (75) when the file changed during the conversion; the errors of `checkpoint`.
+  /// - Throws: `.dataWrong` (65) with the place; `.configuration` (78) when the format cannot hold objects of the model; `.stopped` (75) when the file changed meanwhile; what `checkpoint` throws.
   func write(to connection: StoreConnection, checkpoint: () throws -> Void) throws {
     let stamp = try files.stamp()
-    let names = try XMLStoreNames(model: model)
-    let reading = try XMLStoreImport(self, names: names, connection: connection)
+    let reading = try AtomicStoreImport(self, connection: connection)
     try reading.run(checkpoint: checkpoint)
     guard try files.stamp() == stamp else {
       throw GodwitError(
@@ -57,13 +55,13 @@ package struct XMLStoreConversion: Sendable {
 }
 
 extension StoreConnection {
-  /// Attaches the converted form of an XML store.
+  /// Attaches what an atomic store is converted into.
   ///
-  /// Without a work folder it is a temporary database, which SQLite removes from its folder as soon as it is made, so
-  /// that nothing is left behind. With one it is `source-….sqlite` there. It gets its name when it is complete, and is
-  /// used again while the XML file is unchanged.
+  /// Without a work folder that is a temporary database, which SQLite removes from its folder as soon as it is
+  /// made, so that nothing is left behind. With one it is `source-….sqlite` there; it gets its name when it is complete
+  /// and is used again while the file is as it was.
   func attachConverted(
-    _ conversion: XMLStoreConversion, cache: ByteCount, workFolder: String?, checkpoint: () throws -> Void
+    _ conversion: AtomicStoreConversion, cache: ByteCount, workFolder: String?, checkpoint: () throws -> Void
   ) throws {
     guard let workFolder else {
       try execute("PRAGMA temp_store = FILE")

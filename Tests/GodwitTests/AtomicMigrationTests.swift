@@ -51,7 +51,20 @@ private let strings = [
 ]
 private let doubles = [0.1, -0.0, .leastNonzeroMagnitude, 1.7976931348623157e308, 1 / 3.0, -123456789.123456789, 1e-30]
 
-private func fill(_ store: StoreBuilder) throws {
+/// An archive of an object with a class of its own, which leads to itself, and of numbers that change with the order.
+private func colour(_ place: Int) -> [UInt8] {
+  var made = ArchiveFixture()
+  let root = made.reserve()
+  let name = made.string("red \(place)")
+  let space = made.object("NSColorSpace", ["NSID": .integer(Int64(place)), "NSModel": name])
+  return made.archive(
+    made.object(
+      "NSColor", ["NSRGB": .data([0, 255, UInt8(place)]), "NSCustomColorSpace": space, "owner": root, "name": name],
+      at: root))
+}
+
+/// - Parameter hasArchives: Whether transformable values are archives, as a binary store needs.
+private func fill(_ store: StoreBuilder, hasArchives: Bool) throws {
   for key: Int64 in 1...4 { try store.insert("Box", key: key, attributes: ["mark": .init("box \(key)")]) }
   for key: Int64 in 1...14 {
     let place = Int(key)
@@ -72,7 +85,7 @@ private func fill(_ store: StoreBuilder) throws {
       attributes["photo"] = .data([1, 2, UInt8(place)])
       attributes["key"] = .uuid(UUID())
       attributes["site"] = .uri(Text("https://example.org/\u{E9}?a=1&b=<\(place)>"))
-      attributes["colour"] = .data([0, 255, UInt8(place)])
+      attributes["colour"] = .data(hasArchives ? colour(place) : [0, 255, UInt8(place)])
     }
     var links: [String: [Int64]] = ["likes": [key % 14 + 1, key]]
     if key > 4 { links["whole"] = [key % 4 + 1] }
@@ -103,6 +116,8 @@ private func content(_ path: String, _ model: ManagedObjectModel) throws -> [Str
   try each { object in
     found[marks[object.reference] ?? ""] = object.properties.map { name, value in
       switch value {
+      case .attribute(.data(let bytes), let attribute) where attribute.type == .transformable:
+        "\(name) \((try? ArchivedGraph(archive: bytes).archive.binaryPropertyList) ?? bytes)"
       case .attribute(let value, _): "\(name) \(value)"
       case .missingFile, .large: "\(name) missing"
       case .toOne(let other): "\(name) \(other.flatMap { marks[$0] } ?? "nil")"
@@ -120,10 +135,13 @@ private func copies() throws -> [EntityMapping] {
   try ["Box", "Tool", "Toy"].map { try .make($0, $0, kind: .copy) }
 }
 
-private func job(_ source: String, to destination: String, _ type: StoreType, rows: Int = 5) throws -> MigrationJob {
+private func job(
+  _ source: String, to destination: String, _ type: StoreType, rows: Int = 5, second: ManagedObjectModel? = nil
+) throws -> MigrationJob {
   var job = MigrationJob(
     name: "x", sourcePath: source, destinationPath: destination, sourceModel: try everything("1"),
-    destinationModel: try everything("2"), mappingModels: [MappingModel(entityMappings: try copies())], chunkRows: rows)
+    destinationModel: try second ?? everything("2"), mappingModels: [MappingModel(entityMappings: try copies())],
+    chunkRows: rows)
   job.destinationType = type
   return job
 }
@@ -135,19 +153,22 @@ private func migrate(_ job: MigrationJob) throws {
   #expect(!WorkFolder.exists(forDestination: job.destinationPath))
 }
 
-@Suite struct XMLMigrationTests {
-  /// A store whose XML file takes several pieces, to be written as one.
-  private func longJob(_ folder: TemporaryFolder) throws -> MigrationJob {
+private let atomicTypes = [StoreType.xml, .binary]
+
+@Suite struct AtomicMigrationTests {
+  /// A store whose file takes several pieces, to be written as one.
+  private func longJob(_ folder: TemporaryFolder, _ type: StoreType) throws -> MigrationJob {
     let builder = try StoreBuilder(path: folder.file("long.sqlite"), model: everything("1"))
     for key: Int64 in 1...4000 { try builder.insert("Box", key: key, attributes: ["mark": .init("box \(key)")]) }
     try builder.finish()
-    return try job(folder.file("long.sqlite"), to: folder.file("long.xml"), .xml, rows: 500)
+    return try job(folder.file("long.sqlite"), to: folder.file("long.atomic"), type, rows: 500)
   }
 
-  @Test func `writing an XML store has a fixed share of the progress`() throws {
+  @Test(arguments: atomicTypes)
+  func `writing an atomic store has a fixed share of the progress`(type: StoreType) throws {
     let folder = try TemporaryFolder()
     var shown: [MigrationProgress] = []
-    let job = try longJob(folder)
+    let job = try longJob(folder, type)
     try MigrationManager(job).run { shown.append($0) }
     #expect(shown.map(\.percent) == shown.map(\.percent).sorted())
     let writing = shown.filter { $0.stage == "write" && $0.percent < 100 }
@@ -157,9 +178,10 @@ private func migrate(_ job: MigrationJob) throws {
     #expect(shown.last?.percent == 100 && shown.filter { $0.percent == 100 }.count == 1)
   }
 
-  @Test func `a run stopped while it writes an XML store continues from its last percent`() throws {
+  @Test(arguments: atomicTypes)
+  func `a run stopped while it writes an atomic store continues from its last percent`(type: StoreType) throws {
     let folder = try TemporaryFolder()
-    let job = try longJob(folder)
+    let job = try longJob(folder, type)
     let control = MigrationControl()
     var highest = 0.0
     let stopped = try MigrationManager(job).run(control: control) { progress in
@@ -173,34 +195,35 @@ private func migrate(_ job: MigrationJob) throws {
     let finished = try MigrationManager(job).run { shown.append($0.percent) }
     #expect(finished.outcome == .finished && shown.last == 100)
     #expect(shown == shown.sorted() && (shown.first ?? 0) > highest - 1, "\(shown)")
-    #expect(!FileManager.default.fileExists(atPath: folder.file("long.xml.godwit")))
+    #expect(!FileManager.default.fileExists(atPath: folder.file("long.atomic.godwit")))
   }
 
-  private func sample() throws -> (TemporaryFolder, String) {
+  private func sample(_ type: StoreType = .xml) throws -> (TemporaryFolder, String) {
     let folder = try TemporaryFolder()
     let path = folder.file("a.sqlite")
     let builder = try StoreBuilder(path: path, model: everything("1"))
-    try fill(builder)
+    try fill(builder, hasArchives: type == .binary)
     try builder.finish()
     return (folder, path)
   }
 
-  @Test func `a migration from SQLite to XML to XML to SQLite keeps everything`() throws {
-    let (folder, path) = try sample()
+  @Test(arguments: atomicTypes)
+  func `a migration from SQLite to an atomic store to another one to SQLite keeps everything`(type: StoreType) throws {
+    let (folder, path) = try sample(type)
     let model = try everything("1")
     let before = try content(path, model)
     #expect(before.count == 18)
-    try migrate(job(path, to: folder.file("b.xml"), .xml))
-    let bytes = try Data(contentsOf: URL(filePath: folder.file("b.xml")))
-    try migrate(job(folder.file("b.xml"), to: folder.file("c.xml"), .xml))
-    try migrate(job(folder.file("c.xml"), to: folder.file("d.sqlite"), .sqlite))
-    for name in ["b.xml", "c.xml", "d.sqlite"] {
+    try migrate(job(path, to: folder.file("b.atomic"), type))
+    let bytes = try Data(contentsOf: URL(filePath: folder.file("b.atomic")))
+    try migrate(job(folder.file("b.atomic"), to: folder.file("c.atomic"), type))
+    try migrate(job(folder.file("c.atomic"), to: folder.file("d.sqlite"), .sqlite))
+    for name in ["b.atomic", "c.atomic", "d.sqlite"] {
       let after = try content(folder.file(name), model)
       #expect(after.count == before.count)
       for (mark, values) in before { #expect(after[mark] == values, "\(name) \(mark)") }
     }
-    #expect(try Data(contentsOf: URL(filePath: folder.file("b.xml"))) == bytes, "the source was altered")
-    let metadata = try ["a.sqlite", "b.xml", "c.xml", "d.sqlite"].map {
+    #expect(try Data(contentsOf: URL(filePath: folder.file("b.atomic"))) == bytes, "the source was altered")
+    let metadata = try ["a.sqlite", "b.atomic", "c.atomic", "d.sqlite"].map {
       try StoreMetadata(readingStoreAt: folder.file($0))
     }
     #expect(Set(metadata.map(\.uuid)).count == 1)
@@ -208,6 +231,36 @@ private func migrate(_ job: MigrationJob) throws {
     #expect(metadata[1].values["GodwitKeyOffsets"] != nil)
     #expect(metadata[3].values["GodwitKeyOffsets"] == nil)
     #expect(metadata[1].entityVersionHashes == model.versionHashes)
+  }
+
+  @Test(arguments: atomicTypes)
+  func `an object is traced to the one of an atomic source`(type: StoreType) throws {
+    let (folder, path) = try sample(type)
+    try migrate(job(path, to: folder.file("b.atomic"), type))
+    let last = try job(folder.file("b.atomic"), to: folder.file("c.sqlite"), .sqlite)
+    try migrate(last)
+    var boxes: [Int64] = []
+    try ObjectReader(path: folder.file("c.sqlite"), model: everything("2")).forEachObject(of: ["Box"]) {
+      boxes.append($0.reference.key)
+      return true
+    }
+    let trace = try MigrationManager(last).trace("Box/p\(try #require(boxes.last))")
+    #expect(trace.associations.map { $0.source.attributes["mark"] } == [trace.object.attributes["mark"]])
+    #expect(trace.object.attributes["mark"] == .init("box \(boxes.count)"))
+  }
+
+  @Test func `an application's own value transformer is named where a binary store meets another`() throws {
+    let (folder, path) = try sample(.binary)
+    func notes(_ type: StoreType, transformer: String?) throws -> [MigrationNote] {
+      var second = try everything("2")
+      try second.edit(attribute: "colour", of: "Thing") { $0.valueTransformerName = transformer }
+      let job = try job(path, to: folder.file("b.atomic"), type, second: second)
+      return try MigrationManager(job).plan().codedNotes.filter { $0.code == .transformerAssumed }
+    }
+    #expect(try notes(.binary, transformer: "NSSecureUnarchiveFromData").isEmpty)
+    #expect(try notes(.sqlite, transformer: "ColourTransformer").isEmpty)
+    let found = try notes(.binary, transformer: "ColourTransformer")
+    #expect(found.count == 1 && found.first?.text.contains("'Thing.colour'") == true)
   }
 
   @Test func `an XML destination is what Foundation reads too, its bytes do not depend on chunks`() throws {
@@ -239,57 +292,60 @@ private func migrate(_ job: MigrationJob) throws {
     #expect(one.relationships["whole"] == [])
   }
 
-  @Test func `a finished XML destination is recognised, and a changed source makes another job`() throws {
-    let (folder, path) = try sample()
-    let first = try job(path, to: folder.file("b.xml"), .xml)
+  @Test(arguments: atomicTypes)
+  func `a finished atomic destination is recognised, and a changed source makes another job`(type: StoreType) throws {
+    let (folder, path) = try sample(type)
+    let first = try job(path, to: folder.file("b.atomic"), type)
     try migrate(first)
     #expect(try MigrationManager(first).run().outcome == .alreadyFinished)
     #expect(try MigrationManager(first).isFinished())
     #expect(try MigrationManager(first).status().state == .finished)
-    let other = try job(path, to: folder.file("b.xml"), .sqlite)
+    let other = try job(path, to: folder.file("b.atomic"), .sqlite)
     #expect(try #require(throws: GodwitError.self) { try MigrationManager(other).run() }.code == .cannotCreate)
-    let second = try job(folder.file("b.xml"), to: folder.file("c.sqlite"), .sqlite)
+    let second = try job(folder.file("b.atomic"), to: folder.file("c.sqlite"), .sqlite)
     try migrate(second)
-    let handle = try #require(FileHandle(forWritingAtPath: folder.file("b.xml")))
+    let handle = try #require(FileHandle(forWritingAtPath: folder.file("b.atomic")))
     try handle.seekToEnd()
     try handle.write(contentsOf: Data("\n".utf8))
     try handle.close()
     #expect(try #require(throws: GodwitError.self) { try MigrationManager(second).run() }.code == .cannotCreate)
   }
 
-  @Test func `an XML source that changes during the run stops it`() throws {
-    let (folder, path) = try sample()
-    try migrate(job(path, to: folder.file("b.xml"), .xml))
-    let second = try job(folder.file("b.xml"), to: folder.file("c.sqlite"), .sqlite)
+  @Test(arguments: atomicTypes)
+  func `an atomic source that changes during the run stops it`(type: StoreType) throws {
+    let (folder, path) = try sample(type)
+    try migrate(job(path, to: folder.file("b.atomic"), type))
+    let second = try job(folder.file("b.atomic"), to: folder.file("c.sqlite"), .sqlite)
     let error = try #require(throws: GodwitError.self) {
       try MigrationManager(second).run { progress in
-        try? Data("<database/>".utf8).write(to: URL(filePath: folder.file("b.xml")))
+        try? Data("<database/>".utf8).write(to: URL(filePath: folder.file("b.atomic")))
       }
     }
     #expect(error.code == .stopped)
     #expect(!FileManager.default.fileExists(atPath: folder.file("c.sqlite")))
   }
 
-  @Test func `a stopped run from XML resumes with the converted store`() throws {
-    let (folder, path) = try sample()
-    try migrate(job(path, to: folder.file("b.xml"), .xml))
-    let second = try job(folder.file("b.xml"), to: folder.file("c.xml"), .xml, rows: 4)
-    try migrate(job(folder.file("b.xml"), to: folder.file("whole.xml"), .xml))
+  @Test(arguments: atomicTypes)
+  func `a stopped run from an atomic store resumes with the converted store`(type: StoreType) throws {
+    let (folder, path) = try sample(type)
+    try migrate(job(path, to: folder.file("b.atomic"), type))
+    let second = try job(folder.file("b.atomic"), to: folder.file("c.atomic"), type, rows: 4)
+    try migrate(job(folder.file("b.atomic"), to: folder.file("whole.atomic"), type))
     var runs = 0
     while try MigrationManager(second).run(maximumSeconds: 0).outcome == .stopped {
       runs += 1
-      let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("c.xml.godwit"))
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("c.atomic.godwit"))
       #expect(names.count { $0.hasPrefix("source-") && $0 != "source-partial.sqlite" } == 1)
-      // A run that died meanwhile may leave these files.
-      for name in ["source-partial.sqlite", "store.xml"] {
-        try Data("half".utf8).write(to: URL(filePath: folder.file("c.xml.godwit/\(name)")))
+      // What a run that died meanwhile may leave.
+      for name in ["source-partial.sqlite", "store.\(type.manifestName)"] {
+        try Data("half".utf8).write(to: URL(filePath: folder.file("c.atomic.godwit/\(name)")))
       }
       try #require(runs < 500)
     }
     #expect(runs > 10)
     #expect(
-      try Data(contentsOf: URL(filePath: folder.file("c.xml")))
-        == Data(contentsOf: URL(filePath: folder.file("whole.xml"))))
+      try Data(contentsOf: URL(filePath: folder.file("c.atomic")))
+        == Data(contentsOf: URL(filePath: folder.file("whole.atomic"))))
     #expect(try Verifier(job: second).run().isClean)
   }
 
@@ -329,15 +385,17 @@ private func migrate(_ job: MigrationJob) throws {
     }
   }
 
-  @Test func `reading verbs leave nothing beside an XML store`() throws {
-    let (folder, path) = try sample()
-    try migrate(job(path, to: folder.file("b.xml"), .xml))
+  @Test(arguments: atomicTypes)
+  func `reading verbs leave nothing beside an atomic store`(type: StoreType) throws {
+    let (folder, path) = try sample(type)
+    try migrate(job(path, to: folder.file("b.atomic"), type))
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
-    let second = try job(folder.file("b.xml"), to: folder.file("c.sqlite"), .sqlite)
+    let second = try job(folder.file("b.atomic"), to: folder.file("c.sqlite"), .sqlite)
     #expect(try MigrationManager(second).plan().totalRows > 0)
-    #expect(try StoreSummary(readingStoreAt: folder.file("b.xml")).entities.compactMap(\.rows).reduce(0, +) == 18)
+    #expect(try StoreSummary(readingStoreAt: folder.file("b.atomic")).entities.compactMap(\.rows).reduce(0, +) == 18)
     let changes = try ModelChange.changes(
-      from: everything("1"), to: ManagedObjectModel(name: "3", entities: []), countingInStoreAt: folder.file("b.xml"))
+      from: everything("1"), to: ManagedObjectModel(name: "3", entities: []), countingInStoreAt: folder.file("b.atomic")
+    )
     #expect(!changes.isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == names)
   }

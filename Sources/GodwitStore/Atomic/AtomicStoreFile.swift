@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitPlatform
 
 /// A file that is written in pieces of 64 KiB and synced at its end.
-final class XMLOutput {
+final class AtomicStoreFile {
   private let path: String
   private var descriptor: Int32
   private var piece: [UInt8] = []
@@ -50,6 +50,20 @@ final class XMLOutput {
 
   private static func put(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
     CLibrary.write(descriptor, bytes.baseAddress, bytes.count)
+  }
+
+  /// Writes over bytes that were written before.
+  func overwrite(_ bytes: [UInt8], at offset: Int) throws {
+    try flush()
+    var done = 0
+    while done < bytes.count {
+      let count = bytes.withUnsafeBytes { all in
+        pwrite(descriptor, all.baseAddress?.advanced(by: done), all.count - done, off_t(offset + done))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw failure(errno) }
+      done += count
+    }
   }
 
   func finish() throws {

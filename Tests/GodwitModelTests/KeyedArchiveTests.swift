@@ -2,8 +2,6 @@ import GodwitModel
 import TestSupport
 import Testing
 
-@testable import GodwitXcode
-
 /// Objects of a keyed archive, as names and values.
 struct KeyedArchiveTests {
   private func archive(_ objects: [PropertyListValue], root: PropertyListValue) throws -> KeyedArchive {

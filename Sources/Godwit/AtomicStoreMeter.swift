@@ -3,11 +3,11 @@ import GodwitDisk
 import GodwitJob
 import GodwitStore
 
-/// The progress of a job whose destination is an XML store: its chunks first, then the writing of the file.
+/// The progress of a job whose destination is an atomic store: its chunks first, then the writing of the file.
 ///
 /// How long the writing takes is not known in advance, so it has a fixed share. A run that was stopped meanwhile writes
 /// the file again.
-struct XMLMeter {
+struct AtomicStoreMeter {
   /// The percent that the chunks have of the whole.
   private static let chunksPercent = 60.0
 

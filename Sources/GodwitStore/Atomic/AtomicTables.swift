@@ -1,19 +1,29 @@
 import GodwitModel
 
-/// Reads an XML store without its model into plain tables: one for each entity, under the names of the file.
+/// Reads an atomic store without its model into plain tables: one for each entity, under the names of the file.
 ///
 /// | column | holds |
 /// |---|---|
-/// | `id` | the object's identifier, such as `z102`; `id_` where a property has the name |
-/// | an attribute | a number for `int16` to `int64`, `bool`, `float`, `double` and `date`; bytes for `binary` and `transformable`; a text for all others, and where the text is no such value |
+/// | `id` | the object's identifier, such as `z102`, in a binary store its key; `id_` where a property has the name |
+/// | an attribute | XML: a number for `int16` to `int64`, `bool`, `float`, `double` and `date`; bytes for `binary` and `transformable`; a text for all others, and where the text is no such value |
+/// | `value1`, `value2` and so on | an attribute of a binary store, which has a place and no name: a number, a text or bytes; a date as seconds since 2001; any other object as a keyed archive |
 /// | a relationship | the identifiers that it names, with a space between |
 ///
 /// An attribute that an object lacks is NULL. Memory holds one object and the names; the tables are in a temporary
 /// database, which SQLite removes from its folder as soon as it is made.
-package enum XMLTables {
-  private enum Kind: Hashable {
+package enum AtomicTables {
+  enum Kind: Hashable {
     case attribute(String)
     case relationship(String)
+  }
+
+  /// An object under the names of the file.
+  struct Object {
+    var entity: String
+    var identifier: String
+    var place: GodwitError.Location?
+    /// Each with the declared type of its column.
+    var properties: [(kind: Kind, type: String, value: () throws -> SQLValue)] = []
   }
 
   private struct Table {
@@ -61,12 +71,10 @@ package enum XMLTables {
     try connection.execute("PRAGMA temp_store = FILE")
     try connection.attach("")
     var tables: [String: Table] = [:]
-    let first = try XMLStoreReader(path: files.path, name: files.givenPath)
-    while let object = try first.next() {
-      var table = tables[object.type] ?? Table()
-      for attribute in object.attributes { table.note(.attribute(attribute.name), declaredType(attribute.type)) }
-      for relationship in object.relationships { table.note(.relationship(relationship.name), "TEXT") }
-      tables[object.type] = table
+    try forEachObject(of: files) { object in
+      var table = tables[object.entity] ?? Table()
+      for property in object.properties { table.note(property.kind, property.type) }
+      tables[object.entity] = table
       guard tables.count <= tablesMaximum, table.kinds.count < columnsMaximum else {
         throw GodwitError(
           .dataWrong,
@@ -85,27 +93,47 @@ package enum XMLTables {
         let values = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
         inserts[name] = try connection.prepare("INSERT INTO \(target) VALUES (\(values))")
       }
-      let second = try XMLStoreReader(path: files.path, name: files.givenPath)
-      while let object = try second.next() {
-        guard let table = tables[object.type], let insert = inserts[object.type] else {
+      try forEachObject(of: files) { object in
+        guard let table = tables[object.entity], let insert = inserts[object.entity] else {
           throw GodwitError(
             .stopped, "stopped: '\(files.givenPath)' changed while it was read",
             remedy: "make sure nothing writes to it and run the same command", stopReason: .sourceChanged)
         }
         var values = [SQLValue](repeating: .null, count: table.kinds.count + 1)
         values[0] = .text(object.identifier)
-        for attribute in object.attributes {
-          guard let place = table.places[.attribute(attribute.name)] else { continue }
-          values[place + 1] = value(attribute)
-        }
-        for relationship in object.relationships {
-          guard let place = table.places[.relationship(relationship.name)] else { continue }
-          values[place + 1] = .text(relationship.identifiers.joined(separator: " "))
+        for property in object.properties {
+          guard let place = table.places[property.kind] else { continue }
+          values[place + 1] = try property.value()
         }
         try insert.run(values)
       }
     }
     return connection
+  }
+
+  private static func forEachObject(of files: StoreFiles, _ body: (Object) throws -> Void) throws {
+    switch files.type {
+    case .binary:
+      let reader = try BinaryStoreReader(path: files.path, name: files.givenPath)
+      while let object = try reader.nextRaw() { try body(object) }
+    default:
+      let reader = try XMLStoreReader(path: files.path, name: files.givenPath)
+      while let object = try reader.next() { try body(raw(object)) }
+    }
+  }
+
+  // MARK: XML
+
+  private static func raw(_ found: XMLStoreReader.Object) -> Object {
+    var object = Object(entity: found.type, identifier: found.identifier, place: found.place)
+    for attribute in found.attributes {
+      object.properties.append((.attribute(attribute.name), declaredType(attribute.type), { value(attribute) }))
+    }
+    for relationship in found.relationships {
+      object.properties.append(
+        (.relationship(relationship.name), "TEXT", { .text(relationship.identifiers.joined(separator: " ")) }))
+    }
+    return object
   }
 
   private static func declaredType(_ type: String) -> String {

@@ -1,11 +1,11 @@
 import GodwitModel
 
-/// The numbers of objects in an XML store that is made from a SQLite store.
+/// The numbers of objects in an atomic store that is made from a SQLite store.
 ///
-/// A number is unique in an XML store, a primary key only in its table. The keys of a table are its numbers if no
-/// larger table has one of them. Otherwise they are moved by an offset beyond all others, which the store's metadata
-/// names. Tables of one size are ordered by entity number.
-struct XMLStoreKeys {
+/// A number is unique in an atomic store, a primary key in its table only. Each table's keys are the numbers as long as no
+/// larger table has one of them; else they are moved by an offset beyond all others, and the store's metadata names
+/// the offset. Tables of one size go in the order of entity numbers.
+struct AtomicStoreKeys {
   /// The metadata key that holds the offset of each root entity.
   static let metadataKey = "GodwitKeyOffsets"
 
@@ -21,7 +21,7 @@ struct XMLStoreKeys {
   }
 
   /// - Throws: `.dataWrong` when keys are not positive, or too large to be moved.
-  init(_ connection: StoreConnection, schema: StoreSchema, path: String) throws {
+  init(_ connection: StoreConnection, schema: StoreSchema, type: StoreType, path: String) throws {
     let prefix = StoreConnection.sourceSchema + "."
     struct Table {
       var root, name: String
@@ -29,7 +29,7 @@ struct XMLStoreKeys {
     }
     func impossible(_ root: String, _ problem: String) -> GodwitError {
       GodwitError(
-        .dataWrong, "cannot write '\(path)' as an XML store: \(problem) of '\(root)'",
+        .dataWrong, "cannot write '\(path)' as \(type.nounWithArticle): \(problem) of '\(root)'",
         remedy: "use a SQLite store, `destination-type: sqlite`")
     }
     var tables: [Table] = []
