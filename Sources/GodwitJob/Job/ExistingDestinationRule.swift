@@ -3,7 +3,7 @@ import GodwitDisk
 import GodwitModel
 
 extension MigrationJob {
-  /// What happens to the store that is at the destination when a job begins.
+  /// The treatment of a store that is at the destination when a job begins.
   public enum ExistingDestinationRule: Sendable, Hashable {
     /// It is an error (73), unless the job made that store from what it reads now.
     case fail

@@ -1,5 +1,5 @@
 extension MigrationJob {
-  /// What happens to a migration that loses data of the source.
+  /// The treatment of a migration that loses data of the source.
   public enum LossRule: String, Sendable, Hashable, CaseIterable {
     /// Losses are counted and listed. Only a job that would drop every object of its source fails: the usual cause is a
     /// wrong model.

@@ -124,7 +124,7 @@ public struct MigrationJob: Sendable {
   var firstSource: LayoutStore?
   /// The treatment of a policy class that nobody registered.
   public var unregisteredPolicies = UnregisteredPolicies.fail
-  /// What happens to a migration that loses data of the source. A manifest's default is `report`.
+  /// The treatment of a migration that loses data of the source. A manifest's default is `report`.
   public var onLoss = LossRule.allowEmpty
   /// What of an unfinished run the next one finds.
   package enum Durability: Sendable {
@@ -170,7 +170,7 @@ public struct MigrationJob: Sendable {
   package var hooks = EngineTuning.JobHooks()
   /// The folder of everything unfinished.
   package var workPath: String { WorkFolder.path(forDestination: destinationPath) }
-  /// What happens to the store that is at the destination.
+  /// The treatment of a store that is at the destination.
   public var existingDestination = ExistingDestinationRule.fail
   /// The source store.
   public var source: URL {
@@ -194,7 +194,7 @@ public struct MigrationJob: Sendable {
   /// - Parameters:
   ///   - name: The name of the job in messages and reports.
   ///   - source: The source store. A job never changes it, except in place.
-  ///   - destination: Where the new store goes. What may be there: see ``existingDestination``.
+  ///   - destination: The path of the new store. It must be free, unless ``existingDestination`` says otherwise.
   ///   - sourceModel: The version that the source was made with.
   ///   - destinationModel: The version of the new store.
   ///   - mappingModels: Mapping models that together say what becomes of each entity, in mapping order.
@@ -213,7 +213,7 @@ public struct MigrationJob: Sendable {
   /// - Parameters:
   ///   - name: The name of the job in messages and reports.
   ///   - source: The source store. A job never changes it, except in place.
-  ///   - destination: Where the new store goes. What may be there: see ``existingDestination``.
+  ///   - destination: The path of the new store. It must be free, unless ``existingDestination`` says otherwise.
   ///   - first: The step that reads the source.
   ///   - later: The steps after it, in order.
   ///   - memory: The memory that a run may allocate, at least 16 MiB: see ``memory``.
