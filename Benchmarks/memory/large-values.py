@@ -90,7 +90,7 @@ class Case:
         connection.commit()
         connection.close()
         with open(folder + "/job.yaml", "w") as file:
-            place = "" if "in-place" in self.manifest else "destination: out/docs.sqlite\n"
+            place = "" if "destination:" in self.manifest else "destination: out/docs.sqlite\n"
             file.write(
                 "godwit: 1\nsource: docs.sqlite\n" + place + "models: Docs.xcdatamodeld\ndestination-model: Docs 2\n"
                 + f"memory: {options.memory} MiB\n" + ("mappings: m.mapping.yaml\n" if self.mapping else "")
@@ -122,16 +122,16 @@ CASES = [
     Case("quarantine, file held", "file", (True, True), manifest=QUARANTINE, mapping=SWIFT, optional=False, null="2"),
     Case("quarantine, file to inline", "file", (True, False), manifest=QUARANTINE, mapping=SWIFT, optional=False, null="2"),
     Case("quarantine, file to inline kept", "file", (True, False), manifest=QUARANTINE, mapping=SWIFT, optional=False, null="3"),
-    Case("in place, blob, schema", "blob", manifest="in-place: true\n"),
-    Case("in place, blob, SQL", "blob", (False, False), manifest="in-place: true\n", mapping=SWIFT),
-    Case("in place, text, SQL", "text", (False, False), manifest="in-place: true\n", mapping=SWIFT),
-    Case("in place, blob, inline to external", "blob", (False, True), manifest="in-place: true\n"),
-    Case("in place, file, external to inline", "file", (True, False), manifest="in-place: true\n"),
-    Case("in place, full", "blob", manifest="in-place: true\nkeep-old: true\n", mapping=POLICY + SWIFT),
+    Case("in place, blob, schema", "blob", manifest="destination: {existing: in-place}\n"),
+    Case("in place, blob, SQL", "blob", (False, False), manifest="destination: {existing: in-place}\n", mapping=SWIFT),
+    Case("in place, text, SQL", "text", (False, False), manifest="destination: {existing: in-place}\n", mapping=SWIFT),
+    Case("in place, blob, inline to external", "blob", (False, True), manifest="destination: {existing: in-place}\n"),
+    Case("in place, file, external to inline", "file", (True, False), manifest="destination: {existing: in-place}\n"),
+    Case("in place, full", "blob", manifest="destination: {existing: in-place, keep-old: true}\n", mapping=POLICY + SWIFT),
     Case("to XML, blob", "blob", manifest="destination-type: xml\n"),
     Case("to XML, file", "file", (True, True), manifest="destination-type: xml\n"),
-    Case("append, blob", "blob", manifest="append: true\n"),
-    Case("append, file to inline", "file", (True, False), manifest="append: true\n"),
+    Case("append, blob", "blob", manifest="destination: {path: out/docs.sqlite, existing: append}\n"),
+    Case("append, file to inline", "file", (True, False), manifest="destination: {path: out/docs.sqlite, existing: append}\n"),
 ]
 
 
@@ -155,7 +155,7 @@ def verbs(case):
         yield "export raw " + form, ["export", "docs.sqlite", "--raw", "--table", "ZDOC", "--format", form]
     yield "export raw sqlite", [
         "export", "docs.sqlite", "--raw", "--table", "ZDOC", "--format", "sqlite", "-o", "r.sqlite"]
-    yield "run", ["run", "job.yaml", "--progress", "none"]
+    yield "run", ["run", "job.yaml", "--quiet"]
     if "in-place" not in case.manifest:
         yield "verify", ["verify", "job.yaml"]
         yield "trace", ["trace", "job.yaml", "Doc/p2", "--side", "source"]

@@ -23,7 +23,7 @@ final class HistoryRecorder {
   init(_ job: MigrationJob, folder: String?, begin: Date) {
     path = folder.map(WorkFolder.historyPath)
     history = path.flatMap(RunHistory.read) ?? RunHistory()
-    history.begin(at: begin, budget: job.memory)
+    history.begin(at: begin, budget: job.memory, programBytes: ProcessMemory.residentBytes)
     start = ContinuousClock.now - .seconds(max(0, Date().timeIntervalSince(begin)))
   }
 

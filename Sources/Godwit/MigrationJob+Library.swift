@@ -39,15 +39,15 @@ extension MigrationJob {
         remedy: "`godwit why` compares the store with each version", safe: "nothing was written")
     }
     let new = try version.map(models.model(named:)) ?? models.currentModel()
-    let steps = try MigrationPathFinder(models: versions, mappings: mappings).path(from: old, to: new)
-    guard let first = steps.first else {
+    guard !new.isCompatible(with: metadata) else {
       throw GodwitError(
-        .noPath, "'\(source.filePath)' already has the version '\(new.name)'",
-        remedy: "name another version", safe: "nothing was written")
+        .noPath, "'\(source.filePath)' already has the version '\(new.name)'", remedy: "name another version",
+        safe: "nothing was written")
     }
+    let steps = try MigrationPathFinder(models: versions, mappings: mappings).path(from: old, to: new)
     self.init(
       name: destination.deletingPathExtension().lastPathComponent, source: source, destination: destination,
-      first: first, later: Array(steps.dropFirst()))
+      first: steps[0], later: Array(steps.dropFirst()))
   }
 
   /// The plan of a run: see ``MigrationManager``. Writes nothing.

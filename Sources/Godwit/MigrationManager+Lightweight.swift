@@ -20,7 +20,7 @@ extension MigrationManager {
   func plan(_ source: OpenSource, opening: Duration?) throws -> MigrationPlan {
     let planner = try source.planner(job)
     var (plan, program) = try planner.plan(now: Self.now())
-    if job.inPlace != nil, let attached = source.attached {
+    if job.isInPlace, let attached = source.attached {
       plan.describe(try InPlaceStrategy(job: job, source: attached, type: source.files.type) { (plan, program) })
     }
     if let opening { plan.time = estimate(planner.timeEstimate(plan, program), of: plan, opening) }

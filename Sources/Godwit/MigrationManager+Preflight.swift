@@ -62,7 +62,7 @@ extension MigrationManager {
     if let room, room.bytes < wanted {
       throw refusal(
         destination.isEmpty ? "." : destination, wanted, room.bytes,
-        "free disk space" + (job.inPlace == nil ? ", or name a destination on another disk" : ""))
+        "free disk space" + (!job.isInPlace ? ", or name a destination on another disk" : ""))
     }
     if !isShared, let other, other.bytes < need.temporaryBytes {
       throw refusal(
@@ -71,11 +71,14 @@ extension MigrationManager {
   }
 
   /// A plan with the room there is now.
-  func measured(_ plan: MigrationPlan) -> MigrationPlan {
+  ///
+  /// - Parameter isResumed: Whether a run resumes: it has most of its room already, and is not asked for it.
+  func measured(_ plan: MigrationPlan, isResumed: Bool = false) -> MigrationPlan {
     var plan = plan
     plan.freeBytes = job.hooks.freeSpace(job.workPath.parentPath)?.bytes
     plan.temporaryFolder = FreeSpace.temporaryFolder
     plan.temporaryFreeBytes = job.hooks.freeSpace(FreeSpace.temporaryFolder)?.bytes
+    guard !isResumed else { return plan }
     do { try refuseTooLittleSpace(plan.disk) } catch { plan.shortage = (error as? GodwitError)?.message ?? "\(error)" }
     return plan
   }

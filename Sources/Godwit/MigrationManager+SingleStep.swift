@@ -107,7 +107,7 @@ extension MigrationManager {
     // The keys in the source's record do not hold for the destination.
     metadata.values[AppendRecord.key] = nil
     // In place it says of the store what it said before.
-    if job.inPlace == nil, !job.position.isInPlace {
+    if !job.isInPlace, !job.position.isInPlace {
       metadata.values[StoreMetadata.Key.quarantined] = quarantined > 0 ? .integer(quarantined) : nil
     }
     let kept = opened.resolved.keptCounters(

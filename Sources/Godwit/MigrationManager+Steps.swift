@@ -148,9 +148,11 @@ extension MigrationManager {
       var failure =
         error as? GodwitError
         ?? GodwitError(
-          .inputOutput, "the hook '\(hook.identity)' failed", cause: "\(error)",
-          remedy: "fix the cause and run the same command")
+          .inputOutput, "the hook '\(hook.identity)' failed", cause: "\(error)")
       failure.context = failure.context ?? StepPosition(index: index, count: job.steps.count).context
+      failure.remedy =
+        failure.remedy
+        ?? "fix the cause and run the same job; to change the hook, `godwit discard` the job and run it again"
       failure.safe = failure.safe ?? "finished steps are durable; the source is untouched"
       throw failure
     }
@@ -196,7 +198,7 @@ extension MigrationManager {
   private var otherSteps: GodwitError {
     GodwitError(
       .cannotCreate, "cannot resume '\(job.name)': other hops are fused into one step than when the run began",
-      remedy: "undo the change of 'chunks' or 'append' to resume, or `godwit discard` the job and run again",
+      remedy: "undo the change of 'chunks' or 'existing' to resume, or `godwit discard` the job and run again",
       safe: "what is durable is kept in '\(WorkFolder.path(forDestination: job.destinationPath))'")
   }
 
@@ -219,10 +221,12 @@ extension MigrationManager {
     var (plan, program): (MigrationPlan, StepProgram)
     let planner = try source.planner(here)
     var done: Set<Int> = []
+    var isResumed = false
     if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: current + 1, in: folder)) {
       defer { try? ledger.connection.close() }
       (plan, program) = try planner.plan(facts: try ledger.facts(), chunks: try ledger.chunks())
       done = try ledger.done()
+      isResumed = true
     } else {
       (plan, program) = try planner.plan(now: Self.now())
     }
@@ -248,7 +252,7 @@ extension MigrationManager {
       for position in steps.indices where index != current {
         steps[position].rowsNote = index < current ? "the step is done" : "counted when the previous step is done"
       }
-      if job.inPlace != nil {
+      if job.isInPlace {
         for position in steps.indices {
           steps[position].way = MigrationPlan.wayOfSteps(job.steps.count)
           steps[position].strategy = .executor
@@ -256,7 +260,7 @@ extension MigrationManager {
       }
       return steps
     }
-    return measured(plan)
+    return measured(plan, isResumed: isResumed)
   }
 
   /// The plan of a step on a store without objects: everything but counts.

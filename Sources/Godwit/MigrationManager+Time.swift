@@ -9,7 +9,7 @@ extension MigrationManager {
     let step = plan.steps.first
     if step?.way == MigrationPlan.wayOfDefinitions {
       // A copy by reflink takes no time; one of all bytes takes that of the disk.
-      let isCopied = job.inPlace?.keepsOld == true || step?.costs?.isEmpty == false
+      let isCopied = job.existingDestination == .inPlace(keepsOld: true) || step?.costs?.isEmpty == false
       let bytes = isCopied ? Double(plan.sourceBytes) : 0
       return TimeEstimate(
         lowSeconds: 0, highSeconds: 0.5 + bytes / 100e6, sampledObjects: 0,

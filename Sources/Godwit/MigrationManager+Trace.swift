@@ -40,7 +40,7 @@ extension MigrationManager {
       trace.remarks.append(
         "the destination does not say what now() was: what depends on it is that of the time of its last change")
     }
-    let old = MigrationJob.InPlace.oldPath(of: job.destinationPath)
+    let old = MigrationJob.oldPath(of: job.destinationPath)
     let isOld = URL(filePath: old).standardizedFileURL == URL(filePath: job.sourcePath).standardizedFileURL
     if !isOld, (try? isFinished()) != true {
       trace.remarks.append(
@@ -54,7 +54,7 @@ extension MigrationManager {
     func cannot(_ why: String, _ remedy: String) -> GodwitError {
       GodwitError(.usage, "cannot trace objects of job '\(job.name)': \(why)", remedy: remedy)
     }
-    if job.inPlace != nil {
+    if job.isInPlace {
       throw cannot(
         "it migrates in place",
         "with `keep-old: true`, set the source to the old store and the destination to the new one: --source 'NAME~.sqlite' --destination 'NAME.sqlite'"

@@ -92,11 +92,11 @@ public struct MigrationManager: Sendable {
       defer { try? resumed.connection.close() }
       let planner = try source.planner(job)
       var (plan, program) = try planner.plan(facts: try resumed.facts(), chunks: try resumed.chunks())
-      if job.inPlace != nil { plan.describe(.executor(reason: Self.goesOn)) }
+      if job.isInPlace { plan.describe(.executor(reason: Self.goesOn)) }
       if estimatesTime {
         plan.time = estimate(planner.timeEstimate(plan, program, done: try resumed.done()), of: plan, opening)
       }
-      return measured(plan)
+      return measured(plan, isResumed: true)
     }
     return measured(try plan(source, opening: estimatesTime ? opening : nil))
   }

@@ -40,7 +40,7 @@ extension InPlaceSwap {
       }
       return true
     }
-    guard old.st_mode & S_IFMT == S_IFREG else { throw inTheWay(live.path(of: name), "it is no ordinary file") }
+    guard old.st_mode & S_IFMT == S_IFREG else { throw inTheWay(live.path(of: name), "it is not a regular file") }
     if lstat(support.path(of: name), &new) == 0, (old.st_dev, old.st_ino) == (new.st_dev, new.st_ino) { return false }
     guard try live.holdsSameBytes(name, as: name, in: support) else {
       throw inTheWay(live.path(of: name), "the new store has a file of the same name with other bytes")

@@ -123,7 +123,7 @@ extension WorkFolder {
         throw GodwitError.disk("cannot read '\(item)'", errno: errno)
       }
       guard info.st_mode & S_IFMT == (kind == .file ? S_IFREG : S_IFDIR) else {
-        throw foreign("'\(item)' in it is no ordinary \(kind == .file ? "file" : "folder")")
+        throw foreign("'\(item)' in it is not a \(kind == .file ? "regular file" : "folder")")
       }
       switch kind {
       case .file: break

@@ -48,7 +48,8 @@ struct SynthesisCounts {
     names = model.entities.filter { !$0.isAbstract }.map(\.name)
     guard !names.isEmpty else {
       guard rows == 0 else {
-        throw GodwitError(.usage, "cannot make \(rows) objects of model '\(model.name)': it has no concrete entity")
+        throw GodwitError(
+          .usage, "cannot make \(rows.counted("object")) of model '\(model.name)': it has no concrete entity")
       }
       return
     }
@@ -66,7 +67,7 @@ struct SynthesisCounts {
     }
     throw GodwitError(
       .usage,
-      "cannot make \(rows) objects of model '\(model.name)': found no way to satisfy its required relationships",
+      "cannot make \(rows.counted("object")) of model '\(model.name)': found no way to satisfy its required relationships",
       remedy: "give another number of rows, larger by a few")
   }
 

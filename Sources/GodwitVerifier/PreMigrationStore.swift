@@ -20,7 +20,7 @@ final class PreMigrationStore {
   ///   no SQLite store.
   init?(of job: MigrationJob) throws {
     func path(_ name: String) -> String { URL(filePath: name).standardizedFileURL.path }
-    guard path(job.sourcePath) == path(MigrationJob.InPlace.oldPath(of: job.destinationPath)),
+    guard path(job.sourcePath) == path(MigrationJob.oldPath(of: job.destinationPath)),
       try StoreFiles(path: job.sourcePath).type == .sqlite
     else { return nil }
     connection = try .openStore(readingAt: job.sourcePath, model: job.sourceModel)

@@ -134,11 +134,13 @@ package struct StoreExpectations: Sendable, Hashable {
       switch condition.quantifier {
       case .all where tally.fulfilled < count:
         let first = tally.firstOther.map { ", first p\($0)" } ?? ""
-        failures.append("\(text): \(count - tally.fulfilled) of \(count) objects do not fulfil it\(first)")
+        failures.append(
+          "\(text): \(count - tally.fulfilled) of \(count.counted("object does", "objects do")) not fulfil it\(first)")
       case .some where tally.fulfilled == 0: failures.append("\(text): none of \(count) objects fulfils it")
       case .none where tally.fulfilled > 0:
         let first = tally.firstFulfilled.map { ", first p\($0)" } ?? ""
-        failures.append("\(text): \(tally.fulfilled) of \(count) objects fulfil it\(first)")
+        failures.append(
+          "\(text): \(tally.fulfilled) of \(count.counted("object fulfils", "objects fulfil")) it\(first)")
       default: break
       }
     }

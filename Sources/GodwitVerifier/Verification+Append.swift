@@ -35,7 +35,7 @@ struct AppendedPart {
       earlier = Array(records[..<index])
       isLast = index == records.count - 1
     } else if jobs.contains(digest) {
-      // It made the store without `append`: what the first job after it found is its own.
+      // It made the store without `existing: append`: what the first job after it found is its own.
       guard let next = records.first, next.foundStore else { return nil }
       record = AppendRecord(
         job: digest, sourceUUID: "", source: "",

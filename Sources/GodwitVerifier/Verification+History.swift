@@ -1,3 +1,4 @@
+import GodwitModel
 import GodwitStore
 
 /// Persistent history is dropped: its tables are as the source made them, empty, and count on from where they were.
@@ -15,7 +16,9 @@ extension Verification {
   func checkHistory(_ rows: inout [Int64: [SQLValue]]) throws {
     for item in try historyItems() where item.type == "table" {
       let count = try destination.integer("SELECT COUNT(*) FROM \(table(item.name))") ?? 0
-      if count > 0 { find(.schema, "table '\(item.name)' has \(count) rows of a history that should be dropped") }
+      if count > 0 {
+        find(.schema, "table '\(item.name)' has \(count.counted("row")) of a history that should be dropped")
+      }
       let name = String(item.name.dropFirst())
       let highest = try source.integer("SELECT MAX(Z_PK) FROM \(table(item.name))") ?? 0
       for row in try source.rows(

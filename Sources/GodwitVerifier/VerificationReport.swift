@@ -167,15 +167,68 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   }
 
   /// The findings and the checks, one line each; the last line is the verdict.
+  ///
+  /// ``overview`` has the findings and three lines.
   public var description: String {
-    var lines = findings.map(\.description)
-    let more = totalFindings - Int64(findings.count)
-    if more > 0 { lines.append("and \(more) more") }
-    lines += checks.map { "checked \($0.count) \($0.name)" }
+    var lines = findingLines
+    lines += checks.map { "checked \($0.name): \($0.count)" }
     if let store {
       lines.append("read '\(store.onOneLine)'" + (storeReason.map { ": \($0.onOneLine)" } ?? ""))
     }
-    lines.append(isClean ? "no difference found" : "\(totalFindings) findings")
+    lines.append(verdict)
     return lines.joined(separator: "\n")
+  }
+
+  private var findingLines: [String] {
+    let more = totalFindings - Int64(findings.count)
+    return findings.map(\.description) + (more > 0 ? ["and \(more) more"] : [])
+  }
+
+  private var verdict: String {
+    isClean ? "no difference found" : totalFindings.counted("finding")
+  }
+}
+
+// MARK: In three lines
+
+extension VerificationReport {
+  /// The findings, then three lines: the objects compared, the checks that were not possible, and the verdict.
+  public var overview: String { (findingLines + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
+
+  /// Names of checks start with these words. Text after the name of an entity, table or relationship makes it another check.
+  private static let compared = [("objects", "object"), ("values in", "value"), ("links", "link")]
+
+  private var comparedLine: String {
+    let parts = Self.compared.compactMap { words, one -> String? in
+      let those = checks.filter { Self.counts($0, words) }
+      let count = those.reduce(Int64(0)) { $0 &+ $1.count }
+      return count == 0 ? nil : count.counted(one)
+    }
+    let list =
+      switch parts.count {
+      case 0: checks.count.counted("check")
+      case 1: parts[0]
+      default: parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]
+      }
+    let steps = Set(checks.compactMap { $0.name.split(separator: ", ").first { $0.hasPrefix("step ") } }).count
+    guard let store else { return "compared \(list)" + (steps > 1 ? " in \(steps) steps" : "") }
+    return "compared \(list) in '\(store.onOneLine)'" + (storeReason.map { ": \($0.onOneLine)" } ?? "")
+  }
+
+  /// Whether a check is `objects of Person` or `objects`, in a step or in the whole job.
+  private static func counts(_ check: Check, _ words: String) -> Bool {
+    let name = check.name.split(separator: ",").first.map(String.init) ?? check.name
+    guard name != words else { return true }
+    let lead = words.hasSuffix(" in") ? words + " " : words + " of "
+    return name.hasPrefix(lead) && !name.dropFirst(lead.count).contains(" ")
+  }
+
+  private var unprovedLine: String {
+    let unproved = checks.filter { !$0.isProved }
+    guard !unproved.isEmpty else { return "all \(checks.count) checks were possible" }
+    let listed = unproved.prefix(unproved.count > 3 ? 2 : 3)
+      .map { "\($0.name.dropFirst("not proved: ".count)) (\($0.count))" }
+    let more = unproved.count - listed.count
+    return "not proved: " + (listed + (more > 0 ? ["and \(more) more, see --details"] : [])).joined(separator: "; ")
   }
 }

@@ -2,11 +2,11 @@ import Foundation
 import GodwitStore
 import Testing
 
-/// `append: true` through the executable.
+/// `existing: append` through the executable.
 @Suite struct AppendCommandTests {
   @Test func `two jobs append to one destination, and every verb recognises both`() throws {
     let job = try BreakableJob()
-    try job.append("job.yaml", "append: true\n")
+    try job.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: append}")
     try job.write("second.sqlite", try Data(contentsOf: URL(filePath: job.file("library.sqlite"))))
     try job.sql("UPDATE ZBOOK SET ZISBN = ZISBN || '-second'", store: "second.sqlite")
     let manifest = try String(contentsOfFile: job.file("job.yaml"), encoding: .utf8)
@@ -25,7 +25,7 @@ import Testing
       #expect(try run("run", manifest).output.contains("is already finished"))
       #expect(try run("status", manifest).output.contains("finished"))
       #expect(try run("plan", "--detailed-exitcode", manifest).status == 0)
-      let verified = try run("verify", manifest)
+      let verified = try run("verify", "--details", manifest)
       #expect(verified.status == 0, "\(verified.output)")
       #expect(verified.output.contains("objects of Book that the job did not make"))
     }

@@ -20,7 +20,8 @@ private final class AppendCrashJob {
     let first = try CrashJob(people: people, rows: rows)
     let manifest =
       try String(contentsOfFile: first.manifest, encoding: .utf8)
-      + "\nappend: true\nreceipt: out/1.receipt.json\n"
+      .replacing("out/people.sqlite", with: "{path: out/people.sqlite, existing: append}")
+      + "\nreceipt: out/1.receipt.json\n"
     try manifest.write(toFile: first.manifest, atomically: true, encoding: .utf8)
     // Fewer people, with names of files that the first store has too.
     let other = try CrashJob(people: people - 15, rows: rows)
@@ -111,7 +112,7 @@ private final class AppendCrashJob {
   }
 
   func finish() throws -> Content {
-    let result = try BuiltCommand.run("run", folder.file("second.yaml"), "--progress", "none")
+    let result = try BuiltCommand.run("run", folder.file("second.yaml"), "--progress", "plain")
     try #require(result.status == 0, "\(result.diagnostics)")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).sorted()
     let receipts = names.filter { $0.hasSuffix(".receipt.json") }

@@ -117,7 +117,7 @@ private final class AtomicJob {
   }
 
   func finish() throws -> Data {
-    let result = try BuiltCommand.run("run", manifest, "--progress", "none")
+    let result = try BuiltCommand.run("run", manifest, "--progress", "plain")
     try #require(result.status == 0, "\(result.diagnostics)")
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).sorted()
@@ -191,10 +191,10 @@ private final class AtomicJob {
     try FileManager.default.removeItem(atPath: job.folder.file("raw"))
     let drafted = try BuiltCommand.run("init", store, model, "--to", "People 2")
     #expect(drafted.output.contains("destination-type: \(type.manifestName)"), "\(drafted.diagnostics)")
-    let first = try BuiltCommand.run("run", "job.yaml", "--progress", "none", in: job.folder.path)
+    let first = try BuiltCommand.run("run", "job.yaml", "--progress", "plain", in: job.folder.path)
     #expect(first.status == 0, "\(first.diagnostics)")
     let bytes = try Data(contentsOf: URL(filePath: job.folder.file("out/\(job.store)")))
-    #expect(try BuiltCommand.run("run", job.manifest, "--progress", "none").status == 0)
+    #expect(try BuiltCommand.run("run", job.manifest, "--progress", "plain").status == 0)
     #expect(try Data(contentsOf: URL(filePath: job.folder.file("out/\(job.store)"))) == bytes)
     let verified = try BuiltCommand.run("verify", job.manifest)
     #expect(verified.status == 0, "\(verified.output)")

@@ -83,21 +83,22 @@ extension BadInput {
       try $0.append("job.yaml", "nosuch: 1\n")
     },
     .init("migration in place with the old name taken", 73, ["library~.sqlite' exists", "keep-old: false"]) {
-      try $0.edit("job.yaml", "destination: out/library.sqlite", "in-place: true")
+      try $0.edit("job.yaml", "destination: out/library.sqlite", "destination: {existing: in-place}")
       try $0.write("library~.sqlite", "x")
     },
     .init("appending to a store of another model", 73, ["its entity 'Book' is not that of model 'Library 2'"]) {
-      try $0.append("job.yaml", "append: true\n")
+      try $0.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: append}")
       try $0.makeFolder("out")
       try $0.write("out/library.sqlite", try Data(contentsOf: URL(filePath: $0.file("library.sqlite"))))
     },
     .init("appending to a file that is not a store", 73, ["cannot append to", "it is not a Core Data store"]) {
-      try $0.append("job.yaml", "append: true\n")
+      try $0.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: append}")
       try $0.makeFolder("out")
       try $0.writeNoise("out/library.sqlite")
     },
     .init("appending to an XML store", 78, ["cannot append to", "only a SQLite store"]) {
-      try $0.append("job.yaml", "append: true\ndestination-type: xml\n")
+      try $0.edit(
+        "job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: append}\ndestination-type: xml")
     },
     .init("mappings that are nowhere", 69, ["job.yaml:6:1: ", "no path leads from", "cannot be inferred"]) {
       try $0.makeFolder("empty")
@@ -106,20 +107,20 @@ extension BadInput {
     .init("mappings looked for in a folder that is missing", 66, ["job.yaml:7:", "'nowhere'", "'mapping-search'"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto\nmapping-search: nowhere")
     },
-    .init("names taken from a store that is missing", 66, ["job.yaml:10:14: ", "nowhere.sqlite"]) {
-      try $0.append("job.yaml", "layout-from: nowhere.sqlite\n")
+    .init("names taken from a store that is missing", 66, ["job.yaml:10:16: ", "nowhere.sqlite"]) {
+      try $0.append("job.yaml", "layout: {from: nowhere.sqlite}\n")
     },
     .init(
-      "names taken from a store of another version", 78, ["job.yaml:10:14: ", "not a store of version 'Library 2'"]
+      "names taken from a store of another version", 78, ["job.yaml:10:16: ", "not a store of version 'Library 2'"]
     ) {
-      try $0.append("job.yaml", "layout-from: library.sqlite\n")
+      try $0.append("job.yaml", "layout: {from: library.sqlite}\n")
     },
     .init("a guessed name that is none", 78, ["job.yaml:10:30: ", "'Book' has no relationship 'authr'"]) {
       try $0.append("job.yaml", "layout: {names: {Book.authr: Z_1AUTHORS}}\n")
     },
-    .init("names taken from a file that is not a store", 65, ["job.yaml:10:14: ", "noise"]) {
+    .init("names taken from a file that is not a store", 65, ["job.yaml:10:16: ", "noise"]) {
       try $0.writeNoise("noise")
-      try $0.append("job.yaml", "layout-from: noise\n")
+      try $0.append("job.yaml", "layout: {from: noise}\n")
     },
     .init("an order of unknown versions", 78, ["job.yaml:7:", "version-order names the unknown model 'Libary'"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: auto\nversion-order: [Libary]")
@@ -133,9 +134,10 @@ extension BadInput {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: inferred")
     },
     .init("quarantine of a job that appends", 78, ["job.yaml:10:1: ", "cannot quarantine", "the job appends"]) {
-      try $0.append("job.yaml", "on-invalid: {quarantine: {max-rows: 3}}\nappend: true\n")
+      try $0.append("job.yaml", "on-invalid: {quarantine: {max-rows: 3}}\n")
+      try $0.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: append}")
     },
-    .init("kept history", 78, ["job.yaml:10:1: ", "'history: keep'", "not supported"]) {
+    .init("kept history", 78, ["job.yaml:10:10: ", "expected drop for 'history', found 'keep'"]) {
       try $0.append("job.yaml", "history: keep\n")
     },
     .init("destination of another type", 78, ["job.yaml:10:", "'destination-type'", "NSInMemoryStoreType"]) {
@@ -205,7 +207,7 @@ extension BadInput {
       try $0.edit("job.yaml", "out/library.sqlite", String(repeating: "n", count: 300))
     },
     .init("store in place in a read-only folder", 77, ["library.sqlite.godwit"], user: .nobody) {
-      try $0.edit("job.yaml", "destination: out/library.sqlite", "in-place: true")
+      try $0.edit("job.yaml", "destination: out/library.sqlite", "destination: {existing: in-place}")
       try $0.setMode("library.sqlite", 0o666)
       try $0.setMode(".", 0o555)
     },

@@ -24,43 +24,30 @@ struct BatchRunTests {
     try job.sql("UPDATE ZBOOK SET ZISBN = x'00' WHERE Z_PK = 3", store: "stores/\(Many.name(number)).sqlite")
   }
 
-  @Test func `results are appended to nothing but results`() throws {
-    let job = try Many.job(1)
-    for (path, status) in [("stores/u01.sqlite", Int32(64)), ("job.yaml", 73), ("library.mapping.yaml", 73)] {
-      let before = try Data(contentsOf: URL(filePath: job.file(path)))
-      let result = try Many.run(job, "--results", path)
-      #expect(result.status == status && result.diagnostics.contains("cannot write results"), "\(result.diagnostics)")
-      #expect(try Data(contentsOf: URL(filePath: job.file(path))) == before)
-    }
-    #expect(!FileManager.default.fileExists(atPath: job.file("out")))
-    // A power cut left a part of the first line.
-    try job.write("torn", "{\"type\":\"st")
-    #expect(try Many.run(job, "--results", "torn").status == 0 && Many.run(job, "--results", "torn").status == 0)
-    let lines = try String(contentsOfFile: job.file("torn"), encoding: .utf8).split(separator: "\n")
-    #expect(lines.count == 3 && lines.dropFirst().allSatisfy { $0.hasPrefix("{\"type\":\"store\",") })
-  }
-
   @Test func `objects in quarantine are a success to commands, and are told with the notes of a run`() throws {
     let commands =
       "on-success: echo $GODWIT_STATUS $GODWIT_OUTCOME >>called; test ! -e broken\non-failure: touch failed\n"
     let job = try Many.job(2, more: Self.held + commands)
     try Self.spoil(2, of: job)
-    let first = try Many.run(job, "--results", "results")
-    #expect(first.status == 3 && first.output.contains("1 object in quarantine"), "\(first.output)")
+    let first = try Many.run(job, "--progress", "json")
+    #expect(first.status == 3, "\(first.output)")
     #expect(try String(contentsOfFile: job.file("called"), encoding: .utf8) == "3 finished\n")
     try job.remove("out/u02.sqlite.quarantine.sqlite")
     try job.write("broken", "")
-    let second = try Many.run(job, "--results", "results")
+    let second = try Many.run(job, "--progress", "json")
     #expect(second.status == 74 && second.diagnostics.contains("'on-success'") == false, "\(second.diagnostics)")
     #expect(second.diagnostics.contains("on-success") && !FileManager.default.fileExists(atPath: job.file("failed")))
-    let lines = try Many.lines(job, "results")
+    let lines = try Many.stores(first) + Many.stores(second)
+    #expect(try Many.run(job).output.contains("1 object in quarantine"))
     #expect(lines.map { $0["quarantined"] } == [nil, .integer(1), nil, .integer(1)], "\(lines)")
     #expect(lines[3]["noteCodes"] == .array([.string("quarantine-missing")]), "\(lines[3])")
     #expect(lines[3]["notes"]?.array?.count == 1 && lines[0]["notes"] == nil)
   }
 
   @Test func `a store named by options and one that a pattern found are of one job`() throws {
-    let job = try Many.job(2, more: "on-existing: replace\n")
+    let job = try Many.job(2)
+    try job.edit(
+      "job.yaml", "destination: \"out/{name}.sqlite\"", "destination: {path: \"out/{name}.sqlite\", existing: replace}")
     #expect(try Many.run(job).status == 0)
     let check = ["status", "job.yaml", "--check"]
     let healthy = try Self.run(job, check + Self.one(1))
@@ -120,12 +107,14 @@ struct BatchRunTests {
 
   @Test func `in place, a store without its old one is not proved, which is not a failure`() throws {
     let job = try Many.job(2)
-    try job.edit("job.yaml", "destination: \"out/{name}.sqlite\"", "in-place: true")
+    try job.edit("job.yaml", "destination: \"out/{name}.sqlite\"", "destination: {existing: in-place}")
     #expect(try Many.run(job).status == 0)
     try job.remove("stores/u01~.sqlite")
-    let result = try Many.run(job, "--verify", "--results", "results")
-    #expect(result.status == 0 && result.output.contains("not proved: "), "\(result.diagnostics)\(result.output)")
-    let lines = try Many.lines(job, "results")
+    let text = try Many.run(job, "--verify")
+    #expect(text.status == 0 && text.output.contains("not proved: "), "\(text.diagnostics)\(text.output)")
+    let result = try Many.run(job, "--verify", "--progress", "json")
+    #expect(result.status == 0, "\(result.diagnostics)")
+    let lines = try Many.stores(result)
     #expect(lines.map { $0["noteCodes"] } == [.array([.string("not-proved")]), nil])
     #expect(lines.map { $0["findings"] } == [nil, .integer(0)])
     let alone = try Self.run(job, ["run", "job.yaml", "--source", "stores/u01.sqlite", "--verify"])

@@ -43,6 +43,14 @@ struct `The verb list` {
     #expect(Set(GodwitCommand.verbs).count == GodwitCommand.verbs.count)
   }
 
+  @Test func `help names every exit status`() {
+    let help = RootCommand.helpMessage(columns: 500)
+    let words = Set(help.split { !$0.isNumber }.map(String.init))
+    for status in [0, 2, 3, 4, 64, 65, 66, 69, 70, 73, 74, 75, 77, 78, 130, 143] {
+      #expect(words.contains("\(status)"), "\(status)")
+    }
+  }
+
   @Test func `every verb says what it does in one line`() {
     for verb in RootCommand.verbs {
       #expect(verb.configuration.abstract.hasSuffix("."))

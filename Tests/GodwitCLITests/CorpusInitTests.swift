@@ -119,7 +119,7 @@ struct CorpusInitTests {
     let script = """
       $GODWIT init '\(store)' '\(models)' -o - > draft.yaml; echo $?
       test -s draft.yaml || exit 0
-      $GODWIT init '\(store)' '\(models)' -o - | $GODWIT run - --progress none; s=$?; echo $s
+      $GODWIT init '\(store)' '\(models)' -o - | $GODWIT run - --progress plain; s=$?; echo $s
       test $s = 0 || exit 0
       $GODWIT verify - < draft.yaml >&2; echo $?
       """

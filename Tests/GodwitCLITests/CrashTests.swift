@@ -195,7 +195,7 @@ final class CrashJob {
   }
 
   func finish() throws -> StoreDump {
-    let result = try BuiltCommand.run("run", manifest, "--progress", "none")
+    let result = try BuiltCommand.run("run", manifest, "--progress", "plain")
     try #require(result.status == 0, "\(result.diagnostics)")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).sorted()
     let receipts = names.filter { $0.hasSuffix(".receipt.json") }
@@ -307,7 +307,7 @@ final class CrashJob {
       text += String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
     }
     kill(process.processIdentifier, SIGSTOP)
-    let second = try BuiltCommand.run("run", job.manifest, "--progress", "none")
+    let second = try BuiltCommand.run("run", job.manifest, "--progress", "plain")
     let status = try BuiltCommand.run("status", job.manifest)
     kill(process.processIdentifier, SIGCONT)
     _ = pipe.fileHandleForReading.readDataToEndOfFile()

@@ -87,7 +87,7 @@ struct `A run on a terminal` {
     let first = try #require(lines.firstIndex { $0.contains("100.0% finished job 'job'") })
     #expect(lines[first].contains("\r\u{1B}[K100.0% finished"))
     #expect(lines[(first + 1)...].allSatisfy { !$0.contains("\u{1B}") })
-    #expect(lines.last?.hasPrefix("100.0% step 1/1") == true)
+    #expect(lines.last?.hasPrefix("  memory ") == true)
   }
 
   @Test func `NO_COLOR has a bar without colours, and a dumb terminal has lines`() throws {

@@ -84,7 +84,7 @@ struct DocumentedExampleTests {
       #expect(result.status == 0, "\(script): \(result.diagnostics)")
     }
     if name.contains("travel") {
-      let failing = "swift run godwit run jobs/travel/job.yaml --fail-on-loss"
+      let failing = "swift run godwit run jobs/travel/job.yaml --set on-loss=fail"
       try #require(page.text.contains("`\(failing)`"))
       let result = try checkout.run("rm -r jobs/travel/out && \(failing)")
       #expect(result.status == 65 && result.diagnostics.contains("Stop"), "\(result)")

@@ -68,7 +68,7 @@ struct FixtureProjectTests {
     let copy = folder.file("travel")
     try FileManager.default.copyItem(atPath: example, toPath: copy)
     try? FileManager.default.removeItem(atPath: copy + "/out")
-    let refused = try BuiltCommand.run("run", "job.yaml", "--fail-on-loss", in: copy)
+    let refused = try BuiltCommand.run("run", "job.yaml", "--set", "on-loss=fail", in: copy)
     #expect(refused.status == 65, "\(refused.diagnostics)")
     #expect(
       refused.diagnostics.contains("dropped 20 of Stop") && refused.diagnostics.contains("17 links of Trip.stops"))

@@ -42,7 +42,7 @@ struct ForeignFileTests {
     ], [false, true])
   func `no verb deletes the file that a hot journal names`(arguments: [String], inPlace: Bool) throws {
     let job = try BreakableJob()
-    if inPlace { try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true") }
+    if inPlace { try job.edit("job.yaml", "destination: out/library.sqlite", "destination: {existing: in-place}") }
     let victim = try plant(in: job)
     let result = try BuiltCommand.run(arguments: arguments, in: job.path)
     #expect(FileManager.default.fileExists(atPath: victim))
@@ -153,7 +153,7 @@ struct ForeignFileTests {
     let job = try BreakableJob()
     try job.setMode("library.sqlite", source)
     let script =
-      "umask \(umask); $GODWIT run job.yaml --progress none && $GODWIT export library.sqlite --entity Book "
+      "umask \(umask); $GODWIT run job.yaml --progress plain && $GODWIT export library.sqlite --entity Book "
       + "--model 'Library.xcdatamodeld#Library' -o books.jsonl"
     let result = try ShellCommand.run(script, in: job.path)
     #expect(result.status == 0, "\(result.diagnostics)")
@@ -170,7 +170,7 @@ struct ForeignFileTests {
   @Test func `a store in place keeps its owner, or the job is refused`() throws {
     guard getuid() == 0, `Bad input`.canBeNobody else { return }
     let job = try BreakableJob()
-    try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true")
+    try job.edit("job.yaml", "destination: out/library.sqlite", "destination: {existing: in-place}")
     let store = job.file("library.sqlite")
     try #require(chown(store, 0, 65534) == 0)
     try job.setMode("library.sqlite", 0o660)
@@ -195,7 +195,7 @@ struct ForeignFileTests {
     try FileManager.default.createSymbolicLink(
       atPath: job.file("library.sqlite"), withDestinationPath: "real/books.sqlite")
     try job.edit(
-      "job.yaml", "destination: out/library.sqlite", "in-place: true" + (keepsOld ? "" : "\nkeep-old: false"))
+      "job.yaml", "destination: out/library.sqlite", "destination: {existing: in-place, keep-old: \(keepsOld)}")
     try stopped(job)
     #expect(FileManager.default.fileExists(atPath: job.file("real/books.sqlite.godwit")))
     #expect(try BuiltCommand.run("discard", "job.yaml", in: job.path).status == 0)
@@ -256,7 +256,7 @@ struct ForeignFileTests {
 
   @Test func `a limit on file sizes is an error, not a crash`() throws {
     let job = try BreakableJob()
-    let result = try ShellCommand.run("ulimit -f 8; $GODWIT run job.yaml --progress none", in: job.path)
+    let result = try ShellCommand.run("ulimit -f 8; $GODWIT run job.yaml --progress plain", in: job.path)
     #expect(result.status == 74, "\(result.diagnostics)")
     #expect(try BuiltCommand.run("run", "job.yaml", in: job.path).status == 0)
   }

@@ -36,9 +36,13 @@ import Testing
     @Test func `a disk that is too small refuses the run before the first write`() throws {
       guard let disk = try SmallDisk(mebibytes: 1) else { return }
       let job = try job(on: disk, people: 8000, rows: 1000)
-      let result = try BuiltCommand.run("run", job.manifest, "--progress", "none")
+      let room = "of free space in '\(disk.file("out"))', found "
+      let plan = try BuiltCommand.run("plan", job.manifest)
+      #expect(plan.status == 74 && plan.output.contains("  verdict      STOPS (74): cannot start '"), "\(plan)")
+      #expect(plan.diagnostics.contains(room), "\(plan.diagnostics)")
+      let result = try BuiltCommand.run("run", job.manifest, "--progress", "plain")
       #expect(result.status == 74)
-      #expect(result.diagnostics.contains("of free space in '\(disk.file("out"))', found "), "\(result.diagnostics)")
+      #expect(result.diagnostics.contains(room), "\(result.diagnostics)")
       #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path) == [])
     }
 
@@ -56,14 +60,14 @@ import Testing
       for kib in [0, 64, 200, 500, 900] {
         try? FileManager.default.removeItem(atPath: ballast)
         try fill(ballast, leaving: kib << 10, on: disk.path)
-        result = try BuiltCommand.run("run", job.manifest, "--progress", "none")
+        result = try BuiltCommand.run("run", job.manifest, "--progress", "plain")
         if result.status == 74 { fulls += 1 } else { #expect(result.status == 0, "\(result.diagnostics)") }
         if result.status == 0 { break }
         #expect(result.diagnostics.contains("space"), "\(result.diagnostics)")
       }
       #expect(fulls > 0)
       try FileManager.default.removeItem(atPath: ballast)
-      result = try BuiltCommand.run("run", job.manifest, "--progress", "none")
+      result = try BuiltCommand.run("run", job.manifest, "--progress", "plain")
       #expect(result.status == 0, "\(result.diagnostics)")
       #expect(
         try FileManager.default.contentsOfDirectory(atPath: disk.file("out")).sorted()

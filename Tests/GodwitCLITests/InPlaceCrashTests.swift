@@ -22,8 +22,7 @@ private final class InPlaceJob {
       """
       godwit: 1
       source: people.sqlite
-      in-place: true
-      keep-old: \(keepsOld)
+      destination: {existing: in-place, keep-old: \(keepsOld)}
       models: People.xcdatamodeld
       destination-model: People 2
       mappings: inferred
@@ -136,7 +135,7 @@ private final class InPlaceJob {
   }
 
   func finish() throws -> [String] {
-    let result = try BuiltCommand.run("run", manifest, "--progress", "none")
+    let result = try BuiltCommand.run("run", manifest, "--progress", "plain")
     try #require(result.status == 0, "\(result.diagnostics)")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
     let kept = keepsOld ? [".people_SUPPORT", ".people~_SUPPORT"] : [".people_SUPPORT"]

@@ -65,7 +65,7 @@ struct `Details of a store` {
     #expect(
       result.output.dropFirst(plain.output.count) == """
           details
-            Home: 1 rows
+            Home: 1 row
               people  to-many Person, 2 links
             Person: 2 rows
               age       Integer 16, 0 NULL, -3 to 7
@@ -75,13 +75,13 @@ struct `Details of a store` {
               admirers  to-many Person, 2 links
               friends   to-many Person, 2 links
               home      to-one Home, 0 NULL, 2 links
-            Worker: 1 rows
+            Worker: 1 row
               age       Integer 16, 0 NULL, 99 to 99
               born      Date, 1 NULL
               name      String, 1 NULL
               photo     Binary, 1 NULL
-              admirers  to-many Person, 1 links
-              friends   to-many Person, 1 links
+              admirers  to-many Person, 1 link
+              friends   to-many Person, 1 link
               home      to-one Home, 1 NULL, 0 links
 
         """)
@@ -91,6 +91,36 @@ struct `Details of a store` {
     #expect(entities?.compactMap { $0["rows"] as? Int } == [1, 2, 1])
     let missing = runGodwit("inspect", people.store, "--details")
     #expect(missing.status == 64 && missing.diagnostics.contains("--models") && missing.output.contains("entities"))
+  }
+}
+
+struct `SQLite's check of a store` {
+  @Test func `inspect --check finds an index that lacks its rows`() throws {
+    let job = try BreakableJob()
+    try job.sql("CREATE INDEX pages ON ZBOOK (ZPAGES)")
+    let store = job.file("library.sqlite")
+    let schema = try JSONSchema(text: runGodwit("schema", "inspect").output)
+    func check(_ status: Int32, _ isSound: Bool) throws -> String {
+      let text = runGodwit("inspect", store, "--check")
+      #expect(text.status == status, "\(text)")
+      #expect(text.output.contains("\n  SQLite check \(isSound ? "ok" : "failed")\n"), "\(text.output)")
+      let json = runGodwit("inspect", store, "--check", "--format", "json")
+      let document = try JSONValue(parsing: json.output)
+      #expect(json.status == status && schema.findings(document) == [])
+      #expect(document["check"]?["isSound"] == .boolean(isSound))
+      let table = runGodwit("inspect", store, job.file("job.yaml"), "--check")
+      #expect(table.status == status, "\(table)")
+      return text.diagnostics
+    }
+    #expect(try check(0, true).isEmpty)
+    #expect(!runGodwit("inspect", store).output.contains("SQLite check"))
+    var bytes = try Data(contentsOf: URL(filePath: store))
+    let place = try #require(bytes.range(of: Data("INDEX pages ON ZBOOK (ZPAGES)".utf8)))
+    bytes.replaceSubrange(place, with: Data("INDEX pages ON ZBOOK (ZTITLE)".utf8))
+    try job.write("library.sqlite", bytes)
+    #expect(runGodwit("inspect", store).status == 0)
+    let told = try check(65, false)
+    #expect(told.contains("missing from index pages") && told.contains("godwit export STORE --raw"), "\(told)")
   }
 }
 

@@ -69,7 +69,7 @@ struct `Stores of further kinds` {
 
       """)
     let job = try project.path("job.yaml")
-    let run = project.godwit("run", job, "--progress", "none")
+    let run = project.godwit("run", job, "--progress", "plain")
     #expect(run.status == 0, "\(run.diagnostics)")
     let verify = project.godwit("verify", job)
     #expect(verify.status == 0, "\(verify.output) \(verify.diagnostics)")
@@ -164,7 +164,7 @@ struct `Stores of further kinds` {
       "job.yaml",
       "godwit: 1\nsource: \(store)\ndestination: made.sqlite\nmodels: Kind.xcdatamodeld\nmappings: inferred\n")
     let job = try project.path("job.yaml")
-    let run = project.godwit("run", job, "--progress", "none")
+    let run = project.godwit("run", job, "--progress", "plain")
     #expect(run.status == 0, "\(run.diagnostics)")
     #expect(project.godwit("verify", job).status == 0)
   }

@@ -81,7 +81,7 @@ private let lost = [
   @Test(arguments: [true, false])
   func `a job with 'on-loss: fail' is refused with 65 before it writes`(byKey: Bool) throws {
     let files = try project(byKey ? "on-loss: fail\n" : "")
-    let flags = byKey ? [] : ["--fail-on-loss"]
+    let flags = byKey ? [] : ["--set", "on-loss=fail"]
     for verb in ["plan", "run"] {
       let session = CommandSession(output: .memory(), diagnostics: .memory())
       let status = GodwitCommand.run(arguments: [verb] + flags + [try files.path("job.yaml")], in: session)
@@ -99,7 +99,7 @@ private let lost = [
       #expect(result.status == 65)
       #expect(result.diagnostics.contains("would be in the destination"), "\(result.diagnostics)")
     }
-    let allowed = try project("allow-empty: true\n", filter: "text == 'nobody'")
+    let allowed = try project("on-loss: allow-empty\n", filter: "text == 'nobody'")
     #expect(allowed.godwit("run", try allowed.path("job.yaml")).status == 0)
   }
 }

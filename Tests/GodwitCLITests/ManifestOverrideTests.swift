@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import TestSupport
 import Testing
@@ -49,29 +50,34 @@ struct ManifestOverrideTests {
 
   @Test func `a path of an option is text, and relative to the current folder`() throws {
     let job = try manifest(BreakableJob.manifest, "models=[A.xcdatamodeld, /B.mom]", destination: "new: #1/it's.sqlite")
-    guard case .file(let path) = job.destination else {
-      Issue.record("no destination")
-      return
-    }
-    #expect(path.resolved == "new: #1/it's.sqlite")
+    #expect(job.destination.path?.resolved == "new: #1/it's.sqlite")
     #expect(job.models.map(\.resolved) == ["A.xcdatamodeld", "/B.mom"])
     #expect(job.source.resolved.hasSuffix("/library.sqlite") && job.source.resolved.hasPrefix("/"))
   }
 
-  @Test func `in-place and destination take each other's place`() throws {
-    let inPlace = try manifest(BreakableJob.manifest, "in-place=true", "keep-old=false")
-    guard case .inPlace(keepOld: false, _) = inPlace.destination else {
-      Issue.record("\(inPlace.destination)")
-      return
-    }
+  @Test func `in place and a path take each other's place`() throws {
+    let inPlace = try manifest(BreakableJob.manifest, "destination.existing=in-place", "destination.keep-old=false")
+    #expect(inPlace.destination == .init(path: nil, existing: .inPlace(keepsOld: false)))
     let text = BreakableJob.manifest.replacing(
-      "destination: out/library.sqlite", with: "in-place: true\nkeep-old: false")
-    guard case .file = try manifest(text, destination: "x.sqlite").destination else {
-      Issue.record("still in place")
-      return
-    }
-    let both = complaint("in-place=true", "destination=x.sqlite")
+      "destination: out/library.sqlite", with: "destination: {existing: in-place, keep-old: false}")
+    let apart = try manifest(text, destination: "x.sqlite")
+    #expect(apart.destination.path?.raw == "x.sqlite" && apart.destination.existing == .fail)
+    let both = complaint("destination.existing=in-place", "destination=x.sqlite")
     #expect(both?.message.contains("found both") == true)
+  }
+
+  @Test func `what happens at the destination is set beside a path, in whatever form it is written`() throws {
+    for form in ["out/library.sqlite", "{path: out/library.sqlite}", "{path: out/library.sqlite, existing: append}"] {
+      let text = BreakableJob.manifest.replacing("out/library.sqlite", with: form)
+      let job = try manifest(text, "destination.existing=replace", "destination.keep-old=true")
+      #expect(job.destination.path?.raw == "out/library.sqlite" && job.destination.existing == .replace(keepsOld: true))
+      let other = try manifest(text, "destination.existing=replace", destination: "x.sqlite")
+      #expect(other.destination.path?.raw == "x.sqlite" && other.destination.existing == .replace(keepsOld: false))
+    }
+    let whole = try manifest(BreakableJob.manifest, "destination={path: x.sqlite, existing: append}")
+    #expect(whole.destination.path?.raw == "x.sqlite" && whole.destination.existing == .append)
+    let wrong = complaint("destination.existing=overwrite")
+    #expect(wrong?.location?.file == "--set destination.existing", "\(wrong as Any)")
   }
 
   // MARK: Errors
@@ -101,7 +107,7 @@ struct ManifestOverrideTests {
       #expect(error?.message.contains(told) == true, "\(error as Any)")
     }
     // Beside options that are right the file's own mistakes keep their place.
-    #expect(complaint("on-loss=fail", "allow-empty=maybe")?.location?.file == "--set allow-empty")
+    #expect(complaint("on-loss=fail", "memory=maybe")?.location?.file == "--set memory")
   }
 
   @Test func `a list is set as a whole`() {
@@ -146,18 +152,18 @@ struct ManifestOverrideTests {
 
   @Test func `a missing file of an option is looked for in the current folder`() throws {
     let job = try BreakableJob()
-    let result = try BuiltCommand.run("plan", "job.yaml", "--set", "layout-from=gone.sqlite", in: job.path)
+    let result = try BuiltCommand.run("plan", "job.yaml", "--set", "layout.from=gone.sqlite", in: job.path)
     #expect(result.status == 66)
-    #expect(result.diagnostics.hasPrefix("godwit: --set layout-from: "), "\(result.diagnostics)")
-    #expect(result.diagnostics.contains("'layout-from' is 'gone.sqlite', relative to the current folder"))
-    #expect(result.diagnostics.contains("correct `--set layout-from`"))
+    #expect(result.diagnostics.hasPrefix("godwit: --set layout.from: "), "\(result.diagnostics)")
+    #expect(result.diagnostics.contains("'from' is 'gone.sqlite', relative to the current folder"))
+    #expect(result.diagnostics.contains("correct `--set layout.from`"))
   }
 
   @Test func `a manifest comes from standard input, with paths from the current folder`() throws {
     let job = try BreakableJob()
     let script = "cat job.yaml | $GODWIT"
     for (words, told) in [
-      ("plan -", "job library\n"), ("run - --progress none", "finished job 'library'"),
+      ("plan -", "job library\n"), ("run - --progress plain", "finished job 'library'"),
       ("verify -", "no difference found"), ("status -", "library"),
       ("discard -", "nothing to discard"),
     ] {

@@ -110,8 +110,8 @@ private let convert = mapping.replacingOccurrences(
       let result = project.godwit(arguments)
       #expect((result.output + result.diagnostics).contains("notes.mapping.yaml"), "\(arguments): \(result)")
     }
-    #expect(project.godwit("plan", job, "--fail-on-loss").status == 65)
-    #expect(project.godwit("run", job, "--fail-on-loss").status == 65)
+    #expect(project.godwit("plan", job, "--set", "on-loss=fail").status == 65)
+    #expect(project.godwit("run", job, "--set", "on-loss=fail").status == 65)
     let test = project.godwit("test", models, "--rows", "3", "--keep", try project.path("failures"))
     #expect(test.status == 4 && test.output.contains("notes.mapping.yaml"), "\(test)")
     let run = project.godwit("run", job, "--progress", "json")

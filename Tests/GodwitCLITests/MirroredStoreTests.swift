@@ -30,6 +30,6 @@ struct `Mirrored stores` {
     try job.append("job.yaml", "cloudkit: drop\n")
     let planned = plan()
     #expect(planned.status == 0, "\(planned.diagnostics)")
-    #expect(planned.output.contains("\n  note         CloudKit mirroring is dropped: 1 rows of ANSCKMETADATAENTRY\n"))
+    #expect(planned.output.contains("\n  note         CloudKit mirroring is dropped: 1 row of ANSCKMETADATAENTRY\n"))
   }
 }

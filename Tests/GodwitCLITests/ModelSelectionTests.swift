@@ -90,7 +90,7 @@ struct `A store of several models` {
     let plan = run("plan", job)
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(plan.output.contains("App + Log to App 2 + Log + Later"))
-    let ran = try BuiltCommand.run("run", "--progress", "none", job)
+    let ran = try BuiltCommand.run("run", "--progress", "plain", job)
     #expect(ran.status == 0, "\(ran.diagnostics)")
     #expect(run("verify", job).status == 0)
     let out = project.folder.file("out.sqlite")
@@ -128,7 +128,7 @@ struct `A store of several models` {
       mappings: m.mapping.yaml
 
       """)
-    let ran = try BuiltCommand.run("run", "--progress", "none", job)
+    let ran = try BuiltCommand.run("run", "--progress", "plain", job)
     #expect(ran.status == 0, "\(ran.diagnostics)")
     #expect(run("verify", job).status == 0)
     let sql = "SELECT ZDOMAIN FROM ZHTTPSEXCLUDEDDOMAIN ORDER BY Z_PK"
@@ -179,7 +179,7 @@ struct `A store of a configuration` {
 
   @Test func `a store of a configuration is migrated with only its entities`() throws {
     let (project, job) = try project("configuration: Local")
-    let ran = try BuiltCommand.run("run", "--progress", "none", job)
+    let ran = try BuiltCommand.run("run", "--progress", "plain", job)
     #expect(ran.status == 0, "\(ran.diagnostics)")
     #expect(run("verify", job).status == 0)
     let out = project.folder.file("out.sqlite")
@@ -244,7 +244,7 @@ struct `Hashes of Apple's` {
     let plan = run("plan", listed)
     #expect(plan.status == 0, "\(plan.diagnostics)")
     #expect(plan.diagnostics.contains("warning: the hash relies on an unconfirmed rule: Note.größe"))
-    let ran = try BuiltCommand.run("run", "--progress", "none", listed)
+    let ran = try BuiltCommand.run("run", "--progress", "plain", listed)
     #expect(ran.status == 0, "\(ran.diagnostics)")
     #expect(ran.diagnostics.contains("relies on an unconfirmed rule"))
     #expect(run("verify", listed).status == 0)

@@ -207,7 +207,8 @@ struct `The JSON contract of jobs` {
     }
     let people = try contract.store(1)
     let inPlace = try contract.manifest(
-      "godwit: 1\nsource: \(people)\nin-place: true\nmodels: \(Contract.people)\ndestination-model: Peoplizer 5\n")
+      "godwit: 1\nsource: \(people)\ndestination: {existing: in-place}\nmodels: \(Contract.people)\ndestination-model: Peoplizer 5\n"
+    )
     let plan = try contract.document("plan", "plan", inPlace)
     #expect(plan["steps"]?[0]?["wayCode"] == .string("executor") && plan["steps"]?[0]?["way"] != nil)
     let lossy = try contract.document(
@@ -219,7 +220,7 @@ struct `The JSON contract of jobs` {
     #expect(lossy["noteCodes"]?.array?.count == notes.count)
     let refused = try contract.document(
       "plan", "plan", Contract.jobs("travel/job.yaml"), "--destination", contract.file("travel.sqlite"),
-      "--fail-on-loss", status: 65)
+      "--set", "on-loss=fail", status: 65)
     #expect(refused["obstacles"]?[0]?["code"] == .string("losses"))
     #expect(refused["obstacles"]?[0]?["message"] == refused["summary"]?["obstacles"]?[0])
     let missing = try contract.document(
@@ -374,7 +375,8 @@ struct `The JSON contract of jobs` {
     let passed = try contract.document("test", "test", models, arguments[0], arguments[1], arguments[2], arguments[3])
     #expect(passed["failed"] == .integer(0) && passed["tests"] == .integer(2))
     #expect(passed["results"]?[0]?["lossDetails"]?[0]?["reasonCode"] == .string("not-taken"))
-    let failed = try contract.document("test", "test", models, "--fail-on-loss", arguments[0], arguments[1], status: 4)
+    let failed = try contract.document(
+      "test", "test", models, "--set", "on-loss=fail", arguments[0], arguments[1], status: 4)
     #expect(failed["results"]?[0]?["problems"]?[0]?["code"] == .integer(65))
     try contract.document("error", "test", contract.file("nosuch.xcdatamodeld"), status: 66)
   }

@@ -103,34 +103,17 @@ struct OutputFileTests {
     #expect(try Self.mode(job.file("new.json")) == 0o644)
   }
 
-  @Test func `results of many stores follow no link, and are no more readable than any of the stores`() throws {
-    let job = try ManyStoresTests.job(2)
-    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: job.file("stores/u01.sqlite"))
-    try FileManager.default.setAttributes([.posixPermissions: 0o604], ofItemAtPath: job.file("stores/u02.sqlite"))
-    try Self.write("", to: job.file("victim"))
-    try FileManager.default.createSymbolicLink(atPath: job.file("link"), withDestinationPath: "victim")
-    try FileManager.default.createSymbolicLink(atPath: job.file("dangling"), withDestinationPath: "nowhere")
-    for path in ["link", "dangling", "/dev/null", "other.sqlite-wal"] {
-      let result = try ManyStoresTests.run(job, "--quiet", "--results", path)
-      #expect([64, 73].contains(result.status), "\(path): \(result.diagnostics)")
-    }
-    #expect(try Data(contentsOf: URL(filePath: job.file("victim"))).isEmpty)
-    #expect(!FileManager.default.fileExists(atPath: job.file("nowhere")))
-    #expect(try ManyStoresTests.run(job, "--quiet", "--results", "results").status == 0)
-    #expect(try Self.mode(job.file("results")) == 0o600)
-  }
-
   @Test func `a store whose name would lead its job to another folder stops no other store`() throws {
     let job = try ManyStoresTests.job(2)
     try job.edit("job.yaml", "out/{name}.sqlite", "out/{name}/{ext}/x.sqlite")
     try job.edit("job.yaml", "stores/*.sqlite", "stores/*")
     // A name that begins with a point is in no pattern. `StorePatternTests` has them.
     try FileManager.default.copyItem(atPath: job.file("stores/u01.sqlite"), toPath: job.file("stores/plain"))
-    let result = try ManyStoresTests.run(job, "--quiet", "--results", "results")
+    let result = try ManyStoresTests.run(job, "--progress", "json")
     #expect(result.status == 78, "\(result.diagnostics)")
     #expect(result.diagnostics.contains("cannot migrate 'stores/plain'"), "\(result.diagnostics)")
     #expect(try Set(FileManager.default.contentsOfDirectory(atPath: job.file("out"))) == ["u01", "u02"])
     #expect(!FileManager.default.fileExists(atPath: job.file("x.sqlite")))
-    #expect(try ManyStoresTests.lines(job, "results").count == 3)
+    #expect(try ManyStoresTests.stores(result).count == 3)
   }
 }

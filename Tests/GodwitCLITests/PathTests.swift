@@ -26,7 +26,7 @@ private struct PeoplizerCopy {
 
   func command(_ arguments: String...) throws -> BuiltCommand.Result {
     var all = arguments
-    if all.first == "run" { all.insert(contentsOf: ["--progress", "none"], at: 1) }
+    if all.first == "run" { all.insert(contentsOf: ["--progress", "plain"], at: 1) }
     return try BuiltCommand.run(all, in: folder.file(""))
   }
 }
@@ -178,7 +178,7 @@ struct `Jobs that find their way` {
         "the step to 'Notes 3' is not fused with the one before: 'chunks.by' cuts 'IEM_Transform_Note'"))
 
     try Data(manifest.utf8).write(to: URL(filePath: job))
-    #expect(run("run", "--progress", "none", job).status == 0)
+    #expect(run("run", "--progress", "plain", job).status == 0)
     #expect(run("verify", job).status == 0)
     try Data(cut.utf8).write(to: URL(filePath: job))
     let again = run("run", "--progress", "plain", job)
@@ -318,7 +318,7 @@ struct `Corpus chains` {
       """
     let job = folder.file("job.yaml")
     try Data(manifest.utf8).write(to: URL(filePath: job))
-    let ran = try BuiltCommand.run("run", "--progress", "none", job)
+    let ran = try BuiltCommand.run("run", "--progress", "plain", job)
     #expect(ran.status == 0, "\(ran.diagnostics)")
     let verified = try BuiltCommand.run("verify", job)
     #expect(verified.status == 0, "\(verified.output)")

@@ -111,7 +111,8 @@ struct PlanFileTests {
   @Test(arguments: [
     ("a filter", "the mapping"), ("an expression", "the mapping"), ("a row", "the content of the source"),
     ("the destination", "the destination: 'out/out.sqlite' in the plan, now 'out/other.sqlite'"),
-    ("append", "'append': 'false' in the plan, now 'true'"), ("the path", "the path: 'Notes to Notes 2' in the plan"),
+    ("append", "'existing' of the destination: 'fail' in the plan, now 'append'"),
+    ("the path", "the path: 'Notes to Notes 2' in the plan"),
     ("the model", "the version hashes of the model 'Notes 2'"), ("cloudkit", "keys of the manifest"),
     ("quarantine", "'on-invalid': 'fail' in the plan, now 'quarantine, at most 9 objects'"),
     ("on-loss", "'on-loss': 'fail' in the plan, now 'report'"),
@@ -125,7 +126,7 @@ struct PlanFileTests {
     case "an expression": try Self.write(project, title: "lowercase($source.text)")
     case "a row": try Self.change(project, "UPDATE ZNOTE SET ZTEXT = 'other' WHERE Z_PK = 3")
     case "the destination": options = ["--destination", try project.path("out/other.sqlite")]
-    case "append": options = ["--set", "append=true"]
+    case "append": options = ["--set", "destination.existing=append"]
     case "cloudkit": options = ["--set", "cloudkit=drop"]
     case "quarantine": options = ["--set", "on-invalid={quarantine: {max-rows: 9}}"]
     case "on-loss":
@@ -183,7 +184,7 @@ struct PlanFileTests {
   @Test func `a plan of a job in place runs once, and finds the store migrated the second time`() throws {
     let project = try Self.project()
     try project.write(
-      "job.yaml", "godwit: 1\nsource: notes.sqlite\nin-place: true\nmodels: Notes.xcdatamodeld\n")
+      "job.yaml", "godwit: 1\nsource: notes.sqlite\ndestination: {existing: in-place}\nmodels: Notes.xcdatamodeld\n")
     try Self.plan(project)
     for _ in 1...2 {
       let run = project.godwit("run", "--quiet", "--plan", try project.path("plan.json"))
@@ -220,7 +221,7 @@ struct PlanFileTests {
     ("{\"type\":\"plan\",\"schemaVersion\":1}", 78, "it lacks 'job' at '$'"),
     (
       "{\"type\":\"plan\",\"schemaVersion\":1,\"job\":\"a\",\"source\":\"a\",\"destination\":\"b\",\"isMigrationNeeded\":true}",
-      78, "it lacks the digests of what it was made from"
+      78, "the file has no digests of the source and the manifest"
     ),
   ])
   func `a file that is not a plan to run is refused, with what is wrong`(text: String, status: Int32, says: String)
@@ -262,7 +263,8 @@ struct PlanFileTests {
     let diff = project.godwit("plan", try project.path("job.yaml"), "--diff", try project.path("plan.json"))
     #expect(diff.status == 0, "\(diff.diagnostics)")
     #expect(diff.output == "nothing changed since the plan '\(try project.path("plan.json"))'\n")
-    let json = project.godwit("plan", "--json", try project.path("job.yaml"), "--diff", try project.path("plan.json"))
+    let json = project.godwit(
+      "plan", "--format", "json", try project.path("job.yaml"), "--diff", try project.path("plan.json"))
     #expect(json.output.contains("\"isEqual\" : true"), "\(json.output)")
   }
 
@@ -275,7 +277,7 @@ struct PlanFileTests {
     #expect(
       diff.output == "1 change since the plan '\(plan)'\n  content of the source: changed\n", "\(diff.diagnostics)")
     // A plan that was not written to a file has no content to compare with.
-    try project.write("old.json", project.godwit("plan", "--json", try project.path("job.yaml")).output)
+    try project.write("old.json", project.godwit("plan", "--format", "json", try project.path("job.yaml")).output)
     try Self.change(project, "UPDATE ZNOTE SET ZTEXT = 'others' WHERE Z_PK = 3")
     let counts = project.godwit("plan", try project.path("job.yaml"), "--diff", try project.path("old.json"))
     #expect(counts.output.hasPrefix("nothing changed"), "\(counts.output)")
@@ -283,7 +285,7 @@ struct PlanFileTests {
 
   @Test func `the difference names filters, expressions, counts, losses and steps`() throws {
     let project = try Self.project()
-    let before = project.godwit("plan", "--json", try project.path("job.yaml"))
+    let before = project.godwit("plan", "--format", "json", try project.path("job.yaml"))
     try project.write("old.json", before.output)
     try Self.write(project, title: "lowercase($source.text)", filter: "text BEGINSWITH 't1'")
     try Self.change(project, "UPDATE ZNOTE SET ZMOOD = 'm' WHERE Z_PK < 4")

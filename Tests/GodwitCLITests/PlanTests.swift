@@ -4,6 +4,7 @@ import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
+import Synchronization
 import TestSupport
 import Testing
 import Yams
@@ -80,7 +81,7 @@ struct PlanTests {
         "  lost         2 values of Note.mood (no destination attribute takes them)",
         "  time …",
         "  disk …",
-        "  verdict      the step loses data",
+        "  verdict      LOSES: the step loses data",
         "  more         `godwit plan --details` shows every mapping, filter, lane, loss and note",
       ])
     let time = try #require(plan.output.split(separator: "\n").first { $0.hasPrefix("  time ") })
@@ -120,14 +121,14 @@ struct PlanTests {
       )
       #expect(sample.contains { $0.hasPrefix("  objects      about ") })
       #expect(sample.contains { $0.hasPrefix("  lost         about ") && $0.contains(" values of Note.mood (") })
-      #expect(sample.contains("  verdict      the step loses data; an estimate from a sample"))
+      #expect(sample.contains("  verdict      LOSES: the step loses data; an estimate from a sample"))
       let details = try lines("--sample", "--details")
       #expect(details.contains { $0.hasPrefix("  estimate     from a sample, 641 of ") })
-      let json = try #require(try compose(yaml: lines("--sample", "--json").joined(separator: "\n")))
+      let json = try #require(try compose(yaml: lines("--sample", "--format", "json").joined(separator: "\n")))
       #expect(json["sample"]?["keys"]?.int == 641 && json["sample"]?["ofKeys"]?.int == 10_001)
       let mood = try #require(json["losses"]?.sequence?.first { $0["subject"]?.string == "Note.mood" })
       #expect(mood["isEstimate"]?.bool == true && (4000...6000).contains(mood["count"]?.int ?? 0))
-      let value = try JSONValue(parsing: lines("--sample", "--json").joined(separator: "\n"))
+      let value = try JSONValue(parsing: lines("--sample", "--format", "json").joined(separator: "\n"))
       let schema = try JSONSchema(text: project.godwit("schema", "plan").output)
       #expect(schema.findings(value) == [])
     }
@@ -136,7 +137,6 @@ struct PlanTests {
   @Test(arguments: [
     (["-o", "plan.json"], "a run cannot do the plan that -o would write"),
     (["--diff", "plan.json"], "--diff compares"),
-    (["--fail-on-loss"], "may miss a loss"),
   ])
   func `what needs every count does not go with a sample`(options: [String], message: String) throws {
     let project = try Self.project()
@@ -144,24 +144,23 @@ struct PlanTests {
     #expect(plan.status == 64 && plan.diagnostics.contains(message), "\(plan.diagnostics)")
   }
 
-  @Test func `a plan shows what it counts on standard error`() throws {
+  @Test func `a plan tells what it counts, and shows nothing on a standard error that is no terminal`() throws {
     let project = try Self.largeProject()
+    let path = try project.path("job.yaml")
+    var job = try JobLoader(contentsOf: URL(filePath: path)).job()
+    let told = Mutex<[String]>([])
+    job.hooks.whilePlanning = { part in told.withLock { $0.append(part.name) } }
     try EngineTuning.with(\.leastCountedKeys, 0) {
       // With one thread each item is told of.
       try EngineTuning.with(\.readers, 1) {
         try EngineTuning.with(\.progressPulseSeconds, 0) {
-          let job = try project.path("job.yaml")
-          let plain = project.godwit("plan", job, "--progress", "plain")
-          #expect(plain.status == 0 && plain.output.hasPrefix("job job\n"))
-          #expect(
-            plain.diagnostics.contains("% step 1/1 pass 0/0 planning losses chunk 0/0 rows "), "\(plain.diagnostics)")
-          let json = project.godwit("plan", job, "--progress", "json")
-          let lines = json.diagnostics.split(separator: "\n")
-          #expect(lines.count > 2 && lines.dropFirst().allSatisfy { $0.contains("\"name\":\"planning\"") })
-          #expect(project.godwit("plan", job).diagnostics.isEmpty)
+          _ = try MigrationManager(job).plan()
+          #expect(project.godwit("plan", path).diagnostics.isEmpty)
         }
       }
     }
+    let names = told.withLock { $0 }
+    #expect(names.count > 2 && names.allSatisfy { $0 == "planning" }, "\(names)")
   }
 
   @Test func `the details have every mapping, and no overview`() throws {
@@ -183,11 +182,26 @@ struct PlanTests {
       "  path         Notes to Notes 2 to Notes 3 (2 steps, each with a mapping model)",
       "  objects      step 1: 6 in, 5 out; lost: 1 object, 2 values",
       "  dropped      step 1: 1 of Tag (no mapping)",
-      "  may drop     step 2: all objects of Tag, if there are any (no mapping; not counted yet)",
-      "  may lose     step 2: all values of Note.weather, if there are any (no destination attribute takes them; not counted yet)",
-      "  verdict      1 of 2 steps loses data; 1 more may, which is counted when the step before is done",
+      "  may drop     step 2: objects of Tag (no mapping), not counted yet",
+      "  may lose     step 2: values of Note.weather (no destination attribute takes them), not counted yet",
+      "  verdict      LOSES: 1 of 2 steps loses data; 1 more may, which is counted when the step before is done",
     ] { #expect(plan.output.contains(line + "\n"), "\(line)\n\(plan.output)") }
     #expect(plan.output.contains("; later steps are taken to be as long as step 1\n"))
+  }
+
+  @Test func `init and plan have the same line for a loss`() throws {
+    let project = try Self.project(versions: 3)
+    let manifest = try project.path("made.yaml")
+    let made = project.godwit(
+      "init", try project.path("notes.sqlite"), try project.path("Notes.xcdatamodeld"), "-o", manifest)
+    #expect(made.status == 0, "\(made.diagnostics)")
+    let plan = project.godwit("plan", manifest)
+    let lines = plan.output.split(separator: "\n").filter { line in
+      ["dropped", "lost", "may drop", "may lose"].contains { line.hasPrefix("  \($0) ") }
+    }
+    #expect(lines.count == 4, "\(plan.output)")
+    let told = made.output.split(separator: "\n")
+    for line in lines { #expect(told.contains(line), "\(line)\n\(made.output)") }
   }
 
   @Test func `before a loss is found, later steps are not called more`() throws {
@@ -203,7 +217,7 @@ struct PlanTests {
     let plan = project.godwit("plan", try project.path("job.yaml"))
     #expect(
       plan.output.contains(
-        "  verdict      no loss was found so far; 1 step may lose data, which is counted when the step before is done\n"
+        "  verdict      OK: no loss was found so far; 1 step may lose data, which is counted when the step before is done\n"
       ),
       "\(plan.output)\(plan.diagnostics)")
   }
@@ -214,7 +228,7 @@ struct PlanTests {
     #expect(plan.status == 65)
     #expect(
       plan.output.contains(
-        "  verdict      the run stops with 65: the job must lose nothing (on-loss: fail); the step loses data\n"),
+        "  verdict      STOPS (65): the job must lose nothing (on-loss: fail); the step loses data\n"),
       "\(plan.output)")
   }
 
@@ -274,7 +288,7 @@ struct PlanTests {
         uniqueKeysWithValues: names.map { ($0, (try? Data(contentsOf: URL(filePath: folder + "/" + $0))) ?? Data()) })
     }
     let before = try files()
-    for options in [[], ["--details"], ["--json"], ["--format", "dot"]] {
+    for options in [[], ["--details"], ["--format", "json"], ["--format", "dot"]] {
       let plan = project.godwit(["plan", try project.path("job.yaml")] + options)
       #expect(plan.status == 0, "\(plan.diagnostics)")
     }
@@ -283,7 +297,7 @@ struct PlanTests {
 
   @Test func `JSON has what it had, a summary and an estimate of the time`() throws {
     let project = try Self.project()
-    let plan = project.godwit("plan", "--json", try project.path("job.yaml"))
+    let plan = project.godwit("plan", "--format", "json", try project.path("job.yaml"))
     #expect(plan.output.hasPrefix("{\n"), "\(plan.diagnostics)")
     #expect(project.godwit("plan", "--format", "json", try project.path("job.yaml")).status == 0)
     let record = try #require(try JSONSerialization.jsonObject(with: Data(plan.output.utf8)) as? [String: Any])
@@ -336,22 +350,22 @@ struct PlanTests {
         mappings: notes.mapping.yaml
         """)
       let path = try project.path("job.yaml")
-      func plan(_ option: String) -> (status: Int32, output: String, diagnostics: String) {
+      func plan(_ options: String...) -> (status: Int32, output: String, diagnostics: String) {
         EngineTuning.with(\.runsAllInSwift, true) {
-          EngineTuning.with(\.secondsForSample, .infinity) { project.godwit("plan", option, path) }
+          EngineTuning.with(\.secondsForSample, .infinity) { project.godwit(["plan"] + options + [path]) }
         }
       }
       let details = plan("--details")
       #expect(details.output.contains("lane       object"), "\(details.output)\(details.diagnostics)")
       #expect(details.output.contains(" for a million objects\n") == (rows == 700), "\(details.output)")
-      let json = try JSONValue(parsing: plan("--json").output)
+      let json = try JSONValue(parsing: plan("--format", "json").output)
       let cost = json["time"]?["secondsPerMillion"]?["NoteToNote"]
       if rows == 700 { #expect(cost != nil && json["time"]?["secondsPerMillion"]?["Other"] == nil) }
       #expect((cost != nil) == (rows == 700))
     }
   }
 
-  @Test(arguments: [["--details", "--json"], ["--json", "--format", "text"], ["--details", "--format", "json"]])
+  @Test(arguments: [["--details", "--format", "json"], ["--format", "json", "--details"]])
   func `options that contradict each other are wrong usage`(options: [String]) throws {
     let project = try Self.project()
     let plan = project.godwit(["plan"] + options + [try project.path("job.yaml")])
@@ -363,7 +377,7 @@ struct PlanTests {
 
   @Test func `an error of a plan in JSON is JSON`() throws {
     let project = try Self.project("mapping: x\n")
-    let plan = project.godwit("plan", "--json", try project.path("job.yaml"))
+    let plan = project.godwit("plan", "--format", "json", try project.path("job.yaml"))
     #expect(plan.status == 78)
     #expect(plan.output.contains("\"type\" : \"error\""))
   }

@@ -113,7 +113,7 @@ struct `Printing progress` {
     let printer = ProgressPrinter(mode: .plain, stream: stream, clock: { clock.now })
     for tenth in 0..<1000 {
       printer.update(progress(Double(tenth) / 10))
-      clock.advance(0.01)
+      clock.advance(0.125)
     }
     let lines = stream.text.split(separator: "\n")
     #expect(lines.count == 100)
@@ -123,6 +123,23 @@ struct `Printing progress` {
     clock.advance(1)
     printer.update(progress(99.96))
     #expect(stream.text.split(separator: "\n").count == 101)
+  }
+
+  @Test func `progress has at most one plain line a second`() {
+    let stream = TextStream.memory()
+    let clock = HandClock()
+    let printer = ProgressPrinter(mode: .plain, stream: stream, clock: { clock.now })
+    for percent in 0..<100 {
+      printer.update(progress(Double(percent)))
+      clock.advance(0.125)
+    }
+    let percents = stream.text.split(separator: "\n").compactMap { Double($0.prefix { $0 != "%" }) }
+    #expect(percents == stride(from: 0.0, to: 100, by: 8).map { $0 })
+    // JSON lines are for programs.
+    let lines = TextStream.memory()
+    let other = ProgressPrinter(mode: .json, stream: lines, clock: { clock.now })
+    for percent in 0..<100 { other.update(progress(Double(percent))) }
+    #expect(lines.text.split(separator: "\n").count == 100)
   }
 
   @Test func `the percent never goes backwards`() {
@@ -167,19 +184,29 @@ struct `Printing progress` {
     }
   }
 
-  @Test func `the last line of a finished run starts with a hundred percent`() throws {
+  @Test func `a finished run ends with its summary, whose first line alone says a hundred percent`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .plain, stream: stream)
     printer.update(progress(0))
     printer.update(progress(100))
     try printer.end(MigrationSummary(outcome: .finished), job: try job())
     let lines = stream.text.split(separator: "\n")
-    #expect(lines.last?.hasPrefix("100.0% ") == true)
-    // The summary begins with it too, and comes after all progress.
     let first = try #require(lines.firstIndex { $0.hasPrefix("100.0%") })
     #expect(lines[first].hasPrefix("100.0% finished job 'j'"))
     #expect(lines[..<first].allSatisfy { $0.contains(" step ") })
-    #expect(lines[first...].count { $0.contains(" step ") } == 1)
+    #expect(lines[(first + 1)...].allSatisfy { $0.hasPrefix("  ") && !$0.contains("100.0%") })
+    #expect(lines.last?.hasPrefix("  memory ") == true)
+  }
+
+  @Test func `the summary has the memory beside the budget and the program`() throws {
+    let stream = TextStream.memory()
+    let printer = ProgressPrinter(mode: .plain, stream: stream)
+    printer.setBudget(.mebibytes(64), programBytes: ByteCount.mebibytes(20).bytes)
+    var summary = MigrationSummary(outcome: .finished)
+    summary.peakBytes = ByteCount.mebibytes(84).bytes
+    try printer.end(summary, job: try job())
+    #expect(
+      stream.text.hasSuffix("\n  memory     84 MiB (budget 64 MiB + 20 MiB for the program)\n"), "\(stream.text)")
   }
 
   @Test func `a job that is already finished says so`() throws {
@@ -187,6 +214,10 @@ struct `Printing progress` {
     let printer = ProgressPrinter(mode: .plain, stream: stream)
     try printer.end(MigrationSummary(outcome: .alreadyFinished), job: try job())
     #expect(stream.text == "100.0% job 'j' is already finished: 'b'\n")
+    var summary = MigrationSummary(outcome: .alreadyFinished)
+    summary.codedNotes = [MigrationNote(.receiptMissing, "no receipt")]
+    try printer.end(summary, job: try job())
+    #expect(stream.text.hasSuffix("already finished: 'b'\n  note       no receipt\n"))
   }
 
   @Test func `JSON progress starts with the version and ends with the summary`() throws {
@@ -228,18 +259,6 @@ struct `Printing progress` {
     #expect(stream.text.isEmpty)
   }
 
-  @Test func `--progress none still prints the summary`() throws {
-    let stream = TextStream.memory()
-    let printer = ProgressPrinter(mode: .none, stream: stream)
-    try printer.begin()
-    printer.update(progress(5))
-    #expect(stream.text.isEmpty)
-    printer.update(progress(100))
-    try printer.end(MigrationSummary(outcome: .finished), job: try job())
-    #expect(stream.text.contains("finished job 'j'"))
-    #expect(stream.text.split(separator: "\n").last?.hasPrefix("100.0%") == true)
-  }
-
   @Test func `a dumb terminal gets plain progress lines`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .bar, stream: stream, terminal: "dumb")
@@ -250,7 +269,7 @@ struct `Printing progress` {
 
   @Test func `a requested progress line is printed at once`() {
     let stream = TextStream.memory()
-    let printer = ProgressPrinter(mode: .none, stream: stream)
+    let printer = ProgressPrinter(mode: .plain, isQuiet: true, stream: stream)
     printer.printNow()
     printer.update(progress(5))
     printer.printNow()

@@ -41,7 +41,7 @@ struct ProofPageTests {
     let schema = try JSONSchema(named: "audit.schema.json")
     #expect(try schema.findings(JSONValue(parsing: sound.output)) == [])
     let changed = try BuiltCommand.run(
-      arguments: ["audit", "job.yaml", "--format", "json", "--set", "allow-empty=true"], in: folder.path)
+      arguments: ["audit", "job.yaml", "--format", "json", "--set", "on-loss=allow-empty"], in: folder.path)
     #expect(changed.status == 0)
     let manager = FileManager.default
     let before = try manager.subpathsOfDirectory(atPath: folder.path).sorted()

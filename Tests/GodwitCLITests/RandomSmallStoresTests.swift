@@ -71,9 +71,9 @@ import Testing
       var before: [String: Data] = [:]
       for name in names { before[name] = try Data(contentsOf: URL(filePath: job.file("stores/\(name).sqlite"))) }
       let many = try BuiltCommand.run(
-        ["run", "job.yaml", "--results", "results.jsonl", "--jobs", "\(1 + random.below(2))"], in: job.path)
+        ["run", "job.yaml", "--progress", "json", "--jobs", "\(1 + random.below(2))"], in: job.path)
       var statuses: [String: Int64] = [:]
-      for line in try JSONValue.lines(String(contentsOfFile: job.file("results.jsonl"), encoding: .utf8)) {
+      for line in try ManyStoresTests.stores(many) {
         guard let store = line["store"]?.string, case .integer(let status)? = line["status"] else { continue }
         statuses[((store as NSString).lastPathComponent as NSString).deletingPathExtension] = status
       }

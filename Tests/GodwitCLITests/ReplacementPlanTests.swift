@@ -22,11 +22,10 @@ struct ReplacementPlanTests {
     let text = """
       godwit: 1
       source: people.sqlite
-      destination: out/people.sqlite
+      destination: {path: out/people.sqlite, existing: replace}
       models: \(PeoplizerStores.file("Peoplizer.xcdatamodeld"))
       destination-model: Peoplizer 4
       mappings: \(PeoplizerStores.file("V3toV4.mapping.yaml"))
-      on-existing: replace
 
       """
     try text.write(toFile: manifest, atomically: true, encoding: .utf8)
@@ -38,8 +37,8 @@ struct ReplacementPlanTests {
       try connection.close()
     }
     let printed = Self.run("plan", manifest)
-    #expect(printed.status == 0 && printed.output.contains("  verdict      the run stops with 73: cannot replace '"))
-    let plan = try JSONValue(parsing: Self.run("plan", manifest, "--json").output)
+    #expect(printed.status == 73 && printed.output.contains("  verdict      STOPS (73): cannot replace '"))
+    let plan = try JSONValue(parsing: Self.run("plan", manifest, "--format", "json").output)
     let schema = try JSONSchema(text: #require(PublishedSchema.all.first { $0.name == "plan" }?.text))
     #expect(schema.findings(plan) == [])
     #expect(plan["obstacles"]?.array?.count == 1)
@@ -56,9 +55,9 @@ struct ReplacementPlanTests {
     let replacing = try report()
     #expect(replacing.contains("the source store changed since it was made. The next run stops: see the findings."))
     #expect(replacing.contains("was written to since the job made it"))
-    let careful = try report("--set", "on-existing=fail")
+    let careful = try report("--set", "destination.existing=fail")
     #expect(careful.contains("and the source store changed since. A run ends with status 73."))
-    #expect(!careful.contains("Nothing of this job has run"))
+    #expect(!careful.contains("The job has not run yet"))
     let run = Self.run("run", manifest, "--quiet")
     #expect(run.status == 73 && run.diagnostics.contains("was written to since the job made it"))
   }

@@ -25,8 +25,8 @@ struct ReportBrowserTests {
 
   /// All widths in both schemes in the long tier; a browser takes a second for each.
   private static var looks: [Look] {
-    let all = [360, 768, 1280].flatMap { width in [false, true].map { Look(width: width, isDark: $0) } }
-    return TestTier.choose([all[0]], long: all)
+    let all = [390, 360, 768, 1280].flatMap { width in [false, true].map { Look(width: width, isDark: $0) } }
+    return TestTier.choose([all[0], all[1]], long: all)
   }
 
   /// A page with everything: some steps, losses, two runs, findings, long names.
@@ -61,8 +61,16 @@ struct ReportBrowserTests {
         var box = e.getBoundingClientRect();
         if (box.right > root.clientWidth + 1) wide.push(e.tagName + "." + e.className);
       });
+      var cut = [];
+      page.querySelectorAll(".label, .lane, .count").forEach(function (e) {
+        var box = e.parentElement.getBoundingClientRect(), own = e.getBoundingClientRect();
+        if (e.clientWidth > 0 && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)
+          || own.top < box.top - 1
+          || own.bottom > box.bottom + 1) cut.push(e.textContent);
+      });
       var style = this.contentWindow.getComputedStyle(page.body);
       document.title = "width " + root.scrollWidth + " of " + root.clientWidth + "; wide " + wide.join(" ")
+        + "; cut " + cut.join(" ")
         + "; sections " + page.querySelectorAll("section").length + "; back " + style.backgroundColor;
     };
     </script></body>
@@ -84,7 +92,7 @@ struct ReportBrowserTests {
       let console = said.diagnostics.split(separator: "\n").filter { $0.contains("CONSOLE") }
       #expect(said.status == 0 && console.isEmpty, "\(look): \(console)")
       let title = said.output.firstMatch(of: /<title>([^<]*)<\/title>/).map { String($0.1) } ?? ""
-      #expect(title.contains("width \(look.width) of \(look.width); wide ; sections 7;"), "\(look): \(title)")
+      #expect(title.contains("width \(look.width) of \(look.width); wide ; cut ; sections 7;"), "\(look): \(title)")
       let back = HTMLPalette.pairs.first { $0.name == "page" }
       let colour = try #require(look.isDark ? back?.dark : back?.light)
       let parts = stride(from: 1, to: 7, by: 2).map { place in

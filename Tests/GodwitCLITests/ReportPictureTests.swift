@@ -48,6 +48,46 @@ struct ReportPictureTests {
     }
   }
 
+  /// 1000 people: 600 adults, 500 of whom, with others, stand for companies too, and 100 that no mapping takes.
+  private static var overlapping: ObjectFlows {
+    let mappings = [("Adult", Int64(600), Int64(600)), ("Company", 500, 50)].map { name, taken, made in
+      Receipt.Mapping(
+        name: name, source: "Person", destination: name, objectsIn: 1000, taken: taken, leftOut: 1000 - taken,
+        made: made)
+    }
+    return ObjectFlows(
+      Receipt.Step(
+        sourceModel: "1", destinationModel: "2", plan: "", mappings: mappings,
+        dropped: [.init(entity: "Person", objects: 100, reason: .filteredOut)]), step: 1)
+  }
+
+  @Test func `an object that two mappings take is counted once`() {
+    let picture = FlowPicture(Self.overlapping)
+    #expect(Self.overlapping.repeats == ["Person": 200])
+    #expect(picture.left.map { $0.count?.rounded() } == [1000])
+    #expect(picture.right.map(\.count) == [600, 50, 100])
+    let heights = picture.bands.map(\.leftHeight)
+    #expect(abs(heights[0] / heights[1] - 1.2) < 0.001)
+    // The objects that are lost are lost once, whatever the others do.
+    #expect(abs(heights[2] / heights.reduce(0, +) - 0.1) < 0.001)
+    // Where the number of objects is not known, nothing is guessed.
+    #expect(Self.flows([("Person", "Adult", 600, 600), ("Person", "Child", 200, 200)]).repeats.isEmpty)
+  }
+
+  @Test func `a step is unchanged only if every entity comes over under its name and whole`() {
+    #expect(Self.flows([("A", "A", 5, 5), ("B", "B", 0, 0)]).isUnchanged)
+    for changed in [
+      Self.flows([("A", "B", 5, 5)]), Self.flows([("A", "A", 5, 4)]), Self.flows([("A", "A", 5, 5), ("A", "B", 1, 1)]),
+      Self.flows([("A", "A", 5, 5)], lost: [("B", 1)]), Self.flows([]),
+    ] { #expect(!changed.isUnchanged, "\(changed)") }
+  }
+
+  @Test func `a label gets the lines that it needs on a telephone`() throws {
+    let long = String(repeating: "LongName", count: 8)
+    let picture = FlowPicture(Self.flows([(long, "B", 1_234_567, 1_234_567), ("C", "D", 1, 1)]))
+    #expect(picture.left[0].height >= 6 * 16 && picture.left[1].height < 32)
+  }
+
   @Test func `a band gets narrower where several objects become one`() {
     let picture = FlowPicture(Self.flows([("Person", "Company", 1000, 10)]))
     #expect(picture.bands[0].leftHeight > 50 * picture.bands[0].rightHeight)
@@ -110,6 +150,33 @@ struct ReportPictureTests {
     #expect(abs(rates.reduce(0, +) * 0.2 - 6900) < 0.5)
     #expect(abs(rates[0] - 300) < 0.01 && abs(rates[99] - 100) < 0.01 && rates[30] == 0)
     #expect(abs((rates.max() ?? 0) - 10000) < 1)
+  }
+
+  @Test func `the throughput is cut at the 95th percentile, and the highest rate is told`() {
+    let picture = RunPicture(
+      Self.history([(0, 0, 3, 900), (0, 3, 0.5, 5000), (0, 3.5, 6.5, 0), (1, 0, 10, 1000)]))
+    // Three of 68 parts are a peak.
+    #expect(abs(picture.drawnRate - 300) < 0.01)
+    #expect(picture.cutText?.hasSuffix("The highest rate is 10 k rows/s.") == true, "\(picture.cutText ?? "")")
+    let even = RunPicture(Self.history([(0, 0, 10, 1000)]))
+    #expect(abs(even.drawnRate - 100) < 0.01 && even.cutText == nil)
+  }
+
+  @Test func `the picture of the memory has the budget above the program`() {
+    var history = RunHistory()
+    history.begin(at: Date(timeIntervalSinceReferenceDate: 0), budget: .mebibytes(64), programBytes: 20 << 20)
+    history.add(
+      .init(
+        start: 0, seconds: 1, step: 1, pass: 1, stage: "create", name: "", chunks: 1, rows: 1,
+        residentBytes: 84 << 20))
+    let picture = RunPicture(history)
+    #expect(picture.memoryText == "84 MiB (budget 64 MiB + 20 MiB for the program)")
+    let drawn = picture.memory.source
+    // 84 of 90.72 MiB, and the line at the peak.
+    #expect(drawn.contains("class=\"program\" x=\"0\" y=\"77.95\""), "\(drawn)")
+    #expect(drawn.contains("y1=\"7.41\" y2=\"7.41\""), "\(drawn)")
+    let old = RunPicture(Self.history([(0, 0, 1, 1)]))
+    #expect(old.memoryText == "50 MiB (budget 64 MiB)" && !old.memory.source.contains("program"))
   }
 
   @Test func `an empty history and one without time are drawn`() throws {

@@ -39,6 +39,13 @@ struct ReportTests {
 
     func words(_ title: String) -> String { section(title).map(Self.words) ?? "" }
 
+    /// The tiles: class, title, figure, remark.
+    var tiles: [[String]] {
+      all("div").filter { $0["class"]?.hasPrefix("tile ") == true }.map { tile in
+        [tile["class"]?.dropFirst(5).description ?? ""] + tile.children.map(Self.words)
+      }
+    }
+
     /// The cells of the rows of a table, by its label.
     func rows(_ label: String) -> [[String]] {
       guard let region = all("div").first(where: { $0["aria-label"]?.hasPrefix(label) == true }) else { return [] }
@@ -90,8 +97,14 @@ struct ReportTests {
     let job = Self.job("v3-to-v4.yaml", folder)
     let page = try Self.page(job.manifest, "--destination", job.destination)
     Self.check(page)
-    #expect(page.text.contains("Nothing of this job has run."))
-    #expect(page.words("What ran when").contains("Nothing of this job has run."))
+    #expect(page.text.contains("The job has not run yet."))
+    #expect(page.tiles[0] == ["renamed", "Result", "not started", "Plan: LOSES"], "\(page.tiles)")
+    #expect(page.tiles[1][0...1] == ["removed", "Will be lost"], "\(page.tiles)")
+    #expect(page.tiles[2] == ["changed", "Proof", "none", "see Findings"])
+    // The tiles come before all other text.
+    let order = page.all("main").first?.children.map(\.name)
+    #expect(order?.prefix(3) == ["h1", "div", "p"], "\(order ?? [])")
+    #expect(page.words("What ran when").contains("The job has not run yet."))
     let rows = page.rows("Mappings of step 1")
     #expect(rows.contains { $0.prefix(3) == ["Person", "Adult", "PersonToAdult"] }, "\(rows)")
     let store = try StoreConnection.openStore(readingAt: PeoplizerStores.path(version: 3))
@@ -129,6 +142,10 @@ struct ReportTests {
     #expect(page.rows("Runs").map(\.last) == ["finished"])
     #expect(page.rows("Losses").count == receipt.losses.count)
     #expect(page.text.contains(">finished</span>"))
+    let objects = receipt.entities.reduce(0) { $0 + $1.objects }
+    #expect(page.tiles[0] == ["added", "Result", "finished", "\(objects) objects"], "\(page.tiles)")
+    #expect(page.tiles[1][0...1] == ["removed", "Lost"], "\(page.tiles)")
+    #expect(page.text.contains(" MiB for the program). The band is the program before the run began."))
     // Without the receipt the page says what it does not know.
     try FileManager.default.removeItem(atPath: job.destination + Receipt.suffix)
     let poor = try Self.page(job.manifest, "--destination", job.destination)
@@ -141,8 +158,7 @@ struct ReportTests {
     let folder = try TemporaryFolder()
     let job = Self.job("v1-to-v5.yaml", folder)
     let load = try CommandSession(output: .memory(), diagnostics: .memory()).loader(
-      ofManifest: job.manifest, overrides: [.init(key: "destination", text: job.destination, option: "")],
-      isVerbose: false)
+      ofManifest: job.manifest, overrides: [.init(key: "destination", text: job.destination, option: "")])
     let control = MigrationControl()
     var updates = 0
     try MigrationManager(try load.job()).run(control: control) { _ in
@@ -183,6 +199,7 @@ struct ReportTests {
       job.manifest, "--destination", job.destination, "--findings", folder.file("verify.json"), "--findings",
       folder.file("audit.json"))
     Self.check(page)
+    #expect(page.tiles[2][0...1] == ["removed", "Proof"] && page.tiles[2][2].contains("difference"), "\(page.tiles)")
     let rows = page.rows("Findings of verify")
     #expect(rows.count >= 1 && rows.contains { $0[1].contains(".name p") }, "\(rows)")
     for (text, status) in [

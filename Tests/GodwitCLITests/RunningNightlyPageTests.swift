@@ -261,10 +261,14 @@ struct RunningNightlyPageTests {
   @Test func `three nights of one store go as the page says, and a monitor hears of each`() throws {
     let folder = try Self.folder()
     let manifest = try String(contentsOfFile: folder.file("job.yaml"), encoding: .utf8)
-    try Self.write(manifest + "on-existing: replace\nkeep-old: true", to: folder.file("job.yaml"))
+    let replacing = manifest.replacing(/destination: (\S+)/) {
+      "destination: {path: \($0.1), existing: replace, keep-old: true}"
+    }
+    try #require(replacing != manifest)
+    try Self.write(replacing, to: folder.file("job.yaml"))
     let check = "godwit status job.yaml --check --max-age 26h"
     let page = try Self.page()
-    #expect(page.text.contains("`\(check)`") && page.text.contains("`on-existing: replace`"))
+    #expect(page.text.contains("`\(check)`") && page.text.contains("existing: replace"))
     func masked(_ line: String) -> String { line.replacing(/age=[0-9.]+s/, with: "age=21612.4s") }
     #expect(try Self.run(check, in: folder).status == 2)
     #expect(try Self.run("godwit run job.yaml --quiet", in: folder).status == 0)
@@ -279,7 +283,8 @@ struct RunningNightlyPageTests {
     let store = try StoreConnection(path: folder.file("people.sqlite"))
     try store.execute("UPDATE ZPERSON SET ZNAME = 'other' WHERE Z_PK = 1")
     try store.close()
-    let refused = try Self.run("godwit run job.yaml --set on-existing= --set keep-old= --quiet", in: folder)
+    let refused = try Self.run(
+      "godwit run job.yaml --set destination.existing= --set destination.keep-old= --quiet", in: folder)
     #expect(
       refused.status == 73 && refused.diagnostics.contains("this job made it, and the source store changed since"))
     let before = try Self.run("godwit status job.yaml", in: folder)

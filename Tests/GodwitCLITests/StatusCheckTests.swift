@@ -119,7 +119,7 @@ struct StatusCheckTests {
 
   @Test func `a job in place whose run was killed is told as unfinished, and that it starts again`() throws {
     let job = try BreakableJob()
-    try job.edit("job.yaml", "destination: out/library.sqlite", "in-place: true\nkeep-old: false")
+    try job.edit("job.yaml", "destination: out/library.sqlite", "destination: {existing: in-place, keep-old: false}")
     // A run that is killed as soon as it has the lock leaves this.
     let work = try WorkFolder(forDestination: job.file("library.sqlite")).path
     #expect(work.hasSuffix("library.sqlite.godwit"))

@@ -75,11 +75,10 @@ struct StoreDispatchTests {
     func run(_ arguments: String...) throws -> BuiltCommand.Result {
       try `Bad input`.run(arguments, in: job, as: .nobody)
     }
-    let result = try run("run", "job.yaml", "--results", "results", "--jobs", "2")
+    let result = try run("run", "job.yaml", "--progress", "json", "--jobs", "2")
     #expect(result.status == 77, "\(result.diagnostics)")
     #expect(result.diagnostics.contains("cannot look at 'stores/closed"), "\(result.diagnostics)")
-    #expect(result.output.contains("3 stores: 1 failed, 2 finished") && !result.output.contains("100.0%"))
-    let lines = try Many.lines(job, "results")
+    let lines = try Many.stores(result)
     #expect(
       lines.compactMap { $0["store"]?.string }.sorted() == ["stores/closed", "stores/u01.sqlite", "stores/u02.sqlite"])
     #expect(lines.first?["status"] == .integer(77) && lines.first?["destination"] == .string(""))

@@ -136,11 +136,10 @@ struct StoredModelPathTests {
       #expect(rows?.count == 2 && rows?[0]["noteCodes"]?.array == [code], "\(verb): \(rows ?? [])")
       #expect(rows?[1]["status"] == .integer(69), "\(verb): \(rows ?? [])")
     }
-    let results = try lost.project.path("results.jsonl")
-    let ran = try BuiltCommand.run("run", job, "--quiet", "--results", results)
+    let ran = try BuiltCommand.run("run", job, "--progress", "json")
     #expect(ran.status == 69, "\(ran)")
-    let lines = try JSONValue.lines(String(contentsOfFile: results, encoding: .utf8))
-    let found = lines.filter { $0["outcome"]?.string == "finished" }
+    let lines = try JSONValue.lines(ran.output)
+    let found = lines.filter { $0["type"]?.string == "store" && $0["outcome"]?.string == "finished" }
     #expect(found.count == 1 && found.first?["noteCodes"]?.array?.first == code, "\(lines)")
   }
 

@@ -19,7 +19,14 @@ struct TerminalPictureTests {
     for command in commands {
       let result = try GettingStartedTests.run(command, in: folder)
       #expect(result.status == 0, "\(result.diagnostics)")
-      lines += ["$ " + command] + result.output.split(separator: "\n").map(String.init)
+      var progress = 0
+      // How many lines of progress there are depends on the machine.
+      let output = result.output.split(separator: "\n").map(String.init).filter { line in
+        guard line.contains("% step ") else { return true }
+        progress += 1
+        return progress == 1
+      }
+      lines += ["$ " + command] + output
     }
     return lines
   }
@@ -49,7 +56,7 @@ struct TerminalPictureTests {
         font-family="ui-monospace, &quot;SF Mono&quot;, Menlo, &quot;DejaVu Sans Mono&quot;, monospace" font-size="12">
         <title id="title">godwit plan and godwit run in a terminal</title>
         <desc id="desc">The plan says what goes in, comes out and is lost, and what the run needs. The run shows its progress,
-          and ends with the line 100.0%.</desc>
+          and ends with its summary.</desc>
         <style>
           .paper { fill: #ffffff; stroke: #c6c6cc; }
           .bar { fill: #ececf0; }

@@ -6,12 +6,19 @@ import Testing
 @testable import GodwitCLI
 
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct TortureTests {
+  /// Runs `torture` with its folder for temporary files.
+  private func torture(_ job: CrashJob, _ scratch: String, _ options: String...) throws -> BuiltCommand.Result {
+    try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: false)
+    let words = ["torture", job.manifest] + options
+    return try ShellCommand.run(
+      "TMPDIR='\(scratch)' $GODWIT " + words.map { "'\($0)'" }.joined(separator: " "), in: job.folder.path)
+  }
+
   @Test func `torture rounds give the same result and leave the job's files unchanged`() throws {
     let job = try CrashJob(people: 600, rows: 50)
     let scratch = job.folder.file("scratch")
     let before = try tree(job.folder.path)
-    let result = try BuiltCommand.run(
-      "torture", job.manifest, "--rounds", "3", "--seed", "7", "--scratch", scratch)
+    let result = try torture(job, scratch, "--rounds", "3", "--seed", "7")
     #expect(result.status == 0, "\(result.diagnostics)")
     let lines = result.output.split(separator: "\n").map(String.init)
     #expect(lines.count == 5, "\(result.output)")
@@ -27,11 +34,10 @@ import Testing
   @Test func `a job that works in place is tortured on copies`() throws {
     let job = try CrashJob(people: 300, rows: 50)
     let text = try String(contentsOfFile: job.manifest, encoding: .utf8)
-    try text.replacing("destination: out/people.sqlite", with: "in-place: true")
+    try text.replacing("destination: out/people.sqlite", with: "destination: {existing: in-place}")
       .write(toFile: job.manifest, atomically: true, encoding: .utf8)
     let before = try tree(job.folder.path)
-    let result = try BuiltCommand.run(
-      "torture", job.manifest, "--rounds", "2", "--seed", "3", "--scratch", job.folder.path + "/scratch")
+    let result = try torture(job, job.folder.file("scratch"), "--rounds", "2", "--seed", "3")
     #expect(result.status == 0, "\(result.output)\(result.diagnostics)")
     try FileManager.default.removeItem(atPath: job.folder.file("scratch"))
     #expect(try tree(job.folder.path) == before)
@@ -42,7 +48,7 @@ import Testing
     let store = try StoreConnection(path: job.folder.file("people.sqlite"))
     try store.execute("UPDATE ZPERSON SET ZAGE = 'old' WHERE Z_PK = 3")
     try store.close()
-    let result = try BuiltCommand.run("torture", job.manifest, "--scratch", job.folder.file("scratch"))
+    let result = try torture(job, job.folder.file("scratch"))
     #expect(result.status == 65, "\(result.diagnostics)")
     #expect(result.diagnostics.contains("the job itself fails"))
     #expect(try FileManager.default.contentsOfDirectory(atPath: job.folder.file("scratch")) == [])

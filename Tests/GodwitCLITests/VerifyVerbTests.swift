@@ -32,17 +32,19 @@ struct VerifyVerbTests {
     let made = try BuiltCommand.run("run", "job.yaml", "--verify", in: job.path)
     #expect(made.status == 0, "\(made.diagnostics)")
     #expect(made.output.contains("finished job") && made.output.contains("\nno difference found\n"), "\(made.output)")
-    #expect(made.output.split(separator: "\n").last?.hasPrefix("100.0%") == true)
+    let lines = made.output.split(separator: "\n")
+    #expect(lines.count { $0.hasPrefix("100.0%") } == 1 && lines.last?.hasPrefix("  memory ") == true, "\(lines)")
     try damage(job)
     let found = try BuiltCommand.run("run", "job.yaml", "--verify", "--quiet", in: job.path)
     #expect(found.status == 4)
     #expect(found.output.hasPrefix("value: Book.pages p7:"), "\(found.output)")
-    let lines = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "json", in: job.path)
-    #expect(lines.status == 4)
-    let last = lines.output.split(separator: "\n").suffix(2)
-    #expect(last.first?.hasPrefix(#"{"type":"verify","#) == true, "\(lines.output)")
+    #expect(found.output.split(separator: "\n").count == 4, "\(found.output)")
+    let told = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "json", in: job.path)
+    #expect(told.status == 4)
+    let last = told.output.split(separator: "\n").suffix(2)
+    #expect(last.first?.hasPrefix(#"{"type":"verify","#) == true, "\(told.output)")
     #expect(last.last?.contains(#""status":4"#) == true)
-    for line in lines.output.split(separator: "\n") {
+    for line in told.output.split(separator: "\n") {
       let value = try JSONValue(parsing: String(line))
       #expect(try schema("progress").findings(value) == [])
     }
@@ -61,7 +63,7 @@ struct VerifyVerbTests {
       let arguments = ["verify", "--receipt", "out/\(name).sqlite.receipt.json"]
       let told = try BuiltCommand.run(arguments, in: job.path)
       #expect(told.status == status, "\(told)")
-      let line = try #require(told.output.split(separator: "\n").first { $0.hasPrefix("read ") }, "\(told)")
+      let line = try #require(told.output.split(separator: "\n").first { $0.hasPrefix("compared ") }, "\(told)")
       #expect(line.hasSuffix("/out/\(name).sqlite': it is named like the receipt file"))
       let document = try BuiltCommand.run(arguments + ["--format", "json"], in: job.path)
       let value = try JSONValue(parsing: document.output)
@@ -71,9 +73,32 @@ struct VerifyVerbTests {
     }
   }
 
+  @Test func `verify prints the findings and three lines, and every check with --details`() throws {
+    let job = try finished()
+    func lines(_ arguments: String...) throws -> [String] {
+      try BuiltCommand.run(["verify", "job.yaml"] + arguments, in: job.path).output
+        .split(separator: "\n").map(String.init)
+    }
+    let clean = try lines()
+    #expect(clean.count == 3 && clean[2] == "no difference found", "\(clean)")
+    #expect(clean[0].hasPrefix("compared 303 objects, ") && clean[0].hasSuffix(" values and 300 links"), "\(clean)")
+    let details = try lines("--details")
+    #expect(clean[1] == "all \(details.count - 1) checks were possible", "\(clean)")
+    #expect(details.dropLast().allSatisfy { $0.hasPrefix("checked ") } && details.last == clean[2])
+    #expect(details.contains("checked objects of Book: 300") && details.contains("checked objects of Author: 3"))
+    let sample = try lines("--sample", "10")
+    #expect(sample.count == 3 && sample[1].hasPrefix("not proved: "), "\(sample)")
+    try damage(job)
+    let found = try lines()
+    #expect(found.count == 4 && found[0].hasPrefix("value: Book.pages p7:"), "\(found)")
+    #expect(Array(found[1...]) == [clean[0], clean[1], "1 finding"], "\(found)")
+    let refused = try BuiltCommand.run("verify", "job.yaml", "--details", "--format", "json", in: job.path)
+    #expect(refused.status == 64, "\(refused)")
+  }
+
   @Test func `what run --verify found is critical until a verification finds nothing`() throws {
     let job = try BreakableJob()
-    try job.append("job.yaml", "on-existing: replace\n")
+    try job.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: replace}")
     #expect(try BuiltCommand.run("run", "job.yaml", "--verify", "--quiet", in: job.path).status == 0)
     let made = try Data(contentsOf: URL(filePath: job.file("out/library.sqlite")))
     try damage(job)
@@ -95,7 +120,8 @@ struct VerifyVerbTests {
   @Test func `a verification that cannot be done leaves the summary of the migration`() throws {
     let job = try BreakableJob()
     let tell = #"if [ "$GODWIT_STATUS" = 66 ]; then cat >> told; fi"#
-    try job.append("job.yaml", "on-existing: replace\non-failure: '\(tell)'\n")
+    try job.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: replace}")
+    try job.append("job.yaml", "on-failure: '\(tell)'\n")
     #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: job.path).status == 0)
     // The unfinished work of another job.
     let work = try WorkFolder(forDestination: job.file("out/library.sqlite")).path
@@ -122,24 +148,25 @@ struct VerifyVerbTests {
 
   @Test func `the percent of run --verify is one for both, and never goes back`() throws {
     let job = try BreakableJob()
-    let plain = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "plain", in: job.path)
-    let percents = plain.output.split(separator: "\n").compactMap { line in
-      line.contains(" step ") ? line.split(separator: "%").first.flatMap { Double($0) } : nil
-    }
+    // A short run has one plain line.
+    let plain = try BuiltCommand.run("run", "job.yaml", "--verify", "--progress", "json", in: job.path)
+    let percents = Self.percents(plain.output)
     #expect(percents.count > 5 && percents == percents.sorted() && percents.last == 100, "\(plain.output)")
     #expect(percents.contains { $0 < 50 } && percents.contains { $0 > 50 && $0 < 100 }, "\(plain.output)")
-    #expect(plain.output.contains(" verify "))
+    #expect(plain.output.contains("\"name\":\"verify\""))
+  }
+
+  private static func percents(_ lines: String) -> [Double] {
+    lines.matches(of: #/"percent":([0-9.]+)/#).compactMap { Double($0.1) }
   }
 
   @Test func `progress goes to standard error, and the report alone to standard output`() throws {
     let job = try finished()
     let silent = try BuiltCommand.run("verify", "job.yaml", in: job.path)
     #expect(silent.status == 0 && silent.diagnostics == "")
-    let plain = try BuiltCommand.run("verify", "job.yaml", "--progress", "plain", in: job.path)
+    let plain = try BuiltCommand.run("verify", "job.yaml", "--progress", "json", in: job.path)
     #expect(plain.output == silent.output)
-    let percents = plain.diagnostics.split(separator: "\n").compactMap { line in
-      line.split(separator: "%").first.flatMap { Double($0) }
-    }
+    let percents = Self.percents(plain.diagnostics)
     #expect(percents.count > 3 && percents == percents.sorted(), "\(plain.diagnostics)")
     let json = try BuiltCommand.run("verify", "job.yaml", "--progress", "json", "--format", "json", in: job.path)
     for line in json.diagnostics.split(separator: "\n") {
@@ -160,7 +187,7 @@ struct VerifyVerbTests {
 
   @Test func `a sample says what it did not look at`() throws {
     let job = try finished()
-    let report = try BuiltCommand.run("verify", "job.yaml", "--sample", "0.001", in: job.path)
+    let report = try BuiltCommand.run("verify", "job.yaml", "--sample", "0.001", "--details", in: job.path)
     #expect(report.status == 0)
     #expect(report.output.contains("not proved: objects of Book outside the sample"), "\(report.output)")
     try damage(job)

@@ -181,7 +181,7 @@ struct WhyPathTests {
     try project.write("job.yaml", job)
     #expect(try plan().diagnostics.contains(hint))
     #expect(project.godwit("run", try project.path("job.yaml")).diagnostics.contains(hint))
-    try project.write("job.yaml", job + "allow-empty: true\n")
+    try project.write("job.yaml", job + "on-loss: allow-empty\n")
     let empty = try plan()
     #expect(empty.status == 2 && empty.output.contains("note         'Diary' to 'Diary 3' at once"), "\(empty.output)")
     #expect(empty.output.contains(hint))

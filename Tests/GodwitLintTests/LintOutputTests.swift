@@ -46,6 +46,34 @@ struct `Printing findings` {
     }
   }
 
+  @Test func `a remedy that several findings share is printed once`() throws {
+    var project = try LintProject()
+    try project.version(
+      "App", of: "App", P.person(P.attribute("name"), P.attribute("zodiac"), P.attribute("hat"), P.attribute("tie")))
+    try project.version("App 2", of: "App", P.person(P.attribute("name")))
+    try project.current("App 2", of: "App")
+    let report = try project.report()
+    let lines = report.text().split(separator: "\n").map(String.init)
+    #expect(lines.count { $0.contains(": warning: GW201 ") } == 3 && lines.count { $0.hasPrefix("  accept ") } == 3)
+    let remedies = lines.filter { $0.hasPrefix("  try ") }
+    #expect(!remedies.isEmpty && Set(remedies).count == remedies.count, "\(remedies)")
+    #expect(Set(remedies) == Set(report.open.map { "  try     \($0.remedy)" }))
+  }
+
+  @Test func `the hint says how many findings a lock file would hide, and it hides them`() throws {
+    var project = try LintProject()
+    try project.version("App", of: "App", P.person(P.attribute("name"), P.attribute("zodiac"), P.attribute("hat")))
+    try project.version("App 2", of: "App", P.person(P.attribute("name")))
+    try project.current("App 2", of: "App")
+    let before = try project.report()
+    try project.lock()
+    let after = try project.report()
+    let hidden = before.open.count - after.open.count
+    #expect(hidden == after.count(.shipped) && hidden > 1)
+    #expect(before.lockHint.hasSuffix("; it would hide \(hidden) findings about steps between them\n"))
+    #expect(!after.lockHint.contains("hide"))
+  }
+
   @Test func `workflow commands are escaped, and hold the open findings alone`() throws {
     let lines = try project().report().github().split(separator: "\n")
     let file = "My%2C 100%25%3A App.xcdatamodeld/App 2.xcdatamodel/contents"

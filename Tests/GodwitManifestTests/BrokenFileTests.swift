@@ -23,6 +23,8 @@ struct Broken: Sendable, CustomTestStringConvertible {
 private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
 
 @Suite struct `Broken files` {
+  private static func destined(_ value: String) -> String { "godwit: 1\nsource: a\ndestination: \(value)\nmodels: m\n" }
+
   static let jobs = [
     Broken("", 1, 1, "found an empty file", "destination: out/App.sqlite"),
     Broken("# nothing\n", 1, 1, "found an empty file"),
@@ -32,7 +34,7 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken("source: a\ngodwit: 2\n", 2, 9, "expected format version 1 for 'godwit', found '2'"),
     Broken("godwit: \"1\"\n", 1, 9, "expected format version 1"),
     Broken("godwit:\n", 1, 8, "found no value"),
-    Broken("# x\ngodwit: 1\nsource: a\nmodels: m\n", 2, 1, "expected the key 'destination' or 'in-place: true'"),
+    Broken("# x\ngodwit: 1\nsource: a\nmodels: m\n", 2, 1, "expected the key 'destination'"),
     Broken("godwit: 1\ndestination: a\nmodels: m\n", 1, 1, "expected the key 'source'"),
     Broken("godwit: 1\nsource: a\ndestination: b\n", 1, 1, "expected the key 'models'"),
     Broken(
@@ -46,7 +48,8 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
       required + "chunks: 5\n", 5, 9, "expected keys and values for 'chunks', found '5'", "write `chunks: {rows: 5}`"),
     Broken(required + "memory: 64\n", 5, 9, "expected a size with its unit for 'memory'", "write `memory: 64 MiB`"),
     Broken(
-      required + "mappings: lightweight\n", 5, 11, "expected auto, inferred or paths", "write `mappings: inferred`"),
+      required + "mappings: lightweight\n", 5, 11, "expected auto, inferred, models-only or paths",
+      "write `mappings: inferred`"),
     Broken("SQLite format 3\0\u{1}", 1, 1, "found a SQLite database", "godwit: 1"),
     Broken("<?xml version=\"1.0\"?>", 1, 1, "found an XML file", "godwit: 1"),
     Broken("# x\ngodwit-mapping: 1\n", 2, 1, "found a mapping file", "mappings: "),
@@ -71,11 +74,20 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken(required + "on-invalid: {quarantine: {max-percent: nan}}\n", 5, 40, "for 'max-percent', found 'nan'"),
     Broken(required + "on-invalid: {quarantine: {max-rows: -1}}\n", 5, 37, "for 'max-rows', found '-1'"),
     Broken(required + "append: yes\n", 5, 9, "expected true or false for 'append', found 'yes'"),
+    Broken(required + "history: kep\n", 5, 10, "expected drop for 'history', found 'kep'"),
+    Broken(required + "in-place: true\n", 3, 14, "found both"),
+    Broken(required + "keep-old: true\n", 5, 11, "expected 'existing: replace' or 'existing: in-place' beside"),
+    Broken("godwit: 1\nsource: a\nin-place: true\nmodels: m\nappend: true\n", 5, 1, "found two"),
+    Broken(destined("{existing: replace}"), 3, 1, "expected the key 'path' or 'existing: in-place'"),
+    Broken(destined("{}"), 3, 1, "expected the key 'path' or 'existing: in-place'"),
+    Broken(destined("{path: b, existing: in-place}"), 3, 15, "found both"),
+    Broken(destined("{path: b, keep-old: true}"), 3, 24, "beside 'keep-old', found 'fail'"),
+    Broken(destined("{path: b, existing: append, keep-old: false}"), 3, 42, "beside 'keep-old', found 'append'"),
     Broken(
-      required + "history: kep\n", 5, 10, "expected drop or keep for 'history', found 'kep' (did you mean 'keep'?)"),
-    Broken(required + "in-place: true\n", 3, 1, "found both"),
-    Broken(required + "keep-old: true\n", 5, 1, "expected 'in-place: true' beside 'keep-old'"),
-    Broken("godwit: 1\nsource: a\nin-place: true\nmodels: m\nappend: true\n", 5, 1, "found 'in-place: true'"),
+      destined("{path: b, existing: overwrite}"), 3, 34, "expected fail or replace or append or in-place for 'existing'"
+    ),
+    Broken(destined("{path: b, exiting: fail}"), 3, 24, "(did you mean 'existing'?)"),
+    Broken(destined("[b]"), 3, 14, "expected a path for 'destination', found a list"),
     Broken(required + "mappings: [a, auto]\n", 5, 15, "found 'auto'"),
     Broken(required + "mappings: {a: b}\n", 5, 11, "expected a path or a list for 'mappings', found keys and values"),
     Broken(required + "job:\n", 5, 5, "expected a name for 'job', found no value"),

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import TestSupport
 import Testing
@@ -41,15 +42,15 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.job == "people")
     #expect(job.source.resolved == "jobs/a.sqlite")
     #expect(job.source.location == .init(file: "jobs/people.yaml", line: 2, column: 9))
-    guard case .file(let destination) = job.destination else { throw Unexpected() }
+    let destination = try #require(job.destination.path)
     #expect(destination.resolved == "jobs/b.sqlite")
     #expect(job.models.map(\.resolved) == ["jobs/M.xcdatamodeld"])
     #expect(job.mappings == .auto)
     #expect(job.memory == .mebibytes(64))
     #expect(job.onInvalid == .fail)
     #expect(job.chunks.rows == nil && job.chunks.by.isEmpty)
-    #expect(!job.append && job.mergeModels.isEmpty && job.configuration == nil)
-    #expect(job.destinationType == .sqlite && job.history == .drop && job.cloudkit == .stop)
+    #expect(job.destination.existing == .fail && job.mergeModels.isEmpty && job.configuration == nil)
+    #expect(job.destinationType == .sqlite && job.onLoss == .report && job.cloudkit == .stop)
     #expect(job.unregisteredPolicies == .fail && job.stages.isEmpty && job.versionOrder.isEmpty)
     #expect(job.locations["models"] == .init(file: "jobs/people.yaml", line: 4, column: 1))
   }
@@ -71,8 +72,8 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
       godwit: 1
       job: peoplizer-3-to-4
       source: /stores/people.sqlite
-      in-place: true
-      keep-old: false
+      destination: {existing: in-place, keep-old: false}
+
       models: [Peoplizer.xcdatamodeld, "Old.xcdatamodeld#Peoplizer 1"]
       destination-model: Peoplizer 4
       mappings: [V3toV4.mapping.yaml, two.yaml]
@@ -86,7 +87,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
       merge-models: [X.mom]
       configuration: Cloud
       destination-type: xml
-      history: keep
+      on-loss: fail
       cloudkit: drop
       version-order: [Peoplizer 1, Peoplizer 4]
       mapping-search: maps
@@ -100,8 +101,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     let job = try manifest(Array(text.utf8))
     #expect(job.job == "peoplizer-3-to-4")
     #expect(job.source.resolved == "/stores/people.sqlite")
-    guard case .inPlace(let keepOld, let location) = job.destination else { throw Unexpected() }
-    #expect(!keepOld && location.line == 4)
+    #expect(job.destination == .init(path: nil, existing: .inPlace(keepsOld: false)))
     #expect(job.models.map(\.resolved) == ["jobs/Peoplizer.xcdatamodeld", "jobs/Old.xcdatamodeld#Peoplizer 1"])
     #expect(job.models[1].location.column == 35)
     #expect(job.destinationModel?.value == "Peoplizer 4")
@@ -116,7 +116,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.onInvalid == .quarantine(maxRows: 100, maxPercent: 0.1))
     #expect(job.mergeModels.map(\.resolved) == ["jobs/X.mom"])
     #expect(job.configuration == "Cloud" && job.destinationType == .xml)
-    #expect(job.history == .keep && job.cloudkit == .drop)
+    #expect(job.onLoss == .fail && job.cloudkit == .drop)
     #expect(job.versionOrder == ["Peoplizer 1", "Peoplizer 4"])
     #expect(job.mappingSearch.map(\.resolved) == ["jobs/maps"])
     #expect(job.layout?.from?.resolved == "jobs/old/people.sqlite")
@@ -127,13 +127,8 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.stages.first?.before?.value == "check" && job.stages.first?.after?.value == "tidy")
   }
 
-  @Test func `the earlier form of a layout is read, and not beside the new one`() throws {
-    let required = "godwit: 1\nsource: a\ndestination: b\nmodels: M\n"
-    let job = try manifest(Array((required + "layout-from: c.sqlite\non-invalid: keep\n").utf8))
-    #expect(job.layout?.from?.raw == "c.sqlite" && job.layout?.isStrict == false && job.onInvalid == .keep)
-    let both = try #require(try complaint(of: required + "layout: {strict: true}\nlayout-from: c.sqlite\n"))
-    #expect(both.code == .configuration && both.message.contains("found both"))
-    let plain = try #require(try complaint(of: required + "layout: c.sqlite\n"))
+  @Test func `a layout that is a path alone is told how to be written`() throws {
+    let plain = try #require(try complaint(of: "godwit: 1\nsource: a\ndestination: b\nmodels: M\nlayout: c.sqlite\n"))
     #expect(plain.remedy == "write `layout: {from: c.sqlite}`")
   }
 
@@ -217,6 +212,23 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     let other = text.replacing("link/new", with: "link/other")
     try Data(other.utf8).write(to: URL(filePath: folder.file("job.yaml")))
     #expect(try JobManifest(contentsOf: folder.file("job.yaml")).job == "job")
+  }
+
+  @Test(
+    arguments: [
+      ("nightly/job.yaml", "nightly", "job"), ("nightly/job.yml", "nightly", "job"),
+      ("./nightly/../a b/job.yaml", "a b", "job"),
+      ("nightly/people.yaml", "people", nil), ("nightly/job", "job", nil), ("/job.yaml", "job", nil),
+      ("a\nb/job.yaml", "job", nil), ("job/job.yaml", "job", nil),
+    ] as [(String, String, String?)])
+  func `a job without a name has that of its file, and in a job.yaml that of the folder`(
+    path: String, name: String, earlier: String?
+  ) throws {
+    let text = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M\n"
+    let manifest = try JobManifest(text: text, path: path)
+    #expect(manifest.job == name && manifest.earlierName == earlier)
+    let named = try JobManifest(text: text + "job: mine\n", path: path)
+    #expect(named.job == "mine" && named.earlierName == nil)
   }
 }
 

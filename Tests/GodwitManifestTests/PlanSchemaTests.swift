@@ -24,17 +24,17 @@ struct `Schemas of plans` {
     }
     func godwit(_ arguments: String...) throws -> Node { try #require(try compose(yaml: run(arguments))) }
     let (plan, difference) = (try JSONSchema(named: "plan.schema.json"), try JSONSchema(named: "plan-diff.schema.json"))
-    #expect(plan.findings(try godwit("plan", "--json", "-o", folder.file("plan.json"))) == [])
+    #expect(plan.findings(try godwit("plan", "--format", "json", "-o", folder.file("plan.json"))) == [])
     let written = try String(contentsOfFile: folder.file("plan.json"), encoding: .utf8)
     #expect(plan.findings(try #require(try compose(yaml: written))) == [])
-    #expect(difference.findings(try godwit("plan", "--json", "--diff", folder.file("plan.json"))) == [])
+    #expect(difference.findings(try godwit("plan", "--format", "json", "--diff", folder.file("plan.json"))) == [])
     let other = written.replacing("\"rows\" : 1", with: "\"rows\" : 2").replacing(
       "\"lane\" : \"sql\"", with: "\"lane\" : \"object\"")
     try Data(other.utf8).write(to: URL(filePath: folder.file("other.json")))
-    let changes = try godwit("plan", "--json", "--diff", folder.file("other.json"))
+    let changes = try godwit("plan", "--format", "json", "--diff", folder.file("other.json"))
     #expect(difference.findings(changes) == [] && changes["isEqual"]?.bool == false)
     #expect(run(["run", "--quiet"]).isEmpty)
-    #expect(plan.findings(try godwit("plan", "--json")) == [])
+    #expect(plan.findings(try godwit("plan", "--format", "json")) == [])
   }
 
   @Test(arguments: [("travel/job.yaml", Int32(0), "losses"), ("todo/by-policy.yaml", 78, "missingPolicies")])
@@ -42,7 +42,7 @@ struct `Schemas of plans` {
     let folder = try TemporaryFolder()
     let session = CommandSession(output: .memory(), diagnostics: .memory())
     let path = PeoplizerStores.folder.deletingLastPathComponent().appending(path: job).path
-    let arguments = ["plan", "--json", path, "--destination", folder.file("out.sqlite")]
+    let arguments = ["plan", "--format", "json", path, "--destination", folder.file("out.sqlite")]
     #expect(GodwitCommand.run(arguments: arguments, in: session) == status, "\(session.diagnostics.text)")
     let node = try #require(try compose(yaml: session.output.text))
     #expect(node[key]?.sequence?.isEmpty == false)

@@ -6,8 +6,7 @@ enum Samples {
     godwit: 1
     job: peoplizer-3-to-4
     source: stores/people.sqlite
-    destination: out/people.sqlite
-    in-place: false
+    destination: {path: out/people.sqlite, existing: append}
     models: &m [Peoplizer.xcdatamodeld, "Old.mom#Version 1"]
     destination-model: Peoplizer 4
     mappings: V3toV4.mapping.yaml
@@ -19,11 +18,9 @@ enum Samples {
         Other: age > 3
     memory: 64 MiB
     on-invalid: {quarantine: {max-rows: 100, max-percent: 0.1}}
-    append: true
     merge-models: *m
     configuration: Cloud
     destination-type: xml
-    history: keep
     cloudkit: drop
     version-order: [Peoplizer 3, Peoplizer 4]
     mapping-search: [maps, more]
@@ -35,8 +32,9 @@ enum Samples {
         after: tidy
 
     """,
-    "godwit: 1\nsource: a\nin-place: true\nkeep-old: false\nmodels: M\nmappings: inferred\nmemory: 33554432\n",
-    "godwit: 1\nsource: a\nin-place: true\nmodels: M\nlayout-from: b.sqlite\non-invalid: keep\n",
+    "godwit: 1\nsource: a\ndestination: {existing: in-place, keep-old: false}\nmodels: M\nmappings: inferred\nmemory: 33554432\n",
+    "godwit: 1\nsource: a\ndestination: {path: b, existing: replace, keep-old: true}\nmodels: M\non-loss: allow-empty\n",
+    "godwit: 1\nsource: a\ndestination: {existing: in-place}\nmodels: M\nlayout: {from: b.sqlite}\non-invalid: keep\n",
   ]
 
   static let mappings = [

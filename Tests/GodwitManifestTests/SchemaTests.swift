@@ -12,6 +12,7 @@ import Yams
     let places: [String: [String]] = [
       "": [], "chunks": ["chunks"], "on-invalid": ["on-invalid"], "quarantine": ["on-invalid", "quarantine"],
       "stages": ["stages", "[]"], "source": ["source"], "stores": ["stores"], "layout": ["layout"],
+      "destination": ["destination"],
     ]
     #expect(Set(places.keys) == Set(JobManifest.keys.keys))
     for (map, path) in places { #expect(schema.keys(path) == Set(JobManifest.keys(in: map)), "\(map)") }
@@ -48,8 +49,9 @@ import Yams
 
   @Test(arguments: [
     "colour: red", "memory: lots", "memory: 1024", "append: 1", "chunks: {rows: 0}", "chunks: {rows: 10000001}",
-    "chunks: {by: {A: []}}", "on-invalid: ignore", "on-invalid: {quarantine: {}}", "history: lose", "models2: x",
-    "in-place: true", "keep-old: true", "job: a/b", "stages: [{before: a}]", "destination-type: memory",
+    "chunks: {by: {A: []}}", "on-invalid: ignore", "on-invalid: {quarantine: {}}", "on-loss: lose", "models2: x",
+    "in-place: true", "keep-old: true", "history: keep", "job: a/b", "stages: [{before: a}]",
+    "destination-type: memory",
     "on-invalid: {quarantine: {max-percent: 101}}", "configuration: ''", "version-order: one",
   ])
   func `manifests that the schema refuses are refused by the reader`(line: String) throws {

@@ -154,7 +154,7 @@ struct StorePatternTests {
     refused("s/*.sqlite", "destination: o/a.sqlite", .configuration, "'{name}'")
     refused("s/a.sqlite", "destination: 'o/{name}.s'", .configuration, "expected a pattern")
     refused("s/*.sqlite", "destination: 'o/{nmae}.s'", .configuration, "{nmae}", "did you mean 'name'")
-    refused("s/*.sqlite", "destination: 'o/{name}.s'\nappend: true", .configuration, "append")
+    refused("s/*.sqlite", "destination: {path: 'o/{name}.s', existing: append}", .configuration, "append")
     refused("s/*.sqlite", "destination: 's/{name}-new.sqlite'", .configuration, "matches the pattern")
     // The name of a quarantine ends as that of a store.
     let held = "\non-invalid: {quarantine: {max-rows: 1}}"
@@ -163,9 +163,8 @@ struct StorePatternTests {
     refused("s/*.sqlite", job, .configuration, "quarantine.sqlite", "matches the pattern")
     refused("s/**/*.json", "destination: 's/{name}.s'", .missingInput, "no file")
     refused("s/a.*", "destination: 's/x/{name}.s'\nreceipt: r.json", .configuration, "'receipt'")
-    refused("s/*.sqlite", "in-place: true\nappend: true", .configuration)
     #expect(Self.complaint(folder, "s/**/*.sqlite", "destination: 'o/{folder}/{name}.s'") == nil)
-    #expect(Self.complaint(folder, "s/*.sqlite", "in-place: true") == nil)
+    #expect(Self.complaint(folder, "s/*.sqlite", "destination: {existing: in-place}") == nil)
     // A store that a run in place kept does not count.
     let stores = try Self.loader(folder, "s/*", "destination: 'o/{file}'").stores()
     #expect(stores.map { URL(filePath: $0.path).lastPathComponent } == ["a.sqlite", "lone-wal", "odd*.s"])
@@ -173,7 +172,7 @@ struct StorePatternTests {
     #expect(try Self.loader(folder, "s/odd*.s", "destination: 'o/{name}.s'").isForManyStores)
     let link = folder.file("s/same.sqlite")
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "a.sqlite")
-    refused("s/*.sqlite", "in-place: true", .configuration, "one file")
+    refused("s/*.sqlite", "destination: {existing: in-place}", .configuration, "one file")
   }
 
   @Test func `a destination that a link leads into is found out`() throws {

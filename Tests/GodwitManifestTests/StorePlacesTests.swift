@@ -20,8 +20,9 @@ struct StorePlacesTests {
     try Patterns.touch(folder, "b[1]/s/mine.sqlite", "b1/s/other.sqlite", "b[1]*/s/third.sqlite")
     for (name, store) in [("b[1]", "mine.sqlite"), ("b[1]*", "third.sqlite")] {
       let path = folder.file(name + "/job.yaml")
-      try Data("godwit: 1\nmodels: M.xcdatamodeld\nsource: '*/*.sqlite'\nin-place: true\n".utf8).write(
-        to: URL(filePath: path))
+      try Data("godwit: 1\nmodels: M.xcdatamodeld\nsource: '*/*.sqlite'\ndestination: {existing: in-place}\n".utf8)
+        .write(
+          to: URL(filePath: path))
       let loader = try JobLoader(manifestPath: path, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
       #expect(try loader.stores().map(\.path) == [folder.file("\(name)/s/\(store)")])
       let pattern = loader.storePattern
@@ -33,7 +34,7 @@ struct StorePlacesTests {
   @Test func `in place, brackets alone are the name of one store, whether it is there or not`() throws {
     let folder = try TemporaryFolder()
     try Patterns.touch(folder, "notes1.sqlite", "a1.sqlite")
-    func isForMany(_ source: String, _ rest: String = "in-place: true") throws -> Bool {
+    func isForMany(_ source: String, _ rest: String = "destination: {existing: in-place}") throws -> Bool {
       try Patterns.loader(folder, source, rest).isForManyStores
     }
     #expect(try !isForMany("notes[1].sqlite") && isForMany("notes?.sqlite") && isForMany("[an]*.sqlite"))
@@ -58,12 +59,12 @@ struct StorePlacesTests {
     try Patterns.touch(
       folder, "s/a.sqlite", "s/x/a.sqlite", "s/a.sqlite.verification.json", "s/a.sqlite.receipt.json",
       "s/a.sqlite.quarantine.sqlite", "s/lone.quarantine.sqlite")
-    let two = Patterns.complaint(folder, "s/**/*.sqlite", "in-place: true\nreceipt: 'r/{name}.json'")
+    let two = Patterns.complaint(folder, "s/**/*.sqlite", "destination: {existing: in-place}\nreceipt: 'r/{name}.json'")
     #expect(two?.code == .configuration && two?.message.contains("two stores would write") == true, "\(two as Any)")
-    let next = Patterns.complaint(folder, "s/*", "in-place: true\nreceipt: 's/{name}.json'")
+    let next = Patterns.complaint(folder, "s/*", "destination: {existing: in-place}\nreceipt: 's/{name}.json'")
     #expect(next?.code == .configuration && next?.message.contains("matches the pattern") == true, "\(next as Any)")
-    #expect(Patterns.complaint(folder, "s/*", "in-place: true\nreceipt: 'r/{name}.json'") == nil)
-    for rest in ["in-place: true", "destination: 'o/{file}'"] {
+    #expect(Patterns.complaint(folder, "s/*", "destination: {existing: in-place}\nreceipt: 'r/{name}.json'") == nil)
+    for rest in ["destination: {existing: in-place}", "destination: 'o/{file}'"] {
       let stores = try Patterns.loader(folder, "s/*", rest).stores()
       #expect(Self.names(stores) == ["a.sqlite", "lone.quarantine.sqlite"])
     }
@@ -73,7 +74,9 @@ struct StorePlacesTests {
     let folder = try TemporaryFolder()
     try Patterns.touch(folder, "s/a.sqlite", "s/a~.sqlite", "s/gone~.sqlite", "s/~.sqlite", "s/~x.sqlite")
     var notes: [String] = []
-    let stores = try Patterns.loader(folder, "s/*", "in-place: true").stores(note: { notes.append($0) })
+    let stores = try Patterns.loader(folder, "s/*", "destination: {existing: in-place}").stores(note: {
+      notes.append($0)
+    })
     #expect(Self.names(stores) == ["a.sqlite", "~.sqlite", "~x.sqlite"])
     #expect(notes.count == 1 && notes[0].contains("gone~.sqlite") && !notes[0].contains("a~.sqlite'"), "\(notes)")
     #expect(try Patterns.loader(folder, "s/*", "destination: 'o/{file}'").stores().count == 5)
@@ -82,10 +85,10 @@ struct StorePlacesTests {
   @Test func `a store must not have the name that another one is kept by`() throws {
     let folder = try TemporaryFolder()
     try Patterns.touch(folder, "s/a.sqlite", "s/a~.sqlite")
-    let job = "destination: 'o/{file}'\non-existing: replace\nkeep-old: "
-    let found = Patterns.complaint(folder, "s/*", job + "true")
+    let job = "destination: {path: 'o/{file}', existing: replace, keep-old: "
+    let found = Patterns.complaint(folder, "s/*", job + "true}")
     #expect(found?.code == .configuration && found?.message.contains("o/a~.sqlite") == true, "\(found as Any)")
-    #expect(Patterns.complaint(folder, "s/*", job + "false") == nil)
+    #expect(Patterns.complaint(folder, "s/*", job + "false}") == nil)
   }
 
   /// The model of the manifests, with an attribute that may have files of its own.
@@ -112,17 +115,19 @@ struct StorePlacesTests {
     try Self.writeModel(folder, isExternal: true)
     refused("s/*", "destination: 'o/{file}'", "s/a.db' and", "s/a.sqlite'", "o/.a_SUPPORT'", "external files")
     refused("d/*", "destination: 'o/{name}'", "o/.b_SUPPORT'")
-    refused("s/*", "in-place: true", "s/.a~_SUPPORT'")
+    refused("s/*", "destination: {existing: in-place}", "s/.a~_SUPPORT'")
     let fine = [
       "destination: 'o/{file}.sqlite'", "destination: 'o/{name}{ext}.sqlite'",
-      "destination: 'o/{file}'\ndestination-type: xml", "in-place: true\nkeep-old: false",
+      "destination: 'o/{file}'\ndestination-type: xml", "destination: {existing: in-place, keep-old: false}",
     ]
     for rest in fine { #expect(found("s/*", rest) == nil, "\(rest): \(found("s/*", rest) as Any)") }
     // Without such an attribute there are no such files, unless the stores have some.
     try Self.writeModel(folder, isExternal: false)
-    for rest in ["destination: 'o/{file}'", "in-place: true"] { #expect(found("s/*", rest) == nil, "\(rest)") }
+    for rest in ["destination: 'o/{file}'", "destination: {existing: in-place}"] {
+      #expect(found("s/*", rest) == nil, "\(rest)")
+    }
     try FileManager.default.createDirectory(atPath: folder.file("s/.a_SUPPORT"), withIntermediateDirectories: true)
-    refused("s/*", "in-place: true", "s/.a~_SUPPORT'")
+    refused("s/*", "destination: {existing: in-place}", "s/.a~_SUPPORT'")
     #expect(found("s/*", "destination: 'o/{file}'") == nil)
   }
 
@@ -146,7 +151,9 @@ struct StorePlacesTests {
     ]
     for path in refused { #expect(try code(path) == .usage, "\(path)") }
     for path in ["results", "s/results.jsonl", "o/results.jsonl"] { #expect(try code(path) == nil, "\(path)") }
-    #expect(try code("s/a~.sqlite", "in-place: true") == .usage && code("r", "in-place: true") == nil)
+    #expect(
+      try code("s/a~.sqlite", "destination: {existing: in-place}") == .usage
+        && code("r", "destination: {existing: in-place}") == nil)
   }
 
   @Test func `a store has the job's name, however it was found, and a search is stopped`() throws {

@@ -151,7 +151,7 @@ import Testing
   @Test func `an external file from two jobs gets two names, and a discarded append keeps the earlier files`() throws {
     let fixture = try photoFixture()
     var first = try fixture.job
-    first.appends = true
+    first.existingDestination = .append
     try MigrationManager(first).run()
     #expect(try files(fixture) == [Self.name])
     var second = first

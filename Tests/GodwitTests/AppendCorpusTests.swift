@@ -39,7 +39,7 @@ struct AppendCorpusTests {
     var job = MigrationJob(
       name: "again", sourcePath: path, destinationPath: destination, sourceModel: model, destinationModel: model,
       mappingModels: [MappingModel(entityMappings: mappings)], chunkRows: 1000)
-    job.appends = true
+    job.existingDestination = .append
     let before = try StoreDump(destination).lines
     let plan = try MigrationManager(job).plan()
     do { try MigrationManager(job).run() } catch let error as GodwitError where error.code == .dataWrong {

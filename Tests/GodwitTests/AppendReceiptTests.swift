@@ -18,7 +18,7 @@ struct AppendReceiptTests {
       name: name, sourcePath: world.folder.file(name), destinationPath: world.destinationPath,
       sourceModel: world.source, destinationModel: world.destination,
       mappingModels: [MappingModel(entityMappings: try AppendWorld.all())])
-    job.appends = true
+    job.existingDestination = .append
     job.receipt = receipt
     return try MigrationManager(job).run()
   }

@@ -9,7 +9,7 @@ import Testing
 @testable import GodwitStore
 @testable import GodwitVerifier
 
-/// `append: true`: a destination that exists takes the new rows.
+/// `existing: append`: a destination that exists takes the new rows.
 @Suite struct AppendTests {
   private static let old =
     "SELECT Z_PK, Z_ENT, Z_OPT, ZNAME, ZHOME FROM source.ZCUSTOMER WHERE Z_PK <= 7 UNION ALL SELECT Z_PK, Z_ENT, Z_OPT, ZNUMBER, ZCUSTOMER FROM source.ZORDER WHERE Z_PK <= 3"
@@ -236,12 +236,12 @@ import Testing
     #expect(try world.rows("SELECT COUNT(*), COUNT(DISTINCT ZHOME) FROM source.ZCUSTOMER") == ["6|6"])
   }
 
-  @Test func `a job that made the store without 'append' is recognised and not added again`() throws {
+  @Test func `a job that made the store without 'existing: append' is recognised and not added again`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")
     try world.build("b.sqlite")
     var first = try world.job("a.sqlite")
-    first.appends = false
+    first.existingDestination = .fail
     try world.run(first)
     try world.run(world.job("b.sqlite"))
     try world.verify(first)

@@ -98,7 +98,7 @@ final class AppendWorld {
       name: source, sourcePath: folder.file(source), destinationPath: destinationPath, sourceModel: self.source,
       destinationModel: destination, mappingModels: [MappingModel(entityMappings: try mappings ?? Self.all())],
       chunkRows: rows)
-    job.appends = true
+    job.existingDestination = .append
     return job
   }
 

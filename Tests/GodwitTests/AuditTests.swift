@@ -279,7 +279,7 @@ struct AuditTests {
     let fixture = try Self.fixture()
     try fixture.run()
     var job = try fixture.job
-    job.appends = true
+    job.existingDestination = .append
     let report = try MigrationManager(job).audit()
     #expect(
       report.notLookedAt.contains {

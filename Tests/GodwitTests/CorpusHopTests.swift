@@ -74,7 +74,7 @@ struct CorpusHopTests {
     }
     var inPlace = job
     (inPlace.sourcePath, inPlace.destinationPath) = (path, path)
-    inPlace.inPlace = .init(keepsOld: false)
+    inPlace.existingDestination = .inPlace(keepsOld: false)
     let manager = MigrationManager(inPlace)
     let way = try manager.plan().steps.first?.way
     let isByDefinition = way == MigrationPlan.wayOfDefinitions

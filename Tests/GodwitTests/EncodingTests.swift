@@ -102,8 +102,8 @@ import Testing
       let way = try MigrationManager(job).plan().steps.first?.way
       try MigrationManager(job).run()
       var check = job
-      check.sourcePath = MigrationJob.InPlace.oldPath(of: path)
-      check.inPlace = nil
+      check.sourcePath = MigrationJob.oldPath(of: path)
+      check.existingDestination = .fail
       let report = try Verifier(job: check).run()
       #expect(report.isClean, "\(way ?? ""): \(report)")
       if way != MigrationPlan.wayOfDefinitions {

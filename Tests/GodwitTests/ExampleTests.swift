@@ -163,7 +163,7 @@ struct `Seed examples` {
     let before = try Data(contentsOf: URL(filePath: fixture.sourcePath))
     var job = try fixture.job
     job.destinationPath = job.sourcePath
-    job.inPlace = .init()
+    job.existingDestination = .inPlace(keepsOld: true)
     #expect(try MigrationManager(job).run().outcome == .finished)
     let old = fixture.folder.file("source~.sqlite")
     #expect(try Data(contentsOf: URL(filePath: old)) == before)
@@ -172,7 +172,7 @@ struct `Seed examples` {
     #expect(try contents(of: fixture.folder.file("")).keys.sorted() == ["source.sqlite", "source~.sqlite"])
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
     // Proved against what it was made of.
-    job.inPlace = nil
+    job.existingDestination = .fail
     job.sourcePath = old
     #expect(try Verifier(job: job).run().isClean)
   }

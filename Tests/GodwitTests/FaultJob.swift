@@ -146,7 +146,7 @@ final class FaultJob {
         chunkPredicates: chunkPredicates, memory: memory)
       if [.restart, .smallStore].contains(kind) { job.durability = .restart }
       if kind == .smallStore { job.receipt = .besideDestination }
-      if kind == .inPlace { job.inPlace = .init(keepsOld: true) }
+      if kind == .inPlace { job.existingDestination = .inPlace(keepsOld: true) }
       if kind == .xml { job.destinationType = .xml }
       if kind == .quarantine { job.quarantine = Quarantine(maximumRows: 2) }
       return job
@@ -268,7 +268,7 @@ final class FaultJob {
 
   /// The bytes of the source and its files; in place, of what was the source.
   func sourceBytes() throws -> [String: Data] {
-    let path = kind == .inPlace ? MigrationJob.InPlace.oldPath(of: sourcePath) : sourcePath
+    let path = kind == .inPlace ? MigrationJob.oldPath(of: sourcePath) : sourcePath
     let store = FileManager.default.fileExists(atPath: path) ? path : sourcePath
     var bytes = ["store": try Data(contentsOf: URL(filePath: store))]
     let support = SupportFolder(ofStoreAt: store)

@@ -61,7 +61,7 @@ struct ForeignExternalFileTests {
     case .executor: job.steps[0].origin = nil
     case .copy:
       // The way that keeps the old store, whose second names a link stands in for.
-      job.inPlace?.keepsOld = true
+      job.existingDestination = .inPlace(keepsOld: true)
     }
     try MigrationManager(job).run()
     for name in foreign {

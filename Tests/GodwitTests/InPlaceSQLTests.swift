@@ -194,8 +194,8 @@ struct InPlaceSQLTests {
     try fixture.infer()
     #expect(
       try fixture.run().notes == [
-        "persistent history is dropped: 1 rows of ACHANGE",
-        "views and triggers that Core Data did not make do not come over: view seen, trigger told",
+        "persistent history is dropped: 1 row of ACHANGE",
+        "the new store has no views and triggers but those of Core Data; left out: view seen, trigger told",
       ])
     #expect(
       try fixture.rows("SELECT name FROM source.sqlite_master WHERE name IN ('mine', 'seen', 'own', 'told')") == [])
@@ -257,7 +257,7 @@ struct InPlaceSQLTests {
       #expect(try InPlaceContent(path) == before, sourceLocation: sourceLocation)
       #expect(!WorkFolder.exists(forDestination: path), sourceLocation: sourceLocation)
       #expect(
-        !FileManager.default.fileExists(atPath: MigrationJob.InPlace.oldPath(of: path)), sourceLocation: sourceLocation)
+        !FileManager.default.fileExists(atPath: MigrationJob.oldPath(of: path)), sourceLocation: sourceLocation)
     }
   }
 

@@ -135,10 +135,10 @@ struct `Inferred migrations` {
         #expect(plan.notes == [])
         #expect(
           plan.losses.losses.map(\.description)
-            == (changes ? ["1 values of A.v (\(was.xcodeName) to \(now.xcodeName))"] : []))
+            == (changes ? ["1 value of A.v (\(was.xcodeName) to \(now.xcodeName))"] : []))
         continue
       }
-      #expect(plan.notes == ["the run will stop: 1 values of A.v do not fit, \(was.xcodeName) to \(now.xcodeName)"])
+      #expect(plan.notes == ["the run will stop: 1 value of A.v does not fit, \(was.xcodeName) to \(now.xcodeName)"])
       let error = #expect(throws: GodwitError.self) { try fixture.run() }
       #expect(error?.code == .dataWrong)
       #expect(error?.message.contains("A p\(all.count)") == true, "\(error?.message ?? "")")
@@ -171,7 +171,7 @@ struct `Inferred migrations` {
     job.steps[0].origin = MigrationStep.inferredOrigin
     #expect(
       try MigrationManager(job).plan().losses.losses.filter { $0.kind == .links }.map(\.description).sorted() == [
-        "1 links of A.one (to 'Old', which the destination's relationship does not accept)",
+        "1 link of A.one (to 'Old', which the destination's relationship does not accept)",
         "2 links of A.many (to 'Old', which the destination's relationship does not accept)",
       ])
   }

@@ -167,7 +167,7 @@ import Testing
     #expect(try moments(plain.destinationPath).isEmpty)
     let fixture = try notes()
     var first = try fixture.job
-    first.appends = true
+    first.existingDestination = .append
     var second = first
     second.sourcePath = plain.sourcePath
     for job in [first, second] { try MigrationManager(job).run() }
@@ -185,10 +185,10 @@ import Testing
     let fixture = try notes()
     var job = try chain(fixture)
     job.destinationPath = job.sourcePath
-    job.inPlace = .init(keepsOld: true)
+    job.existingDestination = .inPlace(keepsOld: true)
     try MigrationManager(job).run()
-    job.inPlace = nil
-    job.sourcePath = MigrationJob.InPlace.oldPath(of: job.destinationPath)
+    job.existingDestination = .fail
+    job.sourcePath = MigrationJob.oldPath(of: job.destinationPath)
     let report = try Verifier(job: job).runBothWays()
     #expect(report.isClean && unproved(report).isEmpty, "\(report)")
     try edit(job, "UPDATE ZNOTE SET ZSEEN = ZSEEN + 1 WHERE Z_PK = 3")

@@ -139,7 +139,7 @@ struct KeptInvalidTests {
     try fixture.infer()
     var job = try fixture.job
     job.destinationPath = job.sourcePath
-    job.inPlace = .init(keepsOld: true)
+    job.existingDestination = .inPlace(keepsOld: true)
     job.keepsInvalid = true
     let summary = try MigrationManager(job).run()
     #expect(summary.outcome == .finished)

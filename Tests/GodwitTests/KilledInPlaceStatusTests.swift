@@ -94,7 +94,7 @@ struct KilledInPlaceStatusTests {
     // A folder that names nobody does not tell which of several appending jobs began it.
     try FileManager.default.removeItem(atPath: job.workPath + "/run.json")
     #expect(try MigrationManager(job).status().state == .unfinished)
-    job.appends = true
+    job.existingDestination = .append
     #expect(try MigrationManager(job).status().state == .notStarted)
   }
 }

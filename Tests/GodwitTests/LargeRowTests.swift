@@ -287,7 +287,7 @@ import Testing
     func run(_ limits: LargeRowLimits?) throws -> [String] {
       for number in 1...2 {
         var job = try fixture.job
-        job.appends = true
+        job.existingDestination = .append
         if number == 2 {
           job.sourcePath = fixture.folder.file("second.sqlite")
           try? FileManager.default.copyItem(atPath: fixture.sourcePath, toPath: job.sourcePath)

@@ -133,7 +133,7 @@ struct LastRunTests {
   @Test func `a monitor of a job that appends goes by the times too`() throws {
     let fixture = try MigrationFixture.notes()
     var job = try fixture.job
-    job.appends = true
+    job.existingDestination = .append
     try touch(job.sourcePath, -1000)
     try MigrationManager(job).run()
     #expect(try MigrationManager(job).status(comparesSource: false).state == .finished)

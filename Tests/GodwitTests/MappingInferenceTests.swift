@@ -331,7 +331,7 @@ struct `Inference on the corpus` {
       inPlace.sourcePath = try CorpusStores.copy(pair.path, into: folder, named: "place-\(keepsOld).sqlite")
       inPlace.destinationPath = inPlace.sourcePath
       inPlace.steps[0].origin = MigrationStep.inferredOrigin
-      inPlace.inPlace = .init(keepsOld: keepsOld)
+      inPlace.existingDestination = .inPlace(keepsOld: keepsOld)
       let manager = MigrationManager(inPlace)
       guard try !manager.isFinished() else { continue }
       let way = try manager.plan().steps.first?.way

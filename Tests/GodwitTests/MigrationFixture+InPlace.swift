@@ -29,7 +29,7 @@ extension MigrationFixture {
       first: MigrationStep(
         sourceModel: source, destinationModel: destination, mappingModels: [MappingModel(entityMappings: mappings)],
         origin: MigrationStep.inferredOrigin), chunkRows: chunkRows)
-    job.inPlace = .init(keepsOld: keepsOld)
+    job.existingDestination = .inPlace(keepsOld: keepsOld)
     return job
   }
 
@@ -60,7 +60,7 @@ extension MigrationFixture {
           content == expected, "\(keepsOld ? "copied" : "edited"): \(content.firstDifference(from: expected) ?? "")",
           sourceLocation: sourceLocation)
       }
-      let old = MigrationJob.InPlace.oldPath(of: path)
+      let old = MigrationJob.oldPath(of: path)
       if keepsOld {
         #expect(try InPlaceContent(old) == before, sourceLocation: sourceLocation)
         let report = try verifyInPlace(path)
@@ -76,7 +76,7 @@ extension MigrationFixture {
   /// The report of `godwit verify` on a store that was migrated in place and kept the old one.
   func verifyInPlace(_ path: String) throws -> VerificationReport {
     var job = jobInPlace(path)
-    (job.sourcePath, job.inPlace) = (MigrationJob.InPlace.oldPath(of: path), nil)
+    (job.sourcePath, job.existingDestination) = (MigrationJob.oldPath(of: path), .fail)
     return try Verifier(job: job).runBothWays()
   }
 

@@ -27,9 +27,9 @@ private func mapping(_ from: Int, _ to: Int, name: String = "Notes") throws -> F
 /// The steps as `1-2 2-3.mapping.yaml …`.
 private func path(
   _ from: Int, _ to: Int, _ mappings: [FoundMapping] = [], stages: [MigrationStage] = [],
-  models: [ManagedObjectModel] = versions
+  models: [ManagedObjectModel] = versions, infers: Bool = true
 ) throws -> [String] {
-  try MigrationPathFinder(models: models, mappings: mappings, stages: stages)
+  try MigrationPathFinder(models: models, mappings: mappings, stages: stages, infers: infers)
     .path(from: versions[from - 1], to: versions[to - 1])
     .map { "\($0.sourceModel.name) \($0.destinationModel.name) \($0.origin ?? "-")" }
 }
@@ -171,6 +171,27 @@ struct `Finding the way` {
     }
     #expect(none?.cause?.hasSuffix("oldest first; no order of them gives a path") == true)
     #expect(none?.remedy == "list a mapping model for this step under 'mappings'")
+  }
+
+  @Test func `without inference every step has a mapping model, or the error names the one that is missing`() throws {
+    let chain = [try mapping(1, 2), try mapping(2, 5)]
+    #expect(try path(1, 5, chain, infers: false) == ["V1 V2 1-2.mapping.yaml", "V2 V5 2-5.mapping.yaml"])
+    // The same version needs no mapping model.
+    #expect(try path(2, 2, infers: false) == ["V2 V2 inferred"])
+    let cases: [(from: Int, to: Int, mappings: [FoundMapping], stages: [MigrationStage], step: String)] = [
+      (1, 5, [], [], "'V1' to 'V5'"),
+      (1, 5, [try mapping(1, 2), try mapping(3, 5)], [], "'V2' to 'V3'"),
+      (1, 5, [try mapping(1, 2), try mapping(2, 4)], [], "'V4' to 'V5'"),
+      // The shortest of what would help.
+      (1, 5, [try mapping(1, 3), try mapping(2, 5), try mapping(4, 5)], [], "'V1' to 'V2'"),
+      (1, 5, [try mapping(4, 5)], [.lightweight(to: "V3")], "'V1' to 'V3'"),
+    ]
+    for (from, to, mappings, stages, step) in cases {
+      let error = failure { _ = try path(from, to, mappings, stages: stages, infers: false) }
+      #expect(error?.code == .noPath)
+      #expect(error?.message == "no mapping model leads from \(step), and no step is inferred")
+      #expect(error?.remedy?.hasPrefix("write the mapping model: `godwit mapping new` drafts one") == true)
+    }
   }
 
   @Test func `an order that leaves a stage out, or contradicts the numbers in the names, is not proposed`() throws {

@@ -16,7 +16,7 @@ private func job(from version: Int, to destination: String, source: String? = ni
   #expect(manifest.source.resolved == PeoplizerStores.path(version: version))
   #expect(manifest.models.map(\.resolved) == [PeoplizerStores.file("Peoplizer.xcdatamodeld")])
   #expect(manifest.destinationModel?.value == "Peoplizer \(version + 1)")
-  guard case .file(let path) = manifest.destination else { throw Unexpected() }
+  let path = try #require(manifest.destination.path)
   #expect(path.resolved == PeoplizerStores.file("out/people-\(version + 1).sqlite"))
   let predicates = try manifest.chunks.by.mapValues { try $0.map { try ParsedPredicate($0.text) } }
   return MigrationJob(

@@ -146,7 +146,7 @@ import Testing
         if part.percent > 30 { control.stop(reason: "enough") }
       }
     }
-    job.failsOnLoss = true
+    job.onLoss = .fail
     var told: [MigrationProgress] = []
     let error = #expect(throws: GodwitError.self) {
       try EngineTuning.with(\.leastCountedKeys, 0) {

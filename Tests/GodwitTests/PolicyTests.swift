@@ -374,7 +374,7 @@ import Testing
     inPlace.setPolicy("Merge", of: "HomeToPlace")
     var own = try inPlace.job(["Merge": { mergeByStreet() }])
     own.destinationPath = own.sourcePath
-    own.inPlace = .init()
+    own.existingDestination = .inPlace(keepsOld: true)
     #expect(try MigrationManager(own).run().outcome == .finished)
     let made = try StoreConnection.openStore(readingAt: inPlace.sourcePath)
     #expect(try made.integer("SELECT COUNT(*) FROM source.ZPLACE") == 3)

@@ -22,7 +22,10 @@ import Testing
     let before = try job.sourceBytes()
     let manager = try manager(job) { _ in FreeSpace(device: 1, bytes: 10_000) }
     let need = try manager.plan().diskBytes
-    #expect(try manager.plan().description.contains("warning      `godwit run` will end with 74: "))
+    let plan = try manager.plan()
+    #expect(plan.description.contains("warning      `godwit run` will end with 74: "))
+    #expect(plan.verdict.hasPrefix("STOPS (74): cannot start '"), "\(plan.verdict)")
+    #expect(plan.stopError?.code == .inputOutput)
     let error = try #require(throws: GodwitError.self) { try manager.run() }
     #expect(error.code == .inputOutput)
     #expect(error.message.contains("expected \(ByteCount(bytes: need)) of free space"), "\(error)")
@@ -42,7 +45,9 @@ import Testing
   @Test func `a resumed run is not asked for disk space that it already uses`() throws {
     let job = try FaultJob(.everyStage)
     #expect(try job.run(maximumSeconds: 0).outcome == .stopped)
-    #expect(try manager(job) { _ in FreeSpace(device: 1, bytes: 10_000) }.run().outcome == .finished)
+    let resumed = try manager(job) { _ in FreeSpace(device: 1, bytes: 10_000) }
+    #expect(try resumed.plan().stopError == nil)
+    #expect(try resumed.run().outcome == .finished)
   }
 
   @Test func `disk needs of two folders are added only on one file system`() throws {

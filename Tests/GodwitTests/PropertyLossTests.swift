@@ -49,7 +49,7 @@ import Testing
     ]
     #expect(try losses(fixture) == expected)
     var job = try fixture.job
-    job.failsOnLoss = true
+    job.onLoss = .fail
     let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
     #expect(error?.code == .dataWrong)
     #expect(try fixture.run().losses.losses.map(\.description).sorted() == expected)
@@ -90,7 +90,7 @@ import Testing
     ]
     #expect(
       try losses(fixture).filter { !$0.contains("Art") } == [
-        "1 values of Person.name (the mappings of these objects do not read them)",
+        "1 value of Person.name (the mappings of these objects do not read them)",
         "2 values of Person.owner (no destination attribute takes them)",
         "3 links of Doc.owner (to 'Person', between objects whose mappings do not set them)",
       ])
@@ -141,7 +141,7 @@ import Testing
       #expect(plan.losses.refusable.map(\.kind) == (keepsOrder ? [] : [.order]))
       #expect(plan.overview.contains("nothing lost") == keepsOrder)
       var job = try fixture.job
-      job.failsOnLoss = true
+      job.onLoss = .fail
       if keepsOrder {
         #expect(try MigrationManager(job).run().outcome == .finished)
       } else {

@@ -105,7 +105,7 @@ import Testing
   @Test func `what on-loss forbids is forbidden in quarantine too`() throws {
     let world = try Self.world()
     var job = try job(world, Quarantine(maximumRows: 9))
-    job.failsOnLoss = true
+    job.onLoss = .fail
     try expectFailure(job, .dataWrong, "would lose data")
     #expect(!FileManager.default.fileExists(atPath: job.destinationPath))
   }
@@ -133,9 +133,9 @@ import Testing
     let world = try Self.world()
     let job = try job(world, Quarantine(maximumRows: 9))
     var inPlace = job
-    inPlace.inPlace = .init()
+    inPlace.existingDestination = .inPlace(keepsOld: true)
     var appending = job
-    appending.appends = true
+    appending.existingDestination = .append
     var stepped = job
     stepped.steps[0].willMigrate = MigrationStage.Hook("test") { _ in }
     var policies = job

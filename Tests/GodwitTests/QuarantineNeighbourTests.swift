@@ -51,7 +51,7 @@ import Testing
     let job = try Self.job(world)
     #expect(try MigrationManager(job).run().quarantinedObjects == 2)
     var appending = job
-    (appending.quarantine, appending.appends) = (nil, true)
+    (appending.quarantine, appending.existingDestination) = (nil, .append)
     for other in [job, try Self.replacing(world), appending] {
       let summary = try MigrationManager(other).run()
       #expect(summary.outcome == .alreadyFinished && summary.codedNotes.isEmpty)
@@ -182,7 +182,7 @@ import Testing
     let lightweight = fixture.jobInPlace(try fixture.copyOfSource("light"))
     var copied = try fixture.job
     copied.sourcePath = try fixture.copyOfSource("copied")
-    (copied.destinationPath, copied.inPlace) = (copied.sourcePath, .init())
+    (copied.destinationPath, copied.existingDestination) = (copied.sourcePath, .inPlace(keepsOld: true))
     var stepped = copied
     stepped.sourcePath = try fixture.copyOfSource("stepped")
     stepped.destinationPath = stepped.sourcePath

@@ -56,7 +56,7 @@ import Testing
   /// Leaves a record of rejected objects, and no ledger.
   private func stopBetweenRounds(_ world: QuarantineWorld) throws {
     var strict = try job(world)
-    strict.failsOnLoss = true
+    strict.onLoss = .fail
     try expectFailure(strict, .dataWrong, "would lose data")
     let record = try #require(try RejectionRecord.opened(in: workFolder(world)))
     #expect(try record.round == 1)

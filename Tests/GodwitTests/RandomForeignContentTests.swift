@@ -124,18 +124,18 @@ struct RandomForeignContentTests {
         let before = try Data(contentsOf: URL(filePath: path))
         var job = fixture.jobInPlace(path, keepsOld: keepsOld)
         #expect(try Self.lost(MigrationManager(job).plan().losses) == wanted, "\(what)")
-        job.failsOnLoss = true
+        job.onLoss = .fail
         if !wanted.isEmpty {
           let error = #expect(throws: GodwitError.self, "\(what)") { try MigrationManager(job).run() }
           #expect(error?.code == .dataWrong, "\(what)")
           #expect(try Data(contentsOf: URL(filePath: path)) == before, "\(what)")
         }
-        job.failsOnLoss = false
+        job.onLoss = .allowEmpty
         let made = try MigrationManager(job).run()
         #expect(Self.lost(made.losses) == wanted, "\(what), in place, \(keepsOld)")
         #expect(try Self.objects(path) == expected, "\(what), in place, \(keepsOld)")
         // The old store has all of it.
-        if keepsOld { #expect(try Data(contentsOf: URL(filePath: MigrationJob.InPlace.oldPath(of: path))) == before) }
+        if keepsOld { #expect(try Data(contentsOf: URL(filePath: MigrationJob.oldPath(of: path))) == before) }
       }
     }
   }

@@ -150,29 +150,29 @@ struct ReceiptTests {
       ["value: Person: values of one or more of its 9 objects have changed"]
     ),
     (
-      "DELETE FROM ZPLACE WHERE Z_PK = 3", ["missing object: House: 1 objects are gone: it has 0, the receipt 1"]
+      "DELETE FROM ZPLACE WHERE Z_PK = 3", ["missing object: House: 1 object is gone: it has 0, the receipt 1"]
     ),
     (
       "DELETE FROM ZPERSON WHERE Z_PK = 9",
-      ["missing object: Person: 1 objects are gone", "missing link: Person.home: 1 of 9 links are gone"]
+      ["missing object: Person: 1 object is gone", "missing link: Person.home: 1 of 9 links are gone"]
     ),
     ("UPDATE ZPERSON SET ZHOME = NULL WHERE Z_PK = 3", ["missing link: Person.home: 1 of 9"]),
     ("UPDATE ZPERSON SET ZHOME = 3 WHERE Z_PK = 3", ["missing link: Person.home: its 9 links lead elsewhere"]),
     ("UPDATE ZPERSON SET Z_FOK_HOME = 77 WHERE Z_PK = 3", ["missing link: Person.home: its 9 links lead elsewhere"]),
     ("DELETE FROM Z_1FRIENDS WHERE rowid = 1", ["missing link: Person.friendOf: 1 of 8"]),
-    ("INSERT INTO Z_1FRIENDS SELECT 1, 9", ["extra link: Person.friendOf: 1 links are new"]),
-    ("INSERT INTO Z_1FRIENDS SELECT 1, 9999", ["extra link: Person.friendOf: 1 links are new, of objects"]),
+    ("INSERT INTO Z_1FRIENDS SELECT 1, 9", ["extra link: Person.friendOf: 1 link is new"]),
+    ("INSERT INTO Z_1FRIENDS SELECT 1, 9999", ["extra link: Person.friendOf: 1 link is new, of objects"]),
     (
       "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (50, 1, 1, 'new')",
-      ["extra object: Person: the application has added 1 objects"]
+      ["extra object: Person: the application has added 1 object "]
     ),
     (
       "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZHOME) VALUES (50, 1, 1, 2)",
-      ["extra object: Person: the application has added 1 objects", "extra link: Person.home: 1 links are new, of"]
+      ["extra object: Person: the application has added 1 object ", "extra link: Person.home: 1 link is new, of"]
     ),
     (
       "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (0, 1, 1, 'new')",
-      ["extra object: Person: 1 objects are new"]
+      ["extra object: Person: 1 object is new"]
     ),
     ("UPDATE Z_METADATA SET Z_UUID = 'other'", ["metadata: .Z_UUID: the store's identifier has changed"]),
   ])
@@ -513,7 +513,7 @@ struct ReceiptTests {
     #expect(try ReceiptCheck(receipt: URL(filePath: path)).run().findings.map(\.entity) == ["Person"])
 
     var inPlace = try fixture.job
-    inPlace.inPlace = .init()
+    inPlace.existingDestination = .inPlace(keepsOld: true)
     inPlace.destinationPath = inPlace.sourcePath
     inPlace.receipt = .besideDestination
     try MigrationManager(inPlace).run()

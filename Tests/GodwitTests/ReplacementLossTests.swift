@@ -90,7 +90,7 @@ struct ReplacementLossTests {
 
   private static let causes: [Writing: String] = [
     .table: "2 rows of table search (no model names it)",
-    .column: "1 values of ZPERSON.rank (no model names the column)",
+    .column: "1 value of ZPERSON.rank (no model names the column)",
     .file: "Person: values of one or more of its 20 objects have changed",
   ]
 
@@ -142,7 +142,7 @@ struct ReplacementLossTests {
     }
     #expect(
       error?.code == .cannotCreate && error?.message.contains("was written to") == true, "\(String(describing: error))")
-    #expect(error?.cause?.contains("Address: 1 objects are gone") == true, "\(String(describing: error))")
+    #expect(error?.cause?.contains("Address: 1 object is gone") == true, "\(String(describing: error))")
     #expect(error?.safe?.contains("the new one is finished in '") == true)
     #expect(try SecondNight.content(job.destinationPath) != night.old)
     #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
@@ -194,7 +194,7 @@ struct ReplacementLossTests {
     // Changes to a kept store count too.
     try SecondNight.edit(kept, "DELETE FROM ZADDRESS WHERE Z_PK = 5")
     try night.change(night.first, "fourth night", file: 9)
-    #expect(try SecondNight.refusal(job).cause?.contains("Address: 1 objects are gone") == true)
+    #expect(try SecondNight.refusal(job).cause?.contains("Address: 1 object is gone") == true)
   }
 
   @Test(.enabled(if: geteuid() != 0, "root may write to every file"))

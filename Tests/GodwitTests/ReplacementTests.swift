@@ -31,7 +31,7 @@ struct ReplacementTests {
     #expect(then != now)
     #expect(
       error.cause == "the source store: digest \(then) when the destination was made, \(now) now", "\(error)")
-    #expect(error.remedy?.contains("on-existing: replace") == true)
+    #expect(error.remedy?.contains("existing: replace") == true)
   }
 
   @Test func `a job names every other thing that changed, down to the key of the manifest`() throws {
@@ -56,6 +56,10 @@ struct ReplacementTests {
     other.name = "another"
     other.dropsMirroring = true
     #expect(try refusal(other).message.hasSuffix("it is the finished store of another job, 'fault'"))
+    // A receipt may have the name that an earlier version of Godwit gave to the job.
+    other.earlierName = "fault"
+    #expect(try refusal(other).message.contains("and the manifest's key 'cloudkit' changed since"))
+    other.earlierName = nil
     // Without the receipt nobody knows.
     try FileManager.default.removeItem(atPath: job.destinationPath + ".receipt.json")
     other.name = job.name

@@ -216,7 +216,7 @@ struct RunHistoryTests {
         mappingModels: [try MappingModel(inferredFrom: fixture.source, to: fixture.destination)],
         origin: MigrationStep.inferredOrigin)
     ]
-    job.inPlace = .init(keepsOld: true)
+    job.existingDestination = .inPlace(keepsOld: true)
     job.receipt = .file(URL(filePath: receipt))
     try MigrationManager(job).run()
     let history = try #require(try Receipt.read(receipt).history)

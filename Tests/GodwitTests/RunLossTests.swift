@@ -117,10 +117,10 @@ import Testing
     #expect(try MigrationManager(fixture.job).plan().misfits == [])
     let path = try fixture.copyOfSource("live")
     var job = fixture.jobInPlace(path, keepsOld: false)
-    job.failsOnLoss = true
+    job.onLoss = .fail
     let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
     #expect(error?.code == .dataWrong && error?.cause?.contains("4 values of A.m became nil") == true)
-    job.failsOnLoss = false
+    job.onLoss = .allowEmpty
     #expect(try nils(MigrationManager(job).run().losses) == ["1 A.m 4 mapping \(fixture.mappings[0].name)"])
   }
 
@@ -187,12 +187,12 @@ import Testing
       try .make("Reading", "Reading", attributes: ["number": "CAST($source.text, 'NSNumber')"])
     ]
     var job = try fixture.job
-    job.failsOnLoss = true
+    job.onLoss = .fail
     #expect(try MigrationManager(job).plan().losses.refusable == [])
     let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
     #expect(
       error?.code == .dataWrong
-        && error?.cause?.contains("1 values of Reading.number became nil (mapping ReadingToReading)") == true,
+        && error?.cause?.contains("1 value of Reading.number became nil (mapping ReadingToReading)") == true,
       "\(String(describing: error))")
     #expect(!FileManager.default.fileExists(atPath: fixture.destinationPath))
   }

@@ -38,7 +38,7 @@ struct RunMatrixTests {
 private struct MatrixRun: CustomStringConvertible {
   enum Delivery: String, CaseIterable {
     case create, again, foreign, inPlace, inPlaceKeepingOld, append, appendToNothing, appendAgain
-    case replace, replaceKeepingOld, replaceNothing, replaceForeign, replaceInPlace, appendInPlace, appendReplacing
+    case replace, replaceKeepingOld, replaceNothing, replaceForeign
   }
 
   enum Maker: String, CaseIterable {
@@ -111,7 +111,7 @@ private struct MatrixRun: CustomStringConvertible {
     return parts.joined(separator: "; ").replacing(folder.path, with: "").replacing("\n", with: " ")
   }
 
-  private var isInPlace: Bool { [.inPlace, .inPlaceKeepingOld, .replaceInPlace, .appendInPlace].contains(delivery) }
+  private var isInPlace: Bool { [.inPlace, .inPlaceKeepingOld].contains(delivery) }
 
   private func job(_ source: String, in folder: TemporaryFolder) throws -> MigrationJob {
     let first: MigrationStep
@@ -146,20 +146,11 @@ private struct MatrixRun: CustomStringConvertible {
     }
     switch delivery {
     case .create, .again, .foreign: break
-    case .inPlace: job.inPlace = .init(keepsOld: false)
-    case .inPlaceKeepingOld: job.inPlace = .init(keepsOld: true)
-    case .append, .appendToNothing, .appendAgain: job.appends = true
+    case .inPlace: job.existingDestination = .inPlace(keepsOld: false)
+    case .inPlaceKeepingOld: job.existingDestination = .inPlace(keepsOld: true)
+    case .append, .appendToNothing, .appendAgain: job.existingDestination = .append
     case .replace, .replaceNothing, .replaceForeign: job.existingDestination = .replace(keepsOld: false)
     case .replaceKeepingOld: job.existingDestination = .replace(keepsOld: true)
-    case .replaceInPlace:
-      job.inPlace = .init(keepsOld: true)
-      job.existingDestination = .replace(keepsOld: false)
-    case .appendInPlace:
-      job.inPlace = .init(keepsOld: true)
-      job.appends = true
-    case .appendReplacing:
-      job.appends = true
-      job.existingDestination = .replace(keepsOld: false)
     }
     return job
   }
@@ -171,14 +162,13 @@ private struct MatrixRun: CustomStringConvertible {
       try Self.change(source, "UPDATE ZPERSON SET ZAGE = 32767, ZNAME = NULL WHERE Z_PK = 3")
     }
     switch delivery {
-    case .create, .inPlace, .inPlaceKeepingOld, .appendToNothing, .replaceNothing, .replaceInPlace, .appendInPlace:
-      break
+    case .create, .inPlace, .inPlaceKeepingOld, .appendToNothing, .replaceNothing: break
     case .again, .appendAgain:
       try breakRow()
       _ = try? MigrationManager(job).run()
       return
     case .foreign, .replaceForeign: try Self.makeSource(at: job.destinationPath)
-    case .append, .appendReplacing:
+    case .append:
       // Another source of the same job.
       var other = job
       other.sourcePath = folder.file("others.sqlite")

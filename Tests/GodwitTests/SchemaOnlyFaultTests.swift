@@ -94,7 +94,7 @@ struct SchemaOnlyFaultTests: SchemaOnlyFixture {
       try FaultLayer(.none).run { _ = try manager.run() }
       #expect(try StoreDump(path) == expected, "at \(position)")
       #expect(!WorkFolder.exists(forDestination: path))
-      if keepsOld { #expect(try StoreDump(MigrationJob.InPlace.oldPath(of: path)) == before, "at \(position)") }
+      if keepsOld { #expect(try StoreDump(MigrationJob.oldPath(of: path)) == before, "at \(position)") }
       let left = try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("fault-\(position)"))
       #expect(
         left.sorted()

@@ -139,11 +139,11 @@ struct SchemaOnlyRowTests: SchemaOnlyFixture {
     }
     var job = MigrationJob(
       name: "chain", sourcePath: path, destinationPath: path, first: steps[0], later: Array(steps.dropFirst()))
-    job.inPlace = .init()
+    job.existingDestination = .inPlace(keepsOld: true)
     let manager = MigrationManager(job)
     #expect(try manager.plan().steps.map(\.way) == [MigrationPlan.wayOfDefinitions])
     try manager.run()
-    (job.sourcePath, job.inPlace) = (MigrationJob.InPlace.oldPath(of: path), nil)
+    (job.sourcePath, job.existingDestination) = (MigrationJob.oldPath(of: path), .fail)
     let report = try Verifier(job: job).run()
     #expect(report.isClean, "\(report)")
     let made = try StoreConnection(path: path)

@@ -199,14 +199,14 @@ struct `Fused runs` {
     let schema = StoreSchema(model: job.destinationModel)
     let expected = try StoreDump(byColumnName: job.destinationPath, schema: schema)
     job.destinationPath = job.sourcePath
-    job.inPlace = .init()
+    job.existingDestination = .inPlace(keepsOld: true)
     let manager = MigrationManager(job)
     #expect(try manager.plan().steps.map(\.way) == [MigrationPlan.wayOfDefinitions])
     try manager.run()
     #expect(try StoreDump(byColumnName: job.sourcePath, schema: schema) == expected)
     #expect(try manager.run().outcome == .alreadyFinished)
     var verified = job
-    (verified.sourcePath, verified.inPlace) = (MigrationJob.InPlace.oldPath(of: job.sourcePath), nil)
+    (verified.sourcePath, verified.existingDestination) = (MigrationJob.oldPath(of: job.sourcePath), .fail)
     #expect(try Verifier(job: verified).run().isClean)
   }
 
@@ -236,13 +236,13 @@ struct `Fused runs` {
     try MigrationManager(job).run()
     let expected = try StoreDump(job.destinationPath)
     job.destinationPath = path
-    job.inPlace = .init()
+    job.existingDestination = .inPlace(keepsOld: true)
     let manager = MigrationManager(job)
     #expect(try manager.plan().steps.map(\.way) == ["in place by SQL, loading no rows"])
     try manager.run()
     #expect(try StoreDump(path) == expected)
     #expect(try manager.run().outcome == .alreadyFinished)
-    (job.sourcePath, job.inPlace) = (MigrationJob.InPlace.oldPath(of: path), nil)
+    (job.sourcePath, job.existingDestination) = (MigrationJob.oldPath(of: path), .fail)
     #expect(try Verifier(job: job).run().isClean)
   }
 }

@@ -411,7 +411,7 @@ struct `Fusing of inferred steps` {
     #expect(
       try reasons { $0.chunkPredicates = ["IEM_Transform_A": []] } == [nil, "'chunks.by' cuts 'IEM_Transform_A'"])
     #expect(try reasons { $0.chunkPredicates = ["Another": []] } == [nil])
-    #expect(try reasons { $0.appends = true } == [nil, "the job appends"])
+    #expect(try reasons { $0.existingDestination = .append } == [nil, "the job appends"])
   }
 
   @Test func `steps stay apart if no direct mapping can be inferred`() throws {

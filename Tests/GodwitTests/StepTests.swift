@@ -161,6 +161,20 @@ private func stop(_ manager: MigrationManager, afterChunks limit: Int) throws ->
       error?.message == "cannot resume 'chain': the hook before 'Peoplizer 5', 'two', changed since the run began")
   }
 
+  @Test func `a hook that fails says what to do next, also where its own error says nothing`() throws {
+    struct Odd: Error {}
+    for error in [GodwitError(.inputOutput, "the disk of the hook is full") as any Error, Odd()] {
+      let folder = try TemporaryFolder()
+      var job = try chain(to: folder.file("out/people.sqlite"))
+      job.steps[0].willMigrate = .init("look") { _ in throw error }
+      let found = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+      #expect(found?.code == .inputOutput)
+      #expect(
+        found?.remedy
+          == "fix the cause and run the same job; to change the hook, `godwit discard` the job and run it again")
+    }
+  }
+
   @Test func `the plan shows every step, and checks later ones before the first begins`() throws {
     let folder = try TemporaryFolder()
     var job = try chain(to: folder.file("out/people.sqlite"))

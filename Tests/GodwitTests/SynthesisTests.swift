@@ -274,7 +274,7 @@ struct `Synthetic stores` {
     flag.uniquenessConstraints = [["isOn"]]
     let cases: [([EntityDescription], Int, String)] = [
       ([EntityDescription(name: "Item", attributes: [code])], 5, "Item.code"), ([flag], 3, "Flag.isOn"),
-      ([.make("Ghost", isAbstract: true)], 1, "no concrete entity"), (SampleModel.demanding.entities, 1, "1 objects"),
+      ([.make("Ghost", isAbstract: true)], 1, "no concrete entity"), (SampleModel.demanding.entities, 1, "1 object "),
     ]
     for (entities, rows, word) in cases {
       let model = try ManagedObjectModel(name: "m", entities: entities)

@@ -84,20 +84,20 @@ struct TaskTests {
   }
 
   @Test func `a run that is cancelled stops at a checkpoint, and says so wherever it is read`() async throws {
-    let folder = try TemporaryFolder()
-    let job = try job(folder)
-    let run = job.run()
+    let folders = try (0..<3).map { _ in try TemporaryFolder() }
+    let jobs = try folders.map(job)
+    let run = jobs[0].run()
     run.cancel()
     await #expect(throws: CancellationError.self) { for try await _ in run {} }
     await #expect(throws: CancellationError.self) { try await run.summary }
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return try await MigrationManager(job).run()
+      return try await MigrationManager(jobs[1]).run()
     }
     await #expect(throws: CancellationError.self) { try await task.value }
     // A time limit is not a cancellation.
-    #expect(try await job.run(maximumSeconds: 0).summary.outcome == .stopped)
-    #expect(try await job.run().summary.outcome == .finished)
+    #expect(try await jobs[2].run(maximumSeconds: 0).summary.outcome == .stopped)
+    for job in jobs { #expect(try await job.run().summary.outcome == .finished) }
   }
 
   @Test func `a job of a store, a place and a bundle goes to the current version and is proved`() async throws {
@@ -237,7 +237,7 @@ struct TaskTests {
     var job = MigrationJob(
       name: "notes", sourcePath: store, destinationPath: store, sourceModel: old, destinationModel: new,
       mappingModels: [try MappingModel(inferredFrom: old, to: new)])
-    job.inPlace = .init(keepsOld: true)
+    job.existingDestination = .inPlace(keepsOld: true)
     #expect(try MigrationManager(job).plan().steps[0].way == "in place by SQL, loading no rows")
     // One that says anything else goes through the executor, as a mapping file does.
     var other = job
@@ -247,8 +247,8 @@ struct TaskTests {
     let made = try StoreConnection.openStore(readingAt: store)
     #expect(try made.rows("SELECT ZSTARS FROM source.ZNOTE") == [[.integer(3)], [.integer(3)]])
     var old2 = job
-    old2.sourcePath = MigrationJob.InPlace.oldPath(of: store)
-    old2.inPlace = nil
+    old2.sourcePath = MigrationJob.oldPath(of: store)
+    old2.existingDestination = .fail
     #expect(try Verifier(job: old2).run().isClean)
   }
 }

@@ -242,7 +242,7 @@ struct `To-many without an inverse` {
     let fixture = try fixture()
     fixture.mappings = try ["Book", "Magazine", "Page"].map { try .make($0, $0, kind: .copy) }
     var job = try fixture.job
-    job.appends = true
+    job.existingDestination = .append
     #expect(try MigrationManager(job).run().outcome == .finished)
     let other = fixture.folder.file("other.sqlite")
     let builder = try StoreBuilder(path: other, model: fixture.source)

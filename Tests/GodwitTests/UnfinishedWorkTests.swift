@@ -23,7 +23,7 @@ struct UnfinishedWorkTests {
     let summary = try MigrationManager(job).run()
     #expect(summary.outcome == .finished && !summary.wasResumed)
     let note = summary.codedNotes.first { $0.code == .workDropped }
-    #expect(note?.text.hasSuffix("because \(what) changed since") == true, "\(summary.codedNotes)")
+    #expect(note?.text.hasSuffix("because \(what) changed since it began") == true, "\(summary.codedNotes)")
     let fresh = try FaultJob(again: night.first)
     try MigrationManager(night.job(fresh)).run()
     #expect(try SecondNight.content(job.destinationPath) == SecondNight.content(fresh.destinationPath))

@@ -10,6 +10,22 @@ import Testing
 @testable import GodwitVerifier
 
 @Suite struct VerifierTests {
+  @Test func `the overview of a report has three lines, and sums up objects, values and links of all steps`() {
+    var report = VerificationReport()
+    report.count("objects of A, step 1 of 2", 3)
+    report.count("objects of A, step 2 of 2", 1)
+    report.count("values in ZA, step 1 of 2", 5)
+    report.count("objects of A under a uniqueness constraint", 7)
+    report.count("links of A.b", 1)
+    #expect(
+      report.overview
+        == "compared 4 objects, 5 values and 1 link in 2 steps\nall 5 checks were possible\nno difference found")
+    for (index, name) in ["a", "b", "c", "d"].enumerated() { report.count("not proved: \(name)", Int64(index)) }
+    #expect(report.overview.contains("\nnot proved: a (0); b (1); and 2 more, see --details\n"), "\(report.overview)")
+    report.add(.init(.value, entity: "A", key: 7, message: "wrong"))
+    #expect(report.overview.hasPrefix("value: A p7: wrong\ncompared ") && report.overview.hasSuffix("\n1 finding"))
+  }
+
   @Test func `a migrated store has no findings, and the report counts what was checked`() throws {
     let fixture = try School.fixture()
     try MigrationManager(fixture.job).run()

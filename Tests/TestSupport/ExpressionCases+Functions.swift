@@ -50,6 +50,27 @@ extension ExpressionCases {
       ("CAST($source.rating, 'NSString')", .null), ("CAST('2', 'NSNumber') + 1", .integer(3)),
     ])
 
+  package static let archives = ExpressionCases(
+    name: "archives",
+    values: [
+      ("unarchive:(archive:('[1, 2.5, \"a\", true, null]'))", .string("[1,2.5,\"a\",true,null]")),
+      ("unarchive(archive('{\"b\": {}, \"a\": \"\u{e9}\"}'))", .string("{\"a\":\"é\",\"b\":{}}")),
+      ("unarchive:(archive:('\"Zoë\"'))", .string("\"Zoë\"")), ("unarchive:(nil)", .null), ("archive:(nil)", .null),
+      ("unarchive:(archive:($source.nick))", .null),
+      ("TERNARY(archive:('[1]') == archive:(' [ 1 ] '), 1, 0)", .integer(1)),
+      ("unarchive:as:(archive:as:($source.name, 'NSString'), 'NSString')", .string("Zoë")),
+      ("unarchive:as:(archive:as:($source.age, 'NSNumber'), 'NSNumber') + 1", .integer(41)),
+      ("unarchive:as:(archive:as:($source.site, 'NSURL'), 'NSURL')", .uri("https://example.org/a")),
+      ("unarchive:as:(archive:as:(CAST(5, 'NSDate'), 'NSDate'), 'NSDate')", .date(5)),
+      ("CAST(unarchive:as:(archive:as:(CAST('a', 'NSData'), 'NSData'), 'NSData'), 'NSString')", .string("a")),
+      ("unarchive:(archive:as:($source.name, 'NSString'))", .string("\"Zoë\"")),
+      ("archive:as:(nil, 'NSDate')", .null), ("unarchive:as:(archive:('null'), 'NSUUID')", .null),
+      ("CAST(CAST('Zoë', 'NSData'), 'NSString')", .string("Zoë")), ("CAST('aé', 'NSData')", .data([0x61, 0xC3, 0xA9])),
+      ("CAST($source.site, 'NSData')", .data(Array("https://example.org/a".utf8))), ("CAST(nil, 'NSData')", .null),
+      ("length(CAST(CAST($source.name, 'NSData'), 'NSString'))", .integer(3)),
+    ],
+    filters: [("unarchive:(archive:('[7]')) CONTAINS '7'", true), ("unarchive:(archive:(nick)) == '1'", nil)])
+
   package static let conditionals = ExpressionCases(
     name: "TERNARY",
     values: [

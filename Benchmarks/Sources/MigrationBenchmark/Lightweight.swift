@@ -44,7 +44,7 @@ enum Lightweight: Workload {
         origin: MigrationStep.inferredOrigin)
       var job = MigrationJob(
         name: name, source: URL(filePath: output), destination: URL(filePath: output), first: step, memory: memory)
-      job.inPlace = .init(keepsOld: false)
+      job.existingDestination = .inPlace(keepsOld: false)
       try MigrationManager(job).run()
     }
     print("without the copy: \(String(format: "%.3f", Date().timeIntervalSince(start))) s")

@@ -23,14 +23,15 @@ package struct JobFiles {
     var files: [(name: String, path: String)] = [
       ("record of verifications", job.destinationPath + Verifier.checkpointSuffix)
     ]
-    if job.inPlace == nil { stores.append(("quarantine", job.quarantinePath)) }
+    if !job.isInPlace { stores.append(("quarantine", job.quarantinePath)) }
     if let receipt { files.append(("receipt", receipt)) }
     let kept = InPlaceSwap.oldPath(of: job.destinationPath)
     switch job.existingDestination {
     case .replace(keepsOld: true):
       stores.append(("old store", kept))
       files.append(("receipt of the old store", kept + Receipt.suffix))
-    default: if job.inPlace != nil { stores.append(("old store", kept)) }
+    case .inPlace: stores.append(("old store", kept))
+    default: break
     }
     (self.stores, self.files) = (stores, files)
     workFolder = WorkFolder.path(forDestination: job.destinationPath)

@@ -30,7 +30,7 @@ extension MigrationManager {
     }
     try look(.receipt) { try checkReceiptPlace() }
     try look(.destination) { try checkDestinationFolder() }
-    if case .replace(let keepsOld) = job.existingDestination, job.inPlace == nil, !job.appends, isDestinationTaken {
+    if case .replace(let keepsOld) = job.existingDestination, isDestinationTaken {
       notes += replacementNotes()
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
       var known: Receipt?

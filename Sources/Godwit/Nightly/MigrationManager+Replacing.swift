@@ -10,7 +10,7 @@ import GodwitStore
 extension MigrationManager {
   /// Gives the receipt of a finished destination the time of the last success, if a run that finds nothing to do is one.
   package func noteSuccess() {
-    guard job.replacesEarlierResult, !job.appends, isDestinationTaken, (try? replaceable()) != nil else { return }
+    guard job.replacesEarlierResult, isDestinationTaken, (try? replaceable()) != nil else { return }
     utimes(knownReceiptPath, nil)
   }
 
@@ -57,7 +57,7 @@ extension MigrationManager {
       return nil
     }
     if let name = try support?.firstForeignName() {
-      throw refusal(name, "is no external file of the store that the job kept there")
+      throw refusal(name, "the store that the job kept there has no such external file")
     }
     let written = try WrittenSince(
       to: keptPath, receipt: receipt, at: keptReceiptPath, known: known, control: watch.control)
@@ -71,7 +71,7 @@ extension MigrationManager {
   /// The name alone says nothing: many stores may be migrated under one job's name, and a source `Name~.ext` be one of
   /// them.
   func isKeptByUs(_ path: String) -> Bool {
-    guard let receipt = Self.receipt(at: keptReceiptPath), receipt.job.name == job.name,
+    guard let receipt = Self.receipt(at: keptReceiptPath), job.isNamed(receipt.job.name),
       receipt.destination.keptFrom == destinationFile
     else { return false }
     return path != keptPath || Self.isReceipt(receipt, ofStoreAt: keptPath)
@@ -81,7 +81,7 @@ extension MigrationManager {
 
   /// The notes of a plan on the destination that a run would replace.
   func replacementNotes() -> [MigrationNote] {
-    guard job.replacesEarlierResult, !job.appends, isDestinationTaken, (try? replaceable()) != nil else { return [] }
+    guard job.replacesEarlierResult, isDestinationTaken, (try? replaceable()) != nil else { return [] }
     return [replacementNote([])]
   }
 

@@ -96,7 +96,7 @@ extension MigrationManager {
 
   /// When the destination was made, or a run found last that nothing had changed; nil if the job did not make it.
   private func lastSuccess(of state: MigrationStatus.State) -> Date? {
-    guard job.inPlace == nil, isDestinationTaken else { return nil }
+    guard !job.isInPlace, isDestinationTaken else { return nil }
     guard let receipt = try? replaceable() else {
       return state == .finished ? Self.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
     }

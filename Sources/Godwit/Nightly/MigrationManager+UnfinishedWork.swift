@@ -13,7 +13,7 @@ extension MigrationManager {
   var hasRunWithoutWork: Bool {
     guard WorkFolder.isMarked(job.workPath) else { return false }
     guard let journal = try? WorkJournal.read(in: job.workPath) else { return !job.appends }
-    return journal.owner == job.owner
+    return job.owns(journal.owner)
   }
 
   /// Whether a work folder holds something to resume.
@@ -34,13 +34,13 @@ extension MigrationManager {
       return
     }
     guard let content = claim.journal.content else { return try claim.release() }
-    guard try content.owner == job.owner || !claim.folder.hasStores() else { return }
+    guard try job.owns(content.owner) || !claim.folder.hasStores() else { return }
     try claim.release()
   }
 
   /// - Throws: `.cannotCreate` (73) if another job has begun work in a folder.
   func refuseWorkOfOthers(in folder: String) throws {
-    guard isResumable(folder), let known = try WorkJournal.read(in: folder)?.owner, known != job.owner else { return }
+    guard isResumable(folder), let known = try WorkJournal.read(in: folder)?.owner, !job.owns(known) else { return }
     throw GodwitError(
       .cannotCreate,
       "cannot replace '\(job.destinationPath)': '\(folder)' has the unfinished work of another job, '\(known.job)'",
@@ -58,7 +58,7 @@ extension MigrationManager {
     in claim: borrowing Claim, source files: StoreFiles, digest: () throws -> String
   ) throws -> [MigrationNote] {
     guard job.replacesEarlierResult, claim.journal.isResumable, let content = claim.journal.content,
-      content.owner == job.owner
+      job.owns(content.owner)
     else { return [] }
     let changed = try changes(of: content, in: claim.path, source: files, digest: digest)
     guard !changed.isEmpty else { return [] }
@@ -70,7 +70,7 @@ extension MigrationManager {
     return [
       MigrationNote(
         .workDropped,
-        "the job begins anew: what an earlier run had begun was removed, because \(changed.joined(separator: ", ")) changed since"
+        "the job starts again: the work of an earlier run was removed, because \(changed.joined(separator: ", ")) changed since it began"
       )
     ]
   }

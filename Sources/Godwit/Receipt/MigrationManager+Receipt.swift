@@ -220,7 +220,7 @@ extension MigrationManager {
     }
     let note = journal.content?.outcome
     // A run that died while it delivered may have lost what the receipt was made of.
-    if note == nil, job.inPlace == nil, !job.isStepped, let known = knownReceipt(ofStoreAt: store, in: claim.folder) {
+    if note == nil, !job.isInPlace, !job.isStepped, let known = knownReceipt(ofStoreAt: store, in: claim.folder) {
       journal.receipt = known
       return nil
     }
@@ -250,7 +250,7 @@ extension MigrationManager {
         throw GodwitError(.stopped, "another process wrote to the store meanwhile", stopReason: .sourceChanged)
       }
       // In place the application may write to the store already.
-      if job.inPlace == nil {
+      if !job.isInPlace {
         receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store)
         receipt.destination.fileStamp = try Receipt.fileStamp(ofStoreAt: store)
       }
@@ -296,7 +296,7 @@ extension MigrationManager {
     let (facts, content) = try counted ?? count(storeAt: path, content, check)
     // In place the source is the store that the destination took over its identifier from.
     // A new store of one step has it from the source as well.
-    let isKept = job.inPlace != nil || (!job.appends && !job.isStepped)
+    let isKept = job.isInPlace || (!job.appends && !job.isStepped)
     let source = isKept ? facts.metadata.uuid : try? StoreMetadata(readingStoreAt: job.sourcePath).uuid
     return Receipt(
       of: facts, content, bytes: StoreFiles.size(ofFile: path), job: job, identity: quickIdentity,

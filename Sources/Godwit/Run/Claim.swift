@@ -118,6 +118,9 @@ final class RunJournal {
 extension MigrationJob {
   var owner: WorkJournal.Owner { WorkJournal.Owner(job: name, appends: appends) }
 
+  /// Whether the work of an owner is that of this job.
+  func owns(_ owner: WorkJournal.Owner) -> Bool { isNamed(owner.job) && appends == owner.appends }
+
   /// The folder of the store that becomes the destination.
   func lastStepFolder(in folder: String) -> StepFolder {
     StepFolder(path: !isStepped ? folder : StepFolder.path(ofStep: steps.count, in: folder))

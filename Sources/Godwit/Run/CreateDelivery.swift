@@ -40,7 +40,7 @@ struct CreateDelivery: Delivery {
     guard var summary = try? finishedDestination() else {
       throw GodwitError(
         .cannotCreate,
-        "cannot write '\(job.destinationPath)': it exists, and so does the work folder of an unfinished run",
+        "cannot write '\(job.destinationPath)': it exists beside the work folder of an unfinished run",
         remedy: "move the destination away, or `godwit discard` the job")
     }
     summary.codedNotes += try manager.finish(claim)

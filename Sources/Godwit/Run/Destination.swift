@@ -46,13 +46,14 @@ extension MigrationManager {
   ///
   /// - Throws: What reading the source or the destination throws, but for `.cannotCreate` (73), which is `.foreign`.
   func destination(_ comparison: Destination.Comparison = .content) throws -> Destination {
-    if job.inPlace != nil { return try isMigratedInPlace() ? .current(digest: nil) : .absent }
+    if job.isInPlace { return try isMigratedInPlace() ? .current(digest: nil) : .absent }
     guard isDestinationTaken else { return .absent }
     if job.appends {
       guard comparison == .content else { return try isAppendedByTimes() ? .current(digest: nil) : .absent }
       return try appendedDigest(OpenSource(job, attach: false)).map { .current(digest: $0) } ?? .absent
     }
-    do { return try comparison == .content ? destinationByContent() : destinationByTimes() } catch let error as GodwitError
+    do { return try comparison == .content ? destinationByContent() : destinationByTimes() } catch let error
+      as GodwitError
       where error.code == .cannotCreate
     { return .foreign(error) }
   }
@@ -84,10 +85,10 @@ extension MigrationManager {
   func madeStore() throws -> (StoreMetadata, jobs: [String]) {
     let inTheWay = GodwitError(
       .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
-      cause: job.replacesEarlierResult ? "`on-existing: replace` replaces only what the same job made" : nil,
+      cause: job.replacesEarlierResult ? "`existing: replace` replaces only what the same job made" : nil,
       remedy: job.replacesEarlierResult
         ? "move it away, or name another destination"
-        : "move it away, name another destination, or write `append: true` to add to it",
+        : "move it away, name another destination, or write `existing: append` under `destination` to add to it",
       safe: "nothing was written")
     let metadata: StoreMetadata
     do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
@@ -112,7 +113,7 @@ extension MigrationManager {
       throw unknownOrigin("the receipt '\(path)' is that of another store")
     }
     try refuseKept(receipt)
-    guard receipt.job.name == job.name else {
+    guard job.isNamed(receipt.job.name) else {
       throw GodwitError(
         .cannotCreate,
         "cannot write '\(job.destinationPath)': it is the finished store of another job, '\(receipt.job.name)'",
@@ -140,7 +141,8 @@ extension MigrationManager {
       .cannotCreate,
       "cannot write '\(job.destinationPath)': this job made it, and \(details.map(\.what).joined(separator: ", ")) changed since",
       cause: details.map(\.text).joined(separator: "\n"),
-      remedy: "move it away to migrate again, or write `on-existing: replace`", safe: "nothing was written")
+      remedy: "move it away to migrate again, or write `existing: replace` under `destination`",
+      safe: "nothing was written")
   }
 
   private func unknownOrigin(_ cause: String) -> GodwitError {
@@ -157,7 +159,7 @@ extension MigrationManager {
     var info = stat()
     if lstat(job.destinationPath, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
       throw GodwitError(
-        .cannotCreate, "cannot replace '\(job.destinationPath)': it is no ordinary file, but a link or a folder",
+        .cannotCreate, "cannot replace '\(job.destinationPath)': it is a link or a folder, not a regular file",
         remedy: "name the file itself", safe: "nothing was written")
     }
     let (metadata, jobs) = try madeStore()

@@ -70,7 +70,7 @@ final class ReplaceDelivery: Delivery {
   /// Removes the receipt of a store that was to be kept by a run that died before it did.
   private func removeReceiptOfNone() throws {
     guard !WorkFolder.isTaken(manager.keptPath), let receipt = MigrationManager.receipt(at: manager.keptReceiptPath),
-      receipt.job.name == job.name, receipt.destination.keptFrom == manager.destinationFile,
+      job.isNamed(receipt.job.name), receipt.destination.keptFrom == manager.destinationFile,
       MigrationManager.isReceipt(receipt, ofStoreAt: job.destinationPath)
     else { return }
     try WorkFolder.removeFile(manager.keptReceiptPath)

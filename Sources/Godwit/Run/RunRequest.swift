@@ -24,15 +24,13 @@ struct RunRequest: Equatable {
   /// - Throws: `.configuration` (78) for a job that cannot run.
   init(_ job: MigrationJob, isTaken: Bool) throws {
     if let error = Self.refusal(of: job) { throw error }
-    if let rule = job.inPlace {
-      delivery = .inPlace(keepsOld: rule.keepsOld)
-    } else if job.appends, isTaken {
-      delivery = .append
-    } else if case .replace(let keepsOld) = job.existingDestination, !job.appends, isTaken {
+    switch job.existingDestination {
+    case .inPlace(let keepsOld): delivery = .inPlace(keepsOld: keepsOld)
+    case .append where isTaken: delivery = .append
+    case .replace(let keepsOld) where isTaken:
       guard job.receipt != nil else { throw Self.replacesUnknown(job) }
       delivery = .replace(keepsOld: keepsOld)
-    } else {
-      delivery = .create
+    case .fail, .append, .replace: delivery = .create
     }
     // A job that appends, replaces, exchanges or sets aside keeps its unfinished work.
     let mayRestart = delivery == .create && !isTaken && !job.appends && job.quarantine == nil
@@ -42,30 +40,17 @@ struct RunRequest: Equatable {
   /// Why a job cannot run, whatever is at its destination.
   static func refusal(of job: MigrationJob) -> GodwitError? {
     if let error = job.quarantineObstacle { return error }
-    func refusal(_ what: String, _ remedy: String) -> GodwitError {
-      GodwitError(.configuration, "cannot \(what)", remedy: remedy, safe: "nothing was written")
-    }
-    if job.appends, job.destinationType != .sqlite {
-      return refusal(
-        "append to '\(job.destinationPath)': only a SQLite store can be appended to",
-        "remove `append: true` or `destination-type: \(job.destinationType.manifestName)`")
-    }
-    if job.inPlace != nil, job.appends || job.replacesEarlierResult {
-      return refusal(
-        "migrate '\(job.sourcePath)' in place: the job \(job.appends ? "appends" : "replaces its earlier destination")",
-        "choose one of the two")
-    }
-    if job.appends, job.replacesEarlierResult {
-      return refusal(
-        "append to '\(job.destinationPath)': the job replaces its earlier destination", "choose one of the two")
-    }
-    return nil
+    guard job.appends, job.destinationType != .sqlite else { return nil }
+    return GodwitError(
+      .configuration, "cannot append to '\(job.destinationPath)': only a SQLite store can be appended to",
+      remedy: "remove `existing: append` or `destination-type: \(job.destinationType.manifestName)`",
+      safe: "nothing was written")
   }
 
   /// A job that does not know its own work.
   static func replacesUnknown(_ job: MigrationJob) -> GodwitError {
     GodwitError(
       .configuration, "cannot replace '\(job.destinationPath)': the job has no receipt to know its own work by",
-      remedy: "remove `receipt: none`, or write `on-existing: fail`", safe: "nothing was written")
+      remedy: "remove `receipt: none`, or write `existing: fail`", safe: "nothing was written")
   }
 }

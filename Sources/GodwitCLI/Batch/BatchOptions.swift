@@ -11,12 +11,6 @@ struct BatchOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "With a pattern as source: append a JSON line to a file for each store when it ends.", valueName: "FILE"),
-    completion: .file())
-  var results: String?
-
-  @Option(
-    help: ArgumentHelp(
       "With many stores: work off those whose path hashes to I of N, and record them in the results folder.",
       valueName: "I/N"),
     transform: Self.shard)
@@ -42,9 +36,9 @@ struct BatchOptions: ParsableArguments {
 
   /// Refuses the options for a manifest of one store.
   func refuseForOneStore() throws {
-    guard jobs != nil || results != nil || shard != nil || retry else { return }
+    guard jobs != nil || shard != nil || retry else { return }
     throw ValidationError(
-      "--jobs, --results, --shard and --retry are for many stores: expected a pattern such as 'stores/*.sqlite' as 'source' of the manifest"
+      "--jobs, --shard and --retry are for many stores: expected a pattern such as 'stores/*.sqlite' as 'source' of the manifest"
     )
   }
 }

@@ -2,8 +2,8 @@ import Foundation
 import GodwitModel
 import Synchronization
 
-/// The progress of a run of many stores: a line for each store that ends, and at most one for each percent of the whole
-/// in between.
+/// The progress of a run of many stores: a line for each store that fails, and at most one a second for the others and
+/// for each percent of the whole.
 ///
 /// The percent goes by the size of the stores. It never goes backwards. A store that fails counts as far as it came, so
 /// that only a run that finished every store reaches 100. Safe from any thread.
@@ -29,6 +29,8 @@ final class BatchProgress: Sendable {
 
   /// Seconds between two lines while no store ends.
   private static let lineSeconds = 10.0
+  /// Seconds between two lines of stores that end well, at least.
+  private static let leastLineSeconds = 1.0
 
   init(mode: ProgressMode, isQuiet: Bool, stream: TextStream) {
     (self.mode, self.isQuiet, self.stream) = (mode, isQuiet, stream)
@@ -55,7 +57,7 @@ final class BatchProgress: Sendable {
     }
   }
 
-  private var printsLines: Bool { !isQuiet && mode != .none && mode != .json }
+  private var printsLines: Bool { !isQuiet && mode != .json }
 
   func begin() throws {
     guard mode == .json, !isQuiet else { return }
@@ -87,12 +89,17 @@ final class BatchProgress: Sendable {
       state.ended += 1
       if mode == .json, !isQuiet {
         stream.write(try Self.line(result) + "\n")
-      } else if printsLines {
+      } else if printsLines, isTold(result, state) {
         var words = "\(line(state)) \(result.store.onOneLine) \(result.outcome.rawValue)"
-        if let objects = result.objects { words += ", \(objects) objects" }
+        if let objects = result.objects { words += ", \(objects.counted("object"))" }
         print(words + ", \(Clock.text(result.seconds)) s", &state)
       }
     }
+  }
+
+  private func isTold(_ result: StoreResult, _ state: State) -> Bool {
+    ![.finished, .alreadyFinished].contains(result.outcome)
+      || Date().timeIntervalSince(state.printed.time) >= Self.leastLineSeconds
   }
 
   /// A line of a result, which says first what it is.

@@ -14,14 +14,12 @@ struct BatchRun {
   let session: CommandSession
   let loader: JobLoader
   var jobs = 1
-  var resultsPath: String?
   /// The stores to take, with their results in a folder; nil: all of them, and no folder.
   var shard: StoreShard?
   /// Whether stores that have failed run again.
   var retries = false
   var mode = ProgressMode.auto
   var isQuiet = false
-  var failsOnLoss = false
   var verifies = false
   var maximumSeconds: Double?
   /// Whether a signal ends the command with 75.
@@ -31,7 +29,6 @@ struct BatchRun {
   private struct Work: Sendable {
     let control: BatchControl
     let progress: BatchProgress
-    let results: ResultsFile?
     let problem: FirstError
     let end: Date?
 
@@ -45,7 +42,6 @@ struct BatchRun {
         if told.status != 0 { control.keep(index, told) }
         return
       }
-      do { try results?.append(BatchProgress.line(result)) } catch { problem.set(GodwitCommand.known(error)) }
       do { try progress.ended(index, result) } catch { problem.set(GodwitCommand.known(error)) }
       control.keep(index, result)
     }
@@ -67,7 +63,6 @@ struct BatchRun {
       stop: { control.stop(reason: $0) }, interrupt: { control.interrupt() }, report: { progress.printNow() })
     try progress.begin()
     let stores: JobLoader.Selection
-    let results: ResultsFile?
     var matches: [StorePattern.Match]
     var shardRun: ShardRun?
     var unreadable: [(path: String, error: GodwitError)] = []
@@ -75,13 +70,12 @@ struct BatchRun {
     do {
       try refuseLostProofs()
       let folder = try shard.map { _ in try ResultsFolder(loader.manifest) }
-      let path = resultsPath ?? shard.flatMap { folder?.resultsPath($0) }
+      let path = shard.flatMap { folder?.resultsPath($0) }
       if shard != nil { try ShardRun.check(loader, folder) }
       stores = try loader.selection(
         shard ?? .whole, jobs: jobs, results: path, isStopped: { control.reason != nil },
         unreadable: { unreadable.append((path: $0, error: $1)) }, note: { if !isQuiet { session.warn($0) } })
       matches = stores.matches
-      results = try resultsPath.map { try ResultsFile(path: $0, like: matches.map(\.path)) }
       if let shard, let folder {
         let run = try ShardRun(
           shard, folder, loader, stores, &unreadable, retries: retries, verifies: verifies, control: control)
@@ -94,7 +88,7 @@ struct BatchRun {
       }
     } catch { return try fail(with: GodwitCommand.known(error), signals) }
     let work = Work(
-      control: control, progress: progress, results: results, problem: FirstError(), end: deadline, shard: shardRun)
+      control: control, progress: progress, problem: FirstError(), end: deadline, shard: shardRun)
     for (index, place) in unreadable.enumerated() {
       session.write(place.error)
       work.tell(matches.count + index, StoreResult(unreadable: place.path, place.error), place.error)
@@ -136,7 +130,7 @@ struct BatchRun {
   }
 
   private func refuseLostProofs() throws {
-    guard verifies, case .inPlace(keepOld: false, _) = loader.manifest.destination else { return }
+    guard verifies, loader.manifest.destination.existing == .inPlace(keepsOld: false) else { return }
     throw GodwitError(
       .usage, "cannot verify the stores after they have run: they migrate in place and keep no old store",
       remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
@@ -153,8 +147,8 @@ struct BatchRun {
     _ stores: JobLoader.Selection, _ matches: [StorePattern.Match], jobs: Int, _ work: Work
   ) {
     let dispatch = StoreDispatch(
-      session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, failsOnLoss: failsOnLoss,
-      verifies: verifies, end: work.end, isWorker: isWorker, isJSON: mode == .json && !isQuiet,
+      session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, verifies: verifies, end: work.end,
+      isWorker: isWorker, isJSON: mode == .json && !isQuiet,
       update: { work.progress.update($0, percent: $1) },
       ended: { index, result, error in work.tell(index, result, error) })
     guard let shard = work.shard else {

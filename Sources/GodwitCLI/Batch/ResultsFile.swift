@@ -3,7 +3,7 @@ import GodwitPlatform
 import GodwitStore
 import Synchronization
 
-/// The file of `run --results`, or of a shard: a JSON line for each store, appended when the store ends.
+/// The results of a shard: a JSON line for each store, appended when the store ends.
 ///
 /// Each line is written by one call, so that neither a reader nor a killed run leaves a part of one. Lines are never
 /// removed. One process at a time should write the file.
@@ -13,17 +13,13 @@ final class ResultsFile: Sendable {
   /// Threads append one after the other: an append that fails is cut off, and must not cut the line of another thread.
   private let turn = Mutex(())
 
-  /// - Parameters:
-  ///   - stores: Those that it tells of: a new file is no more readable than they are.
-  ///   - cuttingTornLine: Whether a part of a line at the end, which a crash left, is removed.
+  /// - Parameter stores: Those that it tells of: a new file is no more readable than they are.
   /// - Throws: The errors of `OutputFile`; `.permission` (77) or `.cannotCreate` (73) when it cannot be opened.
-  init(path: String, like stores: [String] = [], cuttingTornLine: Bool = false) throws {
+  init(path: String, like stores: [String]) throws {
     self.path = path
-    // `{` alone may begin any JSON. Those of a shard are in a folder of their own.
-    let leastBytes = cuttingTornLine ? 1 : 3
-    let output = OutputFile(path, "results of a run", option: "--results") { head in
+    let output = OutputFile(path, "results of a run", option: "stores.results") { head in
       let line = head.prefix { $0 != 0x0A }.prefix(Self.beginning.count)
-      return head.isEmpty || line.count >= leastBytes && Self.beginning.starts(with: line)
+      return head.isEmpty || !line.isEmpty && Self.beginning.starts(with: line)
     }
     let isThere = try output.check()
     descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
@@ -35,13 +31,14 @@ final class ResultsFile: Sendable {
         safe: "nothing was written")
     }
     if !isThere { try FileRights.copyMode(of: stores.filter(StoreFiles.isRegularFile), to: path) }
-    if cuttingTornLine { cutTornLine() }
+    cutTornLine()
   }
 
   /// How each line begins.
   private static let beginning = Array("{\"type\":\"store\",".utf8)
 
-  /// Only the one process that writes the file may do this. If it fails, the next line ends the torn one.
+  /// Removes a part of a line at the end, which a crash left. Only the one process that writes the file may do this. If it
+  /// fails, the next line ends the torn one.
   private func cutTornLine() {
     let end = lseek(descriptor, 0, SEEK_END)
     var place = end

@@ -12,13 +12,9 @@ extension RunVerb {
     guard hasFolder || !batch.retry else {
       throw ValidationError("--retry goes with --shard, or with 'stores' in the manifest")
     }
-    guard !hasFolder || batch.results == nil else {
-      throw ValidationError("--results does not go with a results folder: write `stores: {results: FOLDER}`")
-    }
     var run = BatchRun(
       session: session, loader: loader, jobs: batch.jobs ?? loader.manifest.stores?.jobs ?? 1,
-      resultsPath: batch.results, mode: progress, isQuiet: quiet, failsOnLoss: failOnLoss, verifies: verify,
-      maximumSeconds: maximumDuration.map { Double($0.seconds) }, isWorker: worker)
+      mode: long.progress, isQuiet: quiet, verifies: verify, maximumSeconds: long.maximumSeconds, isWorker: worker)
     if hasFolder { run.shard = batch.shard ?? .whole }
     run.retries = batch.retry
     return try run.run()

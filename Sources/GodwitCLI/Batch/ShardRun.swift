@@ -67,7 +67,7 @@ final class ShardRun: Sendable {
     try folder.make(like: loader.storesRoot)
     lock = try folder.lock(shard)
     let path = folder.resultsPath(shard)
-    results = try ResultsFile(path: path, like: selection.matches.map(\.path), cuttingTornLine: true)
+    results = try ResultsFile(path: path, like: selection.matches.map(\.path))
     var known = try KnownStores(loader)
     try KnownResult.read(path, into: &known.known)
     identity = known.identity

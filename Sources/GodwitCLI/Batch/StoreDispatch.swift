@@ -16,7 +16,6 @@ struct StoreDispatch: Sendable {
   let control: BatchControl
   var jobs = 1
   var isQuiet = false
-  var failsOnLoss = false
   /// Whether each store is proved when it is migrated.
   var verifies = false
   /// When all are to stop.
@@ -66,7 +65,6 @@ struct StoreDispatch: Sendable {
       let known = GodwitCommand.known(error)
       return tell(index, StoreResult(StorePlace(store), failed: known, seconds: Clock.seconds(since: begin)), known)
     }
-    if failsOnLoss { job.failsOnLoss = true }
     job.durability = BatchRun.size(of: store.path) > Self.smallBytes ? .resumable : .restart
     if jobs > 1 {
       job.hooks.space = space.share { [control, end] in
@@ -134,7 +132,7 @@ struct StoreDispatch: Sendable {
 
   /// Prints what differs.
   private func tell(_ report: VerificationReport, of store: StorePlace) throws {
-    guard isJSON else { return session.output.write("\(store.path.onOneLine): \(report)\n") }
+    guard isJSON else { return session.output.write("\(store.path.onOneLine): \(report.overview)\n") }
     let record = VerificationRecord(report: report, time: Clock.stamp, store: store.path)
     session.output.write(try JSONText.line(ofType: "verify", record) + "\n")
   }
@@ -143,7 +141,7 @@ struct StoreDispatch: Sendable {
     _ job: MigrationJob, _ loader: ProofLoader, _ index: Int, _ control: MigrationControl
   ) throws -> VerificationReport {
     // A store that is replaced is proved against the old one, which has a version of its own.
-    let job = job.inPlace == nil ? job : try loader.job()
+    let job = !job.isInPlace ? job : try loader.job()
     var verifier = Verifier(job: job)
     verifier.checkpointFile = URL(filePath: job.destinationPath + Verifier.checkpointSuffix)
     return try verifier.run(control: control, maximumSeconds: secondsLeft) { share in
@@ -166,8 +164,8 @@ extension MigrationJob {
   ///
   /// A store that had the version before any run was never replaced. The old one of another may have been removed since.
   func noteOfNoProof(after summary: MigrationSummary) -> MigrationNote? {
-    guard inPlace != nil, summary.outcome == .alreadyFinished else { return nil }
-    let old = InPlace.oldPath(of: sourcePath)
+    guard isInPlace, summary.outcome == .alreadyFinished else { return nil }
+    let old = Self.oldPath(of: sourcePath)
     guard !FileManager.default.fileExists(atPath: old) else { return nil }
     return MigrationNote(.notProved, "not proved: there is no old store, '\(old)', to compare with")
   }

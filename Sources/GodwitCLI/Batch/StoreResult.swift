@@ -96,7 +96,8 @@ struct StoreResult: Encodable, Sendable {
       case .stopped: .stopped
       }
     let done = summary.quarantinedObjects > 0 ? RunVerb.quarantinedStatus : 0
-    self.init(store, outcome, status: outcome == .stopped ? Self.status(summary) : done, seconds: seconds)
+    self.init(
+      store, outcome, status: outcome == .stopped ? StopSignals.status(of: summary.reason) : done, seconds: seconds)
     if summary.outcome != .alreadyFinished {
       objects = summary.isCounted ? summary.objects : nil
       losses = summary.losses.refusable.count
@@ -122,8 +123,6 @@ struct StoreResult: Encodable, Sendable {
     (run, reason, reasonCode) = (last.state, last.reason, last.reasonCode)
     (message, remedy) = (last.message, last.remedy)
   }
-
-  private static func status(_ summary: MigrationSummary) -> Int32 { StopSignals.status(of: summary.reason) }
 
   /// The result in one line: a failure's message, the notes of a run, or the versions that the models lead through.
   var note: String {

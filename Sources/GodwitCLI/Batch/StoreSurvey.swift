@@ -126,10 +126,9 @@ struct StoreSurvey {
   /// `godwit plan`.
   ///
   /// - Parameter isDetailed: Whether a store that needs a migration has the status 2.
-  func plan(failsOnLoss: Bool, isDetailed: Bool, fits: (MigrationJob) -> Bool) throws -> Int32 {
+  func plan(isDetailed: Bool, fits: (MigrationJob) -> Bool) throws -> Int32 {
     try run { store, _ in
-      var job = try store.loader.job()
-      if failsOnLoss { job.failsOnLoss = true }
+      let job = try store.loader.job()
       let manager = MigrationManager(job)
       var result = StoreResult(StorePlace(store), .alreadyFinished)
       Self.tellWay(of: manager.job, in: &result)
@@ -138,6 +137,7 @@ struct StoreSurvey {
       do { plan = try manager.plan() } catch { throw job.tellingHints(error) }
       if !plan.missingPolicies.isEmpty, let error = job.missingPolicyError { throw error }
       if let error = job.error(for: plan.losses) { throw job.tellingHints(error) }
+      if let error = plan.stopError { throw error }
       let isNeeded = !fits(job)
       result.outcome = isNeeded ? .planned : .fits
       result.status = isDetailed && isNeeded ? 2 : 0
@@ -165,7 +165,7 @@ struct StoreSurvey {
       result.findings = report.totalFindings
       if !report.isClean, !isJSON {
         close()
-        session.output.write("\(store.path.onOneLine): \(report)\n")
+        session.output.write("\(store.path.onOneLine): \(report.overview)\n")
       }
       return result
     }

@@ -13,7 +13,9 @@ import GodwitStore
 /// | Decimal | a string | the same |
 /// | Date | `"2001-01-01T00:00:00.000000Z"` | the same |
 /// | UUID, URI | a string | the same |
-/// | Binary, Transformable | base64 | base64 |
+/// | Binary | base64 | base64 |
+/// | Transformable: an archive of property-list classes | an object, an array, a number or a Boolean; `{"@archive": …}` around a string and nil | the same JSON |
+/// | Transformable: other bytes | base64 | base64 |
 /// | String that is not UTF-8 | `{"@base64": "…"}` | `base64:…` |
 /// | external file that is missing | `{"@missing-file": "…"}` | `missing-file:…` |
 /// | to-one | an object URI | the same |
@@ -113,7 +115,8 @@ struct ObjectWriter {
     case .toOne(let reference): return reference.map { Self.quoted(reader.uri(of: $0)) } ?? "null"
     case .toMany(let references):
       return "[" + references.map { Self.quoted(reader.uri(of: $0)) }.joined(separator: ",") + "]"
-    case .attribute(let value, _):
+    case .attribute(let value, let attribute):
+      if let archived = Self.archived(value, attribute) { return archived }
       switch value {
       case .null: return "null"
       case .boolean, .integer: return plain(value)
@@ -129,23 +132,19 @@ struct ObjectWriter {
   }
 
   /// A JSON string: only what must be escaped is.
-  static func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
+  static func quoted(_ text: String) -> String { JSONString.quoted(text) }
 
-  /// The text between the quotes of a JSON string.
-  static func escaped(_ text: String) -> String {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.utf8.count)
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-      case UInt8(ascii: "\n"): bytes += Array("\\n".utf8)
-      case UInt8(ascii: "\r"): bytes += Array("\\r".utf8)
-      case UInt8(ascii: "\t"): bytes += Array("\\t".utf8)
-      case 0..<0x20: bytes += Array((byte < 16 ? "\\u000" : "\\u00").utf8) + Array(String(byte, radix: 16).utf8)
-      default: bytes.append(byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+  /// What stands between the quotes of a JSON string.
+  static func escaped(_ text: String) -> String { JSONString.escaped(text) }
+
+  /// The value of a transformable attribute as JSON; nil for bytes that are no archive of property-list classes.
+  ///
+  /// A string by itself is base64, and `null` is no value, so that an archive of one of them has a mark.
+  static func archived(_ value: AttributeValue, _ attribute: AttributeDescription) -> String? {
+    guard attribute.type == .transformable, case .data(let bytes) = value, ArchivedValue.isArchive(bytes),
+      let archived = try? ArchivedValue(archive: bytes)
+    else { return nil }
+    return archived.isString || archived == .null ? "{\"@archive\":\(archived.json)}" : archived.json
   }
 
   // MARK: CSV
@@ -156,7 +155,7 @@ struct ObjectWriter {
     case .missingFile(let name): "missing-file:" + name
     case .toOne(let reference): reference.map(reader.uri) ?? ""
     case .toMany(let references): references.map(reader.uri).joined(separator: " ")
-    case .attribute(let value, _): plain(value)
+    case .attribute(let value, let attribute): Self.archived(value, attribute) ?? plain(value)
     }
   }
 
@@ -191,32 +190,6 @@ struct ObjectWriter {
 
   // MARK: Dates
 
-  /// ISO 8601 in UTC with microseconds, by the Gregorian calendar at all times; years beyond four digits carry a sign.
-  ///
-  /// A date beyond the range of the calendar is given as seconds since 2001, as stored.
-  static func date(_ seconds: Double) -> String {
-    guard seconds.isFinite, abs(seconds) < 1e14 else { return seconds.description }
-    var whole = Int64(seconds.rounded(.down))
-    var microseconds = Int64(((seconds - seconds.rounded(.down)) * 1_000_000).rounded())
-    if microseconds == 1_000_000 { (whole, microseconds) = (whole + 1, 0) }
-    // Days since 0000-03-01, where a leap day ends the year: 2001-01-01 is day 730 791.
-    let dayOfReference = whole >= 0 ? whole / 86_400 : -((-whole + 86_399) / 86_400)
-    let secondOfDay = whole - dayOfReference * 86_400
-    let day = dayOfReference + 730_791
-    let era = (day >= 0 ? day : day - 146_096) / 146_097
-    let dayOfEra = day - era * 146_097
-    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let month = (5 * dayOfYear + 2) / 153
-    let dayOfMonth = dayOfYear - (153 * month + 2) / 5 + 1
-    let year = yearOfEra + era * 400 + (month >= 10 ? 1 : 0)
-    func digits(_ number: Int64, _ count: Int) -> String {
-      let text = String(number)
-      return String(repeating: "0", count: max(0, count - text.count)) + text
-    }
-    let yearText = (0...9999).contains(year) ? digits(year, 4) : (year < 0 ? "-" : "+") + digits(abs(year), 6)
-    return yearText + "-" + digits(month < 10 ? month + 3 : month - 9, 2) + "-" + digits(dayOfMonth, 2) + "T"
-      + digits(secondOfDay / 3600, 2) + ":" + digits(secondOfDay / 60 % 60, 2) + ":" + digits(secondOfDay % 60, 2) + "."
-      + digits(microseconds, 6) + "Z"
-  }
+  /// ISO 8601 in UTC with microseconds; what is too far for a calendar is given as seconds since 2001.
+  static func date(_ seconds: Double) -> String { DateText.text(seconds) }
 }

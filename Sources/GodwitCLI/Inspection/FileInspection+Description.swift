@@ -6,6 +6,7 @@ extension FileInspection: CustomStringConvertible {
     var lines = ["\(path): \(kind.rawValue)"]
     if let detail { lines.append("  \(detail)") }
     if let store { lines += Self.lines(store, cachedModel) }
+    if let receiptWithModel { lines.append("  model        in the receipt '\(receiptWithModel)'") }
     if let fittingModel { lines.append("  model        '\(fittingModel)' fits") }
     if let model {
       if let path = model.path { lines.append("  found        \(path)") }
@@ -33,7 +34,8 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  models       \(job.models.joined(separator: ", "))")
     }
     if let spill {
-      lines.append("  pairs        \(spill.pairs) in \(spill.frames) frames, \(ByteCount(bytes: spill.bytes))")
+      lines.append(
+        "  pairs        \(spill.pairs) in \(spill.frames.counted("frame")), \(ByteCount(bytes: spill.bytes))")
     }
     if let work {
       lines.append("  store        \(work.hasStore ? "under construction" : "none yet")")
@@ -41,6 +43,7 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  size         \(ByteCount(bytes: work.bytes))")
     }
     if let database { lines += Self.lines(database) }
+    if let check { lines += Self.lines(ofCheck: check.complaints) }
     if let details { lines += details.lines }
     return lines.map(\.onOneLine).joined(separator: "\n")
   }
@@ -48,11 +51,13 @@ extension FileInspection: CustomStringConvertible {
   private static func lines(_ database: DatabaseTables) -> [String] {
     var lines = ["  tables"]
     lines += database.tables.map { table in
-      "    \(table.name): " + (table.rows.map { "\($0) rows" } ?? "cannot be counted: \(table.problem ?? "")")
+      "    \(table.name): " + (table.rows.map { $0.counted("row") } ?? "cannot be counted: \(table.problem ?? "")")
     }
-    lines.append("  SQLite check " + (database.complaints.isEmpty ? "ok" : "failed"))
-    lines += database.complaints.map { "    \($0)" }
-    return lines
+    return lines + Self.lines(ofCheck: database.complaints)
+  }
+
+  private static func lines(ofCheck complaints: [String]) -> [String] {
+    ["  SQLite check " + (complaints.isEmpty ? "ok" : "failed")] + complaints.map { "    \($0)" }
   }
 
   private static func lines(_ store: StoreSummary, _ cached: CachedModelContent?) -> [String] {
@@ -71,9 +76,9 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  own keys     " + store.applicationKeys.joined(separator: ", "))
     }
     if !store.historyTables.isEmpty { lines.append("  history      " + store.historyTables.joined(separator: ", ")) }
-    if !store.cloudKitTables.isEmpty { lines.append("  CloudKit     \(store.cloudKitTables.count) tables") }
+    if !store.cloudKitTables.isEmpty { lines.append("  CloudKit     \(store.cloudKitTables.count.counted("table"))") }
     if store.externalFiles > 0 {
-      lines.append("  external     \(store.externalFiles) files, \(ByteCount(bytes: store.externalBytes))")
+      lines.append("  external     \(store.externalFiles.counted("file")), \(ByteCount(bytes: store.externalBytes))")
     }
     if let cached {
       lines.append("  model cache  " + (cached.fits ? "fits" : "does not fit: \(cached.problem ?? "")"))
@@ -84,7 +89,8 @@ extension FileInspection: CustomStringConvertible {
     lines.append("  entities")
     for entity in store.entities {
       lines.append(
-        "    \(entity.number) \(entity.name ?? "(no name)"): " + (entity.rows.map { "\($0) rows" } ?? "table not found")
+        "    \(entity.number) \(entity.name ?? "(no name)"): "
+          + (entity.rows.map { $0.counted("row") } ?? "table not found")
       )
     }
     for stray in store.strayRows {

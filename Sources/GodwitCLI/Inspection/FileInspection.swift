@@ -27,6 +27,8 @@ struct FileInspection: Encodable {
   var fittingModel: String?
   /// The model that the store carries.
   var cachedModel: CachedModelContent?
+  /// The receipt beside the store that has its model, if the store carries none.
+  var receiptWithModel: String?
   var model: ModelContent?
   var mapping: MappingContent?
   var job: JobContent?
@@ -36,12 +38,15 @@ struct FileInspection: Encodable {
   var database: DatabaseTables?
   /// Statistics of the store's objects.
   var details: StoreDetails?
+  /// The result of SQLite's check.
+  var check: CheckContent?
   /// Why the file cannot be read as what it is meant to be; what can be read is shown all the same.
   private(set) var problem: GodwitError?
 
   private enum CodingKeys: String, CodingKey {
-    case path, kind, detail, store, fittingModel, cachedModel, model, mapping, job, spill, work, database
-    case details
+    case path, kind, detail, store, fittingModel, cachedModel, receiptWithModel, model, mapping, job, spill, work,
+      database
+    case details, check
   }
 
   struct ModelContent: Encodable {
@@ -56,6 +61,12 @@ struct FileInspection: Encodable {
     var unreadable: [String] = []
     /// Parts of the version shown that were replaced or left out.
     var remarks: [String] = []
+  }
+
+  struct CheckContent: Encodable {
+    let isSound: Bool
+    /// At most 20 lines.
+    let complaints: [String]
   }
 
   struct CachedModelContent: Encodable {
@@ -98,7 +109,10 @@ struct FileInspection: Encodable {
   /// - Parameters:
   ///   - models: Where the model of a store is looked for; by default it is the one inside the store.
   ///   - withDetails: Whether the values of a store are summarized.
-  init(of text: String, models: [String], configuration: String? = nil, withDetails: Bool = false) throws {
+  ///   - checks: Whether SQLite checks all pages and indexes of a store.
+  init(
+    of text: String, models: [String], configuration: String? = nil, withDetails: Bool = false, checks: Bool = false
+  ) throws {
     let manager = FileManager.default
     let reference = ModelReference(parsing: text)
     path = reference.path
@@ -151,17 +165,25 @@ struct FileInspection: Encodable {
       let stored = try StoredModel(inStoreAt: path, metadata: metadata)
       cachedModel = Self.cachedModel(stored, of: path)
       var fitting: ManagedObjectModel?
-      if case .fits(let cached) = stored { fitting = cached.model }
+      switch stored {
+      case .fits(let cached): fitting = cached.model
+      case .inReceipt(let model, let receipt): (fitting, receiptWithModel) = (model, receipt)
+      case .missing, .differs, .unreadable: break
+      }
       if !models.isEmpty {
         let found = try ModelVersions(references: models, configuration: configuration)
           .model(fitting: metadata, path: path, isJob: false)
         (fitting, fittingModel) = (found, found.name)
       }
+      if checks, content == .store(.sqlite) { try runCheck() }
       guard withDetails else { return }
       guard let fitting else {
-        problem = GodwitError(
-          .usage, "cannot show details of '\(path)': expected --models, found none",
-          cause: "the store contains no model that fits", remedy: "give the model of the store with --models MODEL")
+        problem =
+          problem
+          ?? GodwitError(
+            .usage, "cannot show details of '\(path)': expected --models, found none",
+            cause: "neither the store nor a receipt beside it has a model that fits",
+            remedy: "give the model of the store with --models MODEL")
         return
       }
       details = try StoreDetails(ofStoreAt: path, model: fitting)
@@ -181,6 +203,18 @@ struct FileInspection: Encodable {
     } else {
       throw Self.unknown(path, head.isEmpty ? "an empty file" : "an unknown kind of file")
     }
+  }
+
+  private mutating func runCheck() throws {
+    let connection = try DatabaseTables.open(path)
+    defer { try? connection.close() }
+    let complaints = try connection.complaints(
+      about: StoreConnection.sourceSchema, isFull: true, limit: DatabaseTables.complaintsMaximum)
+    check = CheckContent(isSound: complaints.isEmpty, complaints: complaints)
+    guard !complaints.isEmpty else { return }
+    problem = GodwitError(
+      .dataWrong, "SQLite finds the store '\(path)' damaged", cause: complaints.joined(separator: "\n"),
+      remedy: GodwitError.damageRemedy)
   }
 
   /// An LZ4 frame; ours have a skippable frame with the record's header before each.
@@ -258,7 +292,7 @@ struct FileInspection: Encodable {
 
   private static func cachedModel(_ model: StoredModel, of path: String) -> CachedModelContent? {
     switch model {
-    case .missing: nil
+    case .missing, .inReceipt: nil
     case .fits(let cached):
       CachedModelContent(
         fits: true, problem: nil,
@@ -299,10 +333,9 @@ struct FileInspection: Encodable {
   }
 
   private static func job(_ manifest: JobManifest) -> JobContent {
-    var destination: String?
-    if case .file(let path) = manifest.destination { destination = path.raw }
-    return JobContent(
-      job: manifest.job, source: manifest.source.raw, destination: destination, models: manifest.models.map(\.raw))
+    JobContent(
+      job: manifest.job, source: manifest.source.raw, destination: manifest.destination.path?.raw,
+      models: manifest.models.map(\.raw))
   }
 
   private static func spill(_ path: String) throws -> SpillContent {

@@ -78,6 +78,7 @@ struct InspectionTable {
         inspection.fittingModel
         ?? store.versionIdentifiers.filter { !$0.isEmpty }.joined(separator: ", ")
     }
+    if inspection.check?.isSound == false { cells[5] = row.error?.line ?? "" }
     if let model = inspection.model {
       cells[3] = "\(model.entities.count)"
       cells[5] = model.version ?? ""

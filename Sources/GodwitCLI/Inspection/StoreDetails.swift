@@ -153,7 +153,7 @@ extension StoreDetails {
           "      " + name + String(repeating: " ", count: max(0, width - name.count) + 2)
             + facts.compactMap(\.self).joined(separator: ", ")
         }
-        return ["    \(entity.name): \(entity.rows) rows"]
+        return ["    \(entity.name): \(entity.rows.counted("row"))"]
           + entity.attributes.map { attribute in
             line(
               attribute.name,
@@ -169,7 +169,8 @@ extension StoreDetails {
               relationship.name,
               [
                 (relationship.isOrdered ? "ordered to-many " : relationship.isToMany ? "to-many " : "to-one ")
-                  + relationship.destination, relationship.nulls.map { "\($0) NULL" }, "\(relationship.links) links",
+                  + relationship.destination, relationship.nulls.map { "\($0) NULL" },
+                relationship.links.counted("link"),
               ])
           }
       }

@@ -7,14 +7,14 @@ import Synchronization
 
 /// How `run` shows progress.
 enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
-  case auto, bar, plain, json, none
+  case auto, bar, plain, json
 }
 
 /// Prints the progress of one run.
 ///
 /// 1. `begin` writes the version line (JSON only).
 /// 2. `update` takes every progress and prints few of them; `printNow` prints the last one at once.
-/// 3. `end` writes the summary and the last line.
+/// 3. `end` writes the summary, which comes last.
 ///
 /// Safe from any thread: the line that SIGUSR1 asks for comes from another one.
 final class ProgressPrinter: Sendable {
@@ -28,10 +28,12 @@ final class ProgressPrinter: Sendable {
     var highest = 0.0
     var barIsOpen = false
     var budget: ByteCount?
+    var programBytes: Int64?
     var isWholeTold = false
   }
 
-  private let mode: ProgressMode
+  /// nil shows nothing but what is asked for by a signal.
+  private let mode: ProgressMode?
   /// Whether not even the summary is printed.
   private let isQuiet: Bool
   private let stream: TextStream
@@ -41,6 +43,8 @@ final class ProgressPrinter: Sendable {
 
   /// Seconds after which a line is printed although the percent is the same.
   private static let lineSeconds = 10.0
+  /// Seconds between two plain lines, at least.
+  private static let leastLineSeconds = 1.0
   private static let barSeconds = 0.1
 
   /// - Parameters:
@@ -54,9 +58,10 @@ final class ProgressPrinter: Sendable {
     self.isQuiet = isQuiet
     self.mode =
       switch mode {
-      case .auto: isQuiet ? .none : stream.isTerminal && canRedraw ? .bar : .plain
-      case .bar where !canRedraw: isQuiet ? .none : .plain
-      default: isQuiet ? .none : mode
+      case _ where isQuiet: nil
+      case .auto: stream.isTerminal && canRedraw ? .bar : .plain
+      case .bar where !canRedraw: .plain
+      default: mode
       }
     self.stream = stream
     self.style = style ?? stream.style
@@ -73,7 +78,11 @@ final class ProgressPrinter: Sendable {
   }
 
   /// Sets the memory that the run may allocate, which the bar shows beside the resident memory.
-  func setBudget(_ budget: ByteCount) { state.withLock { $0.budget = budget } }
+  ///
+  /// - Parameter programBytes: The resident memory before the run allocates anything.
+  func setBudget(_ budget: ByteCount, programBytes: Int64) {
+    state.withLock { ($0.budget, $0.programBytes) = (budget, programBytes) }
+  }
 
   /// Says that what follows is a part of the whole, of which it makes the percent.
   func begin(part: ClosedRange<Double>) {
@@ -91,13 +100,19 @@ final class ProgressPrinter: Sendable {
       if progress.percent.isFinite { state.highest = max(state.highest, progress.percent) }
       progress.percent = state.highest
       state.last = progress
-      // The last line comes after the summary.
+      // The summary says it.
       guard progress.percent < 100 else { return }
       let whole = Int(min(max(progress.percent, 0), 100))
       let now = clock()
       if let printed = state.printed {
         let waited = now.timeIntervalSince(printed.time)
-        let isDue = mode == .bar ? waited >= Self.barSeconds : whole > printed.percent || waited >= Self.lineSeconds
+        let isDue =
+          switch mode {
+          case .bar: waited >= Self.barSeconds
+          case .json: whole > printed.percent || waited >= Self.lineSeconds
+          case .auto, .plain, .none:
+            waited >= Self.leastLineSeconds && (whole > printed.percent || waited >= Self.lineSeconds)
+          }
         guard isDue else { return }
       }
       state.printed = (whole, now)
@@ -127,7 +142,7 @@ final class ProgressPrinter: Sendable {
     }
   }
 
-  /// Writes what the run did; the last line of a finished run starts with `100.0%`.
+  /// Writes what the run did. The summary of a finished run starts with `100.0%`.
   ///
   /// - Parameters:
   ///   - status: 75, 130 or 143 if a verification after the migration was stopped.
@@ -143,19 +158,10 @@ final class ProgressPrinter: Sendable {
         if summary.stopReason == nil { tellWhole(&state) }
         let record = SummaryRecord(summary, job: job, time: time, status: status, verifyFailure: broken)
         stream.write(try JSONText.line(ofType: "summary", record) + "\n")
-      case .auto, .bar, .plain, .none:
-        guard summary.outcome != .stopped, summary.stopReason == nil else {
-          return stream.write(RunSummary.text(summary, job: job) + "\n")
-        }
-        if summary.outcome == .alreadyFinished {
-          stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
-          if !summary.notes.isEmpty { stream.write(ProgressLine.percent(100) + "\n") }
-          return
-        }
-        // The first word of the summary, and of its last line.
-        stream.write("\(ProgressLine.percent(100)) \(RunSummary.text(summary, job: job))\n")
-        let last = whole(state).map { ProgressLine.plain($0, at: clock()) }
-        stream.write((last ?? ProgressLine.percent(100)) + "\n")
+      case .auto, .bar, .plain, nil:
+        let isDone = summary.outcome != .stopped && summary.stopReason == nil
+        let text = RunSummary.text(summary, job: job, programBytes: state.programBytes)
+        stream.write((isDone ? "\(ProgressLine.percent(100)) " : "") + text + "\n")
       }
     }
   }
@@ -190,7 +196,7 @@ final class ProgressPrinter: Sendable {
 
   private func print(_ progress: MigrationProgress, _ state: inout State) {
     switch mode {
-    case .none: break
+    case nil: break
     case .json:
       guard let line = try? JSONText.line(ofType: "progress", ProgressRecord(progress, time: time)) else { return }
       stream.write(line + "\n")

@@ -1,7 +1,6 @@
 import Foundation
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 
 /// The first JSON line of a run.
 struct VersionRecord: Encodable {
@@ -11,29 +10,20 @@ struct VersionRecord: Encodable {
   let time: String
 }
 
-/// A JSON line between the first and the last.
+/// A JSON line between the first and the last: the library's progress, with the time of the line.
 struct ProgressRecord: Encodable {
-  let schemaVersion = OutputKind.version
-  let time: String
-  let percent: Double
-  let step, steps, pass, passes: Int
-  let name, stage: String
-  let chunk, chunks: Int
-  let rows, totalRows: Int64
-  let rowsPerSecond: Double
-  let secondsLeft: Double?
-  let residentBytes: Int64
+  private let progress: MigrationProgress
+  private let time: String
 
-  init(_ progress: MigrationProgress, time: String) {
-    self.time = time
-    percent = progress.percent
-    (step, steps, pass, passes) = (progress.step, progress.steps, progress.pass, progress.passes)
-    (name, stage) = (progress.name, progress.stage)
-    (chunk, chunks) = (progress.chunk, progress.chunks)
-    (rows, totalRows) = (progress.rows, progress.totalRows)
-    rowsPerSecond = progress.rowsPerSecond
-    secondsLeft = progress.secondsLeft
-    residentBytes = progress.residentBytes
+  private enum CodingKeys: String, CodingKey { case schemaVersion, time }
+
+  init(_ progress: MigrationProgress, time: String) { (self.progress, self.time) = (progress, time) }
+
+  func encode(to encoder: any Encoder) throws {
+    try progress.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(OutputKind.version, forKey: .schemaVersion)
+    try container.encode(time, forKey: .time)
   }
 }
 
@@ -69,7 +59,7 @@ struct SummaryRecord: Encodable {
     _ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0, verifyFailure: GodwitError? = nil
   ) {
     self.time = time
-    self.status = summary.outcome == .stopped && status == 0 ? Self.status(summary) : status
+    self.status = summary.outcome == .stopped && status == 0 ? StopSignals.status(of: summary.reason) : status
     outcome = summary.outcome.rawValue
     reason = summary.reason
     reasonCode = summary.stopReason?.rawValue
@@ -89,16 +79,6 @@ struct SummaryRecord: Encodable {
     peakBytes = summary.peakBytes
     budgetBytes = job.memory.bytes
     wasResumed = summary.wasResumed
-  }
-
-  /// A run that a signal stopped ends by it.
-  private static func status(_ summary: MigrationSummary) -> Int32 {
-    guard summary.outcome == .stopped else { return 0 }
-    return switch summary.reason {
-    case StopSignals.name(of: SIGINT)?: GodwitError.Code.interrupted.rawValue
-    case StopSignals.name(of: SIGTERM)?: GodwitError.Code.terminated.rawValue
-    default: GodwitError.Code.stopped.rawValue
-    }
   }
 
   private enum CodingKeys: String, CodingKey {

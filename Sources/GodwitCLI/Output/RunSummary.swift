@@ -4,7 +4,8 @@ import GodwitModel
 
 /// The summary of a run, as text.
 enum RunSummary {
-  static func text(_ summary: MigrationSummary, job: MigrationJob) -> String {
+  /// - Parameter programBytes: The resident memory before the run; nil if it is not known.
+  static func text(_ summary: MigrationSummary, job: MigrationJob, programBytes: Int64? = nil) -> String {
     switch summary.outcome {
     case .alreadyFinished:
       let line = "job '\(job.name)' is already finished: '\(job.destinationPath)'"
@@ -26,19 +27,25 @@ enum RunSummary {
       lines.append("  \(loss.label.padding(toLength: 11, withPad: " ", startingAt: 0))\(step)\(loss)")
     }
     if summary.overridden > 0 {
-      lines.append("  overridden \(summary.overridden) relationship assignments by a later one")
+      lines.append("  overridden \(summary.overridden.counted("relationship assignment")) by a later one")
     }
     lines += summary.notes.map { "  note       \($0)" }
     lines.append("  time       \(seconds(summary.seconds)) s")
-    lines.append("  memory     \(ByteCount(bytes: summary.peakBytes)) at most, budget \(job.memory)")
+    lines.append("  memory     " + memory(peak: summary.peakBytes, budget: job.memory, programBytes: programBytes))
     return lines.joined(separator: "\n")
+  }
+
+  /// `84 MiB (budget 64 MiB + 20 MiB for the program)`.
+  static func memory(peak: Int64, budget: ByteCount, programBytes: Int64?) -> String {
+    let program = programBytes.map { " + \(ByteCount(bytes: $0)) for the program" } ?? ""
+    return "\(ByteCount(bytes: peak)) (budget \(budget)\(program))"
   }
 
   private static func quarantine(_ summary: MigrationSummary, _ job: MigrationJob) -> [String] {
     // A note tells of those that are not there any more.
     let count = summary.quarantined.reduce(Int64(0)) { $0 &+ $1.objects }
     guard count > 0, summary.outcome != .stopped else { return [] }
-    return ["  quarantine \(count) objects that validation rejects, in '\(job.quarantinePath)'"]
+    return ["  quarantine \(count.counted("object")) that validation rejects, in '\(job.quarantinePath)'"]
   }
 
   private static func seconds(_ value: Double) -> String {

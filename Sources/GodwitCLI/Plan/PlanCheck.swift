@@ -14,7 +14,7 @@ struct PlanCheck {
     plan = try PlanFile.read(path)
     guard plan.identity?.source != nil, plan.manifest != nil else {
       throw GodwitError(
-        .configuration, "cannot run the plan '\(path)': it lacks the digests of what it was made from",
+        .configuration, "cannot run the plan '\(path)': the file has no digests of the source and the manifest",
         remedy: "write the plan with `godwit plan JOB.yaml -o FILE`; what --format json prints is not enough")
     }
   }
@@ -27,7 +27,7 @@ struct PlanCheck {
   func refuseOther(_ migration: MigrationJob, manager: MigrationManager, manifestPath: String) throws {
     guard let identity = plan.identity else { return }
     let isFinished = try manager.isFinished()
-    if isFinished, migration.inPlace != nil {
+    if isFinished, migration.isInPlace {
       // The source is the result now, and only the version tells.
       guard identity.models.last?.versionHashes == migration.destinationModel.versionHashesDigest else {
         throw refusal(["the destination model '\(migration.destinationModel.name)'"])

@@ -100,12 +100,8 @@ struct PlanDifference: Codable {
     if let was = before.source, let now = after.source {
       compare(.digest, nil, "content of the source", nil, was.digest, now.digest)
     }
-    func yes(_ flag: Bool) -> String { flag ? "yes" : "no" }
-    compare(.setting, nil, "in-place", nil, yes(before.inPlace), yes(after.inPlace))
-    compare(.setting, nil, "keep-old", nil, yes(before.keepsOld), yes(after.keepsOld))
-    compare(.setting, nil, "append", nil, yes(before.appends), yes(after.appends))
-    compare(.setting, nil, "on-existing: replace", nil, yes(before.replaces ?? false), yes(after.replaces ?? false))
     // A plan of an earlier version does not have these.
+    if let was = before.existing, let now = after.existing { compare(.setting, nil, "existing", nil, was, now) }
     if let was = before.onInvalid, let now = after.onInvalid { compare(.setting, nil, "on-invalid", nil, was, now) }
     if let was = before.refusesLosses, let now = after.refusesLosses {
       func rule(_ fails: Bool) -> String { fails ? "fail" : "report" }

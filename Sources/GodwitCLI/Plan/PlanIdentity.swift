@@ -44,9 +44,8 @@ struct PlanIdentity: Codable, Equatable {
   var sourceModel, destinationModel, mappings, manifest: String
   /// Relative to the folder of the manifest, so that a whole tree may be moved.
   var destination: String
-  var inPlace, keepsOld, appends: Bool
-  /// Whether a run replaces what the job made before; nil in a plan of an earlier version.
-  var replaces: Bool?
+  /// The treatment of a store that is there; nil in a plan of an earlier version.
+  var existing: String?
   /// The treatment of objects that validation rejects; nil in a plan of an earlier version.
   var onInvalid: String?
   /// Whether the manifest refuses a run that loses something; nil in a plan of an earlier version.
@@ -62,11 +61,7 @@ struct PlanIdentity: Codable, Equatable {
     (sourceModel, destinationModel) = (fingerprint.sourceModel, fingerprint.destinationModel)
     (mappings, manifest) = (fingerprint.mappings, fingerprint.manifest)
     destination = Self.relative(job.destinationPath, toFolderOf: manifestPath)
-    inPlace = job.inPlace != nil
-    keepsOld = job.inPlace?.keepsOld ?? true
-    if case .replace(let keepsReplaced) = job.existingDestination { keepsOld = keepsReplaced }
-    appends = job.appends
-    replaces = job.replacesEarlierResult
+    existing = job.existingDestination.description
     onInvalid = job.quarantine.map { "quarantine, \($0)" } ?? (job.keepsInvalid ? "keep" : "fail")
     refusesLosses = job.failsOnLoss
   }
@@ -101,10 +96,7 @@ struct PlanIdentity: Codable, Equatable {
       found += digests.filter { $0.1 != $0.2 }.map(\.0)
     }
     compare("the destination", destination, now.destination)
-    compare("'in-place'", inPlace, now.inPlace)
-    compare("'keep-old'", keepsOld, now.keepsOld)
-    compare("'append'", appends, now.appends)
-    compare("'on-existing: replace'", replaces ?? false, now.replaces ?? false)
+    compare("'existing' of the destination", existing ?? "not known", now.existing ?? "")
     if let onInvalid, let new = now.onInvalid { compare("'on-invalid'", onInvalid, new) }
     // To be stricter than the plan changes no result.
     if refusesLosses == true, now.refusesLosses == false {

@@ -121,7 +121,7 @@ struct PlanObstacle: Codable, Equatable {
     let kinds: [(Code, GodwitError.Code, Int)] = [
       (.policyMissing, .configuration, plan.missingPolicies.isEmpty ? 0 : 1),
       (.valuesDoNotFit, .dataWrong, plan.misfits.count),
-      (.losses, .dataWrong, plan.refusesLosses && !plan.losses.refusable.isEmpty ? 1 : 0),
+      (.losses, .dataWrong, plan.mustLoseNothing ? 1 : 0),
       (.diskSpace, .inputOutput, plan.shortage == nil ? 0 : 1),
     ]
     var codes = kinds.flatMap { code, status, count in Array(repeating: (code, status), count: count) }

@@ -2,6 +2,8 @@
 ///
 /// The bands are one SVG that stretches to the width of the page. Names are text of the page, so that they keep their
 /// size on a telephone. Small entities are drawn as one where there are many; the table beside the picture has all.
+///
+/// The left side counts an object once, also if several mappings take it: their bands share its width.
 struct FlowPicture {
   /// An entity, the rest of them, or where lost objects go.
   struct Node {
@@ -41,6 +43,8 @@ struct FlowPicture {
   private static let pixelsOfBand = 60.0
   private static let leastBand = 1.5
   private static let leastNode = 24.0
+  /// The characters in a line of a label, and the height of a line, at 390 pixels.
+  private static let (lineCharacters, linePixels) = (16, 16.0)
   private static let gap = 4.0
 
   private(set) var left: [Node] = []
@@ -59,9 +63,10 @@ struct FlowPicture {
     let shown = amounts.map(Self.largest)
     func key(_ name: String, _ side: Int) -> Key { shown[side].contains(name) ? .entity(name) : .others }
     var sums: [Pair: Sum] = [:]
+    let widths = Self.widths(flows)
     for flow in flows.flows {
       let end = flow.isLoss ? Key.loss(flow.name) : key(flow.destination, 1)
-      let taken = isCounted ? Double(flow.taken ?? 0) : 1
+      let taken = isCounted ? Double(flow.taken ?? 0) * (flow.isLoss ? 1 : widths[flow.source] ?? 1) : 1
       let made = isCounted ? Double(flow.made ?? flow.taken ?? 0) : 1
       let pair = Pair(left: key(flow.source, 0), right: end)
       sums[pair, default: Sum()].taken += flow.source.isEmpty ? made : taken
@@ -110,6 +115,18 @@ struct FlowPicture {
     placeBands()
   }
 
+  /// The part of a band's width that its entity has room for; nil for all of it.
+  private static func widths(_ flows: ObjectFlows) -> [String: Double] {
+    let repeats = flows.repeats.filter { $0.value > 0 }
+    guard !repeats.isEmpty else { return [:] }
+    var taken: [String: Double] = [:]
+    for flow in flows.flows where !flow.isLoss { taken[flow.source, default: 0] += Double(flow.taken ?? 0) }
+    return repeats.reduce(into: [:]) { widths, entity in
+      let sum = taken[entity.key] ?? 0
+      if sum > 0 { widths[entity.key] = (sum - entity.value) / sum }
+    }
+  }
+
   /// The names that are drawn: all, or the largest.
   private static func largest(_ amounts: [String: Double]) -> Set<String> {
     guard amounts.count > nodesMaximum else { return Set(amounts.keys) }
@@ -143,10 +160,17 @@ struct FlowPicture {
     var top = 0.0
     for index in nodes.indices {
       nodes[index].top = top
-      nodes[index].height = max(leastNode, height(index))
+      nodes[index].height = max(leastNode, labelPixels(nodes[index]), height(index))
       top += nodes[index].height + gap
     }
     return max(leastNode, top - gap)
+  }
+
+  /// The room that the whole label needs where the page is narrow.
+  private static func labelPixels(_ node: Node) -> Double {
+    let number = node.count.map { ReportText.short($0).count + 1 } ?? 0
+    let width = max(6, lineCharacters - number)
+    return Double((min(node.name.count, 400) + width - 1) / width) * linePixels
   }
 
   /// Puts the bands of each node one under the other, in its middle.
@@ -218,7 +242,11 @@ struct FlowPicture {
       border-right: 4px solid var(--flow); font-size: 0.8125rem; line-height: 1.2; justify-content: flex-end; }
     .right .node { border-right: 0; border-left: 4px solid var(--flow); justify-content: flex-start; }
     .node.lost { border-color: var(--loss); color: var(--removed); }
-    .label { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+    .label { min-width: 0; overflow-wrap: anywhere; }
     .count { flex: none; color: var(--soft); }
+    @media (max-width: 30rem) {
+      .flow { grid-template-columns: minmax(0, 3fr) minmax(0, 2fr) minmax(0, 3fr); }
+      .node { font-size: 0.75rem; gap: 0.25rem; padding: 0 0.25rem; }
+    }
     """
 }

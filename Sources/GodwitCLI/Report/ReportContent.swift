@@ -61,7 +61,7 @@ struct ReportContent {
       }
     case .finished, .outdated:
       // In place the source is gone, and an append has changed the destination that its plan would be about.
-      guard record.receipt == nil, manager.job.inPlace == nil, !manager.job.appends else { return (nil, nil) }
+      guard record.receipt == nil, !manager.job.isInPlace, !manager.job.appends else { return (nil, nil) }
       return (try? manager.plan(), nil)
     }
   }
@@ -83,7 +83,9 @@ struct ReportContent {
     let done = record.finishedSteps
     return plan.steps.enumerated().map { index, step in
       done.indices.contains(index)
-        ? ObjectFlows(done[index], step: index + 1) : ObjectFlows(step, step: index + 1)
+        ? ObjectFlows(done[index], step: index + 1)
+        : ObjectFlows(
+          step, step: index + 1, facts: index + 1 == plan.countedStep ? plan.facts.entities : [])
     }
   }
 
@@ -110,6 +112,8 @@ struct ObjectFlows {
   /// Why rows are not counted; nil where they are.
   let note: String?
   private(set) var flows: [Flow]
+  /// Source objects by entity, each counted once; an entity is missing where that is not known.
+  private(set) var objects: [String: Int64] = [:]
 
   /// - Parameter step: From 1.
   init(_ receipt: Receipt.Step, step: Int) {
@@ -121,9 +125,14 @@ struct ObjectFlows {
     flows += receipt.dropped.map {
       Flow(source: $0.entity, destination: "", name: Self.text($0.reason), taken: $0.objects, isLoss: true)
     }
+    for (entity, mappings) in Dictionary(grouping: receipt.mappings, by: \.source) {
+      let counts = Set(mappings.map(\.objectsIn))
+      if counts.count == 1 { objects[entity] = counts.first }
+    }
   }
 
-  init(_ plan: MigrationPlan.Step, step: Int) {
+  /// - Parameter facts: The source entities with their rows, where they are counted.
+  init(_ plan: MigrationPlan.Step, step: Int, facts: [PlanFacts.Entity] = []) {
     self.step = step
     (sourceModel, destinationModel, note) = (plan.sourceModel, plan.destinationModel, plan.rowsNote)
     let isCounted = plan.rowsNote == nil
@@ -136,6 +145,29 @@ struct ObjectFlows {
       Flow(
         source: $0.entity, destination: "", name: Self.text($0.cause), taken: isCounted ? $0.rows : nil, isLoss: true)
     }
+    objects = Dictionary(facts.map { ($0.name, $0.rows) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// How often mappings take an object beyond the first time, by entity.
+  var repeats: [String: Double] {
+    var repeats: [String: Double] = [:]
+    for (entity, flows) in Dictionary(grouping: flows, by: \.source) {
+      guard !entity.isEmpty, let objects = objects[entity].map(Double.init) else { continue }
+      let taken = flows.filter { !$0.isLoss }.map { Double($0.taken ?? 0) }
+      let lost = flows.filter(\.isLoss).reduce(0) { $0 + Double($1.taken ?? 0) }
+      // Otherwise the count is not that of these flows.
+      guard objects - lost >= taken.max() ?? 0 else { continue }
+      repeats[entity] = max(0, taken.reduce(0, +) - (objects - lost))
+    }
+    return repeats
+  }
+
+  /// Whether every entity is migrated under its name, with all of its objects.
+  var isUnchanged: Bool {
+    !flows.isEmpty && Set(flows.map(\.source)).count == flows.count
+      && flows.allSatisfy {
+        !$0.isLoss && $0.source == $0.destination && ($0.made == nil || $0.made == $0.taken)
+      }
   }
 
   private static func text(_ cause: LossReport.Cause) -> String {

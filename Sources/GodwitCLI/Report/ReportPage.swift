@@ -43,6 +43,7 @@ struct ReportPage {
       .element(
         "h1", [:], "Job ", .name(content.job.name), " ",
         .element("span", ["class": "badge \(mark)"], Markup(text: state))), .line,
+      ReportTiles(content).markup,
       ReportText.paragraph(lead),
       ReportText.paragraph("Written at \(content.made.ISO8601Format()).", soft: true),
     ]
@@ -54,7 +55,7 @@ struct ReportPage {
   private var lead: String {
     switch status.state {
     case .notStarted:
-      return "Nothing of this job has run." + (content.plan == nil ? "" : " The page shows the plan.")
+      return "The job has not run yet." + (content.plan == nil ? "" : " The page shows the plan.")
     case .foreign where status.changes.isEmpty:
       return "The destination exists, and this job did not make it from this source with these models and mappings. "
         + "A run ends with status 73."
@@ -83,7 +84,7 @@ struct ReportPage {
   private var asked: [Markup] {
     let job = content.job
     var rows: [(String, Markup)] = [("Manifest", .name(content.manifest.file)), ("Source", .name(job.sourcePath))]
-    if job.inPlace != nil {
+    if job.isInPlace {
       rows.append(("Destination", "in place"))
     } else {
       rows.append(("Destination", .name(job.destinationPath)))
@@ -96,7 +97,7 @@ struct ReportPage {
       rows.append(("Source size", Markup(text: "\(ByteCount(bytes: plan.sourceBytes))")))
       if let time = plan.time { rows.append(("Time", Markup(text: "\(time)"))) }
       rows.append(("Disk needed", Markup(text: "\(ByteCount(bytes: plan.diskBytes))")))
-      rows.append(("Verdict", Markup(text: plan.summary.verdict)))
+      rows.append(("Verdict", Markup(text: plan.verdict)))
     }
     rows.append(("Memory budget", Markup(text: "\(job.memory)")))
     if let chunk = job.chunkRows { rows.append(("Rows in a chunk", Markup(text: ReportText.number(Int64(chunk))))) }
@@ -162,7 +163,7 @@ struct ReportPage {
   private var objects: [Markup] {
     let flows = content.flows
     guard !flows.isEmpty else {
-      return [ReportText.paragraph("What became of the objects is not known: the job has no receipt of its steps.")]
+      return [ReportText.paragraph("The objects are not shown: the job has no receipt of its steps.")]
     }
     let details = mappingLines
     return flows.flatMap { step -> [Markup] in
@@ -175,11 +176,23 @@ struct ReportPage {
       }
       if let note = step.note { parts.append(ReportText.paragraph("Rows are not counted: \(note).", soft: true)) }
       guard !step.flows.isEmpty else { return parts + [ReportText.paragraph("It carries over no objects.")] }
+      if step.isUnchanged {
+        let objects = step.flows.reduce(Int64(0)) { $0 &+ ($1.taken ?? 0) }
+        let count = step.note == nil ? ": \(ReportText.number(objects)) object\(objects == 1 ? "" : "s")" : ""
+        parts.append(
+          ReportText.paragraph("\(step.flows.count.counted("entity is", "entities are")) migrated unchanged\(count)."))
+        return parts + [ReportText.hidden("Table of mappings", table(step, details))]
+      }
       let lost = step.flows.count { $0.isLoss }
       let label =
-        "Objects from \(step.sourceModel) to \(step.destinationModel): \(step.flows.count - lost) mappings, "
-        + "\(lost) losses; the table has the figures"
+        "Objects from \(step.sourceModel) to \(step.destinationModel): \((step.flows.count - lost).counted("mapping")), "
+        + "\(lost.counted("loss", "losses")); the table has the figures"
       parts.append(FlowPicture(step).markup(label: label))
+      if step.repeats.values.contains(where: { $0 > 0 }) {
+        parts.append(
+          ReportText.paragraph(
+            "Several mappings take some of the objects. The picture counts each object once.", soft: true))
+      }
       parts.append(ReportText.hidden("Table of mappings", table(step, details)))
       return parts
     }
@@ -222,7 +235,7 @@ struct ReportPage {
       switch status.state {
       case .foreign where !status.changes.isEmpty:
         return [ReportText.paragraph("The runs before the change are not shown.")]
-      case .notStarted, .foreign: return [ReportText.paragraph("Nothing of this job has run.")]
+      case .notStarted, .foreign: return [ReportText.paragraph("The job has not run yet.")]
       case .unfinished:
         return [ReportText.paragraph("No history yet: a run notes it after some seconds, and when it stops.")]
       case .finished, .outdated:
@@ -236,15 +249,16 @@ struct ReportPage {
     func title(_ text: String) -> Markup { .element("h3", [:], Markup(text: text)) + .line }
     var parts: [Markup] = [picture.runs]
     if history.earlierRuns > 0 {
-      parts.append(ReportText.paragraph("The first \(history.earlierRuns) runs are not shown.", soft: true))
+      parts.append(
+        ReportText.paragraph(
+          "\(history.earlierRuns.counted("earlier run is", "earlier runs are")) not shown.", soft: true))
     }
     parts += [title("Timeline"), picture.timeline, ReportText.hidden("Table of stages", picture.stages)]
     parts += [title("Throughput"), picture.throughput]
+    if let cut = picture.cutText { parts.append(ReportText.paragraph(cut, soft: true)) }
     parts += [
       title("Resident memory"), picture.memory,
-      ReportText.paragraph(
-        "\(picture.memoryText). The dashed line is the budget: for what the run allocates. The program itself comes on "
-          + "top.", soft: true),
+      ReportText.paragraph("\(picture.memoryText). \(picture.memoryLegend)", soft: true),
       ReportText.hidden("Table over time", picture.entries),
     ]
     return parts
@@ -376,6 +390,7 @@ struct ReportPage {
       dl { grid-template-columns: minmax(0, 1fr); gap: 0; }
       dd { margin-bottom: 0.5rem; }
     }
+    \(ReportTiles.style)
     \(FlowPicture.style)
     \(RunPicture.style)
     """

@@ -70,7 +70,8 @@ struct ReportVerb: Verb {
       return 0
     }
     try ExportFile.write(page, to: Self.page(output))
-    session.output.write("\(output): report of job '\(record.job)', \(record.left) of \(record.stores) stores left\n")
+    session.output.write(
+      "\(output): report of job '\(record.job)', \(record.left) of \(record.stores.counted("store")) left\n")
     return 0
   }
 

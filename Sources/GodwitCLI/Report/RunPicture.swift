@@ -64,7 +64,8 @@ struct RunPicture {
     lanes { Lane(step: $0.step, pass: $0.pass, stage: $0.stage) }
   }
 
-  private static let lanePixels = 22.0
+  /// Two lines of a label.
+  private static let lanePixels = 28.0
 
   /// One bar for each entry, in the lane of its stage.
   var timeline: Markup {
@@ -113,13 +114,28 @@ struct RunPicture {
     return rows.map { $0 / width }
   }
 
+  /// The highest rate that is drawn: the 95th percentile of those above 0. A short peak would flatten all others.
+  var drawnRate: Double {
+    let sorted = rates.filter { $0 > 0 }.sorted()
+    guard let last = sorted.indices.last else { return 1 }
+    return max(sorted[min(last, Int((Double(sorted.count) * 0.95).rounded(.up)) - 1)], 1)
+  }
+
+  /// The sentence that says how the picture of the throughput is cut; nil if it is not.
+  var cutText: String? {
+    let highest = rates.max() ?? 0
+    let text = ReportText.short(highest)
+    guard highest > drawnRate, text != ReportText.short(drawnRate) else { return nil }
+    return "The picture is cut at the 95th percentile. The highest rate is \(text) rows/s."
+  }
+
   /// Rows per second over time.
   var throughput: Markup {
     let rates = rates
-    let most = max(rates.max() ?? 0, 1)
+    let most = drawnRate
     var points = ["0,100"]
     for (part, rate) in rates.enumerated() {
-      let y = ReportText.place(100 - rate / most * 96)
+      let y = ReportText.place(100 - min(rate / most, 1) * 96)
       points.append("\(ReportText.place(Double(part) * 1000 / Double(Self.parts))),\(y)")
       points.append("\(ReportText.place(Double(part + 1) * 1000 / Double(Self.parts))),\(y)")
     }
@@ -127,15 +143,15 @@ struct RunPicture {
     let area = Markup.element("path", ["class": "area", "d": "M" + points.joined(separator: "L") + "Z"])
     let rate = "\(ReportText.short(most)) rows/s"
     return figure(
-      "Throughput: at most \(rate); the table has the figures",
+      "Throughput: up to \(rate); the table has the figures",
       names: Self.axis([rate, "0"]), drawing([area], height: 100, pixels: 120))
   }
 
-  /// Resident memory over time, and the budget.
+  /// Resident memory over time: the program below, and the budget above it.
   var memory: Markup {
     let peak = history.entries.map(\.residentBytes).max() ?? 0
-    let budgets = history.runs.map(\.budgetBytes)
-    let top = Double(max(peak, budgets.max() ?? 0, 1)) * 1.08
+    let limits = history.runs.map { run in run.budgetBytes &+ (run.programBytes ?? 0) }
+    let top = Double(max(peak, limits.max() ?? 0, 1)) * 1.08
     func y(_ bytes: Int64) -> String { ReportText.place(100 - Double(bytes) / top * 100) }
     var parts: [Markup] = []
     for run in history.runs.indices {
@@ -146,12 +162,22 @@ struct RunPicture {
         + entries.map { "\(ReportText.place(x(end($0)))),\(y($0.residentBytes))" }
       parts.append(.element("polyline", ["class": "curve", "points": points.joined(separator: " ")]))
       let (from, to) = (x(offsets[run]), x(offsets[run] + history.runs[run].seconds))
+      if let program = history.runs[run].programBytes {
+        let height = Double(program) / top * 100
+        let band = Markup.element(
+          "rect",
+          [
+            "class": "program", "x": ReportText.place(from), "y": ReportText.place(100 - height),
+            "width": ReportText.place(to - from), "height": ReportText.place(height),
+          ])
+        parts.insert(band, at: 0)
+      }
       parts.append(
         .element(
           "line",
           [
-            "class": "limit", "x1": ReportText.place(from), "x2": ReportText.place(to), "y1": y(budgets[run]),
-            "y2": y(budgets[run]),
+            "class": "limit", "x1": ReportText.place(from), "x2": ReportText.place(to), "y1": y(limits[run]),
+            "y2": y(limits[run]),
           ]))
     }
     let text = memoryText
@@ -160,11 +186,18 @@ struct RunPicture {
       names: Self.axis(["\(ByteCount(bytes: Int64(min(top, 9e18))))", "0"]), drawing(parts, height: 100, pixels: 120))
   }
 
-  /// The peak and the last budget.
+  /// The peak, the last budget, and the program's part.
   var memoryText: String {
     let peak = history.entries.map(\.residentBytes).max() ?? 0
-    let budget = history.runs.last.map { "\(ByteCount(bytes: $0.budgetBytes))" } ?? ""
-    return "\(ByteCount(bytes: peak)) at most, budget \(budget)"
+    return RunSummary.memory(
+      peak: peak, budget: ByteCount(bytes: history.runs.last?.budgetBytes ?? 0),
+      programBytes: history.runs.last?.programBytes)
+  }
+
+  var memoryLegend: String {
+    history.runs.contains { $0.programBytes != nil }
+      ? "The band is the program before the run began. The dashed line is the budget above it."
+      : "The dashed line is the budget. The program itself comes on top."
   }
 
   // MARK: Frames
@@ -258,14 +291,15 @@ struct RunPicture {
       margin: 0.25rem 0 1rem; font-size: 0.8125rem; }
     .plot svg { display: block; width: 100%; border-bottom: 1px solid var(--axis); }
     .names { color: var(--soft); }
-    .lane { height: 22px; line-height: 22px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+    .lane { height: 28px; line-height: 14px; display: flex; align-items: center; overflow-wrap: anywhere; }
     .axis { height: 100%; display: flex; flex-direction: column; justify-content: space-between; text-align: right;
       line-height: 1.2; }
     .times { display: flex; justify-content: space-between; color: var(--soft); }
     .bar, .area { fill: var(--series); }
     .curve { fill: none; stroke: var(--series); stroke-width: 2px; vector-effect: non-scaling-stroke; }
+    .program { fill: var(--axis); opacity: 0.35; }
     .limit { stroke: var(--limit); stroke-width: 2px; stroke-dasharray: 6 4; vector-effect: non-scaling-stroke; }
-    @media (max-width: 30rem) { .plot { grid-template-columns: 5.5rem minmax(0, 1fr); font-size: 0.75rem; } }
+    @media (max-width: 30rem) { .plot { grid-template-columns: 8rem minmax(0, 1fr); font-size: 0.75rem; } }
     .cut { stroke: var(--axis); stroke-width: 1px; stroke-dasharray: 2 3; vector-effect: non-scaling-stroke; }
     """
 }

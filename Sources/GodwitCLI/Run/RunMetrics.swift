@@ -85,11 +85,11 @@ struct RunMetrics: Sendable {
     add("godwit_memory_resident_bytes", "The resident memory of the process.", Double(resident))
     add("godwit_memory_peak_bytes", "The peak of the resident memory.", Double(peak))
     add(
-      "godwit_memory_budget_bytes", "What the run may allocate, beside the program itself.",
+      "godwit_memory_budget_bytes", "The memory that the run may allocate, on top of the program itself.",
       budget.map { Double($0.bytes) })
     addResult(add)
     text.add(
-      "godwit_lost_items", .gauge, "What the migration lost, by step, kind, reason and subject.", labels: labels,
+      "godwit_lost_items", .gauge, "Lost items, by step, kind, reason and subject.", labels: labels,
       lossSamples)
     add(Self.statusName, "The exit status of the last run that ended.", history.status)
     add(Self.endName, "When the last run ended.", history.end)
@@ -127,7 +127,7 @@ struct RunMetrics: Sendable {
     if summary.isCounted, summary.outcome != .alreadyFinished {
       add("godwit_objects", "Objects made by all runs of the job together.", Double(summary.objects), .gauge)
     }
-    add("godwit_verify_findings", "What verifying the destination found.", findings.map(Double.init), .gauge)
+    add("godwit_verify_findings", "The number of findings of the verification.", findings.map(Double.init), .gauge)
   }
 
   /// A set of labels must not come twice.

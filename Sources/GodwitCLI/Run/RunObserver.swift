@@ -24,7 +24,7 @@ struct RunObserver {
   /// - Throws: The error of `MetricsFile` when it cannot be written.
   init(_ session: CommandSession, metricsPath: String?, manifest: String?) throws {
     self.session = session
-    let name = URL(filePath: manifest ?? "job").deletingPathExtension().lastPathComponent
+    let name = JobManifest.name(ofFile: manifest ?? "job")
     metrics = try metricsPath.map {
       try MetricsFile(path: $0, job: name, start: Date(), warn: { session.warn($0) })
     }

@@ -22,7 +22,6 @@ struct MigrationTestRunner: Sendable {
   /// Keys of each test's manifest that the command line sets.
   let overrides: [ManifestOverride]
   let policies: PolicyRegistry
-  let failsOnLoss: Bool
   /// Where the folders of the tests are made.
   let scratch: String
   /// Where the folder of a test that failed is kept.
@@ -136,7 +135,6 @@ struct MigrationTestRunner: Sendable {
       logger: Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() },
       policies: policies)
     var job = try loader.job()
-    if failsOnLoss { job.failsOnLoss = true }
     // The store goes when the test is done.
     job.receipt = nil
     if test.version == nil { result.version = job.sourceModel.name }
@@ -174,8 +172,7 @@ struct MigrationTestRunner: Sendable {
         ManifestPath(raw: text, resolved: text, location: .init(file: text, line: 1, column: 1))
       }
       manifest.source = place(source)
-      manifest.destination = .file(place(destination))
-      manifest.append = false
+      (manifest.destination.path, manifest.destination.existing) = (place(destination), .fail)
       return manifest
     case .models:
       let path = folder + "/" + Self.manifestName

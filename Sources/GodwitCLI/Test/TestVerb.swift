@@ -51,7 +51,7 @@ struct TestVerb: Verb {
   var to: String?
   @Option(
     help: ArgumentHelp(
-      "Set any key of the manifest but source and destination to a YAML value, such as on-invalid=keep. May be repeated.",
+      "Set any key of the manifest but source and destination to a YAML value, such as on-loss=fail. May be repeated.",
       valueName: "KEY=VALUE"))
   var set: [String] = []
   @Option(help: ArgumentHelp("Number of objects in a made store.", valueName: "N")) var rows = 200
@@ -65,8 +65,6 @@ struct TestVerb: Verb {
   var keep = "godwit-test-failures"
   @Option(help: ArgumentHelp("Number of tests that run at once; by default one for each core.", valueName: "N"))
   var jobs: Int?
-  @Flag(name: .customLong("fail-on-loss"), help: "Fail a test whose migration loses data.")
-  var failOnLoss = false
   @OptionGroup var format: FormatOptions
 
   func validate() throws {
@@ -76,7 +74,7 @@ struct TestVerb: Verb {
     if let jobs, !(1...256).contains(jobs) {
       throw ValidationError("cannot run \(jobs) tests at once: expected 1 to 256")
     }
-    let own = ["source", "destination", "in-place"]
+    let own = ["source", "destination"] + ManifestOverride.oldKeysOfDestination
     if let key = try overrides().map(\.key).first(where: { own.contains($0.prefix { $0 != "." }.description) }) {
       throw ValidationError(
         "expected another key than '\(key)' after --set: every test has its own source and destination")
@@ -109,7 +107,7 @@ struct TestVerb: Verb {
     try report?.check()
     let runner = MigrationTestRunner(
       subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
-      overrides: try overrides(), policies: session.policies, failsOnLoss: failOnLoss, scratch: scratch.path,
+      overrides: try overrides(), policies: session.policies, scratch: scratch.path,
       keep: absolute(keep))
     let table = TestTable(tests)
     if format.format == .text { session.output.write(table.head) }

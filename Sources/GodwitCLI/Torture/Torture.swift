@@ -25,7 +25,7 @@ struct Torture {
     var job = job
     let name = (job.destinationPath as NSString).lastPathComponent
     job.destinationPath = "\(folder)/\(name)"
-    if job.inPlace != nil { job.sourcePath = job.destinationPath }
+    if job.isInPlace { job.sourcePath = job.destinationPath }
     return job
   }
 
@@ -58,13 +58,14 @@ struct Torture {
       kills += moments.count
       let problem = try last.status == 0 ? difference(reference, path) : "status \(last.status): \(last.diagnostics)"
       let how = moments.isEmpty ? "" : " (\(moments.joined(separator: ", ")))"
-      report("round \(round)/\(rounds): \(moments.count) kills\(how), " + (problem ?? "equal"))
+      report("round \(round)/\(rounds): \(moments.count.counted("kill"))\(how), " + (problem ?? "equal"))
       if problem != nil { different.append(round) } else { try? FileManager.default.removeItem(atPath: path) }
     }
     report(
       different.isEmpty
-        ? "\(rounds) rounds, \(kills) kills, seed \(seed): every result equals that of the uninterrupted run"
-        : "\(rounds) rounds, \(kills) kills, seed \(seed): \(different.count) differ from the uninterrupted run")
+        ? "\(rounds.counted("round")), \(kills.counted("kill")), seed \(seed): every result equals that of the uninterrupted run"
+        : "\(rounds.counted("round")), \(kills.counted("kill")), seed \(seed): \(different.count.counted("differs", "differ")) from the uninterrupted run"
+    )
     return different
   }
 
@@ -94,7 +95,7 @@ struct Torture {
     do {
       let manager = FileManager.default
       try manager.createDirectory(atPath: path, withIntermediateDirectories: true)
-      guard job.inPlace != nil else { return path }
+      guard job.isInPlace else { return path }
       let to = Self.redirected(job, to: path).sourcePath
       for suffix in ["", "-wal"] where manager.fileExists(atPath: job.sourcePath + suffix) {
         try manager.copyItem(atPath: job.sourcePath + suffix, toPath: to + suffix)
@@ -104,7 +105,7 @@ struct Torture {
     } catch {
       throw GodwitError(
         .inputOutput, "cannot make '\(path)'", cause: error.localizedDescription,
-        remedy: "free disk space, or name another folder with --scratch")
+        remedy: "free disk space, or name another folder in the environment variable TMPDIR")
     }
     return path
   }

@@ -14,7 +14,7 @@ struct TortureVerb: Verb {
       Runs the job once without interruption. Each round then kills runs (SIGKILL) at random moments and progress \
       lines, resumes them, and compares the result with the first one: schema, rows, metadata, external files. Never \
       touches the job's own destination and never writes to its source. A job in place gets a copy of its store. The \
-      folder needs space for two destinations. Exit status: 4 a result differs, or a run cannot resume.
+      folder is made in TMPDIR, and needs space for two destinations. Exit status: 4 a result differs, or a run cannot resume.
       """)
 
   @OptionGroup var job: JobOptions
@@ -22,8 +22,6 @@ struct TortureVerb: Verb {
   @Option(help: ArgumentHelp("Number of rounds.", valueName: "N")) var rounds = 20
   @Option(help: ArgumentHelp("Seed of the random kills; by default random, and printed.", valueName: "S"))
   var seed: UInt64?
-  @Option(help: ArgumentHelp("Folder for the stores; by default TMPDIR.", valueName: "DIR"), completion: .directory)
-  var scratch: String?
 
   // Options with which a round starts its own processes.
   @Option(name: .customLong("one-run-in"), help: .private) var runFolder: String?
@@ -44,15 +42,8 @@ struct TortureVerb: Verb {
     let migration = try job.loader(in: session).job()
     if let runFolder { return try runOnce(migration, in: runFolder, session: session) }
     let seed = seed ?? UInt64.random(in: 1...999_999)
-    if let scratch {
-      do { try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true) } catch {
-        throw GodwitError(
-          .cannotCreate, "cannot create folder '\(scratch)'", cause: error.localizedDescription,
-          remedy: "name another folder with --scratch")
-      }
-    }
     // Kept until the result is known, so that a failure can be inspected.
-    let scratch = try ScratchFolder(name: "godwit-torture", in: scratch, isKept: true)
+    let scratch = try ScratchFolder(name: "godwit-torture", isKept: true)
     let signals = StopSignals()
     let current = TortureRun.Current()
     signals.watch(stop: { _ in current.stop() }, interrupt: {}, report: {})

@@ -28,7 +28,8 @@ struct ExportVerb: Verb {
   var format: ExportFormat = .jsonl
   @Option(
     help: ArgumentHelp(
-      "The store's model, a bundle or one version; by default the model inside the store.", valueName: "MODEL"),
+      "The store's model, a bundle or one version; by default the model inside the store, else that of its receipt.",
+      valueName: "MODEL"),
     completion: .file())
   var model: String?
   @Flag(help: "Also write objects of subentities.") var subentities = false
@@ -98,13 +99,14 @@ struct ExportVerb: Verb {
     return .objects(selection, try ObjectReader(path: store, model: fitting))
   }
 
-  /// The version that fits the store: of the model that was named, else of the one that the store carries.
+  /// The version that fits the store: of the model that was named, else the one that the store or its receipt carries.
   private func fittingModel(_ metadata: StoreMetadata) throws -> ManagedObjectModel {
     if let model { return try ModelVersions(references: [model]).model(fitting: metadata, path: store) }
     let cause: String
     switch try StoredModel(inStoreAt: store, metadata: metadata) {
     case .fits(let cached): return cached.model
-    case .missing: cause = "the store contains no model"
+    case .inReceipt(let model, _): return model
+    case .missing(let problem): cause = "the store contains no model" + (problem.map { ", and \($0)" } ?? "")
     case .differs: cause = "the model inside the store is of another version"
     case .unreadable(let error): cause = error.message
     }

@@ -96,16 +96,27 @@ public enum GodwitCommand {
       remedy: "see `godwit --help` for the verbs")
   }
 
-  /// The option of an earlier version, whose work another verb does.
+  /// Options of an earlier version: the verbs that had them, and what to write instead.
+  private static let removedOptions: [(name: String, verbs: [String], remedy: String)] = [
+    (
+      "--from-quarantine", ["run"],
+      "write edited objects into a copy of the source with `godwit quarantine apply FILE SOURCE -o COPY`, and migrate it"
+    ),
+    ("--fail-on-loss", ["run", "plan", "test"], "write `--set on-loss=fail`"),
+    ("--json", ["plan"], "write `--format json`"),
+    ("--progress", ["plan"], "leave it out: a terminal shows a bar"),
+    ("--results", ["run"], "write `--set stores.results=FOLDER`; `godwit status` and `godwit report` read the folder"),
+    ("--scratch", ["torture"], "name the folder in the environment variable TMPDIR"),
+  ]
+
+  /// Says what to write in place of an option of an earlier version.
   private static func refuseRemovedOption(_ arguments: [String]) throws {
-    let name = "--from-quarantine"
-    guard arguments.first == "run", arguments.contains(where: { $0 == name || $0.hasPrefix(name + "=") }) else {
-      return
+    for (name, verbs, remedy) in removedOptions where verbs.contains(arguments.first ?? "") {
+      guard arguments.contains(where: { $0 == name || $0.hasPrefix(name + "=") }) else { continue }
+      throw GodwitError(
+        .usage, "unknown option '\(name)': it is an option of an earlier version", remedy: remedy,
+        safe: "nothing was written")
     }
-    throw GodwitError(
-      .usage, "unknown option '\(name)': edited objects are written into a copy of the source",
-      remedy: "write the copy with `godwit quarantine apply FILE SOURCE -o COPY`, and migrate it",
-      safe: "nothing was written")
   }
 
   /// `help nosuch` is wrong usage: ArgumentParser would print the help of the whole command, with status 0.
@@ -138,7 +149,7 @@ public enum GodwitCommand {
       let printer = ProgressPrinter(mode: .json, stream: session.output)
       try? printer.begin()
       try? printer.end(failedWith: error)
-    } else if has("--format", "json", arguments) || arguments.first == "plan" && arguments.contains("--json") {
+    } else if has("--format", "json", arguments) {
       guard let text = try? JSONText.document(FailureRecord(error)) else { return }
       session.output.write(text + "\n")
     }

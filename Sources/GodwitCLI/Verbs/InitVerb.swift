@@ -147,7 +147,7 @@ struct InitVerb: Verb {
       for (index, step) in draft.steps.enumerated() { line(index == 0 ? "path" : "", step.line) }
     }
     for note in draft.inputNotes { line("note", note.text) }
-    for loss in draft.losses { line("loss", loss) }
+    for loss in draft.losses { line(loss.label, loss.text) }
     for policy in draft.policies { line("policy", "\(policy.name) is not registered, so a run stops with 78") }
     if let problem = draft.problem { line("stops", problem) }
     if let remedy = draft.remedy { line("", "try: \(remedy)") }

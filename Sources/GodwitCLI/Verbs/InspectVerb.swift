@@ -3,7 +3,7 @@ import ArgumentParser
 struct InspectVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Show what a file is (store, model, mapping model, manifest, ledger, spill file) and what it contains.",
+    abstract: "Show the kind and content of a file: store, model, mapping model, manifest, ledger or spill file.",
     discussion: """
       Several files, a pattern in quotes, a folder or a manifest of many stores give
       one table, or one JSON array.
@@ -25,6 +25,9 @@ struct InspectVerb: Verb {
   @Flag(help: "Show types, NULL counts, minima, maxima and sizes of a store's properties; scans the store.")
   var details = false
 
+  @Flag(help: "Run SQLite's check of all pages and indexes of a store; exit with 65 if it is damaged.")
+  var check = false
+
   @OptionGroup var format: FormatOptions
 
   func validate() throws {
@@ -34,10 +37,10 @@ struct InspectVerb: Verb {
   static var outputs: [OutputKind] { [.inspect] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let (models, configuration, details) = (models, configuration, details)
+    let (models, configuration, details, check) = (models, configuration, details, check)
     guard let expanded = try InspectionPaths.expanded(paths) else {
       let inspection = try FileInspection(
-        of: paths[0], models: models, configuration: configuration, withDetails: details)
+        of: paths[0], models: models, configuration: configuration, withDetails: details, checks: check)
       switch format.format {
       case .json: try session.print(json: InspectionRecord(inspection: inspection), as: .inspect)
       case .text: session.output.write("\(inspection)\n")
@@ -48,7 +51,7 @@ struct InspectVerb: Verb {
     let table = try InspectionTable(of: expanded.paths) { path in
       try FileInspection(
         of: path, models: models.isEmpty ? expanded.models[path] ?? [] : models, configuration: configuration,
-        withDetails: details)
+        withDetails: details, checks: check)
     }
     switch format.format {
     case .json: try session.print(rows: table.rows)

@@ -68,7 +68,7 @@ struct LintVerb: Verb {
         added == 0
           ? "\(path): no version added\n" : "\(path): \(added) version\(added == 1 ? "" : "s") added\n")
     } else if report.lock == nil, format == .text {
-      session.output.write("no lock file: `--write-lock` records the shipped versions, so that an edit is noticed\n")
+      session.output.write(report.lockHint)
     }
     return report.fails(isStrict: strict) ? 4 : 0
   }

@@ -38,7 +38,8 @@ struct MakeStoreVerb: Verb {
       let record = Record(path: out, model: model.name, objects: rows, seed: seed, isNasty: nasty)
       try session.print(json: record, as: .makeStore)
     case .text:
-      session.output.write("\(out): \(rows) objects of '\(model.name)', seed \(seed)\(nasty ? ", nasty" : "")\n")
+      session.output.write(
+        "\(out): \(rows.counted("object")) of '\(model.name)', seed \(seed)\(nasty ? ", nasty" : "")\n")
     }
     return 0
   }

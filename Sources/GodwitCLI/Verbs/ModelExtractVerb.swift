@@ -45,9 +45,10 @@ struct ModelExtractVerb: Verb {
     switch try StoredModel(inStoreAt: store, metadata: metadata) {
     case .fits(let found): cached = found
     case .differs(let found): (cached, fits) = (found, false)
-    case .missing:
+    case .inReceipt(let model, _): cached = CachedModel(model: model, omissions: [])
+    case .missing(let problem):
       throw GodwitError(
-        .missingInput, "cannot extract a model from '\(store)': the store contains none",
+        .missingInput, "cannot extract a model from '\(store)': the store contains none", cause: problem,
         remedy: "take the .xcdatamodeld from the application's sources, or the .momd from the application")
     case .unreadable(var error):
       error.context = error.context ?? store

@@ -6,13 +6,13 @@ struct ModelHashVerb: Verb {
     commandName: "hash", abstract: "Print the version hash of every entity, as Core Data computes it.")
 
   @Argument(help: ModelVerb.help, completion: .file()) var model: String
-  @Option(help: ModelVerb.hashesHelp, completion: .file()) var hashes: [String] = []
+  @OptionGroup var published: HashOptions
   @OptionGroup var format: FormatOptions
 
   static var outputs: [OutputKind] { [.modelHash] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let model = try ModelVerb.read(model, hashes: hashes)
+    let model = try ModelVerb.read(model, hashes: published.hashes)
     let versionHashes = model.versionHashes.mapValues(\.base64)
     switch format.format {
     case .json:

@@ -3,6 +3,14 @@ import GodwitManifest
 import GodwitModel
 import GodwitXcode
 
+struct HashOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Prefer the version hashes in a VersionInfo.plist, a .cdm or a store that Core Data wrote over computed ones.",
+      valueName: "FILE"), completion: .file())
+  var hashes: [String] = []
+}
+
 /// The verbs about models.
 struct ModelVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -39,10 +47,6 @@ struct ModelVerb: ParsableCommand {
     for file in hashes { try bundle.adopt(PublishedVersionHashes(contentsOf: file)) }
     return bundle
   }
-
-  static let hashesHelp = ArgumentHelp(
-    "Prefer the version hashes in a VersionInfo.plist, a .cdm or a store that Core Data wrote over computed ones.",
-    valueName: "FILE")
 
   static let help = ArgumentHelp(
     "A .xcdatamodel or .mom; a .xcdatamodeld or .momd (its current version); a folder with one of them in it; or PATH#Version Name.",

@@ -11,10 +11,11 @@ struct PlanVerb: Verb {
     abstract: "Show the path, objects in, out and lost, time and disk space; write nothing but a plan that -o names.",
     discussion: """
       The text is about ten lines. --details adds every step, pass, chunk, lane with its reason, filter and loss. The time is \
-      an estimate: a small sample of the source is made in memory. --format dot and mermaid draw the mapping. -o writes the \
+      an estimate: a small sample of the source is made in memory. With --set on-loss=fail a loss ends with 65. --format dot and mermaid draw the mapping. -o writes the \
       plan as JSON with the digests of all that it depends on; `godwit run --plan FILE` does that plan, or says what changed \
       and ends with 73. Every row is counted, on all processors; --sample takes about a second for a store of any size and \
-      says so in what it prints. Progress goes to standard error.
+      says so in what it prints. Progress goes to standard error. The verdict is OK, LOSES, or STOPS with the exit status \
+      of the run, which is that of the plan too.
       """)
 
   @OptionGroup var job: JobOptions
@@ -22,23 +23,14 @@ struct PlanVerb: Verb {
 
   @Option(
     help: ArgumentHelp("Print text or JSON, or draw the mapping for Graphviz or Mermaid.", valueName: Format.names))
-  var format: Format?
-
-  @Flag(help: "Print JSON, as with --format json.")
-  var json = false
+  var format: Format = .text
 
   @Flag(help: "Print everything that the plan knows as text.")
   var details = false
 
   @Flag(
-    help: "Estimate counts and losses from a sample of the source. Not with -o, --diff and --fail-on-loss.")
+    help: "Estimate counts and losses from a sample of the source. Not with -o and --diff.")
   var sample = false
-
-  @Option(
-    help: ArgumentHelp(
-      "How to show progress, on standard error; auto shows a bar on a terminal, and nothing elsewhere.",
-      valueName: "auto|bar|plain|json|none"))
-  var progress: ProgressMode = .auto
 
   @Option(
     name: .customLong("diff"),
@@ -59,30 +51,23 @@ struct PlanVerb: Verb {
     help: "Exit with 2 if a migration is needed, otherwise with 0.")
   var detailedExitCode = false
 
-  @Flag(name: .customLong("fail-on-loss"), help: "Exit with 65 if the migration would lose data.")
-  var failOnLoss = false
-
   /// How a plan is printed.
   enum Format: String, ExpressibleByArgument, CaseIterable {
     case text, json, dot, mermaid
   }
 
   func validate() throws {
-    if json, let format, format != .json { throw ValidationError("expected one of --json and --format \(format)") }
-    if details, chosenFormat != .text { throw ValidationError("--details is for text: JSON has everything") }
+    if details, format != .text { throw ValidationError("--details is for text: JSON has everything") }
     if older != nil {
       if details { throw ValidationError("expected one of --details and --diff") }
-      if ![.text, .json].contains(chosenFormat) { throw ValidationError("--diff prints text or JSON") }
+      if ![.text, .json].contains(format) { throw ValidationError("--diff prints text or JSON") }
     }
     if sample {
       if output != nil { throw ValidationError("--sample estimates: a run cannot do the plan that -o would write") }
       if older != nil { throw ValidationError("--sample estimates: --diff compares counts") }
-      if failOnLoss { throw ValidationError("--sample may miss a loss: --fail-on-loss does not go with it") }
     }
     if output == "-" { throw ValidationError("-o writes a file: --format json prints the plan") }
   }
-
-  private var chosenFormat: Format { json ? .json : format ?? .text }
 
   static var outputs: [OutputKind] { [.plan, .planDifference, .stores] }
 
@@ -94,10 +79,8 @@ struct PlanVerb: Verb {
     let loader = try job.loader(in: session, overrides: settings)
     if loader.isForManyStores { return try planMany(loader, in: session) }
     var migration = try loader.job()
-    let refusesLosses = migration.failsOnLoss
-    if failOnLoss { migration.failsOnLoss = true }
-    let mode = progress == .auto && !session.diagnostics.isTerminal ? .none : progress
-    let printer = ProgressPrinter(mode: mode, stream: session.diagnostics)
+    let printer = ProgressPrinter(
+      mode: .auto, isQuiet: !session.diagnostics.isTerminal, stream: session.diagnostics)
     migration.hooks.samplesPlans = sample
     migration.hooks.whilePlanning = { printer.update($0) }
     let manager = MigrationManager(migration)
@@ -116,18 +99,16 @@ struct PlanVerb: Verb {
     let isNeeded = plan != nil && !migration.fitsAlready
     var record = PlanRecord(migration, manager: manager, plan: plan, isNeeded: isNeeded)
     record.identity = PlanIdentity(manager.job, manifestPath: loader.manifest.file)
-    // The option is of this call.
-    record.identity?.refusesLosses = refusesLosses
     if let older {
       record.identity?.source = try older.plan.identity?.source?.now(of: manager.job)
       let difference = PlanDifference(from: older.plan, to: record, file: older.file)
-      if chosenFormat == .json {
+      if format == .json {
         try session.print(json: difference, as: .planDifference)
       } else {
         session.output.write("\(difference)\n")
       }
     } else {
-      switch chosenFormat {
+      switch format {
       case .json: try session.print(json: record, as: .plan)
       case .text: session.output.write(text(plan, of: migration))
       case .dot: session.output.write(data: try picture(manager.job, plan).dot)
@@ -143,16 +124,17 @@ struct PlanVerb: Verb {
         try JSONText.document(record) + "\n", to: PlanFile.output(output, like: [migration.sourcePath]))
       session.diagnostics.write("wrote the plan to '\(output)'\n")
     }
+    if let error = plan?.stopError { throw error }
     return detailedExitCode && isNeeded ? 2 : 0
   }
 
   /// One table for all stores of a manifest whose source is a pattern.
   private func planMany(_ loader: JobLoader, in session: CommandSession) throws -> Int32 {
-    let isForOne = older != nil || output != nil || details || sample || ![.text, .json].contains(chosenFormat)
+    let isForOne = older != nil || output != nil || details || sample || ![.text, .json].contains(format)
     // These show one plan.
     if isForOne { try loader.refuseManyStores() }
-    return try StoreSurvey(session: session, loader: loader, verb: "plan", isJSON: chosenFormat == .json)
-      .plan(failsOnLoss: failOnLoss, isDetailed: detailedExitCode) { $0.fitsAlready }
+    return try StoreSurvey(session: session, loader: loader, verb: "plan", isJSON: format == .json)
+      .plan(isDetailed: detailedExitCode) { $0.fitsAlready }
   }
 
   private func picture(_ job: MigrationJob, _ plan: MigrationPlan?) throws -> MappingPicture {
@@ -182,7 +164,7 @@ extension PlanVerb {
   }
 
   private static func fits(_ job: MigrationJob) -> String {
-    "note         the source already has version '\(job.destinationModel.name)': no migration is needed, and `godwit run` \(job.inPlace == nil ? "makes a copy" : "writes it again")\n"
+    "note         the source already has version '\(job.destinationModel.name)': no migration is needed, and `godwit run` \(!job.isInPlace ? "makes a copy" : "writes it again")\n"
   }
 }
 

@@ -14,7 +14,7 @@ struct QuarantineApplyVerb: Verb {
     commandName: "apply", abstract: "Write the edited objects of a quarantine into a copy of the source.",
     discussion: """
       Takes values, links and external files. Migrate the copy as any other store, for example with \
-      `on-existing: replace`. Edits that cannot be applied are an error, and then no copy is written.
+      `existing: replace` under `destination`. Edits that cannot be applied are an error, and then no copy is written.
       """)
 
   @Argument(help: ArgumentHelp("The edited quarantine.", valueName: "FILE"), completion: .file()) var quarantine: String

@@ -13,10 +13,10 @@ struct RootCommand: ParsableCommand {
     commandName: "godwit",
     abstract: "Migrates Core Data stores: plan first, stop at any time, verify afterwards.",
     discussion: """
-      Exit status: 0 done; 2 a migration is needed; 4 findings; 64 wrong usage; 65 invalid data; 66 missing file; 69 no \
-      model fits; 70 a bug; 73 cannot create; 74 I/O failed; 75 stopped at a checkpoint; 77 permission denied; 78 \
-      invalid manifest or mapping; 130, 143 stopped by a signal after a checkpoint. After 74, 75, 130 and 143 the same \
-      command resumes.
+      Exit status: 0 done; 2 a migration is needed; 3 done, with objects in quarantine; 4 findings; 64 wrong usage; 65 \
+      invalid data; 66 missing file; 69 no model fits; 70 a bug; 73 cannot create; 74 I/O failed; 75 stopped at a \
+      checkpoint; 77 permission denied; 78 invalid manifest or mapping; 130, 143 stopped by a signal after a checkpoint. \
+      After 74, 75, 130 and 143 the same command resumes.
       """,
     version: "godwit \(GodwitCommand.version)",
     subcommands: verbs)

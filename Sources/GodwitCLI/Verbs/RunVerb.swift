@@ -20,9 +20,7 @@ struct RunVerb: Verb {
     completion: .manifest)
   var manifest: String?
 
-  @Flag(name: .shortAndLong, help: "Log each action to standard error.")
-  var verbose = false
-
+  @OptionGroup var log: LogOptions
   @OptionGroup var overrides: OverrideOptions
 
   @Option(
@@ -32,18 +30,7 @@ struct RunVerb: Verb {
       valueName: "FILE"), completion: .file())
   var planFile: String?
 
-  @Option(help: ArgumentHelp("How to show progress.", valueName: "auto|bar|plain|json|none"))
-  var progress: ProgressMode = .auto
-
-  @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.")
-  var quiet = false
-
-  @Option(
-    name: .customLong("max-duration"),
-    help: ArgumentHelp(
-      "Stop at a checkpoint, with status 75, after a time such as 3h, 90m, 45s or 1h30m.", valueName: "time"),
-    transform: TimeBox.parse)
-  var maximumDuration: TimeBox?
+  @OptionGroup var long: LongOptions
 
   @Option(
     help: ArgumentHelp(
@@ -58,11 +45,6 @@ struct RunVerb: Verb {
 
   static var isForOutput: Bool { false }
 
-  @Flag(
-    name: .customLong("fail-on-loss"),
-    help: "If the migration loses data, stop with 65 before the destination is put in place.")
-  var failOnLoss = false
-
   @Flag(help: "Then prove the destination as `godwit verify` does; exit with 4 if something differs.")
   var verify = false
 
@@ -70,6 +52,8 @@ struct RunVerb: Verb {
   var worker = false
 
   @OptionGroup var batch: BatchOptions
+
+  var quiet: Bool { long.quiet }
 
   func validate() throws {
     if manifest == nil, planFile == nil { throw ValidationError("Missing expected argument '<JOB.yaml>'") }
@@ -81,7 +65,7 @@ struct RunVerb: Verb {
     if path == nil, let check, let again = try check.plan.manifest?.reopened(for: check.path) {
       (path, settings) = (again.path, again.overrides + settings)
     }
-    return try session.loader(ofManifest: path ?? "-", overrides: settings, isVerbose: verbose)
+    return try session.loader(ofManifest: path ?? "-", overrides: settings, log, isQuiet: quiet)
   }
 
   static var outputs: [OutputKind] { [.progress, .log] }
@@ -101,7 +85,7 @@ struct RunVerb: Verb {
     }
     let signals = StopSignals(isWorker: worker)
     let control = MigrationControl()
-    let printer = ProgressPrinter(mode: progress, isQuiet: quiet, stream: session.output)
+    let printer = ProgressPrinter(mode: long.progress, isQuiet: quiet, stream: session.output)
     signals.watch(
       stop: { control.stop(reason: $0) }, interrupt: { control.interrupt() }, report: { printer.printNow() })
     var observer = try RunObserver(session, metricsPath: metrics, manifest: manifest)
@@ -159,18 +143,17 @@ struct RunVerb: Verb {
   ) throws -> (MigrationSummary, MigrationJob, Proof) {
     let start = Date()
     func secondsLeft() -> Double? {
-      maximumDuration.map { max(0, Double($0.seconds) - Date().timeIntervalSince(start)) }
+      long.maximumSeconds.map { max(0, $0 - Date().timeIntervalSince(start)) }
     }
     observer.manifestRead(loader)
-    var migration = try loader.job()
+    let migration = try loader.job()
     try observer.jobLoaded(migration)
-    printer.setBudget(migration.memory)
-    if failOnLoss { migration.failsOnLoss = true }
+    printer.setBudget(migration.memory, programBytes: ProcessMemory.residentBytes)
     if !quiet {
       session.warnOfReplacedValues(in: migration)
       session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))
     }
-    if verify, migration.inPlace?.keepsOld == false {
+    if verify, migration.existingDestination == .inPlace(keepsOld: false) {
       throw GodwitError(
         .usage, "cannot verify job '\(migration.name)' after it has run: it migrates in place and keeps no old store",
         remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
@@ -252,8 +235,7 @@ struct RunVerb: Verb {
     printer.close()
     if let report {
       try printer.tell(report)
-      // Before the summary, whose last line says 100.0%.
-      if progress != .json || quiet, !quiet || !report.isClean { session.output.write("\(report)\n") }
+      if long.progress != .json || quiet, !quiet || !report.isClean { session.output.write(report.overview + "\n") }
     }
     let failure = observer.ended(summary, job: job, report: report, status: status)
     status = failure?.code.rawValue ?? status

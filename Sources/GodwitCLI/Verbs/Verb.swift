@@ -39,34 +39,52 @@ extension CompletionKind {
   static var manifest: CompletionKind { .file(extensions: ["yaml", "yml"]) }
 }
 
+struct LogOptions: ParsableArguments {
+  @Flag(name: .shortAndLong, help: "Log each action to standard error.")
+  var verbose = false
+}
+
+/// How a verb that may work for hours shows what it does, and when it stops.
+struct LongOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "How to show progress: run on standard output, verify on standard error.", valueName: "auto|bar|plain|json"))
+  var progress: ProgressMode = .auto
+
+  @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.")
+  var quiet = false
+
+  @Option(
+    name: .customLong("max-duration"),
+    help: ArgumentHelp(
+      "Stop with status 75 after a time such as 3h, 90m, 45s or 1h30m; the same command goes on.", valueName: "time"),
+    transform: TimeBox.parse)
+  var maximumDuration: TimeBox?
+
+  var maximumSeconds: Double? { maximumDuration.map { Double($0.seconds) } }
+}
+
 /// The manifest, and whether reading it is logged.
 struct JobOptions: ParsableArguments {
   @Argument(help: ArgumentHelp("The job manifest; - for standard input.", valueName: "JOB.yaml"), completion: .manifest)
   var manifest: String
 
-  @Flag(name: .shortAndLong, help: "Log each action to standard error.")
-  var verbose = false
+  @OptionGroup var log: LogOptions
 
   func loader(in session: CommandSession, overrides: [ManifestOverride] = []) throws -> JobLoader {
-    try session.loader(ofManifest: manifest, overrides: overrides, isVerbose: verbose)
+    try session.loader(ofManifest: manifest, overrides: overrides, log)
   }
-
-  func logger(in session: CommandSession) -> Logger { session.logger(isVerbose: verbose) }
 }
 
 extension CommandSession {
   func loader(
-    ofManifest path: String, overrides: [ManifestOverride], isVerbose: Bool
+    ofManifest path: String, overrides: [ManifestOverride], _ log: LogOptions? = nil, isQuiet: Bool = false
   ) throws -> JobLoader {
-    try JobLoader(
-      manifestPath: path, overrides: overrides, logger: logger(isVerbose: isVerbose), policies: policies,
-      hookOutput: { [diagnostics] in diagnostics.write($0) })
-  }
-
-  func logger(isVerbose: Bool) -> Logger {
     var logger = Logger(label: "godwit") { [diagnostics] _ in DiagnosticsLogHandler(stream: diagnostics) }
-    logger.logLevel = isVerbose ? .debug : .error
-    return logger
+    logger.logLevel = log?.verbose == true ? .debug : isQuiet ? .error : .warning
+    return try JobLoader(
+      manifestPath: path, overrides: overrides, logger: logger, policies: policies,
+      hookOutput: { [diagnostics] in diagnostics.write($0) })
   }
 }
 
@@ -79,13 +97,14 @@ struct OverrideOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Set the manifest's destination and remove 'in-place'; relative to the current folder.", valueName: "PATH"),
+      "Set the path of the manifest's destination, for a job in place too; relative to the current folder.",
+      valueName: "PATH"),
     completion: .file())
   var destination: String?
 
   @Option(
     help: ArgumentHelp(
-      "Set any key of the manifest to a YAML value, such as memory=128MiB or chunks.rows=1000. An empty value removes the key. May be repeated; a later option wins.",
+      "Set any key of the manifest to a YAML value, such as on-loss=fail or destination.existing=replace. An empty value removes the key. May be repeated; a later option wins.",
       valueName: "KEY=VALUE"))
   var set: [String] = []
 
@@ -148,6 +167,10 @@ enum JSONText {
   private static func encode(_ value: some Encodable, _ form: JSONEncoder.OutputFormatting) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = form
+    encoder.dateEncodingStrategy = .custom { date, encoder in
+      var container = encoder.singleValueContainer()
+      try container.encode(ObjectWriter.date(date.timeIntervalSinceReferenceDate))
+    }
     encoder.nonConformingFloatEncodingStrategy = .convertToString(
       positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
     return String(decoding: try encoder.encode(value), as: UTF8.self)

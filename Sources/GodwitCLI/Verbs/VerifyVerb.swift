@@ -11,7 +11,8 @@ struct VerifyVerb: Verb {
     commandName: "verify", abstract: "Prove the destination against the source; exit with 4 if something differs.",
     discussion: """
       SIGINT, SIGTERM or the end of --max-duration stops the verification. What was compared is kept beside the \
-      destination, and the same command goes on. SIGUSR1 prints one progress line. Progress goes to standard error, the report to standard output.
+      destination, and the same command goes on. SIGUSR1 prints one progress line. Progress goes to standard error, the \
+      report to standard output: the findings and three lines.
       """)
 
   @Argument(
@@ -19,8 +20,7 @@ struct VerifyVerb: Verb {
       "The job manifest; - for standard input. Not with --receipt.", valueName: "JOB.yaml"), completion: .manifest)
   var manifest: String?
 
-  @Flag(name: .shortAndLong, help: "Log each action to standard error.")
-  var verbose = false
+  @OptionGroup var log: LogOptions
 
   @Option(
     help: ArgumentHelp(
@@ -31,26 +31,18 @@ struct VerifyVerb: Verb {
   @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
 
-  @Option(
-    help: ArgumentHelp(
-      "How to show progress, on standard error; auto shows a bar on a terminal, and nothing elsewhere.",
-      valueName: "auto|bar|plain|json|none"))
-  var progress: ProgressMode = .auto
+  @Flag(help: "Print every check as text, not three lines.")
+  var details = false
 
-  @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.")
-  var quiet = false
-
-  @Option(
-    name: .customLong("max-duration"),
-    help: ArgumentHelp("Stop with status 75 after a time such as 3h, 90m, 45s or 1h30m.", valueName: "time"),
-    transform: TimeBox.parse)
-  var maximumDuration: TimeBox?
+  @OptionGroup var long: LongOptions
 
   @Option(
     help: ArgumentHelp(
       "Look only at so many of each hundred objects, by ranges of keys; the report says what was not looked at.",
       valueName: "percent"))
   var sample: Double?
+
+  private var quiet: Bool { long.quiet }
 
   func validate() throws {
     guard (manifest == nil) == (receipt != nil) else {
@@ -64,6 +56,7 @@ struct VerifyVerb: Verb {
     if receipt != nil, sample != nil {
       throw ValidationError("--receipt compares every object: --sample does not go with it")
     }
+    if details, format.format != .text { throw ValidationError("--details is for text: JSON has everything") }
     if let sample, !(sample > 0 && sample <= 100) {
       throw ValidationError("--sample is a number above 0 and at most 100, found '\(sample)'")
     }
@@ -74,8 +67,9 @@ struct VerifyVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let signals = StopSignals()
     let control = MigrationControl()
-    let mode = progress == .auto && !session.diagnostics.isTerminal ? .none : progress
-    let printer = ProgressPrinter(mode: mode, isQuiet: quiet, stream: session.diagnostics)
+    // On a terminal a bar, elsewhere nothing.
+    let isShown = long.progress != .auto || session.diagnostics.isTerminal
+    let printer = ProgressPrinter(mode: long.progress, isQuiet: quiet || !isShown, stream: session.diagnostics)
     signals.watch(stop: { control.stop(reason: $0) }, interrupt: {}, report: { printer.printNow() })
     try printer.begin()
     let report: VerificationReport
@@ -83,17 +77,16 @@ struct VerifyVerb: Verb {
       if let receipt {
         report = try ReceiptCheck(
           receipt: URL(filePath: receipt), destination: overrides.destination.map { URL(filePath: $0) }
-        ).run(control: control, maximumSeconds: maximumDuration.map { Double($0.seconds) })
+        ).run(control: control, maximumSeconds: long.maximumSeconds)
       } else {
         let loader = try session.loader(
-          ofManifest: manifest ?? "-", overrides: overrides.values(), isVerbose: verbose)
+          ofManifest: manifest ?? "-", overrides: overrides.values(), log, isQuiet: quiet)
         if loader.isForManyStores {
           return try verifyMany(loader, printer, control, signals, in: session)
         }
         report = try Verifying(printer: printer, control: control)
           .report(
-            of: loader.job(for: .verification), maximumSeconds: maximumDuration.map { Double($0.seconds) },
-            samplePercent: sample)
+            of: loader.job(for: .verification), maximumSeconds: long.maximumSeconds, samplePercent: sample)
       }
       signals.finish()
       printer.close()
@@ -110,7 +103,7 @@ struct VerifyVerb: Verb {
     if !quiet || !report.isClean {
       switch format.format {
       case .json: try session.print(json: VerificationRecord(report: report), as: .verify)
-      case .text: session.output.write("\(report)\n")
+      case .text: session.output.write((details ? "\(report)" : report.overview) + "\n")
       }
     }
     return report.isClean ? 0 : GodwitError.Code.findings.rawValue
@@ -125,7 +118,7 @@ struct VerifyVerb: Verb {
     survey.isQuiet = quiet
     survey.close = { printer.close() }
     let status = try survey.verify(
-      samplePercent: sample, maximumSeconds: maximumDuration.map { Double($0.seconds) }, printer, control)
+      samplePercent: sample, maximumSeconds: long.maximumSeconds, printer, control)
     signals.finish()
     printer.close()
     signals.dieIfStopped()

@@ -25,10 +25,12 @@ struct WhyVerb: Verb {
   @Option(
     help: ArgumentHelp("Compare this model with the one given as STORE.", valueName: "MODEL"), completion: .file())
   var against: String?
-  @Option(help: ModelVerb.hashesHelp, completion: .file()) var hashes: [String] = []
+  @OptionGroup var published: HashOptions
   @Option(help: ArgumentHelp("Use only the entities of this configuration in every version.", valueName: "NAME"))
   var configuration: String?
   @OptionGroup var format: FormatOptions
+
+  private var hashes: [String] { published.hashes }
 
   func validate() throws {
     switch (model, against) {
@@ -53,7 +55,7 @@ struct WhyVerb: Verb {
         throw ValidationError(
           "--hashes and --configuration are for a STORE: a manifest has 'models' and 'configuration'")
       }
-      let loader = try session.loader(ofManifest: source, overrides: [], isVerbose: false)
+      let loader = try session.loader(ofManifest: source, overrides: [])
       return try StoreSurvey(session: session, loader: loader, verb: "why", isJSON: format.format == .json).why()
     }
     var (found, path) = try against.map { try compareModels(with: $0, in: session) } ?? askStore(in: session)

@@ -193,7 +193,8 @@ struct ExpressionInputs {
 
   private static let keepsValues: Set<String> = [
     "now", "uppercase:", "lowercase:", "length:", "canonical:", "noindex:", "ceiling:", "floor:", "trunc:", "abs:",
-    "onesComplement:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:",
+    "onesComplement:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "archive:", "archive:as:",
+    "unarchive:",
   ]
 
   private func mayTurnToNil(

@@ -9,7 +9,7 @@ extension ForeignContent {
     try findings(on: connection).map { LossReport.Loss($0, step: step) }
   }
 
-  /// Notes for the plan about views and triggers, which hold no data and are left out.
+  /// For the plan: views and triggers hold no data, and are not carried over.
   package var notes: [MigrationNote] {
     leftOut.map { MigrationNote(.triggersLeftOut, $0) } + programNotes
   }
@@ -20,7 +20,7 @@ extension ForeignContent {
     let names = programs.prefix(Self.limitNamed).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
     return [
       MigrationNote(
-        .programsDropped, "views and triggers that Core Data did not make do not come over: \(names)")
+        .programsDropped, "the new store has no views and triggers but those of Core Data; left out: \(names)")
     ]
   }
 

@@ -200,7 +200,9 @@ extension Planner {
         .configuration,
         "cannot chunk mapping '\(mapping.name)': \(what) \(count) of its \(facts.mappings[mapping.index].rows) objects",
         location: predicates.first?.source.location,
-        remedy: "make the predicates under chunks.by match every object exactly once; a nil value needs '== nil'")
+        remedy:
+          "make the predicates under chunks.by match every object exactly once; a nil value needs '== nil', and 'rest' as the last one takes what no other takes"
+      )
     }
     return Array(counts.prefix(predicates.count))
   }

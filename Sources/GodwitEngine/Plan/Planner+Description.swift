@@ -45,7 +45,7 @@ extension Planner {
   /// The notes of the plan, beside steps and stages.
   private func notes(external: [ExternalCount]) throws -> [MigrationNote] {
     if let existing {
-      let job = MigrationNote(.appends, "appends to \(existing.rows) objects in '\(existing.path)'")
+      let job = MigrationNote(.appends, "appends to \(existing.rows.counted("object")) in '\(existing.path)'")
       let history =
         existing.hasHistory
         ? [MigrationNote(.historyKept, "the destination's persistent history stays, without the new objects")] : []

@@ -7,7 +7,7 @@ import GodwitStore
 extension Planner {
   /// Looks for one row that a mapping may take; counts nothing.
   package func refuseEmptyResult() throws {
-    guard job.refusesEmptyResult, !makesObjectsOfNothing else { return }
+    guard job.onLoss != .allowEmpty, !makesObjectsOfNothing else { return }
     let taken = Set(resolved.entityMappings.map(\.source.name))
     var hasRows = false
     for entity in resolved.sourceModel.entities {
@@ -25,7 +25,7 @@ extension Planner {
 
   /// The same when filters have been tried on all rows.
   func refuseEmptyResult(_ facts: PlanFacts) throws {
-    guard job.refusesEmptyResult, !makesObjectsOfNothing else { return }
+    guard job.onLoss != .allowEmpty, !makesObjectsOfNothing else { return }
     guard facts.entities.contains(where: { $0.rows > 0 }), !facts.entities.contains(where: { $0.taken > 0 }) else {
       return
     }
@@ -39,7 +39,7 @@ extension Planner {
     GodwitError(
       .dataWrong,
       "no object of '\(job.sourcePath)' would be in the destination: no mapping from '\(job.sourceModel.name)' to '\(job.destinationModel.name)' takes one",
-      remedy: "check 'models' and 'destination-model', or write `allow-empty: true`", safe: "nothing was written"
+      remedy: "check 'models' and 'destination-model', or write `on-loss: allow-empty`", safe: "nothing was written"
     ).about(.loss)
   }
 }

@@ -14,7 +14,7 @@ extension Planner {
 
     var note: MigrationNote {
       var text =
-        "external data of \(attribute): \(files) values in files, \(ByteCount(bytes: bytes)), "
+        "external data of \(attribute): \(files.counted("value")) in files, \(ByteCount(bytes: bytes)), "
         + (isInlined ? "stored in their rows" : "linked or copied")
       if missing > 0 { text += "; \(missing) of the files missing" }
       return MigrationNote(missing > 0 ? .externalDataMissing : .externalData, text)

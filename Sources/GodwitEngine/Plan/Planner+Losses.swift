@@ -195,7 +195,10 @@ extension Planner {
         ? MigrationNote(.valuesDoNotFit, "the run will stop: \(Self.misfit(found))")
         : MigrationNote(
           .valuesTooLarge,
-          "\(found.isEstimate ? "about " : "")\(found.misfits) values of \(found.path) are too large, \(found.types): they stay, and are read as NaN"
+          "\(found.isEstimate ? "about " : "")\(found.misfits.counted("value")) of \(found.path) "
+            + (found.misfits == 1
+              ? "is too large, \(found.types): it stays, and is read as NaN"
+              : "are too large, \(found.types): they stay, and are read as NaN")
         )
     }
   }
@@ -235,7 +238,7 @@ extension Planner {
   }
 
   private static func misfit(_ found: NumericCount) -> String {
-    "\(found.isEstimate ? "about " : "")\(found.misfits) values of \(found.path) do not fit, \(found.types)"
+    "\(found.isEstimate ? "about " : "")\(found.misfits.counted("value")) of \(found.path) \(found.misfits == 1 ? "does" : "do") not fit, \(found.types)"
   }
 
   /// A step whose source does not exist yet is planned on a store without rows: its possible losses are named, not

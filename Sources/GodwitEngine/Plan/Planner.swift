@@ -180,7 +180,7 @@ package struct Planner {
         .configuration,
         "cannot plan \(filtered.count) mappings with a filter for '\(entity.name)': expected \(Self.limitFilters) at most",
         location: filtered[Self.limitFilters].mapping.location,
-        remedy: "split the work into two jobs, the second with append: true")
+        remedy: "split the work into two jobs, the second with existing: append")
     }
     let tests = filtered.map { "(\(association.matches($0.index, alias: "s").sql)) IS TRUE" }
     // Only filters need the rows themselves; a count alone may use the entity index.

@@ -92,7 +92,7 @@ package struct PropertyReads {
     case own
     /// Unknown objects of an entity.
     case objects(of: String)
-    /// A value that is not an object of the source.
+    /// At something that is not an object of the source.
     case nothing
     case unknown
   }

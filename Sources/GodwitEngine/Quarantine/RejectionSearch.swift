@@ -107,7 +107,7 @@ package final class RejectionSearch {
     let of = limits.maximumPercent == nil ? "" : " of \(taken ?? 0) that the job takes"
     throw GodwitError(
       .dataWrong,
-      "cannot finish job '\(job.name)': at least \(count) objects\(of) are rejected, the job allows \(limits)",
+      "cannot finish job '\(job.name)': at least \(count.counted("object"))\(of) \(count == 1 ? "is" : "are") rejected, the job allows \(limits)",
       cause: examples.joined(separator: "\n"),
       remedy:
         "raise the limit in 'on-invalid' and run the same command to resume, or repair the source, `godwit discard` the job and run again",

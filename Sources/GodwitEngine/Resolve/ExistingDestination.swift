@@ -4,7 +4,7 @@ package import GodwitJob
 import GodwitModel
 package import GodwitStore
 
-/// The store that a job with `append: true` adds to, as it was before the job.
+/// The store that a job with `existing: append` adds to, as it was before the job.
 package struct ExistingDestination {
   let path: String
   package let files: StoreFiles

@@ -39,7 +39,7 @@ package struct UnmodelledTables {
     }
     for table in mirror {
       notes.append(
-        MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: \(try rows(table)) rows of \(table)"))
+        MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: \(try rows(table).counted("row")) of \(table)"))
     }
     let metadata = job.dropsMirroring && !isStandIn ? try StoreMetadata(reading: connection, path: job.sourcePath) : nil
     metadataKeys = (metadata?.values.keys.sorted() ?? []).filter(StoreMetadata.isMirroringKey)
@@ -52,7 +52,7 @@ package struct UnmodelledTables {
     var statements: [String] = []
     for table in history {
       notes.append(
-        MigrationNote(.historyDropped, "persistent history is dropped: \(try rows(table)) rows of \(table)"))
+        MigrationNote(.historyDropped, "persistent history is dropped: \(try rows(table).counted("row")) of \(table)"))
       statements += try Self.definitions(of: table, connection)
       let name = String(table.dropFirst())
       let highest = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table))") ?? 0

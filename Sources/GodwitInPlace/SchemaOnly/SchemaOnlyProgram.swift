@@ -77,7 +77,7 @@ package struct SchemaOnlyProgram: InPlaceProgram {
   /// - Parameter bytes: The size of the store.
   func costs(bytes: Int64) -> [String] {
     var costs: [String] = []
-    if job.inPlace?.keepsOld == true {
+    if job.existingDestination == .inPlace(keepsOld: true) {
       costs.append(
         "the old store is kept, so \(ByteCount(bytes: bytes)) are copied where the file system cannot share them")
     }

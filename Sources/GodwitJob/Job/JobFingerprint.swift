@@ -20,7 +20,7 @@ package struct JobFingerprint: Codable, Equatable {
     sourceModel = Self.digest(of: job.sourceModel)
     destinationModel = Self.digest(of: job.destinationModel)
     mappings = Digest.hex(job.mappingText)
-    // Chunk sizes and budgets decide nothing. Nor does `append`: a job that made a store must not add all of it once
+    // Chunk sizes and budgets decide nothing. Nor does appending: a job that made a store must not add all of it once
     // more when the key comes later.
     manifest = Digest.hex(
       "history drop\nappend false\ntype \(job.destinationType.rawValue.lowercased())"

@@ -80,6 +80,8 @@ public struct MigrationStep: Sendable {
 public struct MigrationJob: Sendable {
   /// The name of the job in messages and reports.
   public var name: String
+  /// The name that an earlier version of Godwit gave to the job: receipts of it may have that one.
+  package var earlierName: String?
   package var sourcePath: String
   package var destinationPath: String
   /// The type of the new store.
@@ -122,10 +124,9 @@ public struct MigrationJob: Sendable {
   var firstSource: LayoutStore?
   /// The treatment of a policy class that nobody registered.
   public var unregisteredPolicies = UnregisteredPolicies.fail
-  /// Whether a run that loses data of the source fails: before it writes, or before the destination is in place if the
-  /// loss shows only then.
-  public var failsOnLoss = false
-  /// The part of an unfinished run that survives for the next one.
+  /// What happens to a migration that loses data of the source. A manifest's default is `report`.
+  public var onLoss = LossRule.allowEmpty
+  /// What of an unfinished run the next one finds.
   package enum Durability: Sendable {
     /// Every chunk that was done, also after a power cut.
     case resumable
@@ -144,8 +145,6 @@ public struct MigrationJob: Sendable {
     durability == .restart && files.firstSize <= EngineTuning.current.shortSourceBytes
   }
 
-  /// Whether a job fails that would drop every object of its source. The usual cause is a wrong model.
-  public var refusesEmptyResult = false
   /// How SQLite checks the source beside the run.
   public enum SourceCheck: String, Sendable, Hashable, CaseIterable {
     /// Every page and record.
@@ -168,41 +167,25 @@ public struct MigrationJob: Sendable {
   public var keepsInvalid = false
   /// Whether the data of CloudKit mirroring is left out. Otherwise a mirrored store is an error.
   public var dropsMirroring = false
-  /// How a job replaces its own source. `destination` is then `source`.
-  public struct InPlace: Sendable {
-    /// Whether the old store stays, as `Name~.ext`.
-    public var keepsOld: Bool
-
-    /// - Parameter keepsOld: Whether the old store stays, as `Name~.ext`.
-    public init(keepsOld: Bool = true) { self.keepsOld = keepsOld }
-
-    /// The name under which the old store stays: `people~.sqlite` for `people.sqlite`.
-    public static func oldURL(of store: URL) -> URL { URL(filePath: oldPath(of: store.filePath)) }
-
-    package static func oldPath(of store: String) -> String { InPlaceSwap.oldPath(of: store) }
-  }
-
-  /// How the job replaces its source; nil for a job with another destination.
-  public var inPlace: InPlace?
   package var hooks = EngineTuning.JobHooks()
   /// The folder of everything unfinished.
   package var workPath: String { WorkFolder.path(forDestination: destinationPath) }
-  /// Whether the new objects are added to an existing destination.
-  public var appends = false
-  /// The treatment of a destination that this job made before from other inputs than the present ones.
+  /// What happens to the store that is at the destination.
   public var existingDestination = ExistingDestinationRule.fail
   /// The source store.
   public var source: URL {
     get { URL(filePath: sourcePath) }
     set { sourcePath = newValue.filePath }
   }
-  /// The store that the job makes or replaces: see ``inPlace``.
+  /// The store that the job makes, or replaces, or adds to: see ``existingDestination``.
   public var destination: URL {
     get { URL(filePath: destinationPath) }
     set { destinationPath = newValue.filePath }
   }
   /// The folder of the job's unfinished files, beside the destination. It is removed when the job is finished.
   public var workFolder: URL { URL(filePath: workPath) }
+  /// Whether a receipt with a name is one of this job.
+  package func isNamed(_ name: String) -> Bool { name == self.name || name == earlierName }
   /// Which of how many steps of a larger job this one is.
   package var position = StepPosition()
 
@@ -210,8 +193,8 @@ public struct MigrationJob: Sendable {
   ///
   /// - Parameters:
   ///   - name: The name of the job in messages and reports.
-  ///   - source: The source store. A job never changes it, except ``inPlace``.
-  ///   - destination: The path of the new store. It must be free, except with ``appends``.
+  ///   - source: The source store. A job never changes it, except in place.
+  ///   - destination: Where the new store goes. What may be there: see ``existingDestination``.
   ///   - sourceModel: The version that the source was made with.
   ///   - destinationModel: The version of the new store.
   ///   - mappingModels: Mapping models that together say what becomes of each entity, in mapping order.
@@ -229,8 +212,8 @@ public struct MigrationJob: Sendable {
   ///
   /// - Parameters:
   ///   - name: The name of the job in messages and reports.
-  ///   - source: The source store. A job never changes it, except ``inPlace``.
-  ///   - destination: The path of the new store. It must be free, except with ``appends``.
+  ///   - source: The source store. A job never changes it, except in place.
+  ///   - destination: Where the new store goes. What may be there: see ``existingDestination``.
   ///   - first: The step that reads the source.
   ///   - later: The steps after it, in order.
   ///   - memory: The memory that a run may allocate, at least 16 MiB: see ``memory``.
@@ -279,7 +262,7 @@ public struct MigrationJob: Sendable {
   /// The job with the store itself in place of a symbolic link to it, where the job replaces that store: a rename would
   /// replace the link.
   package func resolvingLinks() -> MigrationJob {
-    guard inPlace != nil else { return self }
+    guard isInPlace else { return self }
     var job = self
     job.sourcePath = StoreFiles.resolvingLink(sourcePath)
     job.destinationPath = StoreFiles.resolvingLink(destinationPath)
@@ -363,17 +346,16 @@ public struct MigrationJob: Sendable {
     job.sourcePath = source ?? sourcePath
     job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
     job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
-    job.inPlace = nil
     // The stores between steps are new; the last step appends.
-    job.appends = appends && index == steps.count - 1
-    job.position = StepPosition(index: index, count: steps.count, isInPlace: inPlace != nil)
+    if isInPlace || appends && index < steps.count - 1 { job.existingDestination = .fail }
+    job.position = StepPosition(index: index, count: steps.count, isInPlace: isInPlace)
     job.position.callsNow = callsNow
     job.firstSource = index > 0 && job.position.isLast ? namesOfSource : nil
     return job
   }
 
   /// Names, kinds, expressions and order of all mappings, without comments or layout.
-  static func canonicalText(of models: [MappingModel]) -> String {
+  package static func canonicalText(of models: [MappingModel]) -> String {
     var lines: [String] = []
     for mapping in models.flatMap(\.entityMappings) {
       lines.append(

@@ -82,6 +82,8 @@ public struct MigrationPathFinder: Sendable {
   private let newest: [String: VersionHash]
   /// Stages, whose versions no step skips.
   public let stages: [MigrationStage]
+  /// Whether a step without a mapping model is inferred.
+  public let infers: Bool
   /// Hears of every mapping model considered, and why it was or was not taken.
   public let log: @Sendable (String) -> Void
   /// Hears, before ``log``, of a mapping model that serves no step of the path, and the line that `log` gets.
@@ -105,9 +107,11 @@ public struct MigrationPathFinder: Sendable {
   ///   - models: The versions, oldest first. Versions with equal hashes count as one.
   ///   - mappings: The mapping models that may serve a step.
   ///   - stages: Versions that every path between them goes through.
+  ///   - infers: Whether a step without a mapping model is inferred. Without inference, such a step is allowed only
+  ///     between versions with equal hashes.
   ///   - log: Hears of every mapping model considered, and why it was or was not taken.
   public init(
-    models: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage] = [],
+    models: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage] = [], infers: Bool = true,
     log: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     // Every call computes the hashes again: call once for each version, not for every pair.
@@ -117,6 +121,7 @@ public struct MigrationPathFinder: Sendable {
     newest = models.last?.versionHashes ?? [:]
     self.mappings = mappings
     self.stages = stages
+    self.infers = infers
     self.log = log
   }
 
@@ -125,14 +130,15 @@ public struct MigrationPathFinder: Sendable {
   ///   mapping models serve one step and do not go together; what reading a mapping model throws.
   public func path(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws -> [MigrationStep] {
     let versions = try self.versions(from: source, to: destination)
-    var search = MigrationPathSearch(versions: versions, mappings: mappings, stages: stages, cache: cache)
+    var search = MigrationPathSearch(
+      versions: versions, mappings: mappings, stages: stages, infers: infers, cache: cache)
     for (origin, reason) in search.misses {
       let line = "mapping model '\(origin)' not used: \(reason)"
       logMiss(origin, line)
       log(line)
     }
     if search.foreignCount > 0 { log("\(search.foreignCount) mapping models not used: they are for other models") }
-    guard let way = search.way() else { throw noPath(search) }
+    guard let way = search.way() else { throw infers ? noPath(search) : missingMapping(search) }
     return try zip(way, way.dropFirst()).map { start, end in
       try step(versions[start], versions[end], search.mappings(from: start, to: end))
     }
@@ -199,7 +205,7 @@ public struct MigrationPathFinder: Sendable {
     let others = models.indices.filter { $0 != from && $0 != to }
     var search = MigrationPathSearch(
       versions: [source] + others.map { models[$0] } + [destination], mappings: mappings, stages: stages,
-      isOrdered: false, cache: cache)
+      isOrdered: false, infers: infers, cache: cache)
     guard let way = search.way() else { return .none }
     let places = [from] + others + [to]
     let passed = way.map { places[$0] }
@@ -208,7 +214,8 @@ public struct MigrationPathFinder: Sendable {
     }
     // A stage, or a step that a mapping model serves, between two versions of the path rules it out.
     let between = ordered[(ordered.firstIndex(of: from) ?? 0)...(ordered.firstIndex(of: to) ?? 0)].map { models[$0] }
-    var check = MigrationPathSearch(versions: between, mappings: mappings, stages: stages, cache: cache)
+    var check = MigrationPathSearch(
+      versions: between, mappings: mappings, stages: stages, infers: infers, cache: cache)
     guard check.way() != nil else { return .none }
     let served = Set(
       zip(way, way.dropFirst()).filter { !search.mappings(from: $0, to: $1).isEmpty }.map { places[$0.1] })
@@ -302,6 +309,26 @@ public struct MigrationPathFinder: Sendable {
   }
 
   // MARK: No path
+
+  /// The error of a path without inference: the one mapping model that would complete it.
+  private func missingMapping(_ search: MigrationPathSearch) -> GodwitError {
+    let versions = search.versions
+    let (source, destination) = (versions[0].name, versions[versions.count - 1].name)
+    let (start, end) = search.gap
+    let (from, to) = (versions[start].name, versions[end].name)
+    var lines: [String] = []
+    if from != source || to != destination {
+      lines.append("the path from '\(source)' to '\(destination)' lacks this step")
+    }
+    lines += search.misses.map { origin, reason in "mapping model '\(origin)' is not for it: \(reason)" }
+    if search.foreignCount > 0 { lines.append("\(search.foreignCount) mapping models are for other models") }
+    return GodwitError(
+      .noPath, "no mapping model leads from '\(from)' to '\(to)', and no step is inferred",
+      cause: lines.isEmpty ? nil : lines.joined(separator: "\n"),
+      remedy:
+        "write the mapping model: `godwit mapping new` drafts one; or write `mappings: auto`, which infers steps that have none"
+    )
+  }
 
   private func noPath(_ search: MigrationPathSearch) -> GodwitError {
     let versions = search.versions

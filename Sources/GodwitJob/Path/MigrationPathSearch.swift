@@ -28,6 +28,7 @@ struct MigrationPathSearch {
   private let stages: [MigrationStage]
   /// Whether the versions have an order, so that no step goes back.
   private let isOrdered: Bool
+  private let infers: Bool
   private let cache: InferenceCache?
   private let served: [Hop: [FoundMapping]]
   private let servedHops: [Hop]
@@ -44,8 +45,9 @@ struct MigrationPathSearch {
 
   init(
     versions: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage], isOrdered: Bool = true,
-    cache: InferenceCache? = nil
+    infers: Bool = true, cache: InferenceCache? = nil
   ) {
+    self.infers = infers
     self.cache = cache
     self.versions = versions
     self.stages = stages
@@ -114,6 +116,32 @@ struct MigrationPathSearch {
     if case .refused(let reason)? = known[Hop(start: start, end: end)] { reason } else { nil }
   }
 
+  /// The shortest step without a mapping model that would complete the way, once `way()` has found none; up to a stage
+  /// where it would skip one.
+  var gap: (start: Int, end: Int) {
+    let last = versions.count - 1
+    var leading: Set = [last]
+    // By start, the latest first: what leads on from a step's end is known before the step.
+    for hop in servedHops.reversed() where leading.contains(hop.end) {
+      if case .none = problem(hop) { leading.insert(hop.start) }
+    }
+    var best = (start: 0, end: last)
+    for start in ways.keys.sorted() {
+      for end in leading where start < end && (end - start, start) < (best.end - best.start, best.start) {
+        best = (start, end)
+      }
+    }
+    return (best.start, stage(between: best.start, and: best.end) ?? best.end)
+  }
+
+  /// The first stage that a step would skip.
+  private func stage(between start: Int, and end: Int) -> Int? {
+    guard isOrdered, !stages.isEmpty, start < end else { return nil }
+    return ((start + 1)..<end).first { place in
+      stages.contains { $0.destinationModelName == versions[place].name }
+    }
+  }
+
   /// Finds the best step to a version from one of those that are a step nearer.
   private mutating func reach(_ end: Int, from frontier: [Int]) {
     var best: Way?
@@ -143,13 +171,13 @@ struct MigrationPathSearch {
   }
 
   private func problem(_ hop: Hop) -> Problem {
-    if isOrdered, !stages.isEmpty {
-      let stop = versions[(hop.start + 1)..<hop.end].first { version in
-        stages.contains { $0.destinationModelName == version.name }
-      }
-      if let stop { return .refused("it would skip the stage '\(stop.name)'") }
+    if let stop = stage(between: hop.start, and: hop.end) {
+      return .refused("it would skip the stage '\(versions[stop].name)'")
     }
     guard served[hop] == nil else { return .none }
+    if !infers, !versions[hop.start].isCompatible(with: versions[hop.end].versionHashes) {
+      return .refused("no mapping model serves it")
+    }
     if isOrdered, let inner = servedHops.first(where: hop.spans) {
       let (from, to) = (versions[inner.start].name, versions[inner.end].name)
       return .refused("a mapping model serves '\(from)' to '\(to)', which inference would skip")

@@ -174,21 +174,21 @@ extension MigrationJob {
     let percent = quarantine.maximumPercent
     if quarantine.maximumRows == nil, percent == nil { return refusal("it has no limit", "give it one") }
     if let percent, !(0...100).contains(percent) {
-      return refusal("\(percent) is no percentage", "give a number from 0 to 100")
+      return refusal("\(percent) is not a percentage", "give a number from 0 to 100")
     }
     if let rows = quarantine.maximumRows, rows < 0 {
-      return refusal("\(rows) is no number of objects", "give 0 or more")
+      return refusal("\(rows) is not a number of objects", "give 0 or more")
     }
-    if inPlace != nil {
+    if isInPlace {
       return refusal("the job migrates in place", "name another destination")
     }
     if appends { return refusal("the job appends", "migrate into a separate store") }
     if replacesEarlierResult {
-      return refusal("the job replaces its earlier destination", "leave out `on-existing: replace`")
+      return refusal("the job replaces its earlier destination", "leave out `existing: replace`")
     }
     if steps.count > 1 {
       return refusal(
-        "the job runs in \(steps.count) steps, and what a later one rejects is no object of the source",
+        "the job runs in \(steps.count) steps, and the objects that a later step rejects are not objects of the source",
         "run each step as a job of its own")
     }
     if isStepped { return refusal("hooks run before or after the step", "run the commands beside the job") }

@@ -275,9 +275,23 @@ extension Receipt {
     }
   }
 
-  /// The model of the destination.
-  package func model(path: String) throws -> ManagedObjectModel {
-    try ManagedObjectModel(xcodeContents: destination.model, name: destination.modelName, file: path)
+  /// The model of the destination, for a store that has its version hashes; nil for any other store.
+  ///
+  /// Published hashes are not in the receipt. Where an unconfirmed rule decides, the store's are taken.
+  ///
+  /// - Parameters:
+  ///   - path: What messages call the receipt.
+  ///   - metadata: That of the store.
+  ///   - name: What the model is to be called; nil for the name that it had in the job.
+  package func model(
+    path: String, fitting metadata: StoreMetadata, name: String? = nil
+  ) throws -> ManagedObjectModel? {
+    let model = try ManagedObjectModel(
+      xcodeContents: destination.model, name: name ?? destination.modelName, file: path)
+    if model.isCompatible(with: metadata) { return model }
+    let hashes = metadata.entityVersionHashes
+    guard hashes.count == metadata.versionHashes.count, model.mayHave(hashes) else { return nil }
+    return model.adopting(hashes)
   }
 }
 

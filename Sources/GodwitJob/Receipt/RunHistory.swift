@@ -26,6 +26,8 @@ package struct RunHistory: Codable, Sendable, Equatable {
     /// From its beginning to its last entry.
     package var seconds: Double
     package var budgetBytes: Int64
+    /// The resident memory when it began; nil in a history of an earlier version.
+    package var programBytes: Int64?
     /// nil while the run is under way, and for one that was killed.
     package var outcome: Outcome?
   }
@@ -71,14 +73,17 @@ package struct RunHistory: Codable, Sendable, Equatable {
   // MARK: Adding
 
   /// Begins a run; what is added belongs to it.
-  package mutating func begin(at time: Date, budget: ByteCount) {
+  ///
+  /// - Parameter programBytes: The resident memory at that time.
+  package mutating func begin(at time: Date, budget: ByteCount, programBytes: Int64? = nil) {
     if runs.count == Self.runsMaximum {
       runs.removeFirst()
       earlierRuns += 1
       entries.removeAll { $0.run == 0 }
       for index in entries.indices { entries[index].run -= 1 }
     }
-    runs.append(Run(began: time.ISO8601Format(), seconds: 0, budgetBytes: budget.bytes))
+    runs.append(
+      Run(began: time.ISO8601Format(), seconds: 0, budgetBytes: budget.bytes, programBytes: programBytes))
   }
 
   /// Adds what was done since the last entry of the run.
@@ -182,9 +187,10 @@ extension RunHistory {
   /// Whether it is what `add` could have made: a damaged number in a file must not end a run or a report.
   package var isSound: Bool {
     func isTime(_ value: Double) -> Bool { (0...1e10).contains(value) }
+    func isSize(_ value: Int64) -> Bool { (0...(Int64.max / 4)).contains(value) }
     return format == Self.version && runs.count <= Self.runsMaximum && entries.count <= Self.entriesMaximum
       && (0...Int(Int32.max)).contains(earlierRuns) && width > 0 && width < 1e11
-      && runs.allSatisfy { isTime($0.seconds) }
+      && runs.allSatisfy { isTime($0.seconds) && isSize($0.budgetBytes) && isSize($0.programBytes ?? 0) }
       && entries.allSatisfy { entry in
         runs.indices.contains(entry.run) && isTime(entry.start) && isTime(entry.seconds)
           && (0...Int(Int32.max)).contains(entry.chunks) && (0...(Int64.max / 4096)).contains(entry.rows)

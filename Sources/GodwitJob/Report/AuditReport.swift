@@ -93,7 +93,7 @@ extension AuditReport: CustomStringConvertible {
       }
     }
     lines += notLookedAt.map { "not looked at: \($0)" }
-    lines.append("checked \(objects) objects by \(checks) rules")
+    lines.append("checked \(objects.counted("object")) by \(checks.counted("rule"))")
     lines.append(isClean ? "nothing found" : "\(findings.count) finding\(findings.count == 1 ? "" : "s")")
     return lines.map(\.onOneLine).joined(separator: "\n")
   }

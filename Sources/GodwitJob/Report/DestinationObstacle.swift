@@ -24,7 +24,7 @@ package struct DestinationObstacle: Sendable, Hashable {
   package var message: String
 
   /// The obstacle as a plan lists it.
-  package var text: String { "the run stops with \(failure.rawValue): \(message)" }
+  package var text: String { PlanStop(code: failure, message: message).text }
 
   package init(_ code: Code, _ error: GodwitError) {
     (self.code, failure, message) = (code, error.code, error.line)

@@ -128,30 +128,33 @@ extension LossReport.Loss: CustomStringConvertible {
   /// One line: what is lost, how many, and why.
   public var description: String {
     guard let number = self.count else { return uncounted }
-    let count = isEstimate == true ? "about \(number)" : "\(number)"
+    let about = isEstimate == true ? "about " : ""
+    let isOne = number == 1
     switch kind {
-    case .objects: return "\(count) of \(subject) (\(reason))"
-    case .values: return "\(count) values of \(subject) (\(reason))"
-    case .rows: return "\(count) rows of table \(subject) (\(reason))"
-    case .links: return "\(count) links of \(subject) (\(reason))"
-    case .order: return "\(count) links of \(subject) lose their order (\(reason))"
-    case .linksToNothing: return "\(count) links of \(subject) lead to no object, and are nil"
+    case .objects: return "\(about)\(number) of \(subject) (\(reason))"
+    case .values, .rounded: return "\(about)\(number.counted("value")) of \(subject) (\(reason))"
+    case .rows: return "\(about)\(number.counted("row")) of table \(subject) (\(reason))"
+    case .links: return "\(about)\(number.counted("link")) of \(subject) (\(reason))"
+    case .order:
+      return "\(about)\(number.counted("link")) of \(subject) \(isOne ? "loses its" : "lose their") order (\(reason))"
+    case .linksToNothing:
+      return
+        "\(about)\(number.counted("link")) of \(subject) \(isOne ? "leads to no object, and is" : "lead to no object, and are") nil"
     case .policy: return uncounted
-    case .nils: return "\(count) values of \(subject) became nil (\(reason))"
-    case .rounded: return "\(count) values of \(subject) (\(reason))"
-    case .ambiguousToOne: return "\(count) to-one relationships found several objects and took the first"
+    case .nils: return "\(about)\(number.counted("value")) of \(subject) became nil (\(reason))"
+    case .ambiguousToOne:
+      return "\(about)\(number.counted("to-one relationship")) found several objects and took the first"
     }
   }
 
-  /// The text of an uncounted loss: it names what a step leaves out, and says that there may be none.
+  /// The text of an uncounted loss: it names what a step leaves out. There may be none.
   private var uncounted: String {
     switch kind {
-    case .objects: return "all objects of \(subject), if there are any (\(reason); not counted yet)"
-    case .values, .nils, .rounded: return "all values of \(subject), if there are any (\(reason); not counted yet)"
-    case .rows: return "all rows of table \(subject), if there are any (\(reason); not counted yet)"
-    case .links, .linksToNothing, .ambiguousToOne:
-      return "all links of \(subject), if there are any (\(reason); not counted yet)"
-    case .order: return "the order of all links of \(subject), if there are any (\(reason); not counted yet)"
+    case .objects: return "objects of \(subject) (\(reason)), not counted yet"
+    case .values, .nils, .rounded: return "values of \(subject) (\(reason)), not counted yet"
+    case .rows: return "rows of table \(subject) (\(reason)), not counted yet"
+    case .links, .linksToNothing, .ambiguousToOne: return "links of \(subject) (\(reason)), not counted yet"
+    case .order: return "the order of links of \(subject) (\(reason)), not counted yet"
     case .policy: return "\(subject) (\(reason))"
     }
   }
@@ -190,7 +193,7 @@ extension MigrationJob {
     return GodwitError(
       .dataWrong, "job '\(name)' would lose data of the source",
       cause: losses.refusable.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
-      remedy: "map what is lost, or run the job without 'on-loss: fail' and --fail-on-loss",
+      remedy: "map what is lost, or run the job without 'on-loss: fail'",
       safe: "the source is untouched, and no destination was put in place"
     ).about(.loss)
   }

@@ -347,7 +347,7 @@ extension MigrationPlan: CustomStringConvertible {
     if !stages.isEmpty { lines.append("stages") }
     for stage in stages {
       lines.append(
-        "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows) rows"
+        "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows.counted("row"))"
       )
     }
     lines += notes.map { "note         \($0)" }

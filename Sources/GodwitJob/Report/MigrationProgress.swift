@@ -2,7 +2,7 @@ public import GodwitModel
 import Synchronization
 
 /// The progress of a running migration.
-public struct MigrationProgress: Sendable, Hashable {
+public struct MigrationProgress: Sendable, Hashable, Codable {
   /// 0 to 100; never less than an earlier one, also after a resume.
   public var percent: Double
   /// The percent as a number from 0 to 1.
@@ -40,6 +40,11 @@ public struct MigrationProgress: Sendable, Hashable {
   package var isPlanning = false
   /// Which round of a run with a quarantine it belongs to, from 1.
   package var round = 1
+
+  private enum CodingKeys: String, CodingKey {
+    case percent, step, steps, pass, passes, name, stage, chunk, chunks, rows, totalRows, rowsPerSecond, secondsLeft
+    case residentBytes
+  }
 
   package init(
     percent: Double, step: Int, steps: Int, pass: Int, passes: Int, name: String, stage: String, chunk: Int,

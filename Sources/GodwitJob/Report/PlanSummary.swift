@@ -1,4 +1,4 @@
-import GodwitModel
+package import GodwitModel
 
 /// A plan in a few figures: what `godwit plan` prints first.
 public struct PlanSummary: Sendable, Codable, Hashable {
@@ -70,30 +70,78 @@ public struct PlanSummary: Sendable, Codable, Hashable {
     }
     (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .ambiguousToOne))
     rowsLost = sum(.rows)
-    obstacles = Self.obstacles(plan)
-    verdict =
-      Self.verdict(steps, withoutPolicy: stepsWithoutPolicy.count, obstacles: obstacles)
-      + (plan.sample == nil ? "" : "; an estimate from a sample")
+    obstacles = plan.stops.map(\.text)
+    let stop = obstacles.first.map { [$0 + plan.furtherStops] } ?? []
+    verdict = (stop + plan.clauses(of: steps, withoutPolicy: stepsWithoutPolicy.count)).joined(separator: "; ")
   }
+}
 
-  private static func obstacles(_ plan: MigrationPlan) -> [String] {
-    var found: [String] = []
+/// Why a run of a plan would stop, and how it would end.
+package struct PlanStop: Sendable, Hashable {
+  package var code: GodwitError.Code
+  package var message: String
+
+  /// The obstacle as a plan lists it.
+  package var text: String { "the run stops with \(code.rawValue): \(message)" }
+}
+
+extension MigrationPlan {
+  /// The obstacles to a run, the first one first.
+  package var stops: [PlanStop] {
+    var found: [PlanStop] = []
     var policies: [String] = []
-    for use in plan.missingPolicies where !policies.contains(use.policy) { policies.append(use.policy) }
+    for use in missingPolicies where !policies.contains(use.policy) { policies.append(use.policy) }
     if !policies.isEmpty {
       let names = policies.map { "'\($0)'" }.joined(separator: ", ")
-      found.append("the run stops with 78: no policy is registered as \(names)")
+      found.append(PlanStop(code: .configuration, message: "no policy is registered as \(names)"))
     }
-    found += plan.misfits.map { "the run stops with 65: \($0)" }
-    let isUnsearched = plan.codedNotes.contains { $0.code == .mappingUnsearched }
-    if plan.refusesLosses, isUnsearched || !plan.losses.refusable.isEmpty {
-      found.append("the run stops with 65: the job must lose nothing (on-loss: fail)")
+    found += misfits.map { PlanStop(code: .dataWrong, message: $0) }
+    if mustLoseNothing {
+      found.append(PlanStop(code: .dataWrong, message: "the job must lose nothing (on-loss: fail)"))
     }
-    if let shortage = plan.shortage { found.append("the run stops with 74: \(shortage)") }
-    return found + plan.destinationObstacles.map(\.text)
+    if let shortage { found.append(PlanStop(code: .inputOutput, message: shortage)) }
+    return found + destinationObstacles.map { PlanStop(code: $0.failure, message: $0.message) }
   }
 
-  private static func verdict(_ steps: [StepState], withoutPolicy: Int, obstacles: [String]) -> String {
+  /// Whether `on-loss: fail` stops a run of the plan.
+  package var mustLoseNothing: Bool {
+    refusesLosses && (codedNotes.contains { $0.code == .mappingUnsearched } || !losses.refusable.isEmpty)
+  }
+
+  /// The error of a plan whose run would stop; nil for a run that would not.
+  package var stopError: GodwitError? {
+    stops.first.map { stop in
+      let remedy =
+        switch stop.code {
+        case .inputOutput: "free disk space, or name a destination on another disk"
+        case .dataWrong: "change the source or the mapping"
+        default: "see what `godwit run` suggests"
+        }
+      return GodwitError(
+        stop.code, "a run of job '\(job)' would stop: \(stop.message)", remedy: remedy, safe: "nothing was written")
+    }
+  }
+
+  fileprivate var furtherStops: String {
+    let count = stops.count
+    return count > 1 ? " (and \(count - 1) more)" : ""
+  }
+
+  /// One line: `OK`, `LOSES` or `STOPS` with the exit status of the run, then why.
+  package var verdict: String {
+    let summary = summary
+    var clauses = self.clauses(of: summary.steps, withoutPolicy: summary.stepsWithoutPolicy.count)
+    if let stop = stops.first {
+      return (["STOPS (\(stop.code.rawValue)): \(stop.message)\(furtherStops)"] + clauses).joined(separator: "; ")
+    }
+    if !summary.steps.contains(.loses), !summary.stepsWithoutPolicy.isEmpty, clauses.count > 1 {
+      clauses.swapAt(0, 1)
+      clauses[1] = clauses[1].replacing("no loss", with: "no other loss")
+    }
+    return (losses.refusable.isEmpty ? "OK: " : "LOSES: ") + clauses.joined(separator: "; ")
+  }
+
+  fileprivate func clauses(of steps: [PlanSummary.StepState], withoutPolicy: Int) -> [String] {
     let losing = steps.count { $0 == .loses }
     let mayLose = steps.count { $0 == .mayLose }
     let unknown = steps.count { $0 == .notCounted }
@@ -121,10 +169,8 @@ public struct PlanSummary: Sendable, Codable, Hashable {
       parts.append(
         unknown == 1 ? "1 step \(later)" : "\(unknown) steps are counted when the steps before are done")
     }
-    if let first = obstacles.first {
-      parts.insert(obstacles.count > 1 ? "\(first) (and \(obstacles.count - 1) more)" : first, at: 0)
-    }
-    return parts.joined(separator: "; ")
+    if sample != nil { parts.append("an estimate from a sample") }
+    return parts
   }
 }
 
@@ -161,7 +207,7 @@ extension MigrationPlan {
     let sorting =
       disk.temporaryBytes > 0 ? ", and \(ByteCount(bytes: disk.temporaryBytes)) for sorting" : ""
     line("disk", "\(ByteCount(bytes: disk.destinationBytes)) beside the destination\(free)\(sorting)")
-    line("verdict", summary.verdict)
+    line("verdict", verdict)
     return lines.map(\.onOneLine).joined(separator: "\n")
   }
 
@@ -202,7 +248,7 @@ extension MigrationPlan {
         (summary.linksLost, "link"),
       ]
       .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
-      + (unordered > 0 ? ["the order of \(unordered) links"] : [])
+      + (unordered > 0 ? ["the order of \(unordered.counted("link"))"] : [])
     let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")
     let part = steps.count > 1 ? "step \(summary.countedStep): " : ""
     let about = sample == nil ? "" : "about "

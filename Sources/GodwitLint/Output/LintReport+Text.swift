@@ -1,5 +1,6 @@
 extension LintReport {
-  /// The findings for a person: grouped by file, each with its place in the form that editors follow.
+  /// The findings for a person: grouped by file, each with its place in the form that editors follow. A remedy that
+  /// several findings share stands below the first of them.
   ///
   /// - Parameters:
   ///   - showsAll: Whether accepted findings and those of shipped steps are listed.
@@ -8,24 +9,33 @@ extension LintReport {
     let shown = showsAll ? findings : open
     var text = ""
     var file: String?
+    var remedies: Set<String> = []
     for finding in shown {
       if let file, file != finding.location.file { text += "\n" }
       file = finding.location.file
-      text += Self.lines(of: finding)
+      text += Self.lines(of: finding, showsRemedy: remedies.insert(finding.remedy).inserted)
     }
     return text + (shown.isEmpty ? "" : "\n") + total(showsAll: showsAll) + "\n"
   }
 
-  private static func lines(of finding: LintFinding) -> String {
+  private static func lines(of finding: LintFinding, showsRemedy: Bool) -> String {
     let place = finding.location.file + (finding.location.line.map { ":\($0)" } ?? "")
     let state = finding.state == .open ? "" : " (\(finding.state.rawValue))"
     var lines = ["\(place): \(finding.severity.rawValue): \(finding.rule.code) \(finding.message)\(state)"]
     for other in finding.related {
       lines.append("  see     \(other.location.file)\(other.location.line.map { ":\($0)" } ?? ""), \(other.text)")
     }
-    lines.append("  try     \(finding.remedy)")
+    if showsRemedy { lines.append("  try     \(finding.remedy)") }
     if finding.state == .open, finding.severity > .note { lines.append("  accept  \(finding.key)") }
     return lines.map { $0.split(whereSeparator: \.isNewline).joined(separator: " ") + "\n" }.joined()
+  }
+
+  /// The hint at the end of a report without a lock file.
+  package var lockHint: String {
+    let hidden = open.count { $0.step != nil && !$0.rule.isAboutMappingModels }
+    return "no lock file: `--write-lock` records the shipped versions, so that an edit is noticed"
+      + (hidden == 0
+        ? "" : "; it would hide \(Self.counted(hidden, "finding")) about steps between them") + "\n"
   }
 
   private func total(showsAll: Bool) -> String {

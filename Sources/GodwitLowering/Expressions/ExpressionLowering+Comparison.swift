@@ -11,6 +11,9 @@ extension ExpressionLowering {
     case .constant(let flag): return flag ? "1" : "0"
     case .and(let parts): return parts.isEmpty ? "1" : "(" + (try each(parts).joinedEvenly(by: " AND ")) + ")"
     case .or(let parts): return parts.isEmpty ? "0" : "(" + (try each(parts).joinedEvenly(by: " OR ")) + ")"
+    case .untaken(let parts):
+      guard !parts.isEmpty else { return "1" }
+      return "(" + (try each(parts).map { "(\($0)) IS NOT TRUE" }.joinedEvenly(by: " AND ")) + ")"
     case .not(let part): return "(NOT \(try self.predicate(part)))"
     case .comparison(let comparison):
       let left = try lower(comparison.left)

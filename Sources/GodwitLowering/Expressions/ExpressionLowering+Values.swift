@@ -99,6 +99,8 @@ extension ExpressionLowering {
       return try cast(arguments[0], type.string)
     case "uppercase:", "lowercase:", "canonical:": return try call(name, arguments, type: .string)
     case "length:": return try call(name, arguments, type: .integer64)
+    case "archive:": return try call(name, arguments, type: .binary)
+    case "unarchive:": return try call(name, arguments, type: .string)
     case "sqrt:", "log:", "ln:", "exp:", "raise:toPower:": return try call(name, arguments, type: .double)
     case "ceiling:", "floor:", "trunc:", "abs:", "modulus:by:":
       return try call(name, arguments, type: nil, isExact: true)
@@ -164,6 +166,12 @@ extension ExpressionLowering {
       return .value(sql: call(code, [exact, builder.bind(.text(Array("NSString".utf8)))]), type: .string)
     case ("NSDate", .date), ("NSDate", .number?), ("NSDate", nil), ("Date", .date), ("Date", .number?), ("Date", nil):
       return .value(sql: "CAST(\(sql) AS REAL)", type: .date)
+    case ("NSData", .bytes) where from == .binary, ("Data", .bytes) where from == .binary:
+      return .value(sql: sql, type: .binary)
+    case ("NSData", .text), ("Data", .text):
+      return .value(sql: call(code, [sql, builder.bind(.text(Array("NSData".utf8)))]), type: .binary)
+    case ("NSString", .bytes) where from == .binary, ("String", .bytes) where from == .binary:
+      return .value(sql: call(code, [sql, builder.bind(.text(Array("NSString".utf8)))]), type: .string)
     default: throw NotLowerable(reason: "a CAST to \(type) runs in Swift")
     }
   }

@@ -121,7 +121,7 @@ package struct LoweredFunctions {
     "raise:toPower:", "uppercase:", "lowercase:", "canonical:", "length:", "sqrt:", "log:", "ln:", "exp:", "ceiling:",
     "floor:", "trunc:", "abs:", "modulus:by:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:",
     "leftshift:by:", "rightshift:by:", "onesComplement:", "castObject:toType:", "sum:", "min:", "max:", "average:",
-    "median:", "mode:", "stddev:",
+    "median:", "mode:", "stddev:", "archive:", "unarchive:",
   ]
   static let functions = names.map { ExpressionFunction(named: $0) }
 

@@ -44,6 +44,8 @@ package struct DraftRequest: Sendable {
     var draft = ManifestDraft(
       source: spelled(store), destination: spelled(destinationPath), models: [spelled(choice.path)])
     draft.file = file ?? "job.yaml"
+    draft.job =
+      file.map(JobManifest.name(ofFile:)) ?? URL(filePath: store).deletingPathExtension().lastPathComponent
     try describe(&draft, metadata: metadata, versions: versions, target: target)
     return try plan(&draft, choice: choice, versions: versions)
   }
@@ -317,9 +319,9 @@ package struct DraftRequest: Sendable {
       for loss in plan.losses.losses {
         let step = draft.steps.count > 1 ? "step \(loss.step): " : ""
         switch loss.kind {
-        case .linksToNothing: draft.notes.append(step + Self.text(loss))
+        case .linksToNothing: draft.notes.append("\(step)\(loss)")
         default:
-          draft.losses.append(step + Self.text(loss))
+          draft.losses.append((loss.label, "\(step)\(loss)"))
           draft.lossDetails.append(loss)
         }
       }
@@ -328,22 +330,6 @@ package struct DraftRequest: Sendable {
       draft.problem = (error as? GodwitError)?.message ?? "\(error)"
       draft.problemCode = (error as? GodwitError)?.code ?? .internalBug
       draft.remedy = (error as? GodwitError)?.remedy
-    }
-  }
-
-  /// A loss under a heading that says that it is one.
-  private static func text(_ loss: LossReport.Loss) -> String {
-    let later = loss.count == nil ? ", counted when the step before is done" : ""
-    let what = loss.count.map { "\($0) " } ?? ""
-    switch loss.kind {
-    case .objects: return "\(what)objects of \(loss.subject) (\(loss.reason))\(later)"
-    case .values: return "\(what)values of \(loss.subject) (\(loss.reason))\(later)"
-    case .rows: return "\(what)rows of table \(loss.subject) (\(loss.reason))\(later)"
-    case .links: return "\(what)links of \(loss.subject) (\(loss.reason))\(later)"
-    case .order: return "the order of \(what)links of \(loss.subject) (\(loss.reason))\(later)"
-    case .linksToNothing: return "\(what)links of \(loss.subject) lead to no object, and are nil\(later)"
-    case .policy: return "what the policy \(loss.subject) would do (\(loss.reason))"
-    case .nils, .rounded, .ambiguousToOne: return "\(loss.label) \(loss)"
     }
   }
 

@@ -20,6 +20,8 @@ package struct ManifestDraft: Sendable {
 
   /// The name of the manifest in the commands that the comments show.
   package var file = "job.yaml"
+  /// The name of the job.
+  package var job = "job"
   package var source: String
   package var destination: String
   package var models: [String]
@@ -50,8 +52,8 @@ package struct ManifestDraft: Sendable {
   /// Mapping models that were found and serve no step, each with the reason.
   package var unusedMappings: [String] = []
   package var policies: [Policy] = []
-  /// The losses of the migration, with counts where rows could be counted.
-  package var losses: [String] = []
+  /// The losses of the migration as a plan shows them: the label and the text of a line.
+  package var losses: [(label: String, text: String)] = []
   /// The same with codes.
   package var lossDetails: [LossReport.Loss] = []
   /// Remarks that are not losses: links that lead to no object.
@@ -76,7 +78,7 @@ package struct ManifestDraft: Sendable {
   // MARK: Text
 
   package var text: String {
-    let parts = [head, ["godwit: 1"], storeLines, modelLines, pathLines, policyLines, lossLines, optionalLines]
+    let parts = [head, nameLines, storeLines, modelLines, pathLines, policyLines, lossLines, optionalLines]
     return parts.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") + "\n" }.joined(separator: "\n")
   }
 
@@ -88,6 +90,11 @@ package struct ManifestDraft: Sendable {
       "#   godwit run \(file)       does it; after a stop the same command resumes",
       "#   godwit verify \(file)    proves the result against the source",
     ]
+  }
+
+  private var nameLines: [String] {
+    ["godwit: 1"] + Self.comments(["The name of the job in messages, metrics and receipts."])
+      + ["job: \(YAMLText.scalar(job))"]
   }
 
   private var storeLines: [String] {
@@ -170,7 +177,7 @@ package struct ManifestDraft: Sendable {
       of: "policies")
     lines += [
       "This drafts them in Swift: godwit policy stub \(file) -o Policies.swift",
-      "The key below runs Core Data's default policy instead. What the policies would do is then lost.",
+      "The key below runs Core Data's default policy instead, without the work of the policies.",
     ]
     return Self.comments(lines) + ["# unregistered-policies: default"]
   }
@@ -183,12 +190,14 @@ package struct ManifestDraft: Sendable {
       lines.append(
         steps.count > 1
           ? "The first step loses nothing. Losses of a later step are counted when the step before it has finished."
-          : "Nothing is lost: counting the source found no loss.")
+          : "Counting the source found no loss.")
     } else {
-      lines += ["What does not come over:"] + Self.clipped(losses.map { "  " + $0 }, of: "losses")
+      lines +=
+        ["The migration leaves out:"]
+        + Self.clipped(losses.map { "  " + $0.label.padded(to: 9) + $0.text }, of: "losses")
     }
     if !notes.isEmpty {
-      lines += ["What the store already contains:"] + Self.clipped(notes.map { "  " + $0 }, of: "notes")
+      lines += ["Links that lead nowhere in the store:"] + Self.clipped(notes.map { "  " + $0 }, of: "notes")
     }
     lines.append("With `fail` a loss stops the job (65) before the destination is in place.")
     lines = Self.comments(lines) + ["on-loss: report"]
@@ -204,7 +213,7 @@ package struct ManifestDraft: Sendable {
       "# More keys, with their defaults. The page Manifest of the documentation has all of them.",
       "# memory: 64 MiB         # what a run may allocate",
       "# check-source: quick    # SQLite checks the source: quick, full or none",
-      "# in-place: true         # without `destination`: the new store takes the place of the source",
+      "# destination: {existing: in-place}    # the new store takes the place of the source",
     ]
   }
 

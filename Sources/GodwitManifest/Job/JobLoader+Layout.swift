@@ -40,15 +40,13 @@ extension JobLoader {
     func refuse(_ why: String) -> GodwitError {
       GodwitError(
         .configuration, "cannot take names from '\(path.resolved)': \(why)", location: path.location,
-        remedy:
-          "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove '\(manifest.layout?.fromKey ?? "from")'"
-      )
+        remedy: "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove 'from'")
     }
     do {
       guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is not a SQLite store") }
       let metadata = try StoreMetadata(readingStoreAt: path.resolved)
       guard metadata.applicationValues[MigrationManager.jobsKey] == nil else {
-        throw refuse("Godwit made this store, so its names are no evidence")
+        throw refuse("Godwit made this store, so its names do not show what Core Data would choose")
       }
       guard Self.fits(metadata, model) else { throw refuse("it is not a store of version '\(model.name)'") }
       return try LayoutStore(path: path.resolved, model: model)

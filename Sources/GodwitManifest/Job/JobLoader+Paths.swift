@@ -41,7 +41,7 @@ extension JobLoader {
     guard case .files(let files) = manifest.mappings, files.count == 1, !name.contains("/"), !name.contains(".") else {
       return nil
     }
-    return Spelling.nearest(to: name, among: ["auto", "inferred"])
+    return Spelling.nearest(to: name, among: JobManifest.mappingKinds.map(\.word))
   }
 
   /// A path without the version that it names.

@@ -77,7 +77,8 @@ extension JobLoader {
     let record = SearchLog(looked)
     record.change { $0.emptyFolders = found.empty }
     var finder = MigrationPathFinder(
-      models: ordered, mappings: found.mappings.map(\.mapping), stages: try stages(among: names)
+      models: ordered, mappings: found.mappings.map(\.mapping), stages: try stages(among: names),
+      infers: manifest.mappings != .modelsOnly
     ) { [logger] line in
       logger.debug("\(line)")
       record.change { $0.add(line) }
@@ -219,6 +220,11 @@ extension JobLoader {
     return beside + elsewhere
   }
 
+  /// The mapping models that the search finds.
+  func mappings(among models: [ManagedObjectModel]) throws -> [FoundMapping] {
+    try foundMappings(among: models).mappings.map(\.mapping)
+  }
+
   /// The files that `mapping-search` names, and the mapping models in the folders that it names and below them.
   ///
   /// A file directly in a named folder counts as a named file. A file further down may be for other models of the same
@@ -290,6 +296,7 @@ extension JobLoader {
     logger.debug("mapping model found", metadata: ["file": "\(path)"])
     guard XcodeFileKind.identify(path) != nil else {
       let mapping = try textMapping(path)
+      logModels(of: .text(mapping), at: path)
       var candidate = FoundMapping(mapping, origin: name, among: models)
       guard !isBeside else { return Candidate(path: path, mapping: candidate) }
       let fit = candidate.fit
@@ -301,6 +308,7 @@ extension JobLoader {
       return Candidate(path: path, mapping: candidate, isBeside: false)
     }
     let model = try xcodeMapping(path)
+    logModels(of: .xcode(model, location: nil), at: path)
     let staleness: @Sendable (ManagedObjectModel, ManagedObjectModel) -> String? = { source, destination in
       model.fit(from: source, to: destination) == .names ? model.difference(from: source, to: destination) : nil
     }
@@ -356,7 +364,9 @@ extension JobLoader {
     guard !others.isEmpty, let found = try? foundMappings(among: models).mappings,
       let hooks = try? stages(among: names)
     else { return ([], []) }
-    let finder = MigrationPathFinder(models: models, mappings: (found + others).map(\.mapping), stages: hooks)
+    let finder = MigrationPathFinder(
+      models: models, mappings: (found + others).map(\.mapping), stages: hooks,
+      infers: manifest.mappings != .modelsOnly)
     guard let steps = try? finder.path(from: source, to: destination) else { return ([], []) }
     let used = steps.flatMap { ($0.origin ?? "").components(separatedBy: ", ") }
     let taken = others.filter { used.contains($0.mapping.origin) }

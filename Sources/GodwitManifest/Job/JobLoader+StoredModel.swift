@@ -2,28 +2,33 @@ import GodwitInference
 import GodwitJob
 import GodwitModel
 
-/// A source model that nobody listed: the one that the store carries. Its place among the versions is not known, so a
+/// A source model that nobody listed: the one that the store, or its receipt, carries. Its place among the versions is not known, so a
 /// step that is inferred from it may skip what an author wrote, and a store of another application has one too.
 extension JobLoader {
+  /// Where a source model comes from that the store carries.
+  static let ownCacheOrigin = "from the store's own cache"
+
   /// Refuses a way from the store's own model that would make the wrong store.
   ///
   /// A mapping model that leads from this very model to the destination, and one that the manifest lists, show that the
   /// model is meant.
   ///
+  /// - Parameter isInside: Whether the store carries the model, not its receipt.
   /// - Throws: 69 at the key `models` when the model hardly resembles the destination, and when mapping models lead to
   ///   the destination or to a version before it, which the inferred step may skip.
   func refuseDoubtfulModel(
-    _ source: ManagedObjectModel, leadingTo destination: ManagedObjectModel, by steps: [MigrationStep],
+    _ source: ManagedObjectModel, isInside: Bool, leadingTo destination: ManagedObjectModel, by steps: [MigrationStep],
     among versions: ModelVersions
   ) throws {
     if case .files = manifest.mappings { return }
     guard steps.contains(where: \.isInferred) else { return }
+    let (inside, ofStore) = isInside ? ("inside it", "inside the store") : ("in its receipt", "in its receipt")
     let found = InferredLoss.resemblance(of: source, to: destination)
     guard found.carried >= found.whole - found.carried else {
       throw doubtful(
-        "the model inside it hardly resembles '\(destination.name)'",
+        "the model \(inside) hardly resembles '\(destination.name)'",
         cause:
-          "'\(destination.name)' takes \(found.carried) of the \(found.whole) properties that '\(source.name)', the model inside the store, could give it",
+          "'\(destination.name)' takes \(found.carried) of the \(found.whole) properties that '\(source.name)', the model \(ofStore), could give it",
         remedy: "check that the store is of this application. If it is, \(Self.listing(destination))")
     }
     guard case .auto = manifest.mappings else { return }
@@ -32,9 +37,9 @@ extension JobLoader {
     let named = skipped.prefix(Self.listedAtMost).map { "'\($0)'" }.joined(separator: ", ")
     let more = skipped.count > Self.listedAtMost ? " and \(skipped.count - Self.listedAtMost) more" : ""
     throw doubtful(
-      "an inferred step from the model inside it to '\(destination.name)' may skip mapping models",
+      "an inferred step from the model \(inside) to '\(destination.name)' may skip mapping models",
       cause:
-        "the model inside the store, '\(source.name)', is none of the versions, so its place among them is not known\nmapping models that may be skipped: \(named)\(more)",
+        "the model \(ofStore), '\(source.name)', is none of the versions, so its place among them is not known\nmapping models that may be skipped: \(named)\(more)",
       remedy: Self.listing(destination))
   }
 

@@ -33,7 +33,8 @@ public struct JobLoader {
   ///   - url: The YAML file. The paths in it are relative to its folder.
   ///   - overrides: Keys that replace those of the manifest, as `--set` does.
   ///   - policies: The policies that the job's mappings name.
-  ///   - logger: Gets messages of level `debug` about the models and mappings that were chosen.
+  ///   - logger: Gets messages of level `debug` about the models and mappings that were chosen, and of level `warning`
+  ///     about keys of an earlier version.
   ///   - hookOutput: Called with what the commands of `stages` print, in whole lines. By default it is written to
   ///     standard error.
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
@@ -60,6 +61,7 @@ public struct JobLoader {
     self.hookOutput = hookOutput
     self.policies = policies
     self.logger = logger
+    for note in manifest.notes { logger.warning("\(note)") }
   }
 
   /// For a manifest that no file holds.
@@ -86,7 +88,6 @@ public struct JobLoader {
 
   private func read(for purpose: Purpose) throws -> MigrationJob {
     try refuseManyStores()
-    try refuseUnsupported()
     // A single job reports a fault in its models before one in its store.
     let versions = try inputs == nil ? modelVersions() : nil
     let path = try sourcePath(for: purpose)
@@ -100,34 +101,40 @@ public struct JobLoader {
       later: Array(way.steps.dropFirst()), chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: way.steps.flatMap(\.mappingModels)), memory: manifest.memory,
       sourceModelOrigin: way.origin)
+    job.earlierName = manifest.earlierName
     job.mappingSearch = way.search
     job.layoutStore = way.layout
     try readLayout(into: &job)
     job.policies = policies
-    job.unregisteredPolicies = manifest.unregisteredPolicies == .default ? .default : .fail
-    job.failsOnLoss = manifest.onLoss == .fail
-    job.refusesEmptyResult = !manifest.allowEmpty
+    job.unregisteredPolicies = manifest.unregisteredPolicies
+    job.onLoss = manifest.onLoss
     job.dropsMirroring = manifest.cloudkit == .drop
-    job.sourceCheck = .init(rawValue: manifest.checkSource.rawValue) ?? .quick
-    job.appends = manifest.append
-    if manifest.onExisting == .replace { job.existingDestination = .replace(keepsOld: manifest.keepsReplaced) }
+    job.sourceCheck = manifest.checkSource
+    // The store that was replaced is compared like any other source.
+    if !isInPlace || purpose == .migration { job.existingDestination = manifest.destination.existing }
     job.destinationType =
       switch manifest.destinationType {
       case .sqlite: .sqlite
       case .xml: .xml
       case .binary: .binary
       }
-    if case .inPlace(let keepsOld, _) = manifest.destination {
-      // A store that is replaced stays of its type.
-      job.destinationType = try StoreFiles(path: path).type
-      if purpose == .migration { job.inPlace = .init(keepsOld: keepsOld) }
-    }
+    // A store that is replaced stays of its type.
+    if isInPlace { job.destinationType = try StoreFiles(path: path).type }
     job.receipt = receiptPlace
     job.quarantine = quarantine
     job.keepsInvalid = manifest.onInvalid == .keep
     if known == nil { logFusing(of: job) }
     return job
   }
+
+  /// The store that the job makes, which for a job in place is its source.
+  package func destination() -> String {
+    // Not a link to the store, because the job would replace the link.
+    manifest.destination.path?.resolved ?? StoreFiles.resolvingLink(manifest.source.resolved)
+  }
+
+  /// Whether the source itself is replaced.
+  package var isInPlace: Bool { manifest.isInPlace }
 
   /// The models of a store's job, and the steps between them.
   private func way(of metadata: StoreMetadata, path: String, among versions: ModelVersions) throws -> JobWay {
@@ -142,8 +149,14 @@ public struct JobLoader {
       among: versions, metadata: metadata, path: path,
       nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
     logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
+    for (role, model) in [("source", source), ("destination", target)] {
+      logger.debug("version hashes of the \(role) model", metadata: Self.hashes(model.versionHashes, of: model.name))
+    }
     let (steps, search) = try steps(listed, from: source, to: target, among: versions)
-    if origin != nil { try refuseDoubtfulModel(source, leadingTo: target, by: steps, among: versions) }
+    if let origin {
+      let isInside = origin == Self.ownCacheOrigin
+      try refuseDoubtfulModel(source, isInside: isInside, leadingTo: target, by: steps, among: versions)
+    }
     return JobWay(
       source: source, destination: target, origin: origin, steps: steps, search: search,
       layout: try layoutStore(for: target))
@@ -155,7 +168,7 @@ public struct JobLoader {
     switch manifest.receipt {
     case .none: nil
     case .file(let path?): .file(URL(filePath: path.resolved))
-    case .file(nil): isInPlace || manifest.append ? nil : .besideDestination
+    case .file(nil): isInPlace || manifest.destination.existing == .append ? nil : .besideDestination
     }
   }
 
@@ -181,8 +194,8 @@ public struct JobLoader {
   /// The store that the job reads.
   private func sourcePath(for purpose: Purpose) throws -> String {
     let path = isInPlace ? StoreFiles.resolvingLink(manifest.source.resolved) : manifest.source.resolved
-    guard purpose == .verification, case .inPlace(let keepsOld, _) = manifest.destination else { return path }
-    let old = MigrationJob.InPlace.oldPath(of: path)
+    guard purpose == .verification, case .inPlace(let keepsOld) = manifest.destination.existing else { return path }
+    let old = MigrationJob.oldPath(of: path)
     guard FileManager.default.fileExists(atPath: old) else {
       throw GodwitError(
         .missingInput, "cannot verify '\(path)': the store it was made from does not exist as '\(old)'",
@@ -222,8 +235,15 @@ public struct JobLoader {
         logger.debug("source model taken from the store", metadata: ["omissions": "\(cached.omissions.count)"])
         var model = cached.model
         model.remarks = cached.omissions.map { ModelRemark($0) }
-        return (model, "from the store's own cache")
-      case .missing: throw error
+        return (model, Self.ownCacheOrigin)
+      case .inReceipt(let model, let receipt):
+        logger.debug("source model taken from the receipt of the store", metadata: ["receipt": "\(receipt)"])
+        return (model, "from the receipt '\(receipt)'")
+      case .missing(let problem):
+        var error = error
+        error.cause = [error.cause, problem].compactMap(\.self).joined(separator: "\n")
+        if error.cause?.isEmpty == true { error.cause = nil }
+        throw error
       case .differs, .unreadable:
         var error = error
         error.cause = (error.cause.map { $0 + "\n" } ?? "") + "the model in the store's own cache does not fit either"
@@ -255,7 +275,9 @@ public struct JobLoader {
     guard case .files(let paths) = manifest.mappings else { return [] }
     return try paths.map { path in
       logger.debug("mapping read", metadata: ["file": "\(path.resolved)"])
-      return try ListedMapping(path.resolved, named: path.raw, location: path.location)
+      let mapping = try ListedMapping(path.resolved, named: path.raw, location: path.location)
+      logModels(of: mapping, at: path.resolved)
+      return mapping
     }
   }
 
@@ -273,7 +295,7 @@ public struct JobLoader {
       step = MigrationStep(
         sourceModel: source, destinationModel: destination,
         mappingModels: [try inferredMapping(from: source, to: destination)], origin: MigrationStep.inferredOrigin)
-    case .auto: return try path(from: source, to: destination, among: versions)
+    case .auto, .modelsOnly: return try path(from: source, to: destination, among: versions)
     }
     for stage in try stages(among: versions.names) {
       guard stage.destinationModelName == destination.name else {
@@ -297,12 +319,27 @@ public struct JobLoader {
           "chunks.by names the unknown mapping '\(name)'" + Spelling.suggestion(for: name, among: known),
           location: manifest.chunks.locations[name], remedy: "correct the name, or remove it from 'chunks.by'")
       }
-      all[name] = try texts.map { text in
-        do throws(ExpressionError) {
-          return ParsedPredicate(try FilterPredicate(parsing: text.text), source: text)
-        } catch { throw GodwitError(error, in: text, what: "chunks.by of mapping '\(name)'") }
-      }
+      var parsed: [ParsedPredicate] = []
+      for text in texts { parsed.append(try chunkPredicate(text, after: parsed, of: texts.count, mapping: name)) }
+      all[name] = parsed
     }
     return all
+  }
+
+  private func chunkPredicate(
+    _ text: SourceText, after earlier: [ParsedPredicate], of count: Int, mapping name: String
+  ) throws -> ParsedPredicate {
+    if text.text == FilterPredicate.restWord {
+      guard earlier.count == count - 1 else {
+        throw GodwitError(
+          .configuration,
+          "expected 'rest' as the last predicate of mapping '\(name)' under chunks.by, found more after it",
+          location: text.location, remedy: "move it to the end: it takes the rows that no predicate before it takes")
+      }
+      return ParsedPredicate(.rest(after: earlier), source: text)
+    }
+    do throws(ExpressionError) {
+      return ParsedPredicate(try FilterPredicate(parsing: text.text), source: text)
+    } catch { throw GodwitError(error, in: text, what: "chunks.by of mapping '\(name)'") }
   }
 }

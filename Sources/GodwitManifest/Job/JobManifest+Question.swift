@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 
 extension JobManifest {
@@ -19,7 +20,7 @@ extension JobManifest {
       ManifestPath(raw: text, resolved: text, location: .init(file: text, line: 1, column: 1))
     }
     source = path(store)
-    self.destination = .file(path(destination))
+    self.destination = Destination(path: path(destination), existing: .fail)
     self.models = models.map(path)
     self.destinationModel = destinationModel.map {
       Located(value: $0, location: .init(file: models.first ?? $0, line: 1, column: 1))
@@ -34,7 +35,7 @@ extension JobManifest {
     var paths = [("source", source)] + models.map { ("models", $0) } + mergeModels.map { ("merge-models", $0) }
     if case .files(let files) = mappings { paths += files.map { ("mappings", $0) } }
     paths += mappingSearch.map { ("mapping-search", $0) }
-    if let layout, let from = layout.from { paths.append((layout.fromKey, from)) }
+    if let from = layout?.from { paths.append(("from", from)) }
     return paths.map { (key: $0.0, path: $0.1) }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import Yams
 
@@ -6,12 +7,12 @@ extension JobManifest {
   /// The known keys, by the map that they belong to; the empty name is the top level.
   static let keys: [String: [String]] = [
     "": [
-      "godwit", "job", "source", "destination", "in-place", "keep-old", "models", "destination-model", "mappings",
-      "assume-source-model", "chunks", "memory", "on-invalid", "append", "merge-models", "configuration",
-      "destination-type", "history", "cloudkit", "version-order", "mapping-search", "layout", "layout-from",
-      "unregistered-policies", "stages", "on-loss", "allow-empty", "check-source", "receipt",
-      "on-success", "on-failure", "on-existing", "stores",
+      "godwit", "job", "source", "destination", "models", "destination-model", "mappings", "assume-source-model",
+      "chunks", "memory", "on-invalid", "merge-models", "configuration", "destination-type", "cloudkit",
+      "version-order", "mapping-search", "layout", "unregistered-policies", "stages", "on-loss", "check-source",
+      "receipt", "on-success", "on-failure", "stores",
     ],
+    "destination": ["path", "existing", "keep-old"],
     "source": ["list"],
     "stores": ["results", "max-failed", "jobs"],
     "chunks": ["rows", "by"],
@@ -50,17 +51,17 @@ extension JobManifest {
     try self.init(reading: YAMLReader(file: file.setting(overrides, what: Self.what), what: Self.what))
   }
 
-  init(reading reader: YAMLReader) throws {
-    let root = reader.file.root
+  init(reading given: YAMLReader) throws {
     // A file of the other kind, or without its version, is told so before its keys are judged.
-    let found = try reader.entries(root, key: "")
-    try reader.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
-    try Self.refuseFleet(found, reader)
-    let top = try reader.entries(root, key: "", known: Self.keys(in: ""))
+    let found = try given.entries(given.file.root, key: "")
+    try given.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
+    try Self.refuseFleet(found, given)
+    let reader = YAMLReader(file: try given.file.replacingOldKeys(what: given.what), what: given.what)
+    let top = try reader.entries(reader.file.root, key: "", known: Self.keys(in: ""))
 
     file = reader.file.path
-    let name = file.split(separator: "/").last.map(String.init) ?? file
-    job = name.lastIndex(of: ".").flatMap { $0 > name.startIndex ? String(name[..<$0]) : nil } ?? name
+    notes = reader.file.notes
+    job = Self.name(ofFile: file)
     if let node = top["job"]?.value {
       job = try reader.text(node, key: "job", expected: "a name")
       guard !job.contains(where: { $0.isNewline || $0 == "/" }) else {
@@ -70,15 +71,32 @@ extension JobManifest {
     locations = top.mapValues(\.location)
     (source, isList) = try Self.source(Self.required("source", top, reader), reader)
     if let entry = top["stores"] { stores = try Self.stores(entry, reader) }
-    if file == YAMLFile.standardInput, top["job"] == nil {
-      job = URL(filePath: source.raw).deletingPathExtension().lastPathComponent
+    if top["job"] == nil {
+      if file == YAMLFile.standardInput {
+        job = URL(filePath: source.raw).deletingPathExtension().lastPathComponent
+      } else if job != Self.stem(ofFile: file) {
+        earlierName = Self.stem(ofFile: file)
+      }
     }
-    destination = try Self.destination(top, reader)
+    destination = try Self.destination(Self.required("destination", top, reader), reader)
     models = try reader.paths(Self.required("models", top, reader).value, key: "models", fragment: true)
     try readModelKeys(top, reader)
     try readRunKeys(top, reader)
     try readPattern()
     try checkDestination(top, reader)
+  }
+
+  /// The name of a job whose manifest has none: that of its file, and for a `job.yaml` that of the folder.
+  package static func name(ofFile path: String) -> String {
+    let stem = Self.stem(ofFile: path)
+    guard stem == "job", ["yaml", "yml"].contains(URL(filePath: path).pathExtension.lowercased()) else { return stem }
+    let folder = URL(filePath: path).standardizedFileURL.deletingLastPathComponent().lastPathComponent
+    return folder.isEmpty || folder == "/" || folder.contains(where: \.isNewline) ? stem : folder
+  }
+
+  private static func stem(ofFile path: String) -> String {
+    let name = path.split(separator: "/").last.map(String.init) ?? path
+    return name.lastIndex(of: ".").flatMap { $0 > name.startIndex ? String(name[..<$0]) : nil } ?? name
   }
 
   private typealias Entries = [String: YAMLReader.Entry]
@@ -93,29 +111,44 @@ extension JobManifest {
     return entry
   }
 
-  private static func destination(_ top: Entries, _ reader: YAMLReader) throws -> Destination {
-    let inPlace = try top["in-place"].map { try reader.flag($0.value, key: "in-place") } ?? false
-    let keepOld = try top["keep-old"].map { try reader.flag($0.value, key: "keep-old") }
-    if inPlace, let entry = top["in-place"] {
-      if let other = top["destination"] {
-        throw reader.error(
-          "expected either 'destination' or 'in-place: true', found both", at: other.location,
-          remedy: "remove one of the two")
+  /// The words for what happens to what is at the destination.
+  private enum Existing: String, CaseIterable {
+    case fail, replace, append
+    case inPlace = "in-place"
+  }
+
+  /// A path alone, or a map with it.
+  private static func destination(_ entry: YAMLReader.Entry, _ reader: YAMLReader) throws -> Destination {
+    guard case .mapping = entry.value else {
+      return Destination(path: try reader.path(entry.value, key: entry.key), existing: .fail)
+    }
+    let entries = try reader.entries(entry.value, key: entry.key, known: keys(in: entry.key))
+    let word: Existing = try entries["existing"].map { try reader.choice($0.value, key: $0.key) } ?? .fail
+    let path = try entries["path"].map { try reader.path($0.value, key: $0.key) }
+    let keepsOld = try entries["keep-old"].map { try reader.flag($0.value, key: $0.key) }
+    if word != .inPlace, path == nil {
+      throw reader.error(
+        "expected the key 'path' or 'existing: in-place' in 'destination', found neither", at: entry.location,
+        remedy: "write `destination: PATH`")
+    }
+    if word == .inPlace, let entry = entries["path"] {
+      throw reader.error(
+        "expected either 'path' or 'existing: in-place' in 'destination', found both", at: entry.location,
+        remedy: "remove one of the two: a job in place replaces its source")
+    }
+    if [.fail, .append].contains(word), let entry = entries["keep-old"] {
+      throw reader.error(
+        "expected 'existing: replace' or 'existing: in-place' beside 'keep-old', found '\(word.rawValue)'",
+        at: entry.location, remedy: "remove 'keep-old': no store is replaced")
+    }
+    let rule: MigrationJob.ExistingDestinationRule =
+      switch word {
+      case .fail: .fail
+      case .append: .append
+      case .replace: .replace(keepsOld: keepsOld ?? false)
+      case .inPlace: .inPlace(keepsOld: keepsOld ?? true)
       }
-      return .inPlace(keepOld: keepOld ?? true, location: entry.location)
-    }
-    if let entry = top["keep-old"], top["on-existing"]?.value.scalar?.string != OnExisting.replace.rawValue {
-      throw reader.error(
-        "expected 'in-place: true' beside 'keep-old', or 'on-existing: replace', found neither", at: entry.location,
-        remedy: "remove 'keep-old': the source of a job with a destination is never touched")
-    }
-    guard let entry = top["destination"] else {
-      throw reader.error(
-        "expected the key 'destination' or 'in-place: true', found neither",
-        at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root),
-        remedy: "add `destination: PATH`")
-    }
-    return .file(try reader.path(entry.value, key: "destination"))
+    return Destination(path: path, existing: rule)
   }
 
   private mutating func readModelKeys(_ top: Entries, _ reader: YAMLReader) throws {
@@ -143,15 +176,6 @@ extension JobManifest {
       }
     }
     if let entry = top["layout"] { layout = try Self.layout(entry.value, reader) }
-    // Its name before `layout` had more to say.
-    if let entry = top["layout-from"] {
-      guard layout == nil else {
-        throw reader.error(
-          "expected either 'layout' or 'layout-from', found both", at: entry.location,
-          remedy: "write the store under 'layout': `layout: {from: STORE}`")
-      }
-      layout = Layout(from: try reader.path(entry.value, key: entry.key), fromKey: entry.key)
-    }
     if let entry = top["mapping-search"] { mappingSearch = try reader.paths(entry.value, key: entry.key) }
   }
 
@@ -160,12 +184,6 @@ extension JobManifest {
     if let entry = top["memory"] { memory = try Self.memory(entry.value, reader) }
     if let entry = top["on-invalid"] { onInvalid = try Self.onInvalid(entry.value, reader) }
     if let entry = top["on-loss"] { onLoss = try reader.choice(entry.value, key: entry.key) }
-    if let entry = top["allow-empty"] { allowEmpty = try reader.flag(entry.value, key: entry.key) }
-    if let entry = top["on-existing"] { onExisting = try reader.choice(entry.value, key: entry.key) }
-    if onExisting == .replace, let entry = top["keep-old"] {
-      keepsReplaced = try reader.flag(entry.value, key: entry.key)
-    }
-    if let entry = top["append"] { append = try reader.flag(entry.value, key: entry.key) }
     if let entry = top["destination-type"] {
       do { destinationType = try reader.choice(entry.value, key: entry.key) } catch var error as GodwitError {
         error.remedy =
@@ -173,7 +191,6 @@ extension JobManifest {
         throw error
       }
     }
-    if let entry = top["history"] { history = try reader.choice(entry.value, key: entry.key) }
     if let entry = top["cloudkit"] { cloudkit = try reader.choice(entry.value, key: entry.key) }
     if let entry = top["check-source"] { checkSource = try reader.choice(entry.value, key: entry.key) }
     if let entry = top["receipt"] {
@@ -202,22 +219,27 @@ extension JobManifest {
   /// Words that people write in place of the two known ones.
   private static let mappingWords = [
     "lightweight": "inferred", "infer": "inferred", "inference": "inferred", "automatic": "auto", "default": "auto",
-    "heavyweight": "auto", "custom": "auto",
+    "heavyweight": "auto", "custom": "auto", "models": "models-only", "modelsonly": "models-only",
+    "models_only": "models-only",
+  ]
+
+  /// What `mappings` may be beside paths.
+  static let mappingKinds: [(word: String, mappings: Mappings)] = [
+    ("auto", .auto), ("inferred", .inferred), ("models-only", .modelsOnly),
   ]
 
   private static func mappings(_ node: Node, _ reader: YAMLReader) throws -> Mappings {
     if case .scalar(let scalar) = node {
-      if scalar.string == "auto" { return .auto }
-      if scalar.string == "inferred" { return .inferred }
+      if let kind = mappingKinds.first(where: { $0.word == scalar.string }) { return kind.mappings }
       if let word = Self.mappingWords[scalar.string.lowercased()] {
         throw reader.error(
-          "expected auto, inferred or paths for 'mappings', found '\(scalar.string)'",
+          "expected auto, inferred, models-only or paths for 'mappings', found '\(scalar.string)'",
           at: reader.file.location(of: node),
           remedy: "write `mappings: \(word)`; a file of that name is `./\(scalar.string)`")
       }
     }
     let paths = try reader.paths(node, key: "mappings")
-    if let word = paths.first(where: { $0.raw == "auto" || $0.raw == "inferred" }) {
+    if let word = paths.first(where: { path in mappingKinds.contains { $0.word == path.raw } }) {
       throw reader.error(
         "expected the path of a mapping model in the list 'mappings', found '\(word.raw)'", at: word.location,
         remedy: "write `mappings: \(word.raw)` alone; a file of that name is `./\(word.raw)`")
@@ -328,40 +350,15 @@ extension JobManifest {
   }
 
   private func checkDestination(_ top: Entries, _ reader: YAMLReader) throws {
-    try checkReplacing(top, reader)
-    switch destination {
-    case .inPlace:
-      if append, let entry = top["append"] {
-        throw reader.error(
-          "expected a 'destination' beside 'append: true', found 'in-place: true'", at: entry.location,
-          remedy: "remove 'append' or 'in-place'")
-      }
-    case .file(let path):
-      guard Self.sameFile(source.resolved, path.resolved) else { return }
+    if case .replace = destination.existing, receipt == .none, let entry = top["receipt"] {
       throw reader.error(
-        "expected 'source' and 'destination' to be different files, found the same one", at: path.location,
-        remedy: "name another destination, or write `in-place: true` instead")
-    }
-  }
-
-  /// `on-existing: replace` excludes appending, `in-place`, and jobs that leave no record of what they made.
-  private func checkReplacing(_ top: Entries, _ reader: YAMLReader) throws {
-    guard onExisting == .replace else { return }
-    if case .inPlace = destination, let entry = top["on-existing"] {
-      throw reader.error(
-        "expected a 'destination' beside 'on-existing: replace', found 'in-place: true'", at: entry.location,
-        remedy: "remove 'on-existing': a job in place always replaces its source")
-    }
-    if append, let entry = top["append"] {
-      throw reader.error(
-        "expected either 'on-existing: replace' or 'append: true', found both", at: entry.location,
-        remedy: "remove one of the two")
-    }
-    if receipt == .none, let entry = top["receipt"] {
-      throw reader.error(
-        "expected a receipt beside 'on-existing: replace', found 'none'", at: entry.location,
+        "expected a receipt beside 'existing: replace', found 'none'", at: entry.location,
         remedy: "remove 'receipt: none': the job knows by its receipt what it made before")
     }
+    guard let path = destination.path, Self.sameFile(source.resolved, path.resolved) else { return }
+    throw reader.error(
+      "expected 'source' and 'destination' to be different files, found the same one", at: path.location,
+      remedy: "name another destination, or write `destination: {existing: in-place}`")
   }
 
   /// Whether two paths lead to one file, also through symbolic and hard links, also when it is yet to be made.

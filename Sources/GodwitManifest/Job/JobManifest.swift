@@ -1,3 +1,4 @@
+package import GodwitJob
 package import GodwitModel
 
 /// A migration job as its manifest describes it.
@@ -5,17 +6,19 @@ package import GodwitModel
 /// Values as written, checked for kind and range only: whether models, mappings and names exist is
 /// for the planner to say. `locations` points at any top-level key for later complaints.
 package struct JobManifest: Sendable {
-  /// Where the migrated store goes.
-  package enum Destination: Sendable, Hashable {
-    case file(ManifestPath)
-    /// The source is replaced at the end; the location is that of `in-place`.
-    case inPlace(keepOld: Bool, location: GodwitError.Location)
+  /// The place of the migrated store, and the treatment of a store that is there.
+  package struct Destination: Sendable, Hashable {
+    /// nil in place.
+    package var path: ManifestPath?
+    package var existing: MigrationJob.ExistingDestinationRule
   }
 
   /// Where mapping models come from.
   package enum Mappings: Sendable, Hashable {
     case files([ManifestPath])
     case auto
+    /// As `auto`, without inference.
+    case modelsOnly
     case inferred
   }
 
@@ -46,38 +49,13 @@ package struct JobManifest: Sendable {
     case quarantine(maxRows: Int?, maxPercent: Double?)
   }
 
-  /// The reaction to a migration that loses data.
-  package enum OnLoss: String, Sendable, Hashable, CaseIterable {
-    case report, fail
-  }
-
-  /// The treatment of a destination that the job made before something changed.
-  package enum OnExisting: String, Sendable, Hashable, CaseIterable {
-    case fail, replace
-  }
-
   package enum DestinationType: String, Sendable, Hashable, CaseIterable {
     case sqlite, xml, binary
-  }
-
-  /// The treatment of the persistent history of the source.
-  package enum History: String, Sendable, Hashable, CaseIterable {
-    case drop, keep
   }
 
   /// The treatment of a store that CloudKit mirrors.
   package enum CloudKit: String, Sendable, Hashable, CaseIterable {
     case stop, drop
-  }
-
-  /// How SQLite checks the source beside the run.
-  package enum CheckSource: String, Sendable, Hashable, CaseIterable {
-    case quick, full, none
-  }
-
-  /// The treatment of a mapping that names an unregistered policy.
-  package enum UnregisteredPolicies: String, Sendable, Hashable, CaseIterable {
-    case fail, `default`
   }
 
   /// Where the names of the new store come from where Core Data's choice is open.
@@ -88,8 +66,6 @@ package struct JobManifest: Sendable {
     package var names: [(end: String, name: Located<String>)] = []
     /// Whether a guess is an error.
     package var isStrict = false
-    /// The key that `from` stands under.
-    package var fromKey = "from"
 
     package static func == (a: Layout, b: Layout) -> Bool {
       (a.from, a.isStrict, a.names.map(\.end), a.names.map(\.name))
@@ -113,8 +89,10 @@ package struct JobManifest: Sendable {
 
   /// The manifest's path as given; `<stdin>` for standard input.
   package var file: String
-  /// The job's name; default: the file's name without its extension, for standard input that of the source.
+  /// The job's name; default: see ``name(ofFile:)``, and for standard input the name of the source.
   package var job: String
+  /// The name that an earlier version of Godwit gave to the job, if that is another one.
+  package internal(set) var earlierName: String?
   package var source: ManifestPath
   /// Whether the source is a file with a path on each line.
   package internal(set) var isList = false
@@ -131,20 +109,13 @@ package struct JobManifest: Sendable {
   /// The budget of what a run allocates. The program itself comes beside it.
   package var memory = ByteCount.mebibytes(64)
   package var onInvalid: OnInvalid = .fail
-  package var onLoss: OnLoss = .report
-  /// Whether a job may leave no object of a source that has some.
-  package var allowEmpty = false
-  package var append = false
-  package var onExisting: OnExisting = .fail
-  /// With `on-existing: replace`: whether the old destination is kept.
-  package var keepsReplaced = false
+  package var onLoss: MigrationJob.LossRule = .report
   /// Models that form one.
   package var mergeModels: [ManifestPath] = []
   package var configuration: String?
   package var destinationType: DestinationType = .sqlite
-  package var history: History = .drop
   package var cloudkit: CloudKit = .stop
-  package var checkSource: CheckSource = .quick
+  package var checkSource: MigrationJob.SourceCheck = .quick
   /// Model version names, oldest first.
   package var versionOrder: [String] = []
   /// Folders and files where `auto` looks for mapping models; empty: beside the models.
@@ -158,4 +129,9 @@ package struct JobManifest: Sendable {
   package var onFailure: [Located<String>] = []
   /// The places of the top-level keys.
   package var locations: [String: GodwitError.Location]
+  /// Advice on keys of an earlier version.
+  package var notes: [String] = []
+
+  /// Whether the source itself is replaced.
+  package var isInPlace: Bool { destination.path == nil }
 }

@@ -51,6 +51,9 @@ public struct ManifestOverride: Sendable, Hashable {
     }
   }
 
+  /// Keys of an earlier version that `destination` has taken the place of.
+  package static var oldKeysOfDestination: [String] { OldKeys.ofDestination }
+
   /// The keys from the outermost to the innermost. The mapping names in `chunks.by` may have dots of their own.
   var path: [String] {
     let parts = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
@@ -62,65 +65,45 @@ public struct ManifestOverride: Sendable, Hashable {
 extension YAMLFile {
   /// The file with keys set from outside. Messages name such a key by its option.
   ///
-  /// A `destination` takes the place of the file's `in-place`, and the other way round: a job has one of the two.
+  /// A path as `destination` sets the path and leaves what happens there in force, unless the file's job is in place. A
+  /// job that is set in place loses the file's path.
   ///
   /// - Throws: 78 when a value is no YAML, or a key leads into a list.
   func setting(_ overrides: [ManifestOverride], what: String) throws -> YAMLFile {
-    guard !overrides.isEmpty, case .mapping(var top) = root else { return self }
-    let keys = Set(overrides.map(\.key))
-    var file = self
-    for override in overrides {
-      func node(_ text: String) throws -> Node? {
-        let line = file.addOption(override.option, text: text)
-        return try Self.node(text, firstLine: line, option: override.option, what: what)
+    var file = try replacingOldKeys(what: what)
+    guard !overrides.isEmpty, case .mapping(var top) = file.root else { return self }
+    let (place, existing) = (["destination", "path"], ["destination", "existing"])
+    let settings = try overrides.map { override in
+      let line = file.addOption(override.option, text: override.value)
+      let value = try Self.node(override.value, firstLine: line, option: override.option, what: what)
+      let isPath = override.key == "destination" && value?.scalar != nil
+      return (override: override, path: isPath ? place : override.path, value: value)
+    }
+    let setsPath = settings.contains { $0.path == place && $0.value != nil }
+    let setsInPlace = settings.contains {
+      $0.path == existing && $0.value?.scalar?.string == "in-place" || $0.path == ["in-place"] && $0.value?.bool == true
+    }
+    if setsPath, !setsInPlace, top.node(at: existing)?.scalar?.string == "in-place" {
+      top.set(nil, at: ["destination"])
+    }
+    if setsInPlace, !setsPath { top.set(nil, at: place) }
+    for (override, path, value) in settings {
+      for count in 1..<max(path.count, 1) {
+        guard case .sequence? = top.node(at: Array(path[..<count])) else { continue }
+        throw GodwitError(
+          .configuration, "cannot set '\(override.key)': '\(path[count - 1])' is a list, which is set as a whole",
+          location: .init(file: override.option, line: 0, column: 0),
+          remedy: "write `--set '\(path[count - 1])=[…]'`, or change the manifest")
       }
-      let value = try node(override.value)
-      let names = try override.path.compactMap { try node(YAMLText.scalar($0)) }
-      // Beside a destination, or `in-place: false`, the file's `keep-old` is about the destination.
-      let inPlace = top.first { $0.key.scalar?.string == "in-place" }?.value
-      let isInPlace = inPlace != nil && inPlace?.bool != false
-      let others = override.key == "destination" ? ["in-place"] + (isInPlace ? ["keep-old"] : []) : ["destination"]
-      if value != nil, override.key == "destination" || override.key == "in-place" && value?.bool == true {
-        for other in others where !keys.contains(other) { top = Self.removing(other, from: top) }
+      if let note = OldKeys.note(on: override) {
+        file.notes.append(note)
+        try OldKeys(reader: YAMLReader(file: file, what: what)).set(override.key, to: value, in: &top)
+      } else {
+        top.set(value, at: path)
       }
-      top = try Self.setting(value, at: names[...], in: top, override)
     }
     file.root = .mapping(top)
     return file
-  }
-
-  private static func removing(_ key: String, from map: Node.Mapping) -> Node.Mapping {
-    Node.Mapping(map.filter { $0.key.scalar?.string != key }.map { ($0.key, $0.value) }, map.tag, map.style, map.mark)
-  }
-
-  private static func setting(
-    _ value: Node?, at path: ArraySlice<Node>, in map: Node.Mapping, _ override: ManifestOverride
-  ) throws -> Node.Mapping {
-    guard let key = path.first, let name = key.scalar?.string else { return map }
-    var pairs = map.map { ($0.key, $0.value) }
-    let place = pairs.firstIndex { $0.0.scalar?.string == name }
-    var new = value
-    if path.count > 1 {
-      var inner = Node.Mapping([], .implicit, .any, key.mark)
-      switch place.map({ pairs[$0].1 }) {
-      case .mapping(let found)?: inner = found
-      case .sequence?:
-        throw GodwitError(
-          .configuration, "cannot set '\(override.key)': '\(name)' is a list, which is set as a whole",
-          location: .init(file: override.option, line: 0, column: 0),
-          remedy: "write `--set '\(name)=[…]'`, or change the manifest")
-      case .scalar?, .alias?, nil:
-        if value == nil { return map }
-      }
-      new = .mapping(try setting(value, at: path.dropFirst(), in: inner, override))
-    }
-    switch (place, new) {
-    case (let place?, let new?): pairs[place] = (key, new)
-    case (let place?, nil): pairs.remove(at: place)
-    case (nil, let new?): pairs.append((key, new))
-    case (nil, nil): break
-    }
-    return Node.Mapping(pairs, map.tag, map.style, map.mark)
   }
 
   /// A value from an option. Its nodes carry lines after those of the file, by which their option is found again.

@@ -6,7 +6,8 @@ import GodwitXcode
 struct MergedModels {
   /// One of the models, its versions read when they are asked for.
   private final class Part {
-    let destination: ManagedObjectModel
+    /// nil where only the version of a store is looked for.
+    let destination: ManagedObjectModel?
     private let bundle: ModelBundle
     private(set) var known: [String: ManagedObjectModel?] = [:]
 
@@ -15,6 +16,8 @@ struct MergedModels {
       bundle = try ModelBundle(contentsOf: reference.path)
       destination = try reference.version.map(bundle.model(named:)) ?? bundle.currentModel()
     }
+
+    init(anyVersionOf bundle: ModelBundle) { (self.bundle, destination) = (bundle, nil) }
 
     /// Oldest first. A version that cannot be read cannot be the one that the store has.
     var versions: [ManagedObjectModel] { bundle.versions.compactMap(version) }
@@ -26,7 +29,7 @@ struct MergedModels {
     }
 
     private func version(_ name: String) -> ManagedObjectModel? {
-      if name == destination.name { return destination }
+      if let destination, name == destination.name { return destination }
       if let model = known[name] { return model }
       let model = try? bundle.model(named: name)
       known[name] = .some(model)
@@ -42,9 +45,11 @@ struct MergedModels {
   /// - Throws: as `ModelBundle`; 66 when a model has no current version and the reference names none.
   init(_ paths: [ManifestPath]) throws { parts = try paths.map(Part.init) }
 
+  init(anyVersionOf bundles: [ModelBundle]) { parts = bundles.map(Part.init(anyVersionOf:)) }
+
   /// The current version of each, or the one that its reference names.
   func destination() throws -> ManagedObjectModel {
-    try ManagedObjectModel(merging: parts.map(\.destination))
+    try ManagedObjectModel(merging: parts.compactMap(\.destination))
   }
 
   /// The versions that together have the store's entities, each with the store's hash; nil when there are none.

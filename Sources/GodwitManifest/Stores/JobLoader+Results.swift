@@ -10,7 +10,7 @@ extension JobLoader {
 
   /// The folder that has the destinations of all stores; nil in place. Empty for the current one.
   package var destinationRoot: String? {
-    guard case .file(let path) = manifest.destination else { return nil }
+    guard let path = manifest.destination.path else { return nil }
     return path.folder + StorePlaceholders(path.raw).fixedFolder
   }
 
@@ -26,7 +26,7 @@ extension JobLoader {
       try digest.add(ModelSearch.modelOrPath(ModelReference(parsing: path.resolved).path))
     }
     if case .files(let paths) = manifest.mappings { for path in paths { try digest.add(path.resolved) } }
-    if case .auto = manifest.mappings {
+    if [.auto, .modelsOnly].contains(manifest.mappings) {
       for path in searchedMappings.sorted() { try digest.add(path) }
     }
     if let path = manifest.layout?.from { try digest.add(path.resolved) }
@@ -40,7 +40,7 @@ extension JobManifest {
   fileprivate var decisiveText: String {
     var manifest = self
     (manifest.file, manifest.memory, manifest.chunks, manifest.stores) = ("", .mebibytes(64), Chunks(), nil)
-    (manifest.onSuccess, manifest.onFailure, manifest.locations) = ([], [], [:])
+    (manifest.onSuccess, manifest.onFailure, manifest.locations, manifest.notes) = ([], [], [:], [])
     return String(describing: manifest)
   }
 }

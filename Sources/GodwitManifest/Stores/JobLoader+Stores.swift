@@ -167,7 +167,7 @@ extension JobLoader {
       let filled = Self.filled(path, for: match)
       (receipt, one.receipt) = (filled, .file(filled))
     }
-    if case .file(let path) = manifest.destination { one.destination = .file(Self.filled(path, for: match)) }
+    one.destination.path = manifest.destination.path.map { Self.filled($0, for: match) }
     let name = match.path.onOneLine
     var loader = self
     (loader.manifest, loader.inputs) = (one, inputs)
@@ -186,7 +186,7 @@ extension JobLoader {
   /// Why the placeholders of the manifest give a store no path of its own; nil if they do.
   package func obstacle(to match: StorePattern.Match) -> GodwitError? {
     var paths: [(key: String, path: ManifestPath)] = []
-    if case .file(let path) = manifest.destination { paths.append(("destination", path)) }
+    if let path = manifest.destination.path { paths.append(("destination", path)) }
     if case .file(let path?) = manifest.receipt { paths.append(("receipt", path)) }
     for (key, path) in paths {
       guard let why = StorePlaceholders(path.raw).obstacle(for: match) else { continue }

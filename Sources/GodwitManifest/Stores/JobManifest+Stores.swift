@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 import GodwitPlatform
 
@@ -7,30 +8,29 @@ extension JobManifest {
   /// A file whose very name has a wildcard in it is one store, unless the destination asks for many. In place, a name
   /// with no wildcard but `[...]` is one store, whether it is there or not.
   mutating func readPattern() throws {
-    var place: StorePlaceholders?
-    if case .file(let path) = destination { place = StorePlaceholders(path.raw) }
+    let place = destination.path.map { StorePlaceholders($0.raw) }
     let asksForMany = place?.hasWords == true
     let hasWildcards = StorePattern.isPattern(source.raw)
     // In place nothing but the source says so. The brackets of one store's name must not lead to other stores on the
     // day that it is missing.
-    let isPattern = if case .inPlace = destination { StorePattern.isOpenPattern(source.raw) } else { hasWildcards }
+    let isPattern = isInPlace ? StorePattern.isOpenPattern(source.raw) : hasWildcards
     var info = stat()
     // A link that leads nowhere is there.
     let isThere = lstat(source.resolved, &info) == 0
     isForManyStores = isList || hasWildcards && (asksForMany || isPattern && !isThere)
     guard isForManyStores else { return try refusePlaceholders(place) }
-    if append {
+    if destination.existing == .append {
       throw refusal(
-        at: "append", "expected one store beside 'append: true', found the pattern '\(source.raw)'",
+        at: "destination", "expected one store beside 'existing: append', found the pattern '\(source.raw)'",
         remedy: "append each store with a command of its own: `--source FILE`")
     }
-    if let place, case .file(let path) = destination { try check(place, of: path, key: "destination") }
+    if let place, let path = destination.path { try check(place, of: path, key: "destination") }
     if case .file(let path?) = receipt { try check(StorePlaceholders(path.raw), of: path, key: "receipt") }
     if file == YAMLFile.standardInput, locations["job"] == nil { job = "stores" }
   }
 
   private mutating func refusePlaceholders(_ place: StorePlaceholders?) throws {
-    guard let place, case .file(let path) = destination else { return }
+    guard let place, let path = destination.path else { return }
     guard !place.hasWords else {
       throw GodwitError(
         .configuration,
@@ -40,7 +40,7 @@ extension JobManifest {
           "to migrate one store, name its destination too: `--source FILE --destination FILE`; `{{name}}` stands for the text itself",
         safe: "nothing was written")
     }
-    if path.raw.contains("{{") { destination = .file(ManifestPath(place.plain, location: path.location)) }
+    if path.raw.contains("{{") { destination.path = ManifestPath(place.plain, location: path.location) }
   }
 
   private func check(_ place: StorePlaceholders, of path: ManifestPath, key: String) throws {

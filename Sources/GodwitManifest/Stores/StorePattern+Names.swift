@@ -28,7 +28,7 @@ extension StorePattern.Match {
     let dot = name.lastIndex(of: ".").flatMap { $0 > name.startIndex ? $0 : nil } ?? name.endIndex
     guard name[..<dot].hasSuffix("~"), name[..<dot] != "~" else { return nil }
     let newer = String(path.dropLast(name.count)) + name[..<dot].dropLast() + name[dot...]
-    return Array(MigrationJob.InPlace.oldPath(of: newer).utf8) == Array(path.utf8) ? newer : nil
+    return Array(MigrationJob.oldPath(of: newer).utf8) == Array(path.utf8) ? newer : nil
   }
 }
 

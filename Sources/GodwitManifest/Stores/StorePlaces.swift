@@ -70,35 +70,33 @@ package struct StorePlaces {
   ///
   /// - Parameter receipt: The receipt that the manifest names.
   package mutating func claim(_ store: ManifestStore, receipt: ManifestPath?) throws {
-    switch store.loader.manifest.destination {
-    case .file(let destination):
+    let keepsOld = manifest.destination.existing.keepsOld
+    if let destination = store.loader.manifest.destination.path {
       try claim(destination, receipt: receipt, for: store.path)
       // Where all have one extension, folders are told apart as the destinations are.
       guard !isExtensionFixed else { return }
       try claimFiles(ofStoreAt: destination.resolved, of: store, at: destination)
-      guard manifest.onExisting == .replace, manifest.keepsReplaced else { return }
-      try claimFiles(
-        ofStoreAt: MigrationJob.InPlace.oldPath(of: destination.resolved), of: store, at: destination)
-    case .inPlace(let keepsOld, _):
-      let path = StoreFiles.resolvingLink(store.path)
-      var own = [path, path + Verifier.checkpointSuffix]
-      if keepsOld { own.append(MigrationJob.InPlace.oldPath(of: path)) }
-      // Runs leave these out of the pattern by their names.
-      for product in own { try claim(product, of: store.path, at: manifest.source) }
-      if keepsOld { try claimFiles(ofStoreAt: MigrationJob.InPlace.oldPath(of: path), of: store, at: manifest.source) }
-      guard let receipt else { return }
-      let place = try claim(receipt.resolved, of: store.path, at: receipt)
-      try refuseMatch(receipt.resolved, place, of: store.path, at: receipt)
+      guard keepsOld else { return }
+      return try claimFiles(ofStoreAt: MigrationJob.oldPath(of: destination.resolved), of: store, at: destination)
     }
+    let path = StoreFiles.resolvingLink(store.path)
+    var own = [path, path + Verifier.checkpointSuffix]
+    if keepsOld { own.append(MigrationJob.oldPath(of: path)) }
+    // Runs leave these out of the pattern by their names.
+    for product in own { try claim(product, of: store.path, at: manifest.source) }
+    if keepsOld { try claimFiles(ofStoreAt: MigrationJob.oldPath(of: path), of: store, at: manifest.source) }
+    guard let receipt else { return }
+    let place = try claim(receipt.resolved, of: store.path, at: receipt)
+    try refuseMatch(receipt.resolved, place, of: store.path, at: receipt)
   }
 
   private mutating func claim(_ destination: ManifestPath, receipt: ManifestPath?, for store: String) throws {
     let path = destination.resolved
     var beside = [path + Receipt.suffix, path + Verifier.checkpointSuffix]
     if case .quarantine = manifest.onInvalid { beside.append(path + Quarantine.suffix) }
-    if manifest.onExisting == .replace, manifest.keepsReplaced {
+    if manifest.destination.existing.keepsOld {
       // Another store of that name would be taken for the one that was replaced, and removed.
-      let old = MigrationJob.InPlace.oldPath(of: path)
+      let old = MigrationJob.oldPath(of: path)
       beside += [old, old + Receipt.suffix]
     }
     for product in [path] + (receipt.map { [$0.resolved] } ?? []) + beside {
@@ -111,7 +109,7 @@ package struct StorePlaces {
 
   /// Whether the name of every destination ends with the same extension.
   private var isExtensionFixed: Bool {
-    guard case .file(let path) = manifest.destination else { return false }
+    guard let path = manifest.destination.path else { return false }
     let name = path.raw.split(separator: "/").last ?? ""
     guard let dot = name.lastIndex(of: ".") else { return false }
     return !name[dot...].contains { "{}".contains($0) }
@@ -172,7 +170,8 @@ package struct StorePlaces {
   package mutating func refuse(results path: String, sources: some Sequence<String>) throws {
     func refusal(_ why: String) -> GodwitError {
       GodwitError(
-        .usage, "cannot write results to '\(path)': \(why)", remedy: "name another file with --results",
+        .usage, "cannot write results to '\(path)': \(why)",
+        remedy: "name another folder with `stores: {results: FOLDER}`",
         safe: "nothing was written")
     }
     let target = realpath(path, nil)

@@ -18,6 +18,8 @@ struct YAMLFile {
   /// Options that have set values: the first line of each one's nodes, after the lines of the file, and its name.
   private var options: [(firstLine: Int, name: String)] = []
   private var endOfOptions: Int?
+  /// Advice on keys of an earlier version.
+  var notes: [String] = []
 
   init(contentsOf path: String, what: String) throws {
     try self.init(bytes: Self.read(path, what: what), path: path, what: what)

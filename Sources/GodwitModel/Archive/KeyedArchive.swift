@@ -60,6 +60,9 @@ package struct KeyedArchive {
     return object
   }
 
+  /// What was archived, which may be nil or a plain value.
+  package mutating func rootValue() throws(Malformed) -> Value { try follow(top) }
+
   // MARK: Steps
 
   /// The value of a key; null when the object lacks it.

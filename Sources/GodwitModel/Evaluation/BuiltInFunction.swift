@@ -13,11 +13,11 @@ struct BuiltInFunction: Sendable {
     taking(0...0, "now", "random")
     + taking(
       1...1, "count:", "sqrt:", "log:", "ln:", "exp:", "ceiling:", "floor:", "trunc:", "abs:", "uppercase:",
-      "lowercase:", "length:", "canonical:", "onesComplement:", "randomn:", "noindex:")
+      "lowercase:", "length:", "canonical:", "onesComplement:", "randomn:", "noindex:", "archive:", "unarchive:")
     + taking(
       2...2, "add:to:", "from:subtract:", "multiply:by:", "divide:by:", "modulus:by:", "raise:toPower:",
       "castObject:toType:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "leftshift:by:",
-      "rightshift:by:", "distanceToLocation:fromLocation:", "objectFrom:withIndex:")
+      "rightshift:by:", "distanceToLocation:fromLocation:", "objectFrom:withIndex:", "archive:as:", "unarchive:as:")
     + taking(1...1000, "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:")
 
   private static let byKey = Dictionary(all.map { (key($0.name), $0) }, uniquingKeysWith: { first, _ in first })
@@ -46,13 +46,17 @@ struct BuiltInFunction: Sendable {
     all.map { $0.name.hasSuffix(":") ? String($0.name.dropLast()) : $0.name }
   }
 
-  /// The kind of value for the type name of a CAST: `.double` for any number.
+  /// The type names of a CAST, for hints.
+  static let castTypes = ["NSNumber", "NSDecimalNumber", "NSString", "NSDate", "NSData"]
+
+  /// The kind of value that the type name of a CAST asks for: `.double` for any number.
   static func castType(_ name: String) -> AttributeType? {
     switch name {
     case "NSNumber", "Number": .double
     case "NSDecimalNumber": .decimal
     case "NSString", "String": .string
     case "NSDate", "Date": .date
+    case "NSData", "Data": .binary
     default: nil
     }
   }

@@ -67,7 +67,13 @@ enum Calculation {
     guard let target else { throw ExpressionError("cannot cast to '\(type)'", range: range) }
     if value.isNull { return .null }
     switch (value, target) {
-    case (.date, .date), (.string, .string): return value
+    case (.date, .date), (.string, .string), (.data, .binary): return value
+    case (.string(let text), .binary), (.uri(let text), .binary): return .data(text.utf8)
+    case (.data(let bytes), .string):
+      guard String(validating: bytes, as: UTF8.self) != nil else {
+        throw ExpressionError("cannot cast data to '\(type)': it is not UTF-8", range: range)
+      }
+      return .string(Text(utf8: bytes))
     // A decimal is a number; its text has all its digits.
     case (.decimal, .double), (.decimal, .decimal): return value
     case (.decimal(let number), .string): return AttributeValue(number.description)

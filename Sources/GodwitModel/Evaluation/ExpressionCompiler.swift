@@ -202,6 +202,9 @@ struct ExpressionCompiler {
       return TestRoutine { try test.run(&$0).map { !$0 } }
     case .and(let parts): return inner.all(parts)
     case .or(let parts): return inner.any(parts)
+    case .untaken(let parts):
+      let tests = parts.map { inner.test($0) }
+      return TestRoutine { frame in try !tests.contains { try $0.run(&frame) == true } }
     case .comparison(let comparison): return inner.comparison(comparison, range)
     }
   }

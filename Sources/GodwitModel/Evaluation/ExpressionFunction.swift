@@ -91,6 +91,19 @@ package struct ExpressionFunction: Sendable {
     case "length:": return .one { a, _ in a.text.map { .integer(Int64($0.utf16Count)) } }
     case "canonical:": return .one { a, _ in a.text.map { .string(StringComparison.canonical($0)) } }
     case "noindex:": return .one { a, _ in a }
+    case "archive:":
+      return archive { value in try value.text.map { .data(try ArchivedValue(json: $0.utf8).archive) } }
+    case "archive:as:": return archive(as: { .data(try ArchivedValue($0, asClass: $1).archive) })
+    case "unarchive:as:":
+      return archive(as: { value, name in
+        guard case .data(let bytes) = value else { return nil }
+        return try ArchivedValue(archive: bytes).attributeValue(ofClass: name)
+      })
+    case "unarchive:":
+      return archive { value in
+        guard case .data(let bytes) = value else { return nil }
+        return AttributeValue(try ArchivedValue(archive: bytes).json)
+      }
     case "castObject:toType:":
       return .two { a, type, range in try type.text.map { try Calculation.cast(a, to: $0.string, range) } }
     case "sqrt:": return number { .double($0.double.squareRoot()) }
@@ -124,6 +137,28 @@ package struct ExpressionFunction: Sendable {
     case "leftshift:by:": return bits { $0 << $1 }
     case "rightshift:by:": return bits { $0 >> $1 }
     default: return .nothing
+    }
+  }
+
+  /// The same with the name of a class.
+  private static func archive(
+    as apply: @escaping @Sendable (AttributeValue, String) throws -> AttributeValue?
+  ) -> Body {
+    .two { value, name, range in
+      try name.text.flatMap { name in
+        do { return try apply(value, name.string) } catch let error as ArchivedValue.Malformed {
+          throw ExpressionError(error.problem, range: range)
+        }
+      }
+    }
+  }
+
+  /// A function of archives, which says what is wrong with one.
+  private static func archive(_ apply: @escaping @Sendable (AttributeValue) throws -> AttributeValue?) -> Body {
+    .one { value, range in
+      do { return try apply(value) } catch let error as ArchivedValue.Malformed {
+        throw ExpressionError(error.problem, range: range)
+      }
     }
   }
 

@@ -4,7 +4,7 @@ extension ExpressionChecker {
     switch predicate.node {
     case .constant: return
     case .not(let part): try check(part, scope)
-    case .and(let parts), .or(let parts): for part in parts { try check(part, scope) }
+    case .and(let parts), .or(let parts), .untaken(let parts): for part in parts { try check(part, scope) }
     case .comparison(let comparison): try check(comparison, scope, predicate.range)
     }
   }

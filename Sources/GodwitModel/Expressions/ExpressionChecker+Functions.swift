@@ -107,6 +107,8 @@ extension ExpressionChecker {
         }
       }
       return .value(name == "length:" ? .integer64 : .string)
+    case "archive:", "unarchive:", "archive:as:", "unarchive:as:":
+      return try archive(name, arguments, types, range)
     case "castObject:toType:":
       guard let last = arguments.last, case .constant(.string(let type)) = last.node, let first = types.first else {
         throw ExpressionError("'\(name)' needs the name of a type in quotes", range: range)
@@ -160,15 +162,16 @@ extension ExpressionChecker {
   ) throws(ExpressionError) -> ExpressionType {
     guard let target = BuiltInFunction.castType(name) else {
       throw ExpressionError(
-        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: ["NSNumber", "NSString", "NSDate"]),
+        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: BuiltInFunction.castTypes),
         range: range)
     }
     switch type {
     case .null: return .null
     case .value(let source):
       switch (source.expressionClass, target) {
-      case (.any, _), (.number, _), (.date, .double), (.date, .decimal), (.date, .date), (.string, .double),
-        (.string, .decimal), (.string, .string):
+      case (.any, _), (.number, .double), (.number, .decimal), (.number, .string), (.number, .date), (.date, .double),
+        (.date, .decimal), (.date, .date), (.string, .double),
+        (.string, .decimal), (.string, .string), (.string, .binary), (.data, .binary), (.data, .string):
         return .value(target)
       default: throw ExpressionError("cannot cast \(type.phrase) to '\(name)'", range: operand)
       }

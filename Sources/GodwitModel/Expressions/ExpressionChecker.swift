@@ -42,7 +42,9 @@ package struct ExpressionChecker {
     case .null: return
     case .value(let type):
       let (a, b) = (type.expressionClass, attribute.type.expressionClass)
-      guard a == b || a == .any || b == .any else { throw misfit(found.phrase) }
+      guard a == b || a == .any || b == .any || b == .transformable && expression.makesArchive else {
+        throw misfit(found.phrase + (a == .data && b == .transformable ? " (make an archive with 'archive:')" : ""))
+      }
     case .composite(let path, let entity, _):
       let element = model.composite(path, of: entity)?.elements.first?.name ?? ""
       throw misfit("\(found.phrase): name one of its elements, such as '\(path).\(element)'")

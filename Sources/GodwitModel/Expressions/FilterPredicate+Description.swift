@@ -7,6 +7,7 @@ extension FilterPredicate: CustomStringConvertible {
     case .and(let parts): Self.join(parts, " AND ", empty: "TRUEPREDICATE")
     case .or(let parts): Self.join(parts, " OR ", empty: "FALSEPREDICATE")
     case .not(let part): "NOT (\(part))"
+    case .untaken: Self.restWord
     }
   }
 

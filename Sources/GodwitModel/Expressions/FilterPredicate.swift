@@ -10,6 +10,8 @@ public struct FilterPredicate: Sendable {
     case and([FilterPredicate])
     case or([FilterPredicate])
     case not(FilterPredicate)
+    /// True where no part is true, so also where all are unknown. It has no text of its own in `NSPredicate`.
+    case untaken([FilterPredicate])
   }
 
   package struct Comparison: Sendable, Hashable {
@@ -82,6 +84,19 @@ public struct FilterPredicate: Sendable {
   public var source: SourceText {
     get { written ?? SourceText(description) }
     set { written = newValue }
+  }
+}
+
+extension FilterPredicate {
+  /// How a manifest spells ``rest(after:)``.
+  package static let restWord = "rest"
+
+  /// Takes exactly the objects that none of some predicates takes, also where they compare nil. It makes the last of
+  /// several predicates that cut the rows of a mapping into chunks.
+  public static func rest(after predicates: [FilterPredicate]) -> FilterPredicate {
+    var rest = FilterPredicate(.untaken(predicates))
+    rest.source = SourceText(restWord)
+    return rest
   }
 }
 

@@ -25,6 +25,16 @@ extension ValueExpression {
     return false
   }
 
+  /// Whether its value is nil or what `archive:` makes.
+  var makesArchive: Bool {
+    switch node {
+    case .constant(.null), .function("archive:", _), .function("archive:as:", _): true
+    case .ternary(_, let yes, let no): yes.makesArchive && no.makesArchive
+    case .function("noindex:", let arguments): arguments.allSatisfy(\.makesArchive)
+    default: false
+    }
+  }
+
   /// The number of levels of the tree, counted up to `limit`; predicates count as one level.
   func height(limit: Int) -> Int {
     var level = [self]
@@ -43,7 +53,7 @@ extension FilterPredicate {
     switch node {
     case .constant: []
     case .comparison(let comparison): [comparison.left, comparison.right]
-    case .and(let parts), .or(let parts): parts.flatMap(\.operands)
+    case .and(let parts), .or(let parts), .untaken(let parts): parts.flatMap(\.operands)
     case .not(let part): part.operands
     }
   }

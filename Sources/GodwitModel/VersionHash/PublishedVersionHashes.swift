@@ -105,8 +105,9 @@ extension ManagedObjectModel {
     return model
   }
 
-  /// Whether the hashes could be this model's: of the same entities, and equal wherever only confirmed rules apply.
-  func mayHave(_ hashes: [String: VersionHash]) -> Bool {
+  /// Whether the hashes could be this model's: of the same entities, and equal wherever only confirmed rules are at
+  /// work.
+  package func mayHave(_ hashes: [String: VersionHash]) -> Bool {
     let computed = computedVersionHashes
     guard hashes.count == computed.count else { return false }
     return computed.allSatisfy { name, own in

@@ -18,7 +18,7 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
   package var complaints: [String] = []
 
   /// The most complaints that are listed.
-  static let complaintsMaximum = 20
+  package static let complaintsMaximum = 20
 
   private static let prefix = StoreConnection.sourceSchema + "."
 

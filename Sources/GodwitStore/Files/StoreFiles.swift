@@ -77,7 +77,7 @@ package struct StoreFiles: Sendable, Hashable {
     let rawPageSize = Self.bigEndian(header[16..<18])
     let pageSize = rawPageSize == 1 ? 65536 : rawPageSize
     guard pageSize >= 512, pageSize <= 65536, pageSize & (pageSize - 1) == 0 else {
-      throw wrong("expected a page size of 512 to 65536 bytes, found \(pageSize)")
+      throw wrong("expected a page size of 512 to 65536 bytes, found \(pageSize)", remedy: GodwitError.damageRemedy)
     }
     // The page count holds only when the writer knew of it; a -wal or -journal may add or cut pages.
     let hasValidCount = header[24..<28].elementsEqual(header[92..<96])

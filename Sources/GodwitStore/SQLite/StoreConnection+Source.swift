@@ -168,7 +168,8 @@ extension StoreConnection {
       guard try hasPlainTable(table, schema: schema, path: path) else {
         throw GodwitError(
           .dataWrong,
-          "cannot read store '\(path)': expected a Core Data store, found a SQLite file without table '\(table)'")
+          "cannot read store '\(path)': expected a Core Data store, found a SQLite file without table '\(table)'",
+          remedy: "if it was one, " + GodwitError.damageRemedy)
       }
     }
     var columns: Set<String> = []

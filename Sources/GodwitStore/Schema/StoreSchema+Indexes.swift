@@ -80,7 +80,7 @@ extension StoreSchema {
         list.omitted.append(
           "fetch index '\(entity.name).\(index.name)': it has "
             + (condition == .some(nil)
-              ? "a partial predicate of a form that no store has shown" : "an element that is no stored property"))
+              ? "a partial predicate of a form that no store has shown" : "an element that is not a stored property"))
         continue
       }
       list.add(prefix + index.name, on: table.name, columns.compactMap { $0 }, where: condition ?? nil)

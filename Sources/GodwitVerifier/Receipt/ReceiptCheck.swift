@@ -141,7 +141,8 @@ public struct ReceiptCheck: Sendable {
     report.count("objects in quarantine, by the receipt", count)
     let place = path + Quarantine.suffix
     guard let digest = QuarantineModel.jobDigest(ofStoreAt: place) else {
-      return report.add(.init(.file, message: "the quarantine of \(count) objects is missing: expected '\(place)'"))
+      return report.add(
+        .init(.file, message: "the quarantine of \(count.counted("object")) is missing: expected '\(place)'"))
     }
     guard receipt.destination.jobs.contains(digest) else {
       return report.add(.init(.file, message: "the quarantine '\(place)' belongs to another job"))
@@ -153,7 +154,7 @@ public struct ReceiptCheck: Sendable {
         report.add(
           .init(
             found < count ? .missingObject : .extraObject,
-            message: "the quarantine '\(place)' has \(found) \(what), the receipt counts \(count) objects"))
+            message: "the quarantine '\(place)' has \(found) \(what), the receipt counts \(count.counted("object"))"))
       }
       compare(held.objects, "objects")
       compare(held.reasons, "objects with a reason")
@@ -183,7 +184,13 @@ public struct ReceiptCheck: Sendable {
     _ report: inout VerificationReport
   ) throws {
     let check = { if stop.isDue { throw GodwitError(.stopped, "the comparison was stopped") } }
-    let store = try ReceiptedStore(path: path, model: receipt.model(path: receiptPath), checkpoint: check)
+    guard let model = try receipt.model(path: receiptPath, fitting: metadata) else {
+      throw GodwitError(
+        .dataWrong, "cannot read the receipt '\(receiptPath)': it is damaged",
+        cause: "its model does not have the version hashes that it says the store has",
+        remedy: "take the receipt from a backup, or verify the store with its manifest: `godwit verify JOB.yaml`")
+    }
+    let store = try ReceiptedStore(path: path, model: model, checkpoint: check)
     store.whileRunning(stopIf: { stop.isDue })
     // Keys that later jobs say they gave out.
     var laterKeys: [String: [ClosedRange<Int64>]] = [:]
@@ -233,22 +240,24 @@ public struct ReceiptCheck: Sendable {
       if count < entity.objects {
         add(
           .missingObject,
-          "\(entity.objects - count) objects are gone: it has \(count), the receipt \(entity.objects)")
+          "\((entity.objects - count).counted("object is", "objects are")) gone: it has \(count), the receipt \(entity.objects)"
+        )
       } else if count > entity.objects {
         add(
           .extraObject,
-          "\(count - entity.objects) objects are new: it has \(count), the receipt \(entity.objects)")
+          "\((count - entity.objects).counted("object is", "objects are")) new: it has \(count), the receipt \(entity.objects)"
+        )
       } else if found.objects.checksum != entity.checksum {
         add(
           .value,
-          "values of one or more of its \(count) objects have changed"
+          "values of its \(count.counted("object")) have changed"
             + (found.edits == entity.edits ? ", and not by Core Data: no counter of edits did" : ""))
       }
       if count == entity.objects, found.edits != entity.edits {
         report.count("\(Self.written)edits of \(found.name), by their counters (Z_OPT)", found.edits &- entity.edits)
       }
       if found.newerObjects > 0 {
-        add(.extraObject, "the application has added \(found.newerObjects) objects since")
+        add(.extraObject, "the application has added \(found.newerObjects.counted("object")) since")
       }
       if found.laterObjects > 0 { report.count("not proved: objects of later jobs", found.laterObjects) }
     }
@@ -267,14 +276,17 @@ public struct ReceiptCheck: Sendable {
         report.add(.init(kind, entity: relationship.entity, property: relationship.name, message: message))
       }
       if count < relationship.links {
-        add(.missingLink, "\(relationship.links - count) of \(relationship.links) links are gone")
+        add(.missingLink, "\(relationship.links - count) of \(relationship.links.counted("link is", "links are")) gone")
       } else if count > relationship.links {
-        add(.extraLink, "\(count - relationship.links) links are new")
+        add(.extraLink, "\((count - relationship.links).counted("link is", "links are")) new")
       } else if (found?.links.checksum ?? StoreChecksums.Sum().checksum) != relationship.checksum {
-        add(.missingLink, "its \(count) links lead elsewhere, or have another order")
+        add(.missingLink, "its \(count.counted("link leads", "links lead")) elsewhere, or have another order")
       }
       if let found, found.newerLinks > 0 {
-        add(.extraLink, "\(found.newerLinks) links are new, of objects that neither the job nor a later one made")
+        add(
+          .extraLink,
+          "\(found.newerLinks.counted("link is", "links are")) new, of objects that neither the job nor a later one made"
+        )
       }
       if let found, found.laterLinks > 0 { report.count("not proved: links of later jobs", found.laterLinks) }
     }

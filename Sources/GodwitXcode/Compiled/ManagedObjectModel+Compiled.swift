@@ -42,6 +42,9 @@ public struct CachedModel: Sendable, Hashable {
   /// the store.
   public let omissions: [String]
 
+  /// A model that was found elsewhere.
+  package init(model: ManagedObjectModel, omissions: [String]) { (self.model, self.omissions) = (model, omissions) }
+
   /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
   ///
   /// - Parameters:

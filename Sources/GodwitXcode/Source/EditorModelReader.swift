@@ -97,7 +97,7 @@ struct EditorModelReader: ArchiveReader {
     }
     for (key, value) in entities {
       guard case .object(let object) = value, object.className == "XDPMEntity" else {
-        throw problem("entity '\(key)' is no entity")
+        throw problem("entity '\(key)' is not an entity")
       }
       model.children.append(try entity(object, key: key))
     }
@@ -155,7 +155,7 @@ struct EditorModelReader: ArchiveReader {
       guard propertyCount <= Self.propertiesMaximum else {
         throw problem("expected at most \(Self.propertiesMaximum) properties, found more")
       }
-      guard case .object(let property) = value else { throw problem("'\(key).\(name)' is no property") }
+      guard case .object(let property) = value else { throw problem("'\(key).\(name)' is not a property") }
       guard try required("_name", of: property) == name else { throw problem("'\(key).\(name)' has another name") }
       var child = try self.property(property, name: name, of: key)
       let info = try TaggedValues(of: property, in: &self).object("XD_PPSK_userInfo", &self)
