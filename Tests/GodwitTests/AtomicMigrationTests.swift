@@ -385,6 +385,24 @@ private let atomicTypes = [StoreType.xml, .binary]
     }
   }
 
+  /// A text of an object, a value of an archive inside, an entity, and the application's metadata.
+  @Test(arguments: [("thing 4", "thing 5"), ("red 4", "red 5"), ("Toy", "Tob"), ("GodwitJobs", "OtherrJobs")])
+  func `the verifier sees a change of a binary destination`(text: String, change: String) throws {
+    let (folder, path) = try sample(.binary)
+    let first = try job(path, to: folder.file("b.binary"), .binary)
+    try migrate(first)
+    var made = try Data(contentsOf: URL(filePath: folder.file("b.binary")))
+    let place = try #require(made.range(of: Data(text.utf8)))
+    made.replaceSubrange(place, with: Data(change.utf8))
+    try made.write(to: URL(filePath: folder.file("b.binary")))
+    do {
+      let report = try Verifier(job: first).run()
+      #expect(!report.isClean, "\(text)")
+    } catch let error as GodwitError {
+      #expect(error.code == .dataWrong && text == "Toy", "\(error)")
+    }
+  }
+
   @Test(arguments: atomicTypes)
   func `reading verbs leave nothing beside an atomic store`(type: StoreType) throws {
     let (folder, path) = try sample(type)
