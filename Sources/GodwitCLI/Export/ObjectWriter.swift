@@ -137,9 +137,9 @@ struct ObjectWriter {
   /// What stands between the quotes of a JSON string.
   static func escaped(_ text: String) -> String { JSONString.escaped(text) }
 
-  /// The value of a transformable attribute as JSON; nil for bytes that are no archive of property-list classes.
+  /// The value of a transformable attribute as JSON; nil for bytes that are not an archive of property-list classes.
   ///
-  /// A string by itself is base64, and `null` is no value, so that an archive of one of them has a mark.
+  /// A string by itself is base64, and `null` is nil, so an archive of one of them has a mark.
   static func archived(_ value: AttributeValue, _ attribute: AttributeDescription) -> String? {
     guard attribute.type == .transformable, case .data(let bytes) = value, ArchivedValue.isArchive(bytes),
       let archived = try? ArchivedValue(archive: bytes)

@@ -3,7 +3,7 @@ package import GodwitModel
 package import GodwitStore
 
 extension Receipt {
-  /// What the receipts beside a store say about its model.
+  /// The model of a store, by the receipts beside it.
   package enum ModelBeside {
     /// There is no receipt, or the store is not the result of a job.
     case none

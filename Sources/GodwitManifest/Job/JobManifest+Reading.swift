@@ -223,7 +223,7 @@ extension JobManifest {
     "models_only": "models-only",
   ]
 
-  /// What `mappings` may be beside paths.
+  /// The words that `mappings` may be in place of paths.
   static let mappingKinds: [(word: String, mappings: Mappings)] = [
     ("auto", .auto), ("inferred", .inferred), ("models-only", .modelsOnly),
   ]

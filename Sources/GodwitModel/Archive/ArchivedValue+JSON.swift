@@ -50,7 +50,7 @@ extension ArchivedValue {
 
   /// Reads a JSON text: objects, arrays, strings, numbers, `true`, `false` and `null`.
   ///
-  /// A number without fraction and exponent is whole if 64 bits hold it. Of a key that is there twice, the text is
+  /// A number without fraction and exponent is whole if 64 bits hold it. A text with a key twice is
   /// refused.
   ///
   /// - Throws: For a text that is not JSON, and beyond the limits.

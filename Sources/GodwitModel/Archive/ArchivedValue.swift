@@ -5,14 +5,14 @@ package import Foundation
 /// | class | JSON |
 /// |---|---|
 /// | `NSNull`, nil | `null` |
-/// | `NSNumber`, `NSDecimalNumber` | `true`, `false` or a number; a string for what is no finite number |
+/// | `NSNumber`, `NSDecimalNumber` | `true`, `false` or a number; a string if it is not finite |
 /// | `NSString` | a string |
 /// | `NSDate` | a string, `2001-01-01T00:00:00.000000Z` |
 /// | `NSData` | a string in base64 |
 /// | `NSURL`, `NSUUID` | a string |
 /// | `NSArray` | an array |
 /// | `NSSet`, `NSOrderedSet` | an array; of a set in the order of the members' JSON |
-/// | `NSDictionary` | an object with its keys in byte order; keys that are no strings are refused |
+/// | `NSDictionary` | an object with its keys in byte order; a key must be a string |
 package indirect enum ArchivedValue: Sendable, Hashable {
   case null
   case boolean(Bool)
@@ -42,7 +42,7 @@ package indirect enum ArchivedValue: Sendable, Hashable {
   /// The most bytes of an archive, and of a JSON text.
   package static let bytesMaximum = 16 << 20
 
-  /// What may still be read. A shared value may be used many times over.
+  /// How much may still be read. A shared value may be used many times over.
   struct Room {
     private var values = ArchivedValue.valuesMaximum
     private var bytes = ArchivedValue.bytesMaximum
