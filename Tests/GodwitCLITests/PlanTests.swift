@@ -154,7 +154,7 @@ struct PlanTests {
           let plain = project.godwit("plan", job, "--progress", "plain")
           #expect(plain.status == 0 && plain.output.hasPrefix("job job\n"))
           #expect(
-            plain.diagnostics.contains("% step 1/1 pass 0/0 planning losses chunk 0/0 rows "), "\(plain.diagnostics)")
+            plain.diagnostics.contains("% step 1/1 pass 0/0 planning "), "\(plain.diagnostics)")
           let json = project.godwit("plan", job, "--progress", "json")
           let lines = json.diagnostics.split(separator: "\n")
           #expect(lines.count > 2 && lines.dropFirst().allSatisfy { $0.contains("\"name\":\"planning\"") })
