@@ -28,7 +28,9 @@ struct RandomForeignContentTests {
         let limit = random.below(keys + 1)
         // Nil is not a value; an empty text is one.
         statements.append("UPDATE \(table) SET \"\(column)\" = '' WHERE Z_PK <= \(limit)")
-        if limit > 0 { losses.append("\(limit) value\(limit == 1 ? "" : "s") of \(table).\(column) (no model names the column)") }
+        if limit > 0 {
+          losses.append("\(limit) value\(limit == 1 ? "" : "s") of \(table).\(column) (no model names the column)")
+        }
       }
       if random.chance(30) { statements.append("CREATE VIEW newest AS SELECT * FROM ZBOOK") }
       if random.chance(30) {
