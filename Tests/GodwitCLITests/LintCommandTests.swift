@@ -46,7 +46,7 @@ struct `The verb lint` {
     let folder = try TemporaryFolder()
     try writeBundle(in: folder, [("App", ["title", "mood"]), ("App 2", ["title"])])
     let first = try BuiltCommand.run("lint", ".", in: folder.path)
-    #expect(first.status == 0 && first.output.contains("it would hide 1 finding about steps"), "\(first)")
+    #expect(first.status == 0 && first.output.contains("; it would hide "), "\(first)")
     #expect(try BuiltCommand.run("lint", ".", "--strict", in: folder.path).status == 4)
     for format in ["json", "sarif", "github"] {
       let result = try BuiltCommand.run("lint", ".", "--strict", "--format", format, in: folder.path)

@@ -117,7 +117,7 @@ struct `Printing progress` {
     }
     let lines = stream.text.split(separator: "\n")
     #expect(lines.count == 100)
-    clock.advance(9)
+    clock.advance(8)
     printer.update(progress(99.95))
     #expect(stream.text.split(separator: "\n").count == 100)
     clock.advance(1)

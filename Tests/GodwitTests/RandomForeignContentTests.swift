@@ -28,7 +28,9 @@ struct RandomForeignContentTests {
         let limit = random.below(keys + 1)
         // Nil is not a value; an empty text is one.
         statements.append("UPDATE \(table) SET \"\(column)\" = '' WHERE Z_PK <= \(limit)")
-        if limit > 0 { losses.append("\(limit) values of \(table).\(column) (no model names the column)") }
+        if limit > 0 {
+          losses.append("\(limit) value\(limit == 1 ? "" : "s") of \(table).\(column) (no model names the column)")
+        }
       }
       if random.chance(30) { statements.append("CREATE VIEW newest AS SELECT * FROM ZBOOK") }
       if random.chance(30) {
@@ -45,7 +47,7 @@ struct RandomForeignContentTests {
       statements.append("CREATE TABLE \"\(name)\" \(form)")
       let rows = random.below(4)
       for row in 0..<rows { statements.append("INSERT INTO \"\(name)\" VALUES (\(row + 1), 'text')") }
-      if rows > 0 { losses.append("\(rows) rows of table \(name) (no model names it)") }
+      if rows > 0 { losses.append("\(rows) row\(rows == 1 ? "" : "s") of table \(name) (no model names it)") }
       if random.chance(30) { statements.append("CREATE INDEX \"of \(name)\" ON \"\(name)\" (b)") }
     }
 
@@ -56,7 +58,7 @@ struct RandomForeignContentTests {
       for row in 0..<rows {
         statements.append("INSERT INTO words VALUES (\(module == "rtree" ? "\(row), 1, 2" : "'text \(row)'"))")
       }
-      losses.append("\(rows) rows of table words (no model names it)")
+      losses.append("\(rows) row\(rows == 1 ? "" : "s") of table words (no model names it)")
     }
   }
 

@@ -266,7 +266,9 @@ struct ReplacementLossTests {
     try night.change(night.first, "third night", file: 8)
     let foreign = SupportFolder(ofStoreAt: kept).dataPath + "/.DS_Store"
     try Data("x".utf8).write(to: URL(filePath: foreign))
-    #expect(try SecondNight.refusal(job).message.contains("'\(foreign)' exists, and is no external file"))
+    #expect(
+      try SecondNight.refusal(job).message.contains(
+        "'\(foreign)' exists, and the store that the job kept there has no such external file"))
     try FileManager.default.removeItem(atPath: foreign)
     // A receipt without the digest of its job says nothing of a store without one.
     var receipt = try Receipt.read(kept + Receipt.suffix)

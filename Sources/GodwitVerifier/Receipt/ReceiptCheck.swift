@@ -250,7 +250,8 @@ public struct ReceiptCheck: Sendable {
       } else if found.objects.checksum != entity.checksum {
         add(
           .value,
-          "values of its \(count.counted("object")) have changed"
+          (count == 1
+            ? "values of its object have changed" : "values of one or more of its \(count) objects have changed")
             + (found.edits == entity.edits ? ", and not by Core Data: no counter of edits did" : ""))
       }
       if count == entity.objects, found.edits != entity.edits {
