@@ -189,7 +189,7 @@ private final class AtomicJob {
     let raw = try BuiltCommand.run("export", store, "--raw", "--all", "-o", job.folder.file("raw"))
     #expect(raw.status == 0, "\(raw.diagnostics)")
     try FileManager.default.removeItem(atPath: job.folder.file("raw"))
-    let drafted = try BuiltCommand.run("init", store, model, "--to", "People 2")
+    let drafted = try BuiltCommand.run("init", store, model, "--to", "People 2", "-o", "-")
     #expect(drafted.output.contains("destination-type: \(type.manifestName)"), "\(drafted.diagnostics)")
     let first = try BuiltCommand.run("run", "job.yaml", "--progress", "plain", in: job.folder.path)
     #expect(first.status == 0, "\(first.diagnostics)")

@@ -142,8 +142,8 @@ struct ManifestOverrideTests {
       #expect((result.output + result.diagnostics).contains(told), "\(verb): \(result.output)")
     }
     try run("plan", 0, "destination  made/new.sqlite")
-    try run("status", 0, "job job: not started")
-    try run("run", 0, "finished job 'job': 'made/new.sqlite'")
+    try run("status", 0, "job jobs: not started")
+    try run("run", 0, "finished job 'jobs': 'made/new.sqlite'")
     try run("verify", 0, "no difference found")
     try run("discard", 0, "nothing to discard: 'made/new.sqlite.godwit' does not exist")
     #expect(FileManager.default.fileExists(atPath: job.file("made/new.sqlite")))

@@ -57,10 +57,11 @@ private func colour(_ place: Int) -> [UInt8] {
   let root = made.reserve()
   let name = made.string("red \(place)")
   let space = made.object("NSColorSpace", ["NSID": .integer(Int64(place)), "NSModel": name])
-  return made.archive(
-    made.object(
-      "NSColor", ["NSRGB": .data([0, 255, UInt8(place)]), "NSCustomColorSpace": space, "owner": root, "name": name],
-      at: root))
+  // An argument that changes the fixture would not be in the archive.
+  let top = made.object(
+    "NSColor", ["NSRGB": .data([0, 255, UInt8(place)]), "NSCustomColorSpace": space, "owner": root, "name": name],
+    at: root)
+  return made.archive(top)
 }
 
 /// - Parameter hasArchives: Whether transformable values are archives, as a binary store needs.
