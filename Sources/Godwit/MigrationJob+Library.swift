@@ -21,7 +21,7 @@ extension MigrationJob {
   ///
   /// - Parameters:
   ///   - source: The store.
-  ///   - destination: The place of the new store. Nothing may be there.
+  ///   - destination: The place of the new store. The place must be free.
   ///   - models: All versions of the model.
   ///   - version: The version of the new store; nil for the current one.
   ///   - mappings: The application's mapping models.

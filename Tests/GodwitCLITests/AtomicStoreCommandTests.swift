@@ -11,7 +11,7 @@ private final class AtomicJob {
   private let suffix: String
   var manifest: String { folder.file("job.yaml") }
 
-  /// What the source is called.
+  /// The name of the source.
   var store: String { "people.\(suffix)" }
 
   init(_ type: StoreType, people: Int64, rows: Int, copying other: AtomicJob? = nil) throws {

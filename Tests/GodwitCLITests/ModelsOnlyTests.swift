@@ -113,7 +113,7 @@ struct RestInManifestTests {
   }
 }
 
-/// What Core Data has as `mergedModel(from:forStoreMetadata:)` and `NSMappingModel(from:forSourceModel:destinationModel:)`.
+/// The counterparts of Core Data's `mergedModel(from:forStoreMetadata:)` and `NSMappingModel(from:forSourceModel:destinationModel:)`.
 struct LibrarySearchTests {
   @Test func `the model of a store is found in folders, whole or merged from several`() throws {
     let notes = try Notes()

@@ -6,11 +6,11 @@ import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
-/// What of a job's result lies at its destination. `run`, `plan`, `status` and the receipt read this one look.
+/// The state of a job's result at its destination. `run`, `plan`, `status` and the receipt read this one look.
 enum Destination {
   /// The result is not there, and nothing is in its way: an empty place, a store to append to, a store to migrate in place.
   case absent
-  /// What the job makes of the source as it is now. `digest` names the job in the store's metadata; nil in place, and
+  /// The result from the source as it is now. `digest` names the job in the store's metadata; nil in place, and
   /// where times stand for the content of the source.
   case current(digest: String?)
   /// What the same job made before something changed.
@@ -44,7 +44,7 @@ struct EarlierResult {
 extension MigrationManager {
   /// Looks at the destination. Writes nothing.
   ///
-  /// - Throws: What reading the source or the destination throws, but for `.cannotCreate` (73), which is `.foreign`.
+  /// - Throws: The errors of reading the source or the destination, but for `.cannotCreate` (73), which is `.foreign`.
   func destination(_ comparison: Destination.Comparison = .content) throws -> Destination {
     if job.isInPlace { return try isMigratedInPlace() ? .current(digest: nil) : .absent }
     guard isDestinationTaken else { return .absent }

@@ -23,7 +23,7 @@ extension Receipt {
   ///
   /// - Parameters:
   ///   - metadata: That of the store.
-  ///   - name: What the model is to be called; nil for the name that the receipt has.
+  ///   - name: The name of the model in messages; nil for the name that the receipt has.
   package static func model(
     besideStoreAt path: String, metadata: StoreMetadata, name: String? = nil
   ) -> ModelBeside {

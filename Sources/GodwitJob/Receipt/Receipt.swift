@@ -280,9 +280,9 @@ extension Receipt {
   /// Published hashes are not in the receipt. Where an unconfirmed rule decides, the store's are taken.
   ///
   /// - Parameters:
-  ///   - path: What messages call the receipt.
+  ///   - path: The name of the receipt in messages.
   ///   - metadata: That of the store.
-  ///   - name: What the model is to be called; nil for the name that it had in the job.
+  ///   - name: The name of the model in messages; nil for the name that it had in the job.
   package func model(
     path: String, fitting metadata: StoreMetadata, name: String? = nil
   ) throws -> ManagedObjectModel? {

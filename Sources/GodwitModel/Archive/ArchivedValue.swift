@@ -156,7 +156,7 @@ extension ArchivedValue {
 }
 
 extension PropertyListValue {
-  /// What messages call a value that is not archived by itself.
+  /// The name of a value that is not archived by itself, in messages.
   fileprivate var kind: String {
     switch self {
     case .array: "a plain array"

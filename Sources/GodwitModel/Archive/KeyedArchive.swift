@@ -60,7 +60,7 @@ package struct KeyedArchive {
     return object
   }
 
-  /// What was archived, which may be nil or a plain value.
+  /// The archived value, which may be nil or a plain value.
   package mutating func rootValue() throws(Malformed) -> Value { try follow(top) }
 
   // MARK: Steps

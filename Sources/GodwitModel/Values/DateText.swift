@@ -2,7 +2,7 @@
 package enum DateText {
   /// ISO 8601 in UTC with microseconds, by the Gregorian calendar at all times; years beyond four digits carry a sign.
   ///
-  /// What is too far for a calendar is given as seconds since 2001, as stored.
+  /// A date too far for a calendar is given as seconds since 2001, as stored.
   package static func text(_ seconds: Double) -> String {
     guard seconds.isFinite, abs(seconds) < 1e14 else { return seconds.description }
     var whole = Int64(seconds.rounded(.down))

@@ -3,7 +3,7 @@ package enum JSONString {
   /// A JSON string: only what must be escaped is.
   package static func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }
 
-  /// What stands between the quotes of a JSON string.
+  /// The text between the quotes of a JSON string.
   package static func escaped(_ text: String) -> String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.utf8.count)

@@ -36,10 +36,10 @@ public enum StoreType: String, Sendable, Hashable, Codable {
   /// The type in messages.
   package var adjective: String { self == .binary ? "binary" : rawValue }
 
-  /// Such a store in messages, without an article.
+  /// The name of such a store in messages, without an article.
   package var noun: String { adjective + " store" }
 
-  /// Such a store in messages, with an article.
+  /// The name of such a store in messages, with an article.
   package var nounWithArticle: String { self == .xml ? "an XML store" : "a \(noun)" }
 
   /// The type in manifests.

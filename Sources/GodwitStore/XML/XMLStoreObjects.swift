@@ -104,7 +104,7 @@ final class XMLStoreObjects: AtomicStoreReader {
     of object: XMLStoreReader.Object, _ entity: XMLStoreNames.Entity
   ) throws -> [String: AttributeValue] {
     var values: [String: AttributeValue] = [:]
-    // What is left out is nil, whatever the model's default.
+    // A property that is left out is nil, whatever the model's default.
     for attribute in entity.attributes.values { values[attribute.name] = .null }
     for found in object.attributes {
       guard let attribute = entity.attributes[found.name.lowercased()] else {
