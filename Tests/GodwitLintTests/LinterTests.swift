@@ -262,7 +262,9 @@ struct `Linting a project` {
     try project.current("App 2")
     try project.xcodeMapping("One", from: "App", ["name"], to: "App 2", ["name"])
     try project.lock()
-    #expect(try project.report().open.map(\.rule) == [.mappingModelStale])
+    let open = try project.report().open
+    #expect(open.map(\.rule) == [.mappingModelStale])
+    #expect(open.first?.message.contains("is stale: the destination entity 'Person' has another version hash") == true)
   }
 
   // MARK: Names that are alike

@@ -23,6 +23,7 @@ extension MappingFixture {
         "XDBucketForGeneralizationsstorage": a.array([]), "XDBucketForOwnedAttributesstorage": a.dictionary(properties),
       ])
     let package = a.object("XDModelPackage", ["XDBucketForClassesstorage": a.dictionary([(entityName, entity)])])
-    return Data(a.archive(a.object("XDPMModel", ["_xd_rootPackage": package]))).base64EncodedString()
+    let top = a.object("XDPMModel", ["_xd_rootPackage": package])
+    return Data(a.archive(top)).base64EncodedString()
   }
 }

@@ -16,7 +16,10 @@ extension BundleLint {
         }
         continue
       }
-      let pairs = models.lazy.flatMap { source in models.lazy.map { (source, $0) } }
+      // A mapping model from a version to itself serves no step: its destination was edited after it was saved.
+      let pairs = models.lazy.flatMap { source in
+        models.lazy.filter { $0.name != source.name }.map { (source, $0) }
+      }
       if pairs.contains(where: { mapping.fitsByHashes($0, $1) }) {
         usedMappings.insert(mapping.path)
         continue
