@@ -311,9 +311,6 @@ struct SynthesisValues: Sendable {
 
   /// A keyed archive of a string, as a value transformer would store one.
   private static func archive(of text: String, _ position: Int) -> [UInt8] {
-    PropertyListValue.dictionary([
-      "$version": .integer(100_000), "$archiver": .string("NSKeyedArchiver"),
-      "$top": .dictionary(["root": .uid(1)]), "$objects": .array([.string("$null"), .string("\(text) \(position)")]),
-    ]).binaryPropertyList
+    KeyedArchive.list([.string("$null"), .string("\(text) \(position)")], top: ["root": .uid(1)]).binaryPropertyList
   }
 }

@@ -127,7 +127,7 @@ struct HandwrittenBinaryStore {
   }
 
   func write(to path: String, highest: UInt64 = 500) throws {
-    let about = KeyedArchive.archive(of: .dictionary(metadata), top: "metadata").binaryPropertyList
+    let about = KeyedArchive.archive(of: ArchivedValue(.dictionary(metadata)), top: "metadata").binaryPropertyList
     var bytes = Array("CoreData".utf8) + [0, 0, 0, 1, 8, 4, 8, 0]
     for number in [UInt64(64 + archive.count), UInt64(about.count), 64, UInt64(archive.count), highest, 0] {
       bytes += (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }

@@ -164,7 +164,7 @@ import Testing
         try Data(PropertyListValue.dictionary(["metadata": metadata]).binaryPropertyList).write(to: URL(filePath: $0))
       },
       try refusal {
-        try Data(KeyedArchive.archive(of: metadata, top: "root").binaryPropertyList).write(to: URL(filePath: $0))
+        try Data(KeyedArchive.archive(of: ArchivedValue(metadata)).binaryPropertyList).write(to: URL(filePath: $0))
       },
       try refusal { path in
         var own = StoreMetadata(model: try BinaryPets.model())

@@ -55,16 +55,6 @@ package struct ArchivedGraph: Sendable, Hashable {
   package var archive: PropertyListValue { KeyedArchive.list(objects, top: ["root": .uid(1)]) }
 }
 
-extension KeyedArchive {
-  /// A keyed archive of these objects.
-  package static func list(_ objects: [PropertyListValue], top: [String: PropertyListValue]) -> PropertyListValue {
-    .dictionary([
-      "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000), "$objects": .array(objects),
-      "$top": .dictionary(top),
-    ])
-  }
-}
-
 extension PropertyListValue {
   /// The value with other references in place of those in it, which are met in the order of keys.
   package func replacingReferences(_ number: (UInt64) throws -> UInt64) rethrows -> PropertyListValue {

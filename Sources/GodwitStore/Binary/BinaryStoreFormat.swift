@@ -47,7 +47,7 @@ final class BinaryStoreFormat: AtomicStoreFormat {
     var values = metadata
     values[StoreMetadata.Key.storeType] = .string(StoreType.binary.rawValue)
     values[StoreMetadata.Key.storeUUID] = .string(uuid)
-    self.metadata = KeyedArchive.archive(of: .dictionary(values), top: "metadata").binaryPropertyList
+    self.metadata = KeyedArchive.archive(of: ArchivedValue(.dictionary(values)), top: "metadata").binaryPropertyList
   }
 
   func finish() throws {
