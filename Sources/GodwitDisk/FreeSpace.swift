@@ -9,6 +9,11 @@ package struct FreeSpace: Sendable, Hashable {
   /// The bytes that a process without privileges may still write.
   package var bytes: Int64
 
+  package init(device: UInt64, bytes: Int64) {
+    self.device = device
+    self.bytes = bytes
+  }
+
   /// - Parameter path: A folder, which may be missing: the nearest one above it counts.
   /// - Returns: nil when the file system does not say, as some virtual ones.
   package static func at(_ path: String) -> FreeSpace? {

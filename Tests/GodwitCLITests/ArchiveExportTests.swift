@@ -1,12 +1,11 @@
 import Foundation
+import GodwitCLI
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
-@testable import GodwitManifest
 
 /// Keyed archives in transformable attributes, as `export` writes them.
 struct ArchiveExportTests {

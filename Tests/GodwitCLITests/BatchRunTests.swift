@@ -1,9 +1,8 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// The output of a run of many stores, and of the verbs that look at many stores.
 struct BatchRunTests {

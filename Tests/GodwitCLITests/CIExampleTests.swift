@@ -1,8 +1,8 @@
 import Foundation
+import GodwitCLI
 import TestSupport
 import Testing
 
-@testable import GodwitCLI
 @testable import GodwitManifest
 
 /// The files under `jobs/ci`, which app teams copy.

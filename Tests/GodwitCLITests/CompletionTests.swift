@@ -1,8 +1,7 @@
 import Foundation
+import GodwitCLI
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// The completions of shells after `godwit`: the scripts come from `--generate-completion-script`.
 struct CompletionTests {

@@ -2,6 +2,7 @@ import Foundation
 import Godwit
 import GodwitInference
 import GodwitJob
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitSynthesis
@@ -9,8 +10,6 @@ import GodwitVerifier
 import GodwitXcode
 import Logging
 import TestSupport
-
-@testable import GodwitManifest
 
 /// One application of the corpus: its models, mapping models and stores, and what becomes of each.
 ///

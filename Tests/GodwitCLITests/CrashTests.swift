@@ -1,12 +1,11 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitJob
 
 /// A job folder that uses every stage: stored associations, every kind of link, order, indexes, derived attributes,
 /// validation; and files of binary data that are carried over or go into their row.

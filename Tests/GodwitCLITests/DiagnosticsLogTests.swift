@@ -1,10 +1,9 @@
 import Foundation
+import GodwitCLI
 import GodwitManifest
 import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// `run --log-format json`: what goes to standard error.
 struct DiagnosticsLogTests {

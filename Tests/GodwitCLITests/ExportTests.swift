@@ -1,4 +1,5 @@
 import Foundation
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
@@ -6,7 +7,6 @@ import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitManifest
 
 /// A store of three entities with every type of value, and its model beside it.
 private struct TinyStore {

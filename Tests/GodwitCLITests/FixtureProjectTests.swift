@@ -1,6 +1,7 @@
 import Foundation
 import Godwit
 import GodwitJob
+import GodwitManifest
 import GodwitStore
 import GodwitSynthesis
 import GodwitVerifier
@@ -8,8 +9,6 @@ import GodwitXcode
 import Logging
 import TestSupport
 import Testing
-
-@testable import GodwitManifest
 
 /// Eleven made-up applications, each migrated from its older versions by the manifest that comes to mind first.
 struct FixtureProjectTests {

@@ -1,10 +1,9 @@
 import Foundation
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitManifest
 
 /// `godwit init`: a manifest for a store.
 struct InitTests {

@@ -1,11 +1,10 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 private func runGodwit(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
   let session = CommandSession(output: .memory(), diagnostics: .memory())

@@ -1,11 +1,10 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 struct InspectionTests {
   @Test func `a spill file is recognised by the skippable frame before its first frame`() throws {

@@ -1,11 +1,11 @@
 import Foundation
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitManifest
 
 /// The commands `on-success` and `on-failure` of a manifest.
 struct JobHookTests {

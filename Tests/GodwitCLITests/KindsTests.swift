@@ -1,11 +1,10 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// Stores of kinds that the corpus lacks: Photos libraries, SwiftData, Final Cut, an application with renaming.
 @Suite(.enabled(if: Corpus.kinds != nil, "the stores of further kinds are not beside this checkout"))

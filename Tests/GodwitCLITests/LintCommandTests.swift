@@ -1,10 +1,9 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// Writes `App.xcdatamodeld` with versions of an entity with these texts; the last is current.
 private func writeBundle(in folder: TemporaryFolder, _ versions: [(name: String, attributes: [String])]) throws {

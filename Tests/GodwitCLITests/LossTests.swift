@@ -1,10 +1,9 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 private func entity(
   _ name: String, _ attributes: [String], _ relationships: [RelationshipDescription] = []

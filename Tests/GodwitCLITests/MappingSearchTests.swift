@@ -1,11 +1,10 @@
 import Foundation
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitManifest
 
 private func note(_ version: String, _ type: AttributeType) throws -> ManagedObjectModel {
   // A change of type that no inference makes.

@@ -1,13 +1,12 @@
 import Foundation
+import GodwitCLI
 import GodwitInference
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
-@testable import GodwitManifest
 
 /// Runs a verb in this process.
 func godwit(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {

@@ -1,7 +1,6 @@
+import GodwitCLI
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 struct `Mirrored stores` {
   @Test func `a job of several steps runs with 'cloudkit: drop'`() throws {

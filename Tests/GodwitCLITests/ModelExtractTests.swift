@@ -1,4 +1,5 @@
 import Foundation
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
@@ -6,7 +7,6 @@ import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitManifest
 
 struct `Extracting the model inside a store` {
   private func godwit(_ arguments: [String]) -> (status: Int32, output: String, diagnostics: String) {

@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
+import GodwitCLI
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
-@testable import GodwitManifest
 
 private func run(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
   let session = CommandSession(output: .memory(), diagnostics: .memory())

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitCLI
 import GodwitJob
 import GodwitManifest
 import GodwitModel
@@ -6,8 +7,6 @@ import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// A bundle of three versions, a store of the first, and a job that infers nothing.
 private struct Notes {

@@ -1,5 +1,7 @@
 import Foundation
 import Godwit
+import GodwitCLI
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitStore
@@ -8,9 +10,6 @@ import Synchronization
 import TestSupport
 import Testing
 import Yams
-
-@testable import GodwitCLI
-@testable import GodwitJob
 
 /// The first lines of `godwit plan`, and the additions of `--details`.
 struct PlanTests {

@@ -1,12 +1,11 @@
 import Foundation
+import GodwitCLI
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
-@testable import GodwitManifest
 
 /// A signal that comes while a run plans, which may read the whole source.
 struct PlanningSignalTests {

@@ -1,11 +1,11 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitJob
 
 private func progress(
   _ percent: Double, rows: Int64 = 1_250_000, secondsLeft: Double? = 21, residentBytes: Int64 = 58 << 20

@@ -1,10 +1,9 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
-
-@testable import GodwitCLI
 
 /// A folder with model versions as Xcode writes them, stores, and the files beside them.
 struct ProjectFixture {

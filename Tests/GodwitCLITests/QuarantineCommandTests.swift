@@ -1,11 +1,10 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitJob
 
 /// A quarantine on the command line: the output, the exit status, and the text of the page Quarantine.
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct QuarantineCommandTests {

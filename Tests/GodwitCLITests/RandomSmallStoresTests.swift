@@ -1,10 +1,9 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitJob
 
 /// Random small stores of one pattern, some of them damaged, against runs of their own.
 ///

@@ -1,10 +1,9 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// A store with two entities in one table, values that no model explains, and a table of another application.
 private struct OddStore {

@@ -1,11 +1,10 @@
 import Foundation
+import GodwitCLI
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// The result of a job, `out.sqlite` of `Notes 2`. No model beside it is `Notes 2`.
 private struct Result {

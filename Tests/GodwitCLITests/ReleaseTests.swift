@@ -31,9 +31,13 @@ struct ReleaseTests {
 
   /// The command lines under the heading EXAMPLES.
   private static func examples(of page: String) -> [String] {
-    (page.components(separatedBy: ".SH EXAMPLES").last ?? "").components(separatedBy: ".nf\n").dropFirst()
-      .flatMap { ($0.components(separatedBy: "\n.fi").first ?? "").split(separator: "\n").map(String.init) }
-      .filter { $0.hasPrefix("godwit ") }
+    let examples = page.components(separatedBy: ".SH EXAMPLES").last ?? ""
+    var lines: [String] = []
+    for block in examples.components(separatedBy: ".nf\n").dropFirst() {
+      let text = block.components(separatedBy: "\n.fi").first ?? ""
+      lines += text.split(separator: "\n").map(String.init)
+    }
+    return lines.filter { $0.hasPrefix("godwit ") }
   }
 
   @Test(.enabled(if: ReleaseTests.hasPython))

@@ -1,11 +1,10 @@
 import Foundation
+import GodwitCLI
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
-@testable import GodwitManifest
 
 /// The output of `plan` for a job whose destination was changed.
 struct ReplacementPlanTests {

@@ -1,9 +1,9 @@
 import Foundation
+import GodwitJob
 import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitJob
 
 /// The page of a report in a real browser: no message on its console, and nothing wider than the window.
 ///

@@ -1,14 +1,14 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXML
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitCLI
-@testable import GodwitJob
-@testable import GodwitManifest
 
 /// The page of a job, in each of its states.
 struct ReportTests {

@@ -1,10 +1,10 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitJob
 
 /// A reader of Prometheus' text format, written by its description alone.
 private struct Exposition {

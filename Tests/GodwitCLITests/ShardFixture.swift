@@ -1,11 +1,10 @@
 import Foundation
+import GodwitCLI
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
-@testable import GodwitManifest
 
 /// A folder with small stores of three versions, and a job for them with a results folder.
 struct ShardFixture: Sendable {

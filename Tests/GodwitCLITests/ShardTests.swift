@@ -1,12 +1,12 @@
 import Foundation
 import GodwitDisk
+import GodwitManifest
 import GodwitModel
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitManifest
 
 /// Shards of many stores, with their results in a folder.
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests"))

@@ -1,11 +1,11 @@
 import Foundation
 import GodwitDisk
+import GodwitJob
 import GodwitManifest
 import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitJob
 
 /// The text of `godwit status --check` for a monitor.
 struct StatusCheckTests {

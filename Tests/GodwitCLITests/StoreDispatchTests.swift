@@ -1,5 +1,6 @@
 import Foundation
 import GodwitDisk
+import GodwitManifest
 import GodwitModel
 import Logging
 import Synchronization
@@ -7,7 +8,6 @@ import TestSupport
 import Testing
 
 @testable import GodwitCLI
-@testable import GodwitManifest
 
 /// The resources that several jobs of one process share, and places in which no job can begin.
 struct StoreDispatchTests {

@@ -1,13 +1,12 @@
 import Foundation
+import GodwitCLI
 import GodwitJob
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
-@testable import GodwitManifest
 
 /// A project whose bundle lacks the version of a store, `Notes 2`. The store carries its model.
 private struct LostVersion {

@@ -1,12 +1,11 @@
 import Foundation
+import GodwitCLI
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
-@testable import GodwitManifest
 
 /// The archive of a model with one entity, `Note`.
 private func archive(attributes: [String]) -> [UInt8] {

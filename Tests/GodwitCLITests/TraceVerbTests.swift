@@ -1,9 +1,8 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// A job of `jobs/peoplizer`, run into a folder of its own.
 private struct FinishedJob {

@@ -1,12 +1,11 @@
 import Foundation
+import GodwitCLI
 import GodwitDisk
 import GodwitManifest
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// `verify` with its options, and `run --verify`.
 struct VerifyVerbTests {

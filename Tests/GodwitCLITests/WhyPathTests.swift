@@ -1,10 +1,9 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 private let mappingText = """
   godwit-mapping: 1

@@ -1,11 +1,10 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// A bundle of `Notes`, `Notes 2` and the current `Notes 3`, and a store of the first with three rows.
 private struct Notes {

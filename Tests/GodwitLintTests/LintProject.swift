@@ -1,10 +1,9 @@
 import Foundation
+import GodwitLint
 import GodwitModel
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitLint
 
 /// An application's repository made of text: models, mapping models and a lock file.
 struct LintProject {

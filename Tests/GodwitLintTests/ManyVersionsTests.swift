@@ -1,10 +1,9 @@
 import Foundation
 import GodwitInference
+import GodwitLint
 import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitLint
 
 struct `Linting many versions` {
   typealias P = LintProject

@@ -1,8 +1,7 @@
 import Foundation
+import GodwitLint
 import GodwitModel
 import Testing
-
-@testable import GodwitLint
 
 /// A project with one fault, and where it must be found.
 struct SeededFault: CustomTestStringConvertible, Sendable {

@@ -1,10 +1,9 @@
 import Foundation
+import GodwitCLI
 import GodwitModel
 import TestSupport
 import Testing
 import Yams
-
-@testable import GodwitCLI
 
 /// The schemas of plans describe what the command prints and writes.
 struct `Schemas of plans` {

@@ -1,8 +1,7 @@
 import Foundation
+import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitModel
 
 @Suite struct DecimalTests {
   /// Expects the decimal to be the number that the C library reads.

@@ -1,8 +1,7 @@
 import Foundation
+import GodwitSpill
 import TestSupport
 import Testing
-
-@testable import GodwitSpill
 
 /// "Spill files" of the page Formats as bytes. A change here is a change of the format, and needs a new tag.
 struct SpillGoldenTests {

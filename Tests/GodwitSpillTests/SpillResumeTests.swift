@@ -1,9 +1,8 @@
 import Foundation
+import GodwitSpill
 import SystemPackage
 import TestSupport
 import Testing
-
-@testable import GodwitSpill
 
 struct SpillResumeTests {
   private let first = (0..<100).map { Pair($0 * 2, $0) }

@@ -1,8 +1,7 @@
 import Foundation
+import GodwitSpill
 import TestSupport
 import Testing
-
-@testable import GodwitSpill
 
 struct Pair: Hashable {
   var source: Int64

@@ -1,8 +1,7 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import TestSupport
-
-@testable import GodwitStore
 
 /// An object of a binary store.
 struct PetNode: Sendable {

@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 private func open(_ objects: [PetNode], metadata: [String: PropertyListValue] = [:]) throws -> StoreConnection {
   let folder = try TemporaryFolder()

@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 /// Facts of two stores that SwiftData wrote, with composite attributes: what Core Data stored for each entity.
 private struct CompositeCases: Decodable {

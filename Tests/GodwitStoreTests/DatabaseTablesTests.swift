@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 /// The tables of files that are damaged.
 struct DatabaseTablesTests {

@@ -1,9 +1,8 @@
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 /// The errors of writes that SQLite cannot make.
 struct DiskQuotaTests {

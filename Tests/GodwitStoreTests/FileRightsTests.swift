@@ -1,10 +1,9 @@
 import Foundation
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 /// Permissions that go from a file to the one made of it, and temporary files that nobody else can use.
 struct FileRightsTests {

@@ -1,7 +1,6 @@
 import GodwitModel
+import GodwitStore
 import Testing
-
-@testable import GodwitStore
 
 /// Values of rows that are read by one thread and used by another come out as they went in.
 struct PackedRowsTests {

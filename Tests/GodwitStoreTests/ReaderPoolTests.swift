@@ -1,10 +1,9 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 /// The threads that read one store.
 @Suite struct ReaderPoolTests {

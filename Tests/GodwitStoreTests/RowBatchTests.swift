@@ -1,8 +1,7 @@
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 /// Rows that are inserted together are those that single statements insert.
 struct RowBatchTests {

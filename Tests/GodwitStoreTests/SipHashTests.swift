@@ -1,6 +1,5 @@
+import GodwitStore
 import Testing
-
-@testable import GodwitStore
 
 struct SipHashTests {
   /// The output of `openssl mac -macopt size:16 -macopt c-rounds:1 -macopt d-rounds:3 SIPHASH` for the key 00 01 … 0f.

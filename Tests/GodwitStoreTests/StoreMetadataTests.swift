@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 @Suite struct `Store metadata` {
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

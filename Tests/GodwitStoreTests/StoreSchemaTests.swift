@@ -1,8 +1,7 @@
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 /// A model with every shape of storage.
 func libraryModel() throws -> ManagedObjectModel {

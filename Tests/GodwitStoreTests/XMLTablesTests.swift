@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 struct `Tables of an XML store without its model` {
   private func write(_ objects: String) throws -> (folder: TemporaryFolder, path: String) {

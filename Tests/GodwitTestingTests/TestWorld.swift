@@ -1,6 +1,5 @@
 import GodwitModel
-
-@testable import GodwitTesting
+import GodwitTesting
 
 /// The models of these tests.
 ///

@@ -1,14 +1,14 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitDisk
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
 
 @Suite struct AdversarialCaseTests {
   // A to-one fed from a to-many was taken for the mirror of its inverse: the first object stayed, though the

@@ -1,10 +1,10 @@
 import Foundation
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import GodwitLowering
-@testable import GodwitStore
 
 /// Expressions that pass the checker, at random.
 private struct ExpressionWriter {

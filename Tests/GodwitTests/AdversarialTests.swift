@@ -1,10 +1,9 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitVerifier
 
 @Suite struct AdversarialTests {
   /// With and without the sets of keys that tell which mapping takes an object.

@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Relationships of one job that lead to objects of an earlier one, and external files that both carry.
 @Suite struct AppendAssociationTests {

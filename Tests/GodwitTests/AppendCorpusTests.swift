@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Every store with a published model takes a copy of its own objects: tables, numbers and indexes as Apple's Core Data
 /// of many years made them.

@@ -1,13 +1,13 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// `existing: append`: a destination that exists takes the new rows.
 @Suite struct AppendTests {

@@ -1,11 +1,11 @@
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
 
 /// Where a destination object is found, read as SQL.
 struct AssociationLoweringTests {

@@ -1,7 +1,7 @@
+import GodwitLowering
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitLowering
 
 /// The statements that say which source objects a mapping takes, read as SQL.
 struct AssociationStatementsTests {

@@ -1,12 +1,12 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The findings of an audit of a source before its job runs.
 struct AuditTests {

@@ -1,8 +1,7 @@
+import Godwit
 import GodwitModel
+import GodwitStore
 import TestSupport
-
-@testable import Godwit
-@testable import GodwitStore
 
 /// A small random store with random faults, and what an audit is to find in it, computed without SQL.
 struct AuditWorld {

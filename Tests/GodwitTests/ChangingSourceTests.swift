@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// The bytes of a store, its log and its journal. The index of the log is in the writer's memory as well.
 private func files(_ store: String) throws -> [String: Data] {

@@ -1,6 +1,5 @@
+import GodwitJob
 import Testing
-
-@testable import GodwitJob
 
 /// The part of a running chunk that is done, and the time that is left.
 struct ChunkShareTests {

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitInference
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
 
 /// Composite attributes from end to end: a store has their leaves, and a mapping names them by path.
 struct `Composite attributes` {

@@ -1,10 +1,9 @@
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Every store with a published model, copied object by object into an empty store of the same model.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

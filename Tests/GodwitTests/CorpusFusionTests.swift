@@ -1,12 +1,12 @@
 import Foundation
+import Godwit
+import GodwitInference
 import GodwitModel
 import GodwitSynthesis
 import GodwitXcode
 import TestSupport
 import Testing
 
-@testable import Godwit
-@testable import GodwitInference
 @testable import GodwitJob
 
 /// Versions that real applications shipped, hop by hop and at once.

@@ -1,11 +1,10 @@
 import Foundation
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Chunk sizes that must not matter.
 private let chunkSizes = [1, 7, 1000]

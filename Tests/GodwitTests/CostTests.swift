@@ -1,11 +1,11 @@
 import Foundation
+import Godwit
+import GodwitLowering
 import GodwitModel
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitEngine
-@testable import GodwitLowering
 @testable import GodwitStore
 
 /// Stable costs guard the speed of a migration: instructions of SQLite's virtual machine a row, and writes to the disk

@@ -1,9 +1,9 @@
 import Foundation
+import GodwitLowering
 import GodwitModel
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitLowering
 
 /// The statements that make objects, read as SQL.
 struct CreationStatementsTests {

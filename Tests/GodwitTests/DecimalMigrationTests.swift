@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Amounts of money that an application keeps as decimals.
 @Suite struct DecimalMigrationTests {

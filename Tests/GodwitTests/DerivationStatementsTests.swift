@@ -1,7 +1,7 @@
+import GodwitLowering
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitLowering
 
 /// The statements that compute derived attributes, read as SQL.
 struct DerivationStatementsTests {

@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Derived attributes of the destination: their values, what keeps them up to date, and what no rule covers.
 struct DerivedAttributeTests {

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitJob
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The answer of a plan to a destination that exists: the error that a run would have, without writing.
 struct DestinationObstacleTests {

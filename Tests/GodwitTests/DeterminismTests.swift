@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitLowering
 
 /// One job with every stage over all that must not decide its content.
 @Suite struct DeterminismTests {

@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// How chunks are carried out: each with its rows and its entry in the ledger, or neither.
 struct ExecutorTests {

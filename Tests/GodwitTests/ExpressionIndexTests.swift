@@ -1,12 +1,12 @@
 import Foundation
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
-@testable import GodwitEngine
-@testable import GodwitJob
 @testable import GodwitLowering
-@testable import GodwitStore
 
 /// The plans of SQLite for lowered statements: key ranges and indexes are used, and rows remain checked.
 @Suite struct ExpressionIndexTests {

@@ -1,8 +1,7 @@
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitStore
 
 /// Expressions in whole migrations, each verified by code that lowers nothing.
 @Suite struct ExpressionMigrationTests {

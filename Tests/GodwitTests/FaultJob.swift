@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// A small job of one kind, made again and again with the same source.
 final class FaultJob {

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// A job that has run, with its source attached as `source` and its destination as `made`.
 ///

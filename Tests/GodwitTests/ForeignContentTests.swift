@@ -1,11 +1,10 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Tables, columns, views and triggers that no model names.
 @Suite struct ForeignContentTests {

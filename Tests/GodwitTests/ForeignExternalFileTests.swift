@@ -1,11 +1,10 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Files in and beside `_EXTERNAL_DATA` that no row of the source names, and links there.
 struct ForeignExternalFileTests {

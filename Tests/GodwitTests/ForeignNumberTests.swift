@@ -1,14 +1,14 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Rows whose `Z_ENT` is not the number of an entity of their table.
 ///

@@ -1,14 +1,14 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Workers and their companies: holes between keys, keys below zero, values of every kind of length.
 private func fixture(

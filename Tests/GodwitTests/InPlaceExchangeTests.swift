@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The exchange of a store for the one made of it: whole at every step, whatever the file system offers.
 struct InPlaceExchangeTests {

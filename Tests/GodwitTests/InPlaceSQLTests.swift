@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Migration in place by SQL: `MigrationFixture.run` compares it with the ordinary run of the same inferred mapping.
 struct InPlaceSQLTests {

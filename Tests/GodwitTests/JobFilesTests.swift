@@ -1,9 +1,8 @@
 import Foundation
+import Godwit
+import GodwitJob
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
 
 struct JobFilesTests {
   @Test func `what a job reads, writes or keeps is one of its files, and nothing else is`() throws {

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
 
 /// Cats and dogs, both pets, in clubs.
 private func pets(club: String = "Club") -> [EntityDescription] {

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// `on-invalid: keep`: rows that broke a rule of their own model stay, and others stop the run.
 struct KeptInvalidTests {

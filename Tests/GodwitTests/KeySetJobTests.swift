@@ -1,9 +1,8 @@
+import Godwit
+import GodwitJob
 import GodwitModel
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
 
 /// Which of several mappings takes an object, by sets of keys and by looks into the source.
 @Suite struct KeySetJobTests {

@@ -1,12 +1,12 @@
 import Foundation
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// The findings of a verification are known afterwards, as long as they are true of the store.
 struct KnownFindingsTests {

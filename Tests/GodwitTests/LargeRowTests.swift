@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Rows with large values are made without holding these; what comes out is as if the chunk's statement had made them.
 @Suite struct LargeRowTests {

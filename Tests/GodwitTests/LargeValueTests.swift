@@ -1,12 +1,12 @@
 import Foundation
+import Godwit
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitLowering
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Values that are too large to be held twice: a verification reads those that were copied a piece at a time.
 struct LargeValueTests {

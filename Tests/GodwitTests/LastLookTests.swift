@@ -1,14 +1,14 @@
 import Foundation
+import GodwitDisk
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitDisk
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The facts that a run checks once more before it goes on or ends, because they may have changed.
 struct LastLookTests {

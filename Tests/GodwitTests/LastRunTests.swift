@@ -1,13 +1,13 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
 @testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The record of the last run under odd conditions, and a status that must not read the source.
 struct LastRunTests {

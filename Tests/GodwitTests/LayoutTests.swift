@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Names that the model leaves open: taken from a store of the destination version, from the source, from a rule.
 struct LayoutTests {

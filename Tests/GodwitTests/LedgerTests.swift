@@ -1,12 +1,12 @@
 import Foundation
+import GodwitJob
 import GodwitModel
 import GodwitSpill
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The tables that a job keeps of itself while its store is under construction.
 struct LedgerTests {

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Children of parents and of guardians, both people; everybody may bear tags.
 private func family() -> [EntityDescription] {

@@ -1,7 +1,7 @@
+import GodwitLowering
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitLowering
 
 /// The statements that count what was lost, read as SQL.
 struct LossStatementsTests {

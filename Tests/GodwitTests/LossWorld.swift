@@ -1,10 +1,9 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// A small store whose entities share names of properties, with random mappings.
 ///

@@ -1,8 +1,7 @@
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Testing
-
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Posts with tags; each side may be ordered.
 private func blog(postsOrdered: Bool = false, tagsOrdered: Bool = false) -> [EntityDescription] {

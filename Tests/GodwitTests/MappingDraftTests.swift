@@ -1,9 +1,8 @@
+import GodwitInference
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitInference
 
 /// Drafts for an attribute that has another type.
 struct MappingDraftTests {

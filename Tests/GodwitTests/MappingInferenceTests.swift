@@ -1,14 +1,13 @@
 import Foundation
+import Godwit
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 private func refusals(_ before: [EntityDescription], _ after: [EntityDescription]) throws -> [String] {
   MappingInference(

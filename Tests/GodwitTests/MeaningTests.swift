@@ -1,9 +1,8 @@
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The meaning of a mapping where two readers could differ: one test a rule.
 @Suite struct MeaningTests {

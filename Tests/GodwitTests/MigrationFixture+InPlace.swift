@@ -1,14 +1,13 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 extension MigrationFixture {
   /// A copy of the source, with its external files, in a folder of its own.

@@ -1,14 +1,13 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// A source store made for one test, and the migration of it.
 final class MigrationFixture {

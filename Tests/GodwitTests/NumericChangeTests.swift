@@ -1,8 +1,7 @@
+import GodwitInference
 import GodwitModel
 import GodwitStore
 import Testing
-
-@testable import GodwitInference
 
 /// Values that a later numeric type cannot hold, and those of which it holds a neighbour.
 struct NumericChangeTests {

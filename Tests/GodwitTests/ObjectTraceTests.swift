@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 struct ObjectTraceTests {
   /// Every object of the destination, with its tag: the source object's number and the mapping's.

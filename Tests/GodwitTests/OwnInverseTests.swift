@@ -1,10 +1,9 @@
 import Foundation
+import Godwit
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitStore
 
 /// A many-to-many that is its own inverse: friends of friends.
 struct OwnInverseTests {

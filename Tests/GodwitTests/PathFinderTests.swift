@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Versions `V1` to `V5`; each has one attribute more than the one before.
 private let versions: [ManagedObjectModel] = (1...5).compactMap { number in

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// The job of a manifest in `jobs/peoplizer`, with another destination.
 private func job(from version: Int, to destination: String, source: String? = nil) throws -> MigrationJob {

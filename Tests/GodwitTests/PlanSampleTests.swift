@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Plans from a sample, plans on several threads, and what plans tell while they count.
 @Suite struct PlanSampleTests {

@@ -1,10 +1,10 @@
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The decisions of the planner from counting alone: keys, passes and chunks.
 struct PlannerTests {

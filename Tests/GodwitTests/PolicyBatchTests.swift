@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Objects that hooks insert wait and are written together. No hook can tell, and the store is that of objects written
 /// one by one.

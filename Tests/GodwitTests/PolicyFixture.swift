@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import Synchronization
 import TestSupport
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Core Data's default policy, registered by hand.
 struct PlainPolicy: EntityMigrationPolicy {}

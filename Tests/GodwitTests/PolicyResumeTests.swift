@@ -1,11 +1,10 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitVerifier
 
 /// A job with every kind of policy: an add mapping, one to several, several to one, links by hand, user info.
 private func everything() throws -> (MigrationFixture, PolicyRegistry) {

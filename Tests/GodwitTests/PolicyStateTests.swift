@@ -1,7 +1,7 @@
 import Foundation
+import Godwit
 import Testing
 
-@testable import Godwit
 @testable import GodwitEngine
 
 /// The content of files that a run of another version may read.

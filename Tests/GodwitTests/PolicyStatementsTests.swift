@@ -1,7 +1,7 @@
+import GodwitLowering
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitLowering
 
 /// The statements that a policy's hooks run, read as SQL.
 struct PolicyStatementsTests {

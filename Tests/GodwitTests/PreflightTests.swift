@@ -1,11 +1,11 @@
 import Foundation
+import GodwitDisk
+import GodwitJob
 import GodwitModel
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
 
 @Suite struct PreflightTests {
   private func manager(_ job: FaultJob, free: @escaping @Sendable (String) -> FreeSpace?) throws -> MigrationManager {

@@ -1,11 +1,11 @@
 import Foundation
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The figures that a run tells of itself.
 struct ProgressMeterTests {

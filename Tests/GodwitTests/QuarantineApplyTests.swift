@@ -1,14 +1,13 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Edited objects of a quarantine that are written into a copy of the source.
 @Suite struct QuarantineApplyTests {

@@ -1,13 +1,13 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// The limits of a quarantine, the jobs that refuse it, and the findings of a proof.
 @Suite struct QuarantineLimitTests {

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Quarantines of jobs with what mappings and stores can have beside plain copies.
 @Suite struct QuarantineMappingTests {

@@ -1,14 +1,14 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
-@testable import Godwit
-@testable import GodwitDisk
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// The bonds of a quarantine: one job, one state of its source, and the files beside the stores.
 @Suite struct QuarantineSourceTests {

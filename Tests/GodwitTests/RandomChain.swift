@@ -1,9 +1,8 @@
 import Foundation
+import GodwitInference
+import GodwitJob
 import GodwitModel
 import TestSupport
-
-@testable import GodwitInference
-@testable import GodwitJob
 
 /// Three versions of a model, each made of the one before by a few changes that can be inferred.
 struct RandomChain {

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Random jobs over values of all kinds: what comes out is what a reference in Swift says, and `verify` finds it right.
 ///

@@ -1,10 +1,9 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
 
 /// Random policies give the same store by shortcuts and without, with objects written together and one by one, with
 /// pages read ahead and not.

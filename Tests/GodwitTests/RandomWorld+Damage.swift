@@ -1,7 +1,6 @@
 import GodwitModel
+import GodwitStore
 import TestSupport
-
-@testable import GodwitStore
 
 extension RandomWorld {
   /// Removes rows and changes the entity of others behind Core Data's back, so that keys and join rows lead to nothing

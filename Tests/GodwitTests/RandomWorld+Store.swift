@@ -1,9 +1,8 @@
 import Foundation
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Testing
-
-@testable import GodwitJob
-@testable import GodwitStore
 
 extension RandomWorld {
   func write(to fixture: MigrationFixture) throws {

@@ -1,7 +1,7 @@
+import GodwitLowering
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitLowering
 
 /// The statements of the relationship stage, read as SQL.
 struct RelationshipStatementsTests {

@@ -1,8 +1,7 @@
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Testing
-
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// People at addresses: a to-one whose inverse is a to-many.
 private func peopleAndAddresses(ordered: Bool = false) -> [EntityDescription] {

@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// A job with a quarantine, the edits of a person in the quarantine, and the same edits made by hand in a copy of the
 /// source: `quarantine apply` must write that copy.

@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// A destination is replaced while the disk fails, the process dies or the power goes: the old store or the new one is
 /// whole at every moment, and the next run ends.

@@ -1,13 +1,13 @@
 import Foundation
+import GodwitDisk
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import GodwitVerifier
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Which receipt goes when a job replaces its destination: that of the store which is replaced, and no other.
 struct ReplacementReceiptTests {

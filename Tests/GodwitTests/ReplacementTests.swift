@@ -1,13 +1,13 @@
 import Foundation
+import GodwitDisk
+import GodwitJob
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The second night of a job: its answer to a destination that exists, and the replacement of it.
 struct ReplacementTests {

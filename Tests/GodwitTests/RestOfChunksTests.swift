@@ -1,11 +1,10 @@
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// `rest` as the last predicate of `chunks.by`.
 struct RestOfChunksTests {

@@ -1,13 +1,13 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitDisk
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 private let source: [EntityDescription] = [
   .make("Address", ["street": .string], [.toMany("people", "Person", inverse: "address")]),

@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitDisk
 import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The history of a run's chunks: bounded, retained through stops and kills, and never a reason to fail.
 struct RunHistoryTests {

@@ -1,14 +1,14 @@
 import Foundation
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
-@testable import Godwit
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitVerifier
 
 /// Losses while objects are made: values that expressions turn to nil, and to-ones that find several objects.
 @Suite struct RunLossTests {

@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Every kind of run, legal and illegal: what becomes of it, what is in the destination, and which files are left.
 ///

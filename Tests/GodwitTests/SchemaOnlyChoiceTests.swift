@@ -1,11 +1,10 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Which changes definitions alone cannot make, and which strategy makes them instead.
 struct SchemaOnlyChoiceTests: SchemaOnlyFixture {

@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// A migration by definition alone that is stopped, or that a fault ends.
 struct SchemaOnlyFaultTests: SchemaOnlyFixture {

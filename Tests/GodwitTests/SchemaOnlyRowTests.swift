@@ -1,14 +1,13 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Rows of a store that was migrated by definition alone: they stay, `verify` knows them, and they migrate on.
 struct SchemaOnlyRowTests: SchemaOnlyFixture {

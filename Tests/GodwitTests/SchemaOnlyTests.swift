@@ -1,11 +1,10 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Migration in place by definition alone: what it takes, and what becomes of the store.
 struct SchemaOnlyTests: SchemaOnlyFixture {

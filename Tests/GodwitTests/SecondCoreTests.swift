@@ -1,14 +1,14 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
-@testable import GodwitDisk
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
 
 /// People with a required name.
 private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") }) throws -> MigrationFixture {

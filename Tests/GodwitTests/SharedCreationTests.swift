@@ -1,11 +1,11 @@
+import Godwit
+import GodwitJob
+import GodwitLowering
 import GodwitModel
+import GodwitStore
 import Testing
 
-@testable import Godwit
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitLowering
-@testable import GodwitStore
 
 /// Mappings of one table into one table are carried out in one walk; what comes out is as if each had its own.
 @Suite struct SharedCreationTests {

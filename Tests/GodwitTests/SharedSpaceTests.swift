@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitJob
+import GodwitModel
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitModel
 
 /// The room on a disk that several jobs share.
 struct SharedSpaceTests {

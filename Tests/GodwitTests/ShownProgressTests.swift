@@ -1,12 +1,12 @@
 import Foundation
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Synchronization
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 
 private func progress(_ percent: Double, isEstimated: Bool) -> MigrationProgress {
   var progress = MigrationProgress(

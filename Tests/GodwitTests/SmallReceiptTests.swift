@@ -1,13 +1,12 @@
 import Foundation
+import Godwit
+import GodwitDisk
+import GodwitEngine
+import GodwitJob
+import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// The receipt of a small store, when the run that knew what it says has died.
 struct SmallReceiptTests {

@@ -1,9 +1,9 @@
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import GodwitLowering
-@testable import GodwitStore
 
 /// Constants, aliases and places of one statement.
 struct StatementBuilderTests {

@@ -1,10 +1,9 @@
+import GodwitEngine
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// A job with something for every stage, whose statements tests read as SQL.
 ///

@@ -1,14 +1,13 @@
 import Foundation
+import Godwit
+import GodwitInference
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import GodwitSynthesis
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitInference
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// Whole jobs whose steps are fused, beside the same jobs step by step.
 struct `Fused runs` {

@@ -1,10 +1,10 @@
 import Foundation
+import GodwitInference
 import GodwitModel
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitInference
 @testable import GodwitJob
 
 private func attribute(

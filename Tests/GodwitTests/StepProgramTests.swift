@@ -1,9 +1,9 @@
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The parts of all statements of a step.
 struct StepProgramTests {

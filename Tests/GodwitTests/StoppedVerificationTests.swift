@@ -1,11 +1,11 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 @testable import GodwitVerifier
 
 /// A verification that is stopped again and again comes to the report of one that is not.

@@ -1,10 +1,9 @@
 import Foundation
+import Godwit
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitStore
 
 /// Oddities of real stores that a fresh store lacks.
 struct StoreOdditiesTests {

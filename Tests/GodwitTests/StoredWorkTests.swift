@@ -1,7 +1,7 @@
+import GodwitJob
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitJob
 
 /// The columns of the ledger for a chunk's work. Unfinished jobs hold these numbers.
 struct StoredWorkTests {

@@ -1,12 +1,11 @@
 import Foundation
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import GodwitSynthesis
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// Models that between them use every feature a synthetic store has to honour.
 private enum SampleModel: String, CaseIterable, Sendable {

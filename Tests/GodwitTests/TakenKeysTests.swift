@@ -1,8 +1,8 @@
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
-@testable import GodwitStore
 @testable import GodwitVerifier
 
 struct TakenKeysTests {

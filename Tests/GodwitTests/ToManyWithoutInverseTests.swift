@@ -1,14 +1,13 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import GodwitSynthesis
+import GodwitVerifier
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 /// A to-many without an inverse: its links are in a column of what it leads to.
 struct `To-many without an inverse` {

@@ -1,12 +1,12 @@
 import Foundation
+import GodwitDisk
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// The treatment of an earlier run's unfinished work by a job that replaces its destination.
 struct UnfinishedWorkTests {

@@ -1,8 +1,7 @@
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import Testing
-
-@testable import GodwitJob
-@testable import GodwitStore
 
 private let source: [EntityDescription] = [
   .make("Adult", ["name": .string, "company": .string, "rank": .integer32])

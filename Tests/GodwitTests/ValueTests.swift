@@ -1,11 +1,10 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitModel
+import GodwitStore
+import GodwitVerifier
 import Testing
-
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
-@testable import GodwitVerifier
 
 private func required(_ name: String, _ type: AttributeType) -> AttributeDescription {
   AttributeDescription(name: name, type: type, isOptional: false)

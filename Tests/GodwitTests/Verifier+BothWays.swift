@@ -1,7 +1,6 @@
 import GodwitModel
+import GodwitVerifier
 import Testing
-
-@testable import GodwitVerifier
 
 extension Verifier {
   /// The report of a verification in place, which must be that of one that reads every object as a whole and replays

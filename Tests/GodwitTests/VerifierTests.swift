@@ -1,12 +1,12 @@
 import Foundation
+import Godwit
+import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
-@testable import Godwit
-@testable import GodwitJob
-@testable import GodwitStore
 @testable import GodwitVerifier
 
 @Suite struct VerifierTests {

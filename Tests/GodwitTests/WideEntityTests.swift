@@ -1,11 +1,10 @@
 import Foundation
+import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
 
 /// Entities as wide as SQLite's tables can be.
 @Suite struct WideEntityTests {

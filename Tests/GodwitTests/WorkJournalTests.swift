@@ -1,12 +1,12 @@
 import Foundation
+import GodwitJob
 import GodwitModel
+import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
 @testable import GodwitDisk
-@testable import GodwitJob
-@testable import GodwitStore
 
 /// `run.json`, and the pages that tell of it.
 struct WorkJournalTests {

@@ -1,12 +1,11 @@
 import Foundation
+import Godwit
+import GodwitEngine
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import Godwit
-@testable import GodwitEngine
-@testable import GodwitJob
 
 @Suite struct WorkerThreadTests {
   @Test func `a thread that cannot be created is an error`() {

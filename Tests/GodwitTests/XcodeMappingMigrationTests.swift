@@ -1,11 +1,11 @@
 import Foundation
+import GodwitEngine
 import GodwitManifest
 import GodwitModel
 import GodwitXcode
 import TestSupport
 import Testing
 
-@testable import GodwitEngine
 @testable import GodwitJob
 
 /// Mapping models as Xcode saved them, run on stores that Core Data wrote.

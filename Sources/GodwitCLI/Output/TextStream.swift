@@ -34,7 +34,7 @@ package final class TextStream: Sendable {
   static let standardOutput = TextStream(.descriptor(STDOUT_FILENO))
   package static let standardError = TextStream(.descriptor(STDERR_FILENO))
   /// Keeps what is written, for tests.
-  static func memory() -> TextStream { TextStream(.memory) }
+  package static func memory() -> TextStream { TextStream(.memory) }
 
   /// Why the last write failed.
   var failure: String? { state.withLock { $0.failure } }
@@ -43,7 +43,7 @@ package final class TextStream: Sendable {
   /// Whether further writing is useless.
   var isClosed: Bool { state.withLock { $0.isClosed } }
   /// The text that was written to a stream in memory.
-  var text: String { state.withLock { $0.text } }
+  package var text: String { state.withLock { $0.text } }
 
   /// nil: text.
   var logSettings: LogSettings? {

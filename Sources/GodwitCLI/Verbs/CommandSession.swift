@@ -1,14 +1,20 @@
-import GodwitJob
+package import GodwitJob
 import GodwitModel
 
 /// The environment of a verb besides its arguments, including registrations of the caller for all verbs.
-struct CommandSession: Sendable {
+package struct CommandSession: Sendable {
   /// Data and progress.
-  var output: TextStream
+  package var output: TextStream
   /// Errors, warnings, logging.
-  var diagnostics: TextStream
+  package var diagnostics: TextStream
   /// The policies that mappings may name.
-  var policies: PolicyRegistry = [:]
+  package var policies: PolicyRegistry
+
+  package init(output: TextStream, diagnostics: TextStream, policies: PolicyRegistry = [:]) {
+    self.output = output
+    self.diagnostics = diagnostics
+    self.policies = policies
+  }
 
   /// The status, or an error if essential output could not be written.
   ///

@@ -53,7 +53,7 @@ public enum GodwitCommand {
   /// Runs one command: parses, carries out, prints errors.
   ///
   /// - Returns: the exit status of the contract's table.
-  static func run(arguments: [String], in session: CommandSession) -> Int32 {
+  package static func run(arguments: [String], in session: CommandSession) -> Int32 {
     // Before anything is parsed, so that a wrong option is told in the same format.
     if arguments.first == "run", has("--log-format", "json", arguments) {
       session.diagnostics.logSettings = .init(format: .json)

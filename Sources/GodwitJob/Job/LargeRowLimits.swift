@@ -22,7 +22,7 @@ package struct LargeRowLimits: Sendable {
     recordBytes = memory.bytes / 4
   }
 
-  init(rowBytes: Int64, valueBytes: Int64, recordBytes: Int64) {
+  package init(rowBytes: Int64, valueBytes: Int64, recordBytes: Int64) {
     (self.rowBytes, self.valueBytes, self.recordBytes) = (rowBytes, valueBytes, recordBytes)
   }
 }
