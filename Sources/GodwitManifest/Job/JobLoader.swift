@@ -83,13 +83,17 @@ public struct JobLoader {
   /// - Throws: `.noPath` (69) when no model fits the store or no path leads to the destination model, `.missingInput`
   ///   (66) and `.configuration` (78) for what the manifest names, `.dataWrong` (65) for a damaged store.
   public func job(for purpose: Purpose = .migration) throws -> MigrationJob {
-    do { return try read(for: purpose) } catch let error as GodwitError { throw tellingFolder(error) }
+    do {
+      try refuseManyStores()
+      guard inputs == nil else { return try read(for: purpose) }
+      // A single job reads each input once too, and reports a fault in its models before one in its store.
+      var loader = self
+      loader.inputs = SharedInputs()
+      return try loader.read(for: purpose, among: loader.modelVersions())
+    } catch let error as GodwitError { throw tellingFolder(error) }
   }
 
-  private func read(for purpose: Purpose) throws -> MigrationJob {
-    try refuseManyStores()
-    // A single job reports a fault in its models before one in its store.
-    let versions = try inputs == nil ? modelVersions() : nil
+  private func read(for purpose: Purpose, among versions: ModelVersions? = nil) throws -> MigrationJob {
     let path = try sourcePath(for: purpose)
     let metadata = try StoreMetadata(readingStoreAt: path)
     let known = inputs?.way(metadata.versionHashes).map(ownHooks)

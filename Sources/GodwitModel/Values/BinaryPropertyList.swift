@@ -18,7 +18,9 @@ extension Array: RandomAccessBytes where Element == UInt8 {
   package func copy(_ range: Range<Int>) -> [UInt8] { Array(self[range]) }
 
   package func number(at start: Int, size: Int) -> UInt64 {
-    self[start..<(start + size)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    var number: UInt64 = 0
+    for place in start..<(start + size) { number = number << 8 | UInt64(self[place]) }
+    return number
   }
 }
 

@@ -134,7 +134,7 @@ struct MappingDocument {
   /// Bytes in base64, with line breaks; nil if the attribute is missing.
   func bytes(_ name: String, of object: Object) throws -> [UInt8]? {
     guard let attribute = object.attributes[name], let text = attribute.text else { return nil }
-    let digits = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    let digits = text.utf8.filter { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
     guard !digits.isEmpty else { return nil }
     guard let data = Data(base64Encoded: Data(digits)) else {
       throw Self.problem("expected base64 for '\(name)'", at: attribute.location)
