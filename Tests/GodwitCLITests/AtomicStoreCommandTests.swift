@@ -128,7 +128,7 @@ private final class AtomicJob {
 
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests")) struct AtomicStoreCommandTests
 {
-  @Test(arguments: [StoreType.xml, .binary])
+  @Test(arguments: TestTier.sample([StoreType.binary, .xml], each: 2))
   func `a run between atomic stores killed after any line resumes to the same bytes`(type: StoreType) throws {
     let whole = try AtomicJob(type, people: 60, rows: 20)
     let source = try Data(contentsOf: URL(filePath: whole.folder.file(whole.store)))
@@ -147,7 +147,7 @@ private final class AtomicJob {
     #expect(try BuiltCommand.run("verify", whole.manifest).status == 0)
   }
 
-  @Test(arguments: [StoreType.xml, .binary])
+  @Test(arguments: TestTier.sample([StoreType.binary, .xml], each: 2))
   func `a run between atomic stores killed at random moments ends in the same bytes`(type: StoreType) throws {
     let whole = try AtomicJob(type, people: 1200, rows: 200)
     let expected = try whole.finish()

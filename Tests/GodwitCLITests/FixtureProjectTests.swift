@@ -26,7 +26,7 @@ struct FixtureProjectTests {
     }
   }
 
-  @Test(arguments: TestTier.sample(cases, each: 2))
+  @Test(arguments: TestTier.sample(cases, each: 4))
   func `an older version migrates to the current one with everything that both have`(_ given: Case) throws {
     let folder = try TemporaryFolder()
     let source = try ModelBundle(contentsOf: given.project.bundle).model(named: given.start.version)

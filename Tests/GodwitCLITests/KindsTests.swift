@@ -37,7 +37,7 @@ struct `Stores of further kinds` {
     return try ManagedObjectModel(name: "Edited", entities: entities)
   }
 
-  @Test(arguments: stores)
+  @Test(arguments: TestTier.sample(stores, each: 2))
   func `a store opens with the model inside it, is exported, migrated and verified`(name: String) throws {
     let store = try path(name)
     let model = try cached(name).model

@@ -301,7 +301,7 @@ struct `Corpus chains` {
     return chains
   }()
 
-  @Test(arguments: TestTier.sample(chains, each: 5))
+  @Test(arguments: TestTier.sample(chains, each: 10))
   func `corpus chains run completely, with the newest schema and the same values`(chain: Chain)
     throws
   {

@@ -41,7 +41,7 @@ import Testing
 
   @Test func `a random store comes back from its binary form with every row`() throws {
     var seen = 0
-    for seed in testSeeds(12) {
+    for seed in testSeeds(6) {
       var random = SeededGenerator(seed: seed)
       let folder = try TemporaryFolder()
       let model = try Self.randomModel(&random)

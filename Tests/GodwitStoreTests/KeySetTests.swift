@@ -48,7 +48,7 @@ import Testing
   }
 
   /// Stretches of every density at random places, so that there are groups of each kind and of each mix at their ends.
-  @Test(arguments: TestTier.sample(Array(1...40), each: 8))
+  @Test(arguments: TestTier.sample(Array(1...40), each: 20))
   func `random key sets agree with a Swift set and take no more than estimated`(_ seed: Int) {
     var generator = SeededGenerator(seed: UInt64(seed))
     var keys: Set<Int64> = []

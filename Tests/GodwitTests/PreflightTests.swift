@@ -85,7 +85,7 @@ import Testing
     #expect(plan.description.contains("beside the destination (5 GiB free)"))
   }
 
-  @Test(arguments: FaultJob.Kind.allCases)
+  @Test(arguments: TestTier.sample(FaultJob.Kind.allCases, each: 2))
   func `the disk estimate covers what a run takes and is not far above it`(kind: FaultJob.Kind) throws {
     let job = try FaultJob(kind, people: 4000, chunkRows: 1000)
     let need = try MigrationManager(job.job).plan().disk
