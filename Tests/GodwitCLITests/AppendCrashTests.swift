@@ -42,48 +42,20 @@ private final class AppendCrashJob {
     }
   }
 
-  func start() throws -> (Process, Pipe) {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", folder.file("second.yaml"), "--progress", "json"]
-    let pipe = Pipe()
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    return (process, pipe)
-  }
-
-  /// Kills a run with SIGKILL once it has written so many lines, and a moment later.
-  ///
-  /// - Returns: whether it ended by itself.
-  func runAndKill(afterLines limit: Int, seconds: Double = 0) throws -> Bool {
-    let (process, pipe) = try start()
-    var lines = 0
-    while lines < limit {
-      let data = pipe.fileHandleForReading.availableData
-      if data.isEmpty { break }
-      lines += data.count { $0 == 0x0A }
-    }
-    if seconds > 0 { Thread.sleep(forTimeInterval: seconds) }
-    kill(process.processIdentifier, SIGKILL)
-    _ = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return process.terminationReason == .exit
-  }
+  var manifest: String { folder.file("second.yaml") }
 
   /// Runs to the end, and tells when each line came, in seconds.
   func timesOfLines() throws -> [Double] {
-    let (process, pipe) = try start()
+    let run = try BuiltCommand.startRun(manifest)
     var times: [Double] = []
     while true {
-      let data = pipe.fileHandleForReading.availableData
+      let data = run.next()
       if data.isEmpty { break }
       let now = ProcessInfo.processInfo.systemUptime
       times += repeatElement(now, count: data.count { $0 == 0x0A })
     }
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
+    run.wait()
+    try #require(run.process.terminationStatus == 0)
     return times
   }
 
@@ -146,7 +118,7 @@ private final class AppendCrashJob {
     var kills = 0
     for lines in stride(from: 1, through: .max, by: TestTier.choose(6, long: 1)) {
       let job = try AppendCrashJob(copying: pristine)
-      let ended = try job.runAndKill(afterLines: lines)
+      let ended = try BuiltCommand.runAndKill(job.manifest, afterLines: lines)
       try job.expectWhole(old, expected, "killed after \(lines) lines")
       let found = try job.finish()
       #expect(
@@ -182,7 +154,7 @@ private final class AppendCrashJob {
       let limit = isAtEnd ? lastChunk : random.below(lastChunk)
       let seconds = Double.random(in: 0...(isAtEnd ? tail * 1.1 : 0.02), using: &random)
       let moment = "GODWIT_SEED=\(seed), round \(round), killed \(seconds) s after \(limit) of \(times.count) lines"
-      if try !job.runAndKill(afterLines: limit, seconds: seconds) { kills += 1 }
+      if try !BuiltCommand.runAndKill(job.manifest, afterLines: limit, seconds: seconds) { kills += 1 }
       try job.expectWhole(old, expected, moment)
       // Killed again where it goes on, or finished.
       guard isAtEnd || random.chance(50) else { continue }
@@ -202,16 +174,16 @@ private final class AppendCrashJob {
       return try connection.integer("SELECT COUNT(*) FROM source.ZPERSON")
     }
     var seen = [try #require(try people())]
-    let (process, pipe) = try job.start()
-    DispatchQueue.global().async { _ = pipe.fileHandleForReading.readDataToEndOfFile() }
+    let run = try BuiltCommand.startRun(job.manifest)
+    DispatchQueue.global().async { run.wait() }
     var looks = 0
-    while process.isRunning {
+    while run.process.isRunning {
       let count = try #require(try people())
       if seen.last != count { seen.append(count) }
       looks += 1
     }
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
+    run.process.waitUntilExit()
+    #expect(run.process.terminationStatus == 0)
     if try people() != seen.last { seen.append(try #require(try people())) }
     #expect(seen == [600, 600 + 585])
     #expect(looks > 10)
@@ -222,7 +194,7 @@ private final class AppendCrashJob {
     let old = try pristine.content
     for lines in [2, 8, 20] {
       let job = try AppendCrashJob(copying: pristine)
-      try #require(try !job.runAndKill(afterLines: lines))
+      try #require(try !BuiltCommand.runAndKill(job.manifest, afterLines: lines))
       #expect(FileManager.default.fileExists(atPath: job.destination + ".godwit"))
       #expect(try BuiltCommand.run("discard", job.folder.file("second.yaml")).status == 0)
       #expect(try job.content == old)

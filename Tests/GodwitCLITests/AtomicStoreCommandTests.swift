@@ -89,33 +89,6 @@ private final class AtomicJob {
       ], versionIdentifiers: [""])
   }
 
-  /// Kills a run with SIGKILL once it has written so many lines, or after a delay.
-  ///
-  /// - Returns: whether it ended by itself.
-  func runAndKill(afterLines limit: Int = .max, seconds: Double? = nil) throws -> Bool {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", manifest, "--progress", "json"]
-    let pipe = Pipe()
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    if let seconds {
-      Thread.sleep(forTimeInterval: seconds)
-      kill(process.processIdentifier, SIGKILL)
-    }
-    var lines = 0
-    while true {
-      let data = pipe.fileHandleForReading.availableData
-      if data.isEmpty { break }
-      lines += data.count { $0 == 0x0A }
-      if lines >= limit { kill(process.processIdentifier, SIGKILL) }
-    }
-    process.waitUntilExit()
-    return process.terminationReason == .exit
-  }
-
   func finish() throws -> Data {
     let result = try BuiltCommand.run("run", manifest, "--progress", "plain")
     try #require(result.status == 0, "\(result.diagnostics)")
@@ -136,7 +109,7 @@ private final class AtomicJob {
     var kills = 0
     for lines in stride(from: 1, through: .max, by: TestTier.choose(3, long: 1)) {
       let job = try AtomicJob(type, people: 60, rows: 20, copying: whole)
-      let ended = try job.runAndKill(afterLines: lines)
+      let ended = try BuiltCommand.runAndKill(job.manifest, afterLines: lines)
       #expect(try job.finish() == expected, "killed after \(lines) lines")
       #expect(try Data(contentsOf: URL(filePath: job.folder.file(job.store))) == source)
       if ended { break }
@@ -155,7 +128,7 @@ private final class AtomicJob {
     var kills = 0
     // From the conversion at the beginning to the writing at the end.
     for step in stride(from: 1, through: 20, by: TestTier.choose(4, long: 1)) {
-      if try job.runAndKill(seconds: 0.04 * Double(step)) { break }
+      if try BuiltCommand.runAndKill(job.manifest, seconds: 0.04 * Double(step)) { break }
       kills += 1
     }
     #expect(try job.finish() == expected, "\(kills) kills")

@@ -164,35 +164,6 @@ final class CrashJob {
         attributes: {name: $source.company}
     """
 
-  /// Starts a run and kills it with SIGKILL once it has written so many progress lines, or after a delay.
-  ///
-  /// - Returns: whether it ended by itself.
-  func runAndKill(
-    afterLines limit: Int = .max, seconds: Double? = nil, arguments: [String] = []
-  ) throws -> Bool {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", manifest, "--progress", "json"] + arguments
-    let pipe = Pipe()
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    if let seconds {
-      Thread.sleep(forTimeInterval: seconds)
-      kill(process.processIdentifier, SIGKILL)
-    }
-    var lines = 0
-    while true {
-      let data = pipe.fileHandleForReading.availableData
-      if data.isEmpty { break }
-      lines += data.count { $0 == 0x0A }
-      if lines >= limit { kill(process.processIdentifier, SIGKILL) }
-    }
-    process.waitUntilExit()
-    return process.terminationReason == .exit
-  }
-
   func finish() throws -> StoreDump {
     let result = try BuiltCommand.run("run", manifest, "--progress", "plain")
     try #require(result.status == 0, "\(result.diagnostics)")
@@ -226,7 +197,7 @@ final class CrashJob {
     // Every line in the long tier; the moments in between fall at random below.
     for lines in stride(from: 1, through: .max, by: TestTier.choose(5, long: 1)) {
       let job = try CrashJob(people: 60, rows: 20, copying: whole)
-      let ended = try job.runAndKill(afterLines: lines)
+      let ended = try BuiltCommand.runAndKill(job.manifest, afterLines: lines)
       let found = try job.finish()
       #expect(found == expected, "killed after \(lines) lines: \(found.firstDifference(from: expected) ?? "")")
       #expect(try Data(contentsOf: URL(filePath: job.folder.file("people.sqlite"))) == source)
@@ -242,7 +213,7 @@ final class CrashJob {
     _ = try whole.finish()
     for seconds in [0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.3] {
       let job = try CrashJob(people: 60, rows: 5, copying: whole)
-      if try job.runAndKill(seconds: seconds) { break }
+      if try BuiltCommand.runAndKill(job.manifest, seconds: seconds) { break }
       let isLinked = FileManager.default.fileExists(atPath: job.destination)
       let result = try BuiltCommand.run("discard", job.manifest)
       #expect(result.status == 0, "\(result.diagnostics)")
@@ -262,8 +233,8 @@ final class CrashJob {
       // How fast the machine is decides nothing: the first run is killed after some lines.
       let hasEnded =
         round == 0
-        ? try job.runAndKill(afterLines: 1 + random.below(8))
-        : try job.runAndKill(seconds: 0.02 + Double.random(in: 0..<0.3, using: &random))
+        ? try BuiltCommand.runAndKill(job.manifest, afterLines: 1 + random.below(8))
+        : try BuiltCommand.runAndKill(job.manifest, seconds: 0.02 + Double.random(in: 0..<0.3, using: &random))
       if hasEnded { break }
       kills += 1
     }
@@ -276,45 +247,30 @@ final class CrashJob {
     let whole = try CrashJob(people: 3000, rows: 50)
     let expected = try whole.finish()
     let job = try CrashJob(people: 3000, rows: 50, copying: whole)
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", job.manifest, "--progress", "json"]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    _ = pipe.fileHandleForReading.availableData
-    kill(process.processIdentifier, SIGTERM)
-    _ = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    #expect(process.terminationReason == .uncaughtSignal)
-    #expect(process.terminationStatus == SIGTERM)
+    let run = try BuiltCommand.startRun(job.manifest)
+    _ = run.next()
+    run.send(SIGTERM)
+    run.wait()
+    #expect(run.process.terminationReason == .uncaughtSignal)
+    #expect(run.process.terminationStatus == SIGTERM)
     #expect(FileManager.default.fileExists(atPath: job.destination + ".godwit/store.sqlite"))
     #expect(try job.finish() == expected)
   }
 
   @Test func `of two processes at once one runs and the other exits with 75`() throws {
     let job = try CrashJob(people: 3000, rows: 50)
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", job.manifest, "--progress", "json"]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
+    let run = try BuiltCommand.startRun(job.manifest)
     // The first line comes before the folder is made: wait for one that a chunk made.
-    var text = ""
-    while !text.contains("progress"), process.isRunning {
-      text += String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
-    }
-    kill(process.processIdentifier, SIGSTOP)
+    run.waitForOutput("progress")
+    run.send(SIGSTOP)
     let second = try BuiltCommand.run("run", job.manifest, "--progress", "plain")
     let status = try BuiltCommand.run("status", job.manifest)
-    kill(process.processIdentifier, SIGCONT)
-    _ = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
+    run.send(SIGCONT)
+    run.wait()
     #expect(second.status == 75)
     #expect(second.diagnostics.contains("another process is working on"))
     #expect(status.status == 0 || status.status == 75, "\(status.diagnostics)")
-    #expect(process.terminationStatus == 0)
+    #expect(run.process.terminationStatus == 0)
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: job.folder.file("out")).sorted()
         == [".people_SUPPORT", "people.sqlite", "people.sqlite.receipt.json"])
@@ -322,15 +278,9 @@ final class CrashJob {
 
   @Test func `memory stays below the budget plus 32 MiB at any size`() throws {
     let job = try CrashJob(people: TestTier.choose(15_000, long: 40_000), rows: 5000)
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", job.manifest, "--progress", "json"]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
+    let run = try BuiltCommand.startRun(job.manifest)
+    let output = run.wait()
+    #expect(run.process.terminationStatus == 0)
     let line = try #require(output.split(separator: "\n").last)
     let summary = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
     let peak = try #require(summary["peakBytes"] as? Int)

@@ -51,7 +51,7 @@ import Testing
       let whole = try CrashJob(people: 3000, rows: 100)
       let expected = try whole.finish()
       let job = try job(on: disk, people: 3000, rows: 100, copying: whole)
-      #expect(try !job.runAndKill(afterLines: 8))
+      #expect(try !BuiltCommand.runAndKill(job.manifest, afterLines: 8))
       var result = try BuiltCommand.run("status", job.manifest)
       #expect(result.output.contains("unfinished"), "\(result.output)")
       // The ballast leaves room for a little more each time.

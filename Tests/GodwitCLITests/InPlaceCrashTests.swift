@@ -112,28 +112,6 @@ private final class InPlaceJob {
     }
   }
 
-  func start() throws -> (Process, Pipe) {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", manifest, "--progress", "json"]
-    let pipe = Pipe()
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    return (process, pipe)
-  }
-
-  /// - Returns: whether it ended by itself.
-  func runAndKill(seconds: Double) throws -> Bool {
-    let (process, pipe) = try start()
-    Thread.sleep(forTimeInterval: seconds)
-    kill(process.processIdentifier, SIGKILL)
-    _ = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return process.terminationReason == .exit
-  }
-
   func finish() throws -> [String] {
     let result = try BuiltCommand.run("run", manifest, "--progress", "plain")
     try #require(result.status == 0, "\(result.diagnostics)")
@@ -165,7 +143,7 @@ private final class InPlaceJob {
     while runs < TestTier.choose(6, long: 25) || kills == 0 && runs < 60 {
       runs += 1
       let seconds = 0.005 + Double.random(in: 0...0.15, using: &random)
-      let ended = try job.runAndKill(seconds: seconds)
+      let ended = try BuiltCommand.runAndKill(job.manifest, seconds: seconds)
       kills += ended ? 0 : 1
       // A reader rolls back what was begun, as SQLite would.
       let found = try job.content
@@ -192,16 +170,12 @@ private final class InPlaceJob {
 
   private func signal(_ job: InPlaceJob) throws {
     let before = try job.content
-    let (process, pipe) = try job.start()
-    var text = ""
-    while !text.contains("\"progress\""), process.isRunning {
-      text += String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
-    }
-    kill(process.processIdentifier, SIGTERM)
-    _ = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    #expect(process.terminationReason == .uncaughtSignal)
-    #expect(process.terminationStatus == SIGTERM)
+    let run = try BuiltCommand.startRun(job.manifest)
+    run.waitForOutput("\"progress\"")
+    run.send(SIGTERM)
+    run.wait()
+    #expect(run.process.terminationReason == .uncaughtSignal)
+    #expect(run.process.terminationStatus == SIGTERM)
     #expect(try job.content == before)
     #expect(!FileManager.default.fileExists(atPath: job.store + ".godwit"))
     #expect(!FileManager.default.fileExists(atPath: job.old))

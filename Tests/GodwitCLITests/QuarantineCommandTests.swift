@@ -203,7 +203,7 @@ import Testing
     var kills = 0
     for lines in stride(from: 2, through: .max, by: TestTier.choose(14, long: 1)) {
       let job = try Self.job(copying: whole)
-      let ended = try job.runAndKill(afterLines: lines)
+      let ended = try BuiltCommand.runAndKill(job.manifest, afterLines: lines)
       let found = try Self.finish(job)
       for (one, other) in zip(found, expected) {
         #expect(one == other, "killed after \(lines) lines: \(one.firstDifference(from: other) ?? "")")
@@ -224,7 +224,9 @@ import Testing
     for round in 0..<TestTier.choose(2, long: 30) {
       let job = try Self.job(copying: whole)
       for _ in 0..<3 {
-        if try job.runAndKill(seconds: 0.05 + Double.random(in: 0..<0.5, using: &random)) { break }
+        if try BuiltCommand.runAndKill(job.manifest, seconds: 0.05 + Double.random(in: 0..<0.5, using: &random)) {
+          break
+        }
       }
       if round % 2 == 1, !FileManager.default.fileExists(atPath: job.destination) {
         let result = try BuiltCommand.run("discard", job.manifest)

@@ -138,7 +138,8 @@ struct ShardTests {
   }
 
   @Test func `two processes do not run one shard, and a killed one is resumed`() throws {
-    let hook = "stages: [{step: Notes 4, before: 'test -e begun || { touch begun; sleep 15; }'}]\n"
+    let hook =
+      "stages: [{step: Notes 4, before: 'test -e begun || { touch begun; while ! test -e go; do sleep 0.02; done; }'}]\n"
     let fixture = try ShardFixture(stores: 6, job: hook)
     let process = try fixture.start("run", "job.yaml", "--shard", "1/1")
     fixture.wait(for: "begun", of: process)
@@ -146,6 +147,8 @@ struct ShardTests {
     #expect(second.diagnostics.contains("another process works on it"), "\(second.diagnostics)")
     #expect(try fixture.status()["running"] == .array([.string("1/1")]))
     kill(process.processIdentifier, SIGKILL)
+    // The hook goes on for itself, and holds what `waitUntilExit` waits for.
+    try fixture.write("go", "")
     process.waitUntilExit()
     try fixture.run()
     #expect(try Self.lines(fixture) == (0..<6).map { Self.key($0) + " finished" }.sorted())

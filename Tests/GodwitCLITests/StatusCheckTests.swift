@@ -96,25 +96,10 @@ struct StatusCheckTests {
   }
 
   /// A run that has finished some chunks.
-  private func start(_ job: CrashJob) throws -> (Process, Pipe) {
-    let process = Process()
-    process.executableURL = URL(filePath: try #require(BuiltCommand.path))
-    process.arguments = ["run", job.manifest, "--progress", "json"]
-    let pipe = Pipe()
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    var text = ""
-    while !text.contains("\"progress\""), process.isRunning {
-      text += String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
-    }
-    return (process, pipe)
-  }
-
-  private func wait(_ process: Process, _ pipe: Pipe) {
-    _ = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
+  private func start(_ job: CrashJob) throws -> BuiltCommand.Running {
+    let run = try BuiltCommand.startRun(job.manifest)
+    run.waitForOutput("\"progress\"")
+    return run
   }
 
   @Test func `a job in place whose run was killed is told as unfinished, and that it starts again`() throws {
@@ -145,21 +130,21 @@ struct StatusCheckTests {
     #expect(none.status == 1 && none.output.hasPrefix("GODWIT WARNING - job 'job' not started | "), "\(none)")
     #expect(try check(job, "--max-age", "26h").status == 2)
 
-    let (first, pipe) = try start(job)
-    kill(first.processIdentifier, SIGSTOP)
+    let first = try start(job)
+    first.send(SIGSTOP)
     let running = try check(job)
     let document = try document(job)
     let second = try BuiltCommand.run("run", job.manifest, "--progress", "json")
-    kill(first.processIdentifier, SIGKILL)
-    wait(first, pipe)
+    first.send(SIGKILL)
+    first.wait()
     #expect(running.status == 0, "\(running)")
-    #expect(running.output.contains("running: process \(first.processIdentifier) on '"), "\(running)")
+    #expect(running.output.contains("running: process \(first.process.processIdentifier) on '"), "\(running)")
     #expect(running.output.split(separator: "\n").count == 1 && running.diagnostics.isEmpty)
     #expect(document["run"]?["state"] == .string("running"))
-    #expect(document["run"]?["pid"] == .integer(Int64(first.processIdentifier)))
+    #expect(document["run"]?["pid"] == .integer(Int64(first.process.processIdentifier)))
     #expect(document["run"]?["since"]?.string?.hasSuffix("Z") == true)
     #expect(second.status == 75)
-    #expect(second.diagnostics.contains("cause   the lock is held by process \(first.processIdentifier) on '"))
+    #expect(second.diagnostics.contains("cause   the lock is held by process \(first.process.processIdentifier) on '"))
     #expect(second.output.contains("\"reasonCode\":\"lock\""))
 
     let stale = try check(job)
@@ -167,10 +152,10 @@ struct StatusCheckTests {
       stale.status == 2 && stale.output.contains(" stale: the last run ended without a word (process "), "\(stale)")
     #expect(try self.document(job)["run"]?["state"] == .string("stale"))
 
-    let (third, other) = try start(job)
-    kill(third.processIdentifier, SIGTERM)
-    wait(third, other)
-    try #require(third.terminationReason == .uncaughtSignal)
+    let third = try start(job)
+    third.send(SIGTERM)
+    third.wait()
+    try #require(third.process.terminationReason == .uncaughtSignal)
     let stopped = try check(job)
     #expect(
       stopped.status == 1 && stopped.output.contains("SIGTERM (signal); the same command resumes"), "\(stopped)")

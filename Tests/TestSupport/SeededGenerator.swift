@@ -18,9 +18,9 @@ package struct SeededGenerator: RandomNumberGenerator {
 /// The round of a campaign: each has other seeds and other samples. `GODWIT_ROUND` sets it.
 package let testRound = ProcessInfo.processInfo.environment["GODWIT_ROUND"].flatMap(Int.init) ?? 0
 
-/// The divisor of a lower bound on how many cases a random test must reach: one in `share` for the fixed seeds, a third
-/// of that for the seeds of another round, which may have few such cases by chance.
-package func fewest(_ share: Int) -> Int { testRound == 0 ? share : 3 * share }
+/// The divisor of a lower bound on how many cases a random test must reach: one in `share` for the fixed seeds, a
+/// sixth of that for the seeds of another round, which may have few such cases by chance.
+package func fewest(_ share: Int) -> Int { testRound == 0 ? share : 6 * share }
 
 /// The seeds of a random test: `count` of them, ten times as many in the long tier, others in each `GODWIT_ROUND`
 /// (0 unless it is set). `GODWIT_SEED` runs one seed, `GODWIT_RUNS` sets how many.
