@@ -92,7 +92,8 @@ let package = Package(
     .target(
       name: "GodwitEngine",
       dependencies: [
-        "GodwitModel", "GodwitSpill", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitLowering",
+        "GodwitPlatform", "GodwitModel", "GodwitSpill", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob",
+        "GodwitLowering",
       ], swiftSettings: strict),
     // Migrates a store in place: by its schema alone, or by SQL on a clone.
     .target(

@@ -192,13 +192,9 @@ extension MigrationManager {
 
   /// By what a look at the name tells, without opening the file.
   private static func isUnchanged(_ path: String, since stamp: StoreFiles.Stamp) -> Bool {
-    var info = stat()
-    guard stat(path, &info) == 0 else { return false }
-    var log = stat()
-    return Int64(info.st_size) == stamp.store.size
-      && Int64(CLibrary.modificationTime(info).tv_sec) == stamp.store.seconds
-      && Int64(CLibrary.modificationTime(info).tv_nsec) == stamp.store.nanoseconds
-      && (stat(path + "-wal", &log) != 0 || log.st_size == 0)
+    guard let status = FileStatus(following: path) else { return false }
+    return status.size == stamp.store.size && status.modified.seconds == stamp.store.seconds
+      && status.modified.nanoseconds == stamp.store.nanoseconds && StoreFiles.size(ofFile: path + "-wal") == 0
   }
 
   /// The one transaction.

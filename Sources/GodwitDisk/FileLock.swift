@@ -35,9 +35,7 @@ package final class FileLock: Sendable {
       throw code == EWOULDBLOCK ? Refusal.held(holder) : Refusal.failed(code)
     }
     // The holder may have removed the file between our open and our lock, and another process may have made it again.
-    var (held, named) = (stat(), stat())
-    guard fstat(file, &held) == 0, stat(path, &named) == 0, held.st_ino == named.st_ino, held.st_dev == named.st_dev
-    else {
+    guard let held = FileStatus(openFile: file), FileStatus(following: path)?.identity == held.identity else {
       Self.release(file)
       throw Refusal.replaced
     }

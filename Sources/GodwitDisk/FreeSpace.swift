@@ -18,16 +18,18 @@ package struct FreeSpace: Sendable, Hashable {
   /// - Returns: nil when the file system does not say, as some virtual ones.
   package static func at(_ path: String) -> FreeSpace? {
     var folder = path.isEmpty ? "." : path
-    var info = stat()
-    while stat(folder, &info) != 0 {
+    var status = FileStatus(following: folder)
+    while status == nil {
       let parent = folder.parentPath
       guard parent != folder else { return nil }
       folder = parent.isEmpty ? "." : parent
+      status = FileStatus(following: folder)
     }
+    guard let device = status?.identity.device else { return nil }
     var system = statvfs()
     guard statvfs(folder, &system) == 0, system.f_blocks > 0 else { return nil }
     let (bytes, overflow) = UInt64(system.f_bavail).multipliedReportingOverflow(by: UInt64(system.f_frsize))
-    return FreeSpace(device: UInt64(truncatingIfNeeded: info.st_dev), bytes: overflow ? .max : Int64(clamping: bytes))
+    return FreeSpace(device: device, bytes: overflow ? .max : Int64(clamping: bytes))
   }
 
   /// The folder of SQLite's temporary files, by its own order of choice.
@@ -35,8 +37,7 @@ package struct FreeSpace: Sendable, Hashable {
     let environment = ProcessInfo.processInfo.environment
     let candidates = [environment["SQLITE_TMPDIR"], environment["TMPDIR"], "/var/tmp", "/usr/tmp", "/tmp"]
     return candidates.compactMap { $0 }.first { path in
-      var info = stat()
-      return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && access(path, W_OK | X_OK) == 0
+      FileStatus(following: path)?.isFolder == true && access(path, W_OK | X_OK) == 0
     } ?? "."
   }
 }

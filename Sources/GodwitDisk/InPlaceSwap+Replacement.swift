@@ -33,15 +33,14 @@ extension InPlaceSwap {
   /// Whether the old store has no file of a name. Core Data never changes a file, so that one of the same name has the
   /// same bytes. If the bytes differ, both stores cannot have their files at the same time.
   private func isMissing(_ name: String, in live: SupportFolder, orSameAsIn support: SupportFolder) throws -> Bool {
-    var (old, new) = (stat(), stat())
-    guard lstat(live.path(of: name), &old) == 0 else {
+    guard let old = FileStatus(named: live.path(of: name)) else {
       guard [ENOENT, ENOTDIR].contains(CLibrary.errno) else {
         throw GodwitError.disk("cannot read '\(live.path(of: name))'", errno: CLibrary.errno)
       }
       return true
     }
-    guard old.st_mode & S_IFMT == S_IFREG else { throw inTheWay(live.path(of: name), "it is not a regular file") }
-    if lstat(support.path(of: name), &new) == 0, (old.st_dev, old.st_ino) == (new.st_dev, new.st_ino) { return false }
+    guard old.isFile else { throw inTheWay(live.path(of: name), "it is not a regular file") }
+    if FileStatus(named: support.path(of: name))?.identity == old.identity { return false }
     guard try live.holdsSameBytes(name, as: name, in: support) else {
       throw inTheWay(live.path(of: name), "the new store has a file of the same name with other bytes")
     }
@@ -75,8 +74,7 @@ extension InPlaceSwap {
     let live = SupportFolder(ofStoreAt: store)
     guard live.exists else { return }
     try live.refuseLinks()
-    var info = stat()
-    let isStore = try lstat(store, &info) == 0 && StoreFiles(path: store).type == .sqlite
+    let isStore = try FileStatus(named: store) != nil && StoreFiles(path: store).type == .sqlite
     let named = isStore ? try NamedFiles(inStoreAt: store) : nil
     try NameList.read(Self.givenPath(in: workFolder)) { name in
       guard SupportFolder.isFileName(name), try live.size(of: name) != nil, try named?.contains(name) != true else {

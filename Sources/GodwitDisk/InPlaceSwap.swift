@@ -80,8 +80,7 @@ package struct InPlaceSwap {
 
   /// Device and inode of a file, which stay while it has a name.
   private static func identity(_ path: String) -> String? {
-    var info = stat()
-    return stat(path, &info) == 0 ? "\(info.st_dev) \(info.st_ino)" : nil
+    FileStatus(following: path).map { "\($0.identity)" }
   }
 
   /// Whether second names have been given out, and the store has not been replaced since.
@@ -121,8 +120,8 @@ package struct InPlaceSwap {
     }
     for path in usesFiles ? [oldPath, support.path] : [oldPath] where try WorkFolder.exists(path) {
       // The second name may already be a hard link of the store.
-      if path == oldPath, isSameFile(path, store) { continue }
-      if path == support.path, try isSameFile(oldPath, store) || !WorkFolder.exists(oldPath),
+      if path == oldPath, FileStatus.areSame(path, store) { continue }
+      if path == support.path, try FileStatus.areSame(oldPath, store) || !WorkFolder.exists(oldPath),
         try isPartOfLiveSupport(support)
       {
         continue
@@ -241,15 +240,10 @@ package struct InPlaceSwap {
     let live = SupportFolder(ofStoreAt: store)
     var isPart = true
     try folder.forEachFile { name, _ in
-      isPart = isPart && SupportFolder.isFileName(name) && isSameFile(folder.path(of: name), live.path(of: name))
+      isPart =
+        isPart && SupportFolder.isFileName(name) && FileStatus.areSame(folder.path(of: name), live.path(of: name))
     }
     return isPart
-  }
-
-  private func isSameFile(_ a: String, _ b: String) -> Bool {
-    var (x, y) = (stat(), stat())
-    guard stat(a, &x) == 0, stat(b, &y) == 0 else { return false }
-    return x.st_dev == y.st_dev && x.st_ino == y.st_ino
   }
 
   /// Makes a hard link, or a synced copy if that is impossible. Does nothing if the name exists.
@@ -277,12 +271,11 @@ package struct InPlaceSwap {
 
   /// Makes a support folder with the permissions of another, and for the owner of the store.
   private func makeFolder(_ folder: SupportFolder, like other: SupportFolder) throws {
-    var info = stat()
     for (path, original) in [(folder.path, other.path), (folder.dataPath, other.dataPath)]
     where try !WorkFolder.exists(path) {
       try WorkFolder.makeFolder(path, mode: FileRights.folderMode(like: original))
-      guard stat(store, &info) == 0, info.st_uid != geteuid() else { continue }
-      guard chown(path, info.st_uid, info.st_gid) == 0 else {
+      guard let status = FileStatus(following: store), status.owner != geteuid() else { continue }
+      guard chown(path, status.owner, status.group) == 0 else {
         throw GodwitError.disk("cannot make the store's owner the owner of '\(path)'", errno: errno)
       }
     }

@@ -9,35 +9,16 @@ package enum NameList {
 
   /// Writes the names that `body` passes on. The file gets its name when it is complete and synced.
   package static func write(_ path: String, _ body: ((String) throws -> Void) throws -> Void) throws {
-    let new = path + ".new"
-    unlink(new)
-    let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw GodwitError.disk("cannot write '\(path)'", errno: errno) }
-    defer { close(descriptor) }
-    var piece: [UInt8] = []
-    func flush() throws {
-      var rest = piece[...]
-      while !rest.isEmpty {
-        let count = rest.withUnsafeBytes { put(descriptor, $0) }
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else { throw GodwitError.disk("cannot write '\(path)'", errno: errno) }
-        rest = rest.dropFirst(count)
+    try WorkFolder.writeWhole(path) { write in
+      var piece: [UInt8] = []
+      try body { name in
+        piece += Array((name + "\n").utf8)
+        guard piece.count >= pieceBytes else { return }
+        try write(piece)
+        piece.removeAll(keepingCapacity: true)
       }
-      piece.removeAll(keepingCapacity: true)
+      try write(piece)
     }
-    try body { name in
-      piece += Array((name + "\n").utf8)
-      if piece.count >= pieceBytes { try flush() }
-    }
-    try flush()
-    guard CLibrary.sync(descriptor) == 0, rename(new, path) == 0 else {
-      throw GodwitError.disk("cannot write '\(path)'", errno: errno)
-    }
-  }
-
-  /// The C library's `write`, which the method above hides.
-  private static func put(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    CLibrary.write(descriptor, bytes.baseAddress, bytes.count)
   }
 
   /// Passes every name to `body`. A missing file has no names.

@@ -34,9 +34,7 @@ package struct RunRecord: Codable, Sendable, Hashable {
 extension WorkFolder {
   /// Whether a folder is this user's, and others cannot write in it.
   package static func isOwn(_ path: String) -> Bool {
-    var info = stat()
-    return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR && info.st_uid == geteuid()
-      && info.st_mode & 0o022 == 0
+    FileStatus(named: path).map { $0.reasonForeign == nil } ?? false
   }
 
   /// Acquires the lock of a folder again to record how the run of this process ended, so that no other run removes the

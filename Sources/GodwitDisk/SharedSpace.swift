@@ -135,11 +135,10 @@ package final class SharedSpace: Sendable {
         pointer.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
       }
       guard name != ".", name != ".." else { continue }
-      var info = stat()
-      guard lstat(folder + "/" + name, &info) == 0 else { continue }
-      switch info.st_mode & S_IFMT {
-      case S_IFDIR: bytes += size(of: folder + "/" + name)
-      case S_IFREG where info.st_nlink == 1: bytes += Int64(info.st_blocks) * 512
+      guard let status = FileStatus(named: folder + "/" + name) else { continue }
+      switch status.kind {
+      case .folder: bytes += size(of: folder + "/" + name)
+      case .file where status.linkCount == 1: bytes += status.allocatedBytes
       default: break
       }
     }

@@ -34,8 +34,7 @@ package enum StoreCloner {
     let input = open(path, O_RDONLY | O_CLOEXEC)
     guard input >= 0 else { throw failure("read '\(path)'") }
     defer { close(input) }
-    var info = stat()
-    guard fstat(input, &info) == 0 else { throw failure("read '\(path)'") }
+    guard let status = FileStatus(openFile: input) else { throw failure("read '\(path)'") }
     unlink(copy)
     let clone = isReflinkWanted ? CLibrary.openClone(of: input, at: copy) : nil
     let output = clone ?? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -47,7 +46,7 @@ package enum StoreCloner {
         method = .bytes
         try copyBytes(from: input, to: output, failure: { failure("copy '\(path)' to '\(copy)'") }, checkpoint)
       }
-      guard fchmod(output, info.st_mode & 0o7777) == 0 else { throw failure("set the permissions of '\(copy)'") }
+      guard fchmod(output, status.mode) == 0 else { throw failure("set the permissions of '\(copy)'") }
       if isSynced, CLibrary.sync(output) != 0 { throw failure("sync '\(copy)'") }
       return method
     } catch {

@@ -80,22 +80,15 @@ extension WorkFolder {
         .cannotCreate, "cannot use '\(path)' as the work folder: \(why)",
         remedy: "move it away, or name another destination", safe: "nothing in it was changed")
     }
-    var info = stat()
-    guard lstat(path, &info) == 0 else {
+    guard let status = FileStatus(named: path) else {
       throw errno == ENOENT ? justFinished(path) : GodwitError.disk("cannot read '\(path)'", errno: errno)
     }
-    switch info.st_mode & S_IFMT {
-    case S_IFDIR: break
-    case S_IFLNK: throw foreign("it is a symbolic link")
-    default: throw foreign("it is a file")
-    }
-    guard info.st_uid == geteuid() else { throw foreign("it belongs to another user") }
-    guard info.st_mode & 0o022 == 0 else { throw foreign("other users can write in it") }
+    if let why = status.reasonForeign { throw foreign(why) }
     // Another run may be making or removing entries of the folder. The lock, acquired next, decides.
-    let names = try entries(path).filter { lstat(path + "/" + $0, &info) == 0 || errno != ENOENT }
+    let names = try entries(path).filter { FileStatus(named: path + "/" + $0) != nil || errno != ENOENT }
     // A folder that was being made or removed when the run died.
     if names.isEmpty || names == [lockName] { return try check(names, in: path, isStep: false, foreign) }
-    guard names.contains(markerName) || lstat(path + "/" + markerName, &info) == 0 else {
+    guard names.contains(markerName) || FileStatus(named: path + "/" + markerName) != nil else {
       throw foreign("Godwit did not make it, or an earlier version did: it has no file '\(markerName)'")
     }
     // A power cut may have left a part of the text, or zeros.
@@ -117,12 +110,11 @@ extension WorkFolder {
       guard let kind = kind(of: name, isStep: isStep) else {
         throw foreign("'\(item)' in it is not Godwit's")
       }
-      var info = stat()
-      guard lstat(item, &info) == 0 else {
+      guard let status = FileStatus(named: item) else {
         if errno == ENOENT { continue }
         throw GodwitError.disk("cannot read '\(item)'", errno: errno)
       }
-      guard info.st_mode & S_IFMT == (kind == .file ? S_IFREG : S_IFDIR) else {
+      guard kind == .file ? status.isFile : status.isFolder else {
         throw foreign("'\(item)' in it is not a \(kind == .file ? "regular file" : "folder")")
       }
       switch kind {
@@ -147,8 +139,7 @@ extension WorkFolder {
   /// Empty for a folder without a marker, and for one whose power was cut as it was written.
   private static func marker(of path: String) throws -> String {
     let file = path + "/" + markerName
-    var info = stat()
-    guard lstat(file, &info) == 0 else { return "" }
+    guard FileStatus(named: file) != nil else { return "" }
     do {
       return String(decoding: try ReadableFile.bytes(of: file, limit: .mebibytes(1)) ?? Data(), as: UTF8.self)
     } catch { throw GodwitError.disk("cannot read '\(file)'", error) }
@@ -171,26 +162,33 @@ extension WorkFolder {
     else { throw GodwitError.disk("cannot write '\(file)'", errno: count < 0 ? CLibrary.errno : ENOSPC) }
   }
 
-  /// Writes a small file of the folder as a whole: under another name, synced, renamed.
+  /// Writes a file of the folder as a whole: under another name, synced, renamed.
   ///
-  /// - Parameter isSynced: false where the file may be lost with the power.
-  package static func writeNote(_ data: Data, to path: String, isSynced: Bool = true) throws {
+  /// - Parameters:
+  ///   - isSynced: false where the file may be lost with the power.
+  ///   - body: Passes on the bytes, piece by piece.
+  static func writeWhole(
+    _ path: String, isSynced: Bool = true, _ body: (_ write: @escaping ([UInt8]) throws -> Void) throws -> Void
+  ) throws {
     let new = path + ".new"
+    func failure(_ code: Int32) -> GodwitError { GodwitError.disk("cannot write '\(path)'", errno: code) }
     unlink(new)
     let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw GodwitError.disk("cannot write '\(path)'", errno: errno) }
+    guard descriptor >= 0 else { throw failure(errno) }
     defer { close(descriptor) }
-    var done = 0
-    let bytes = [UInt8](data)
-    while done < bytes.count {
-      let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress?.advanced(by: done), bytes.count - done) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw GodwitError.disk("cannot write '\(path)'", errno: errno) }
-      done += count
+    do {
+      try body { try NewFile.write($0, to: descriptor, failure: failure) }
+      guard !isSynced || CLibrary.sync(descriptor) == 0, rename(new, path) == 0 else { throw failure(errno) }
+    } catch {
+      // On a disk that is full it takes no room that the run may need.
+      unlink(new)
+      throw error
     }
-    guard !isSynced || CLibrary.sync(descriptor) == 0, rename(new, path) == 0 else {
-      throw GodwitError.disk("cannot write '\(path)'", errno: errno)
-    }
+  }
+
+  /// Writes a small file of the folder as a whole.
+  package static func writeNote(_ data: Data, to path: String, isSynced: Bool = true) throws {
+    try writeWhole(path, isSynced: isSynced) { try $0([UInt8](data)) }
   }
 
   /// Writes a value as JSON, with sorted keys, as a whole.
@@ -206,17 +204,8 @@ extension WorkFolder {
   /// failure leaves the file unchanged.
   package static func writeHint(_ data: Data, to path: String) {
     // A file in a folder without the mark would keep the next run out.
-    var info = stat()
-    guard lstat(path.parentPath + "/" + markerName, &info) == 0 else { return }
-    let new = path + ".new"
-    unlink(new)
-    let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { return }
-    let bytes = [UInt8](data)
-    let count = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, bytes.count) }
-    close(descriptor)
-    // On a disk that is full it takes no room that the run may need.
-    if count != bytes.count || rename(new, path) != 0 { unlink(new) }
+    guard FileStatus(named: path.parentPath + "/" + markerName) != nil else { return }
+    try? writeNote(data, to: path, isSynced: false)
   }
 
   // MARK: Removing

@@ -26,9 +26,8 @@ extension WorkFolder {
 
   /// Device and inode, which a rename keeps.
   private static func identity(_ path: String) -> String? {
-    var info = stat()
-    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { return nil }
-    return "\(info.st_dev) \(info.st_ino)"
+    guard let status = FileStatus(named: path), status.isFolder else { return nil }
+    return "\(status.identity)"
   }
 
   /// Moves the support folder of the finished store to the destination's; does nothing if it does not exist, or has

@@ -30,8 +30,7 @@ package struct WorkFolder: ~Copyable {
   ///
   /// - Throws: When the name cannot be read, which does not prove that it is free.
   package static func exists(_ path: String) throws -> Bool {
-    var info = stat()
-    if lstat(path, &info) == 0 { return true }
+    if FileStatus(named: path) != nil { return true }
     let code = CLibrary.errno
     guard code == ENOENT || code == ENOTDIR else { throw GodwitError.disk("cannot read '\(path)'", errno: code) }
     return false
@@ -128,8 +127,7 @@ package struct WorkFolder: ~Copyable {
       // The parent exists but refuses the name, as `/proc` does. Trying again does not help.
       code = CLibrary.errno
     }
-    var info = stat()
-    guard code == EEXIST, stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+    guard code == EEXIST, FileStatus(following: path)?.isFolder == true else {
       throw cannotCreate(path, errno: code)
     }
   }

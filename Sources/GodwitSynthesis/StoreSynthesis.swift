@@ -49,13 +49,6 @@ public struct StoreSynthesis: Sendable {
       throw GodwitError(.usage, "cannot make \(rows) rows: expected 0 to \(Self.rowLimit)")
     }
     let content = try SynthesisContent(self)
-    let temporary = try NewFile.temporaryName(beside: path)
-    do {
-      try content.write(to: temporary)
-      try NewFile.publish(temporary, as: path, like: [])
-    } catch {
-      NewFile.discard(temporary)
-      throw error
-    }
+    try NewFile.make(path, like: []) { try content.write(to: $0) }
   }
 }

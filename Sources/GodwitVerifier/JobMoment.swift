@@ -58,7 +58,7 @@ struct UnknownTimes {
     for mapping in step.mappingModels.flatMap(\.entityMappings) {
       guard let source = mapping.sourceEntityName, let destination = mapping.destinationEntityName else { continue }
       for attribute in step.destinationModel.attributes(of: destination) {
-        let given = mapping.attributeMappings.first { $0.name == attribute.name }?.value.expression
+        let given = mapping.attributeMappings.first { $0.name == attribute.name }?.value
         let isCopy = given == nil && mapping.kind == .copy
         guard
           attribute.isDerived
@@ -69,7 +69,7 @@ struct UnknownTimes {
         next.names.insert(attribute.name)
         if mapping.uniqueBy.contains(attribute.name) { next.decidesObjects = true }
       }
-      if mapping.filter?.predicate.operands.contains(where: isUnknown) == true
+      if mapping.filter?.operands.contains(where: isUnknown) == true
         || !knowsNow && mapping.relationshipMappings.contains(where: \.callsNow)
       {
         next.decidesObjects = true

@@ -97,9 +97,9 @@ struct AppendedPart {
         if let text = known.filter {
           let source = SourceText(text)
           do throws(ExpressionError) {
-            mapping.filter = ParsedPredicate(try FilterPredicate(parsing: text), source: source)
+            mapping.filter = try FilterPredicate(parsing: source)
           } catch { throw GodwitError(error, in: source, what: "filter of the earlier mapping '\(known.name)'") }
-          if mapping.filter?.predicate.operands.contains(where: \.callsNow) == true { return nil }
+          if mapping.filter?.operands.contains(where: \.callsNow) == true { return nil }
         }
         return (mapping, offset)
       }

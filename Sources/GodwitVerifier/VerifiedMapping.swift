@@ -76,7 +76,7 @@ struct VerifiedMapping {
     name = mapping.name
     sourceEntity = source
     destinationEntity = destination
-    filter = mapping.filter?.predicate
+    filter = mapping.filter
     bindings = MappingBindings(mapping, property: nil)
     uniqueBy = mapping.uniqueBy.compactMap { to.attribute($0, of: destination) }
     values = [:]
@@ -100,8 +100,8 @@ struct VerifiedMapping {
       case .mapping(let name, let path): wanted = (name, path)
       case .sourceRelationship(let name): wanted = (nil, [name])
       case .expression(let parsed):
-        if case .constant(.null) = parsed.expression.node { continue }
-        guard let read = Self.lookUp(parsed.expression) else {
+        if case .constant(.null) = parsed.node { continue }
+        guard let read = Self.lookUp(parsed) else {
           unread += 1
           continue
         }
@@ -138,7 +138,7 @@ struct VerifiedMapping {
       moment.unknown.contains(attribute.name, of: source) ? .unknown : .stored(attribute)
     }
     if let entry = mapping.attributeMappings.first(where: { $0.name == attribute.name }) {
-      let expression = entry.value.expression
+      let expression = entry.value
       if case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,
         segments.count == 1, let same = model.attribute(segments[0], of: source), !same.isTransient,
         isStored(same, as: attribute)

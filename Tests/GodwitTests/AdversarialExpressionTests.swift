@@ -155,16 +155,16 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
       let work: LoweredFunctions.Evaluation.Work
       let checker = ExpressionChecker(model: model, entityName: "E", role: isFilter ? .filter : .value)
       if isFilter {
-        let parsed = try ParsedPredicate(text)
-        guard (try? checker.check(parsed.predicate)) != nil else { continue }
+        let parsed = try FilterPredicate(text)
+        guard (try? checker.check(parsed)) != nil else { continue }
         lowered = ExpressionLowering.condition(parsed, schema: schema, row: row, builder: builder)
-        work = .predicate(parsed.predicate)
+        work = .predicate(parsed)
       } else {
-        let parsed = try ParsedExpression(text)
-        guard (try? checker.type(of: parsed.expression)) != nil else { continue }
+        let parsed = try ValueExpression(text)
+        guard (try? checker.type(of: parsed)) != nil else { continue }
         let value = ExpressionLowering.value(parsed, schema: schema, row: row, builder: builder)
         lowered = (value.sql, value.reason)
-        work = .expression(parsed.expression)
+        work = .expression(parsed)
       }
       guard lowered.reason == nil else { continue }
       let statement = ChunkStatement(sql: "SELECT s.Z_PK, \(lowered.sql) FROM source.ZE AS s", builder: builder)

@@ -13,7 +13,7 @@ import Testing
   private func customers() throws -> [EntityMapping] {
     var mappings = Array(try AppendWorld.all().prefix(2))
     for name in ["orders", "tags", "card"] {
-      mappings[0].relationshipMappings.append(.init(name: name, value: .expression(try ParsedExpression("nil"))))
+      mappings[0].relationshipMappings.append(.init(name: name, value: .expression(try ValueExpression("nil"))))
     }
     return mappings
   }
@@ -66,10 +66,10 @@ import Testing
     let world = try AppendWorld()
     try world.build("a.sqlite")
     var some = try customers()
-    some[0].filter = try ParsedPredicate("name != \"a.sqlite 2\"")
+    some[0].filter = try FilterPredicate("name != \"a.sqlite 2\"")
     var rest = try customers()
     rest[0].name = "Rest"
-    rest[0].filter = try ParsedPredicate("name == \"a.sqlite 2\"")
+    rest[0].filter = try FilterPredicate("name == \"a.sqlite 2\"")
     try world.run(world.job("a.sqlite", [some[0], rest[0], some[1]]))
     try world.alter("out/shop.sqlite", "DELETE FROM ZCUSTOMER WHERE ZNAME = 'a.sqlite 4'")
     try world.run(world.job("a.sqlite", orders(.mapping("CustomerToCustomer", keyPath: ["customer"]))))
@@ -96,7 +96,7 @@ import Testing
     #expect(oneToOne.code == .configuration)
     #expect(oneToOne.message.contains("one-to-one"))
     try world.run(
-      world.job("a.sqlite", [.make("Line", "Line", relationships: ["order": .expression(ParsedExpression("nil"))])]))
+      world.job("a.sqlite", [.make("Line", "Line", relationships: ["order": .expression(ValueExpression("nil"))])]))
     let stored = try refusal([.make("Order", "Order", relationships: ["lines": .sourceRelationship("lines")])])
     #expect(stored.code == .configuration)
     #expect(stored.message.contains("stored with those objects"))

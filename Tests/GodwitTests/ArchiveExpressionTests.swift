@@ -95,7 +95,7 @@ struct ArchiveExpressionTests {
   ]) func `what can never work is 78`(text: String, message: String) throws {
     let fixture = try Self.fixture()
     let error = #expect(throws: (any Error).self) {
-      fixture.mappings[0].attributeMappings = [AttributeMapping(name: "shown", value: try ParsedExpression(text))]
+      fixture.mappings[0].attributeMappings = [AttributeMapping(name: "shown", value: try ValueExpression(text))]
       _ = try MigrationManager(fixture.job).plan()
     }
     let told = (error as? GodwitError)?.message ?? (error as? ExpressionError)?.message ?? ""
@@ -105,7 +105,7 @@ struct ArchiveExpressionTests {
   @Test func `bytes that are no archive are not stored as a transformable value`() throws {
     let fixture = try Self.fixture()
     fixture.mappings[0].attributeMappings = [
-      AttributeMapping(name: "packed", value: try ParsedExpression("CAST($source.text, 'NSData')"))
+      AttributeMapping(name: "packed", value: try ValueExpression("CAST($source.text, 'NSData')"))
     ]
     let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).plan() }
     #expect(error?.code == .configuration && error?.message.contains("make an archive with 'archive:'") == true)

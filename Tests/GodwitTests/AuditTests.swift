@@ -212,7 +212,7 @@ struct AuditTests {
     let unset = try Self.fixture()
     for index in 0...2 {
       unset.mappings[index].relationshipMappings = [
-        .init(name: index == 0 ? "home" : "people", value: .expression(try ParsedExpression("nil")))
+        .init(name: index == 0 ? "home" : "people", value: .expression(try ValueExpression("nil")))
       ]
     }
     for (fixture, expected) in [
@@ -229,7 +229,7 @@ struct AuditTests {
   @Test func `a required object that only its inverse sets is not looked at`() throws {
     let fixture = try Self.fixture()
     fixture.mappings[0].relationshipMappings = [
-      .init(name: "home", value: .expression(try ParsedExpression("nil")))
+      .init(name: "home", value: .expression(try ValueExpression("nil")))
     ]
     let report = try Self.audit(fixture)
     #expect(report.isClean, "\(report)")

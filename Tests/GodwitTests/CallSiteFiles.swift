@@ -27,7 +27,7 @@ enum CallSiteFiles {
     adult.attributeMappings = [
       AttributeMapping(
         name: "age",
-        value: ParsedExpression(try ValueExpression(parsing: "$source.age"), source: SourceText("$source.age")))
+        value: ValueExpression(try ValueExpression(parsing: "$source.age"), source: SourceText("$source.age")))
     ]
     var contact = EntityMapping(name: "PersonToContact", source: "Person", destination: "Contact")
     contact.policyName = "PersonToContact"

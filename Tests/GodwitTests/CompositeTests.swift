@@ -181,7 +181,7 @@ struct `Composite attributes` {
           "text": "SUBQUERY($source.books, $b, $b.author.name != nil).@max.author.name",
         ]),
     ]
-    fixture.mappings[0].filter = try ParsedPredicate("author.id < 4 AND ANY shelf.books.author.id >= 0")
+    fixture.mappings[0].filter = try FilterPredicate("author.id < 4 AND ANY shelf.books.author.id >= 0")
     fixture.chunkPredicates = ["BookToBook": ["author.id == 1", "NOT author.id == 1 OR author.id == nil"]]
     try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
     #expect(

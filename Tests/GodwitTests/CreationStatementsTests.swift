@@ -35,7 +35,7 @@ struct CreationStatementsTests {
 
   @Test func `a predicate of the user's joins the condition, and keys narrow no part of the table`() throws {
     let creation = try StatementWorld.program().creation
-    let predicate = try ParsedPredicate("age < 25")
+    let predicate = try FilterPredicate("age < 25")
     let whole = try creation.statement(StatementWorld.person, predicate: predicate).sql
     #expect(whole.contains("< 25"), "\(whole)")
     let part = try creation.statement(StatementWorld.person, predicate: predicate, isPart: true).sql
@@ -53,7 +53,7 @@ struct CreationStatementsTests {
     let first = try creation.statement(StatementWorld.person, predicate: nil)
     let second = try creation.statement(StatementWorld.person, predicate: nil)
     #expect(first.builder === second.builder)
-    let other = try creation.statement(StatementWorld.person, predicate: try ParsedPredicate("age < 25"))
+    let other = try creation.statement(StatementWorld.person, predicate: try FilterPredicate("age < 25"))
     #expect(first.builder !== other.builder && first.sql != other.sql)
   }
 

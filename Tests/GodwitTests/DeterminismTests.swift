@@ -52,7 +52,7 @@ import Testing
   @Test(arguments: [false, true]) func `content does not depend on the user's chunk predicates`(inSwift: Bool) throws {
     let job = try FaultJob(again: whole)
     job.chunkPredicates = [
-      "PersonToPerson": try ["age >= 12", "age < 12", "age == nil"].map { try ParsedPredicate($0) }
+      "PersonToPerson": try ["age >= 12", "age < 12", "age == nil"].map { try FilterPredicate($0) }
     ]
     try run(job, inSwift: inSwift, stoppingAfterEveryChunk: true)
     #expect(try job.content() == expected)

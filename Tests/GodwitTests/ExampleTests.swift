@@ -112,7 +112,7 @@ struct `Seed examples` {
         "Account", "Account", attributes: ["name": "$source.name"],
         relationships: [
           "transactions": .expression(
-            ParsedExpression(
+            ValueExpression(
               "FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"TradeToTrade\", $source.trades)"
             ))
         ]),

@@ -41,7 +41,7 @@ import Testing
     func value(_ text: String, key: Int64) throws -> (value: SQLValue, reason: String?) {
       let builder = StatementBuilder()
       let lowered = ExpressionLowering.value(
-        try ParsedExpression(text), schema: schema, row: .init(alias: "s", entityName: "Person"), builder: builder,
+        try ValueExpression(text), schema: schema, row: .init(alias: "s", entityName: "Person"), builder: builder,
         bindings: ExpressionWorld.bindings)
       return (try run(lowered.sql, builder, key: key), lowered.reason)
     }
@@ -49,7 +49,7 @@ import Testing
     func filter(_ text: String, key: Int64) throws -> (value: Bool?, reason: String?) {
       let builder = StatementBuilder()
       let lowered = ExpressionLowering.condition(
-        try ParsedPredicate(text), schema: schema, row: .init(alias: "s", entityName: "Person"), builder: builder)
+        try FilterPredicate(text), schema: schema, row: .init(alias: "s", entityName: "Person"), builder: builder)
       switch try run(lowered.sql, builder, key: key) {
       case .null: return (nil, lowered.reason)
       case .integer(let number): return (number != 0, lowered.reason)
@@ -177,7 +177,7 @@ import Testing
     let bench = try Bench()
     let builder = StatementBuilder()
     let lowered = ExpressionLowering.value(
-      try ParsedExpression("{now(), $source.age}[FIRST]"), schema: bench.schema,
+      try ValueExpression("{now(), $source.age}[FIRST]"), schema: bench.schema,
       row: .init(alias: "s", entityName: "Person"), builder: builder)
     #expect(lowered.reason != nil)
     let statement = ChunkStatement(sql: "SELECT \(lowered.sql) FROM source.ZPERSON AS s", builder: builder)

@@ -48,7 +48,7 @@ import Testing
       }, entities: [], overlaps: [], highestKeys: [:], now: 0, sourceBytes: 0)
     let program = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: schema, facts: facts)
-    let statement = try program.creation.statement(0, predicate: try predicate.map { try ParsedPredicate($0) })
+    let statement = try program.creation.statement(0, predicate: try predicate.map { try FilterPredicate($0) })
     let from = try #require(statement.sql.range(of: " SELECT ")).lowerBound
     return try connection.rows("EXPLAIN QUERY PLAN \(statement.sql[from...])", statement.builder.arguments())
       .map { $0.last?.plain ?? "" }
@@ -101,7 +101,7 @@ import Testing
     ] {
       let builder = StatementBuilder()
       let lowered = ExpressionLowering.condition(
-        try ParsedPredicate(text), schema: bench.schema, row: .init(alias: "s", entityName: "Person"), builder: builder)
+        try FilterPredicate(text), schema: bench.schema, row: .init(alias: "s", entityName: "Person"), builder: builder)
       #expect(lowered.reason == nil)
       let steps = try steps(bench, "SELECT 1 FROM source.ZPERSON AS s WHERE s.Z_PK = 1 AND \(lowered.sql)", builder)
       let scans = steps.filter { $0.hasPrefix("SCAN \(table)") }

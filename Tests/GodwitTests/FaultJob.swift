@@ -30,7 +30,7 @@ final class FaultJob {
   let folder: TemporaryFolder
   var chunkRows: Int?
   var memory = ByteCount.mebibytes(64)
-  var chunkPredicates: [String: [ParsedPredicate]] = [:]
+  var chunkPredicates: [String: [FilterPredicate]] = [:]
 
   private var sourceName: String { "people.sqlite" }
   var sourcePath: String { folder.file(kind == .inPlace ? "out/people.sqlite" : sourceName) }

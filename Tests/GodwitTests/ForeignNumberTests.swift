@@ -218,7 +218,7 @@ struct ForeignNumberTests {
     try world.alter("out/shop.sqlite", "UPDATE ZORDER SET Z_ENT = NULL")
     var customers = Array(try AppendWorld.all().prefix(2))
     for name in ["orders", "tags", "card"] {
-      customers[0].relationshipMappings.append(.init(name: name, value: .expression(try ParsedExpression("nil"))))
+      customers[0].relationshipMappings.append(.init(name: name, value: .expression(try ValueExpression("nil"))))
     }
     try world.run(world.job("a.sqlite", customers))
     #expect(try world.rows("SELECT Z_PK, Z_ENT FROM source.ZCUSTOMER ORDER BY 1").prefix(2) == ["7|99", "8|3"])

@@ -314,7 +314,7 @@ struct InPlaceSQLTests {
     #expect(
       try way(fixture) { job in
         job.chunkPredicates = [
-          "IEM_Copy_Author": [ParsedPredicate(FilterPredicate(.constant(true)), source: SourceText("1"))]
+          "IEM_Copy_Author": [FilterPredicate(FilterPredicate(.constant(true)), source: SourceText("1"))]
         ]
       } == "through the executor: 'chunks.by' is set")
     try fixture.alter("PRAGMA page_size = 8192")

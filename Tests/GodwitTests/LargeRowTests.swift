@@ -144,7 +144,7 @@ import Testing
         "number": "length($source.letter)",
       ])
     mapping.attributeMappings.append(
-      AttributeMapping(name: "letter", value: try ParsedExpression("$source.letter"), usesDefaultForNil: true))
+      AttributeMapping(name: "letter", value: try ValueExpression("$source.letter"), usesDefaultForNil: true))
     other.mappings = [mapping]
     let count = try compare(other)
     #expect(count.copied.copied == 4 && count.filled.filled == 1)

@@ -23,7 +23,7 @@ struct MappingDraftTests {
   ) throws {
     let draft = try Self.draft(before, after)
     let value = try #require(draft.model["AToA"]?.attributeMappings.first)
-    #expect(value.name == "n" && value.value.expression.description == "$source.n")
+    #expect(value.name == "n" && value.value.description == "$source.n")
     #expect(draft.remarks.allSatisfy { !$0.isPlaceholder })
     let remark = try #require(draft.remarks.first { $0.subject == .attribute("n") }?.text)
     #expect(remark.hasPrefix("\(before.xcodeName) to \(after.xcodeName)"))

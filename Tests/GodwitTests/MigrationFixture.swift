@@ -54,7 +54,7 @@ final class MigrationFixture {
       var job = MigrationJob(
         name: "test", sourcePath: sourcePath, destinationPath: destinationPath, sourceModel: source,
         destinationModel: destination, mappingModels: [MappingModel(entityMappings: mappings)], chunkRows: chunkRows)
-      job.chunkPredicates = try chunkPredicates.mapValues { try $0.map { try ParsedPredicate($0) } }
+      job.chunkPredicates = try chunkPredicates.mapValues { try $0.map { try FilterPredicate($0) } }
       return job
     }
   }
@@ -111,7 +111,7 @@ extension SQLValue {
   }
 }
 
-extension ParsedExpression {
+extension ValueExpression {
   init(_ text: String) throws { self.init(try ValueExpression(parsing: text), source: SourceText(text)) }
 }
 
@@ -124,9 +124,9 @@ extension EntityMapping {
   ) throws -> EntityMapping {
     var mapping = EntityMapping(
       name: name ?? "\(source)To\(destination)", kind: kind, source: source, destination: destination)
-    mapping.filter = try filter.map { try ParsedPredicate($0) }
+    mapping.filter = try filter.map { try FilterPredicate($0) }
     mapping.uniqueBy = uniqueBy
-    mapping.attributeMappings = try attributes.map { AttributeMapping(name: $0, value: try ParsedExpression($1)) }
+    mapping.attributeMappings = try attributes.map { AttributeMapping(name: $0, value: try ValueExpression($1)) }
     mapping.relationshipMappings = relationships.map { RelationshipMapping(name: $0, value: $1) }
     return mapping
   }

@@ -17,7 +17,7 @@ private func job(from version: Int, to destination: String, source: String? = ni
   #expect(manifest.destinationModel?.value == "Peoplizer \(version + 1)")
   let path = try #require(manifest.destination.path)
   #expect(path.resolved == PeoplizerStores.file("out/people-\(version + 1).sqlite"))
-  let predicates = try manifest.chunks.by.mapValues { try $0.map { try ParsedPredicate($0.text) } }
+  let predicates = try manifest.chunks.by.mapValues { try $0.map { try FilterPredicate($0.text) } }
   return MigrationJob(
     name: manifest.job, sourcePath: source ?? manifest.source.resolved, destinationPath: destination,
     sourceModel: try PeoplizerStores.model(version: version),

@@ -15,7 +15,7 @@ import Testing
     let fixture = try policyFixture(people: 2)
     fixture.setPolicy("Recording", of: "HomeToPlace")
     fixture.setPolicy("Recording", of: "PersonToContact")
-    fixture.mappings[0].filter = try ParsedPredicate("street == 'street 1'")
+    fixture.mappings[0].filter = try FilterPredicate("street == 'street 1'")
     let log = HookLog()
     let (summary, report) = try fixture.run(["Recording": { RecordingPolicy(log) }])
     #expect(report.isClean, "\(report)")
@@ -314,11 +314,11 @@ import Testing
     fixture.setPolicy("Answer", of: "PersonToContact")
     fixture.mappings[1].attributeMappings.append(
       AttributeMapping(
-        name: "given", value: try ParsedExpression("FUNCTION($entityPolicy, 'word:of:', 1, $source)")))
+        name: "given", value: try ValueExpression("FUNCTION($entityPolicy, 'word:of:', 1, $source)")))
     fixture.mappings[1].relationshipMappings = [
       RelationshipMapping(
         name: "place",
-        value: .expression(try ParsedExpression("FUNCTION($entityPolicy, 'placeOf:', $source.home)")))
+        value: .expression(try ValueExpression("FUNCTION($entityPolicy, 'placeOf:', $source.home)")))
     ]
     var answer = ClosurePolicy()
     answer.answer = { call, mapping, manager in

@@ -69,7 +69,7 @@ import Testing
       "9 links of Doc.owner (no destination relationship takes them)",
     ]
     #expect(try losses(fixture) == links)
-    fixture.mappings[0].filter = try ParsedPredicate("owner.owner == nil")
+    fixture.mappings[0].filter = try FilterPredicate("owner.owner == nil")
     let reached = try losses(fixture).filter { $0.contains("values") }
     #expect(
       reached == ["2 values of Person.owner (no destination attribute takes them, and no path leads to them)"])

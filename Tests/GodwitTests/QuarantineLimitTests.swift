@@ -119,7 +119,7 @@ import Testing
     var mappings = job.steps[0].mappingModels[0].entityMappings
     for place in mappings.indices
     where mappings[place].name.hasSuffix("ToPerson") || mappings[place].name.hasSuffix("ToEmployee") {
-      mappings[place].filter = try ParsedPredicate("age >= 0")
+      mappings[place].filter = try FilterPredicate("age >= 0")
     }
     job.steps[0].mappingModels = [MappingModel(entityMappings: mappings)]
     let summary = try MigrationManager(job).run()

@@ -199,7 +199,7 @@ final class QuarantineWorld {
   ) throws -> MigrationJob {
     var addresses = [try EntityMapping.make("Address", "Address", kind: .copy)]
     if fillsAddresses {
-      addresses[0].filter = try ParsedPredicate("street == nil OR NOT street MATCHES '.*[02468]'")
+      addresses[0].filter = try FilterPredicate("street == nil OR NOT street MATCHES '.*[02468]'")
       var full = try EntityMapping.make(
         "Address", "Address", name: "Full", filter: "street MATCHES '.*[02468]'",
         attributes: ["street": "$source.street"])

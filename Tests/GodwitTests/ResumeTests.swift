@@ -137,12 +137,12 @@ private func dump(_ fixture: MigrationFixture) throws -> [String] {
     #expect(try refusal(source).code == .cannotCreate)
 
     let mapping = try stopped()
-    mapping.mappings[1].attributeMappings[0].value = try ParsedExpression("$source.age + 2")
+    mapping.mappings[1].attributeMappings[0].value = try ValueExpression("$source.age + 2")
     #expect(try refusal(mapping).message.contains("the mapping changed"))
 
     let finished = try fixture()
     try finished.run()
-    finished.mappings[1].attributeMappings[0].value = try ParsedExpression("$source.age + 2")
+    finished.mappings[1].attributeMappings[0].value = try ValueExpression("$source.age + 2")
     #expect(try refusal(finished).message.contains("a mapping or the manifest changed"))
   }
 

@@ -132,8 +132,8 @@ import Testing
     let shared = try fixture()
     var other = try EntityMapping.make(
       "Reading", "Value", name: "Odd", filter: "kind == 0", attributes: ["ratio": "1 / $source.level"])
-    other.attributeMappings.append(.init(name: "number", value: try ParsedExpression("$source.level + 1")))
-    shared.mappings[0].filter = try ParsedPredicate("kind != 0")
+    other.attributeMappings.append(.init(name: "number", value: try ValueExpression("$source.level + 1")))
+    shared.mappings[0].filter = try FilterPredicate("kind != 0")
     shared.mappings.append(other)
     shared.chunkRows = nil
     // Seven are not of kind 0: 1, 5, 7 are not numbers, 4 and 8 divide by 0.
@@ -298,7 +298,7 @@ import Testing
         fixture.mappings[1].relationshipMappings = [
           RelationshipMapping(
             name: "chief",
-            value: .expression(try ParsedExpression("FUNCTION($entityPolicy, \"chiefs:\", $source.chief)")))
+            value: .expression(try ValueExpression("FUNCTION($entityPolicy, \"chiefs:\", $source.chief)")))
         ]
         places.answer = { call, _, manager in
           guard case .object(let person as ManagedObject)? = call.arguments.first else { return .value(.null) }

@@ -63,8 +63,8 @@ import Testing
     let short = try #require(try program.creation.statement(sharing: [1, 2]))
     #expect(!short.sql.contains("godwit_member"))
     let names = (0..<30).map { "name != 'nobody of the name \($0)'" }.joined(separator: " AND ")
-    fixture.mappings[1].filter = try ParsedPredicate("age >= 18 AND (\(names))")
-    fixture.mappings[2].filter = try ParsedPredicate("age < 18 AND (\(names))")
+    fixture.mappings[1].filter = try FilterPredicate("age >= 18 AND (\(names))")
+    fixture.mappings[2].filter = try FilterPredicate("age < 18 AND (\(names))")
     let long = try #require(try fixture.planned().0.creation.statement(sharing: [1, 2]))
     #expect(long.sql.contains("godwit_member"))
     try fixture.run()
@@ -74,7 +74,7 @@ import Testing
 
   @Test func `rows that no mapping takes are left out of a shared scan`() throws {
     let fixture = try people()
-    fixture.mappings[1].filter = try ParsedPredicate("age >= 30")
+    fixture.mappings[1].filter = try FilterPredicate("age >= 30")
     let summary = try fixture.run()
     #expect(summary.objects == 10)
     #expect(try fixture.rows("SELECT Z_PK FROM source.ZHUMAN ORDER BY 1") == ["2", "4", "6", "8", "16", "18", "20"])

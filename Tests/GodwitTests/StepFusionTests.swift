@@ -400,7 +400,7 @@ struct `Fusing of inferred steps` {
     #expect(try reasons { $0.steps[1].origin = "V2toV3.mapping.yaml" } == [nil, nil])
     #expect(try reasons { $0.steps[0].mappingModels[0].entityMappings[0].policyName = "P" } == [nil, nil])
     #expect(
-      try reasons { $0.steps[1].mappingModels[0].entityMappings[0].filter = try? ParsedPredicate("a == nil") }
+      try reasons { $0.steps[1].mappingModels[0].entityMappings[0].filter = try? FilterPredicate("a == nil") }
         == [nil, nil])
     let hook = MigrationStage.Hook("look") { _ in }
     let hooked: [String?] = [nil, "the hook 'look' runs before or after them"]

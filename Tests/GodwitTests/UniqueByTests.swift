@@ -137,7 +137,7 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
 
   @Test func `an index of the source that serves the filter does not change unique-by objects`() throws {
     let fixture = try fixture((0..<40).map { ["Apple", "Shell", "Esso", nil][$0 % 4] })
-    fixture.mappings[1].filter = try ParsedPredicate("company IN {'Apple', 'Esso'}")
+    fixture.mappings[1].filter = try FilterPredicate("company IN {'Apple', 'Esso'}")
     fixture.chunkRows = nil
     try fixture.alter("CREATE INDEX own ON ZADULT (ZCOMPANY)")
     try fixture.run()

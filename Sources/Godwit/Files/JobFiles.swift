@@ -56,9 +56,7 @@ package struct JobFiles {
   }
 
   private static func isSame(_ one: String, _ other: String) -> Bool {
-    var (a, b) = (stat(), stat())
-    return place(one) == place(other)
-      || stat(one, &a) == 0 && stat(other, &b) == 0 && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+    place(one) == place(other) || FileStatus.areSame(one, other)
   }
 }
 

@@ -59,8 +59,7 @@ extension MigrationManager {
   private func checkDestinationFolder() throws {
     guard !WorkFolder.exists(forDestination: job.destinationPath) else { return }
     var folder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL
-    var info = stat()
-    while stat(folder.path, &info) != 0, errno == ENOENT, folder.path != "/" {
+    while FileStatus(following: folder.path) == nil, errno == ENOENT, folder.path != "/" {
       folder = folder.deletingLastPathComponent().standardizedFileURL
     }
     guard access(folder.path, W_OK | X_OK) != 0 else { return }

@@ -107,10 +107,7 @@ extension MigrationManager {
   }
 
   static func timeOfChange(_ path: String) -> Date? {
-    var info = stat()
-    guard stat(path, &info) == 0 else { return nil }
-    let time = CLibrary.modificationTime(info)
-    return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
+    FileStatus(following: path).map { Date(timeIntervalSince1970: $0.modified.interval) }
   }
 }
 

@@ -3,6 +3,7 @@ import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 
 /// Setting rejected objects aside.
@@ -113,8 +114,7 @@ extension MigrationManager {
     }
     let path = job.quarantinePath
     for taken in [path, path + "-wal", path + "-journal", SupportFolder(ofStoreAt: path).path] {
-      var info = stat()
-      guard lstat(taken, &info) == 0 else { continue }
+      guard FileStatus(named: taken) != nil else { continue }
       throw inTheWay(taken, safe: "nothing was written")
     }
   }
@@ -136,8 +136,7 @@ extension MigrationManager {
     }
     let digest = try Self.jobDigest(ofMade: made.folder)
     let path = job.quarantinePath
-    var info = stat()
-    if lstat(path, &info) == 0 {
+    if FileStatus(named: path) != nil {
       // A run that was killed after it had put it there.
       guard try record.digest == digest, QuarantineModel.jobDigest(ofStoreAt: path) == digest else {
         throw inTheWay(path, safe: "the finished store is '\(made.folder.storePath)'")

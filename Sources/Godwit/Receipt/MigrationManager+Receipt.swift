@@ -77,8 +77,7 @@ extension MigrationManager {
     }
     let folder = URL(filePath: path).deletingLastPathComponent().standardizedFileURL.path
     let destinationFolder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL.path
-    var info = stat()
-    if lstat(path, &info) == 0 {
+    if FileStatus(named: path) != nil {
       guard Self.receipt(at: path) == nil else { return nil }
       return Self.inTheWay(path, safe: "nothing was written")
     }
@@ -88,7 +87,7 @@ extension MigrationManager {
     }
     // The destination's own folder is made, and refused, with the work folder.
     guard folder != destinationFolder else { return nil }
-    guard stat(folder, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+    guard FileStatus(following: folder)?.isFolder == true else {
       return GodwitError(
         .cannotCreate, "cannot write the receipt '\(path)': its folder '\(folder)' does not exist",
         remedy: "make the folder, or name another file with `receipt`", safe: "nothing was written")
@@ -105,8 +104,7 @@ extension MigrationManager {
   }
 
   static func receipt(at path: String) -> Receipt? {
-    var info = stat()
-    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard FileStatus(named: path)?.isFile == true else { return nil }
     return try? Receipt.read(path)
   }
 

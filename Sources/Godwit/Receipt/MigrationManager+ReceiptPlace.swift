@@ -75,9 +75,8 @@ extension MigrationManager {
     _ made: Receipt, of file: String, at path: String, destination: String, replaced: String?
   ) throws {
     let delivered = "the migrated store is in its place; run the same command to write the receipt"
-    var info = stat()
     var replaces = false
-    if lstat(path, &info) == 0 {
+    if FileStatus(named: path) != nil {
       guard let known = receipt(at: path) else { throw inTheWay(path, safe: delivered) }
       // The receipt of a store that was replaced goes with it.
       let isOfReplaced =
@@ -89,14 +88,9 @@ extension MigrationManager {
     do {
       // On the same disk nothing can be left half-way.
       if try move(file, to: path, replaces: replaces, like: destination) { return }
-      let temporary = try NewFile.temporaryName(beside: path, replaces: replaces)
-      do {
+      // It tells of the source, and is no more readable.
+      try NewFile.make(path, like: [destination], replaces: replaces) { temporary in
         try Data(contentsOf: URL(filePath: file)).write(to: URL(filePath: temporary))
-        // It tells of the source, and is no more readable.
-        try NewFile.publish(temporary, as: path, like: [destination], replaces: replaces)
-      } catch {
-        NewFile.discard(temporary)
-        throw error
       }
     } catch {
       var told = GodwitError.disk("cannot write the receipt '\(path)'", error)

@@ -156,8 +156,7 @@ extension MigrationManager {
   ///
   /// - Throws: `.cannotCreate` (73) for any other store.
   func replaceable() throws -> Receipt {
-    var info = stat()
-    if lstat(job.destinationPath, &info) == 0, info.st_mode & S_IFMT != S_IFREG {
+    if FileStatus(named: job.destinationPath)?.isFile == false {
       throw GodwitError(
         .cannotCreate, "cannot replace '\(job.destinationPath)': it is a link or a folder, not a regular file",
         remedy: "name the file itself", safe: "nothing was written")

@@ -77,8 +77,8 @@ final class ReplaceDelivery: Delivery {
   }
 
   private static func isSameFile(_ one: String, _ other: String) -> Bool {
-    var (a, b) = (stat(), stat())
-    return lstat(one, &a) == 0 && lstat(other, &b) == 0 && (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+    guard let one = FileStatus(named: one), let other = FileStatus(named: other) else { return false }
+    return one.identity == other.identity
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {

@@ -136,10 +136,7 @@ struct BatchRun {
       remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
   }
 
-  static func size(of path: String) -> Int64 {
-    var info = stat()
-    return stat(path, &info) == 0 ? Int64(info.st_size) : 0
-  }
+  static func size(of path: String) -> Int64 { FileStatus(following: path)?.size ?? 0 }
 
   // MARK: The jobs
 

@@ -55,10 +55,8 @@ struct KnownResult: Decodable, Sendable {
 enum SourceStamp {
   static func of(_ path: String) -> String {
     [path, path + "-wal"].map { file in
-      var info = stat()
-      guard stat(file, &info) == 0 else { return "-" }
-      let time = CLibrary.modificationTime(info)
-      return "\(info.st_size).\(time.tv_sec).\(time.tv_nsec).\(info.st_mode & 0o7777)"
+      guard let status = FileStatus(following: file) else { return "-" }
+      return "\(status.size).\(status.modified.seconds).\(status.modified.nanoseconds).\(status.mode)"
     }.joined(separator: "/")
   }
 }
@@ -79,10 +77,7 @@ struct KnownStores {
     guard let known = known[loader.storeKey(store.path)], known.identity == identity,
       known.stamp == SourceStamp.of(store.path), known.isDone || known.isFailed
     else { return nil }
-    if known.isDone {
-      var info = stat()
-      guard lstat(store.destination, &info) == 0 else { return nil }
-    }
+    if known.isDone, FileStatus(named: store.destination) == nil { return nil }
     return known
   }
 

@@ -39,10 +39,7 @@ struct ResultsFolder: Sendable {
     return folder.exists ? folder : nil
   }
 
-  var exists: Bool {
-    var info = stat()
-    return lstat(path, &info) == 0
-  }
+  var exists: Bool { FileStatus(named: path) != nil }
 
   func resultsPath(_ shard: StoreShard) -> String { "\(path)/\(Self.name(shard)).jsonl" }
   private func lockPath(_ shard: StoreShard) -> String { "\(path)/\(Self.name(shard)).lock" }
@@ -117,25 +114,20 @@ struct ResultsFolder: Sendable {
         remedy: "move it away, or name another folder with `stores: {results: FOLDER}`",
         safe: "nothing in it was changed")
     }
-    var info = stat()
-    guard lstat(path, &info) == 0 else { throw failure(errno) }
-    guard info.st_mode & S_IFMT == S_IFDIR else {
-      throw foreign(info.st_mode & S_IFMT == S_IFLNK ? "it is a symbolic link" : "it is a file")
-    }
-    guard info.st_uid == geteuid() else { throw foreign("it belongs to another user") }
-    guard info.st_mode & 0o022 == 0 else { throw foreign("other users can write in it") }
+    guard let status = FileStatus(named: path) else { throw failure(errno) }
+    if let why = status.reasonForeign { throw foreign(why) }
     let names = try names()
     guard names.isEmpty || names.contains(Self.markerName) else {
       throw foreign("Godwit did not make it: it has no file '\(Self.markerName)'")
     }
     for name in names {
       guard Self.isOwn(name) else { throw foreign("'\(path)/\(name)' in it is not Godwit's") }
-      guard lstat(path + "/" + name, &info) == 0 else {
+      guard let status = FileStatus(named: path + "/" + name) else {
         // Another shard may have removed it since the folder was listed.
         if errno == ENOENT { continue }
         throw failure(errno)
       }
-      guard info.st_mode & S_IFMT == S_IFREG else { throw foreign("'\(path)/\(name)' is not a regular file") }
+      guard status.isFile else { throw foreign("'\(path)/\(name)' is not a regular file") }
     }
   }
 

@@ -34,13 +34,12 @@ struct StoresMachine: @unchecked Sendable {
   private func checkDestinations() throws {
     guard let root = loader.destinationRoot else { return }
     var folder = root.isEmpty ? "." : root
-    var info = stat()
-    if stat(folder, &info) != 0 {
+    if FileStatus(following: folder) == nil {
       let code = errno
       guard code == ENOENT, !hasResults else {
         throw Self.trouble("the folder of the destinations, '\(folder)', is away", String(cString: strerror(code)))
       }
-      while stat(folder, &info) != 0, errno == ENOENT {
+      while FileStatus(following: folder) == nil, errno == ENOENT {
         let parent = folder.parentPath
         folder = parent.isEmpty ? "." : parent
       }

@@ -35,8 +35,7 @@ struct NewFolder {
   }
 
   private static func refuseTaken(_ path: String) throws {
-    var info = stat()
-    guard lstat(path, &info) != 0 else {
+    guard FileStatus(named: path) == nil else {
       throw GodwitError(
         .cannotCreate, "cannot create '\(path)': it already exists",
         remedy: "name another path, or remove the folder")
@@ -45,10 +44,9 @@ struct NewFolder {
 
   func finish() throws {
     try FileRights.copyMode(of: original, to: temporary)
-    var info = stat()
     // A user who may read the store may enter the folder.
-    guard stat(temporary, &info) == 0,
-      chmod(temporary, info.st_mode & 0o777 | 0o700 | (info.st_mode & 0o444) >> 2) == 0
+    guard let mode = FileStatus(following: temporary)?.mode,
+      chmod(temporary, mode & 0o777 | 0o700 | (mode & 0o444) >> 2) == 0
     else { throw NewFile.failure(errno, path) }
     try sync(temporary)
     try Self.refuseTaken(path)

@@ -50,7 +50,7 @@ struct ObjectSelection {
     let source = SourceText(text, location: .init(file: "--where", line: 1, column: 1))
     let predicate: FilterPredicate
     do throws(ExpressionError) {
-      predicate = FilterPredicate(try FilterPredicate(parsing: text), source: source)
+      predicate = try FilterPredicate(parsing: source)
     } catch { throw GodwitError(error, in: source, what: "cannot read the predicate") }
     for name in names {
       do throws(ExpressionError) {

@@ -14,30 +14,12 @@ enum RawSQLiteExport {
   /// - Parameter store: The store, whose permissions the file gets.
   /// - Throws: `.cannotCreate` (73) when something is at the path.
   static func write(_ tables: [RawStore.Table], from source: RawStore, to path: String, like store: String) throws {
-    let temporary = try NewFile.temporaryName(beside: path)
-    do {
-      let connection = try StoreConnection(path: temporary, create: true)
-      do {
-        // The file has no name yet: nothing has to be rolled back.
-        try connection.undefended { try connection.execute("PRAGMA journal_mode = OFF") }
-        try connection.execute("PRAGMA synchronous = OFF")
-        try connection.transaction {
-          let columns = try tables.map { try make($0, in: connection) }
-          let inserter = RowInserter(connection, tables: Set(tables.map(\.name)))
-          for (table, columns) in zip(tables, columns) {
-            try copy(table, from: source, to: connection, columns: columns, by: inserter)
-          }
-        }
-        try connection.close()
-      } catch var error as GodwitError {
-        try? connection.close()
-        error.message = error.message.replacing(temporary, with: path)
-        throw error
+    try NewDatabase.write(to: path, like: store) { connection in
+      let columns = try tables.map { try make($0, in: connection) }
+      let inserter = RowInserter(connection, tables: Set(tables.map(\.name)))
+      for (table, columns) in zip(tables, columns) {
+        try copy(table, from: source, to: connection, columns: columns, by: inserter)
       }
-      try NewFile.publish(temporary, as: path, like: [store])
-    } catch {
-      NewFile.discard(temporary)
-      throw error
     }
   }
 

@@ -66,25 +66,8 @@ final class SQLiteExport {
   /// - Throws: `.cannotCreate` (73) when something is at the path.
   static func write(_ selection: ObjectSelection, from reader: ObjectReader, to path: String, like store: String) throws
   {
-    let temporary = try NewFile.temporaryName(beside: path)
-    do {
-      let connection = try StoreConnection(path: temporary, create: true)
-      do {
-        // The file has no name yet: nothing has to be rolled back.
-        try connection.undefended { try connection.execute("PRAGMA journal_mode = OFF") }
-        try connection.execute("PRAGMA synchronous = OFF")
-        try connection.execute("PRAGMA foreign_keys = OFF")
-        try connection.transaction { try SQLiteExport(reader, selection, on: connection).write() }
-        try connection.close()
-      } catch var error as GodwitError {
-        try? connection.close()
-        error.message = error.message.replacing(temporary, with: path)
-        throw error
-      }
-      try NewFile.publish(temporary, as: path, like: [store])
-    } catch {
-      NewFile.discard(temporary)
-      throw error
+    try NewDatabase.write(to: path, like: store) { connection in
+      try SQLiteExport(reader, selection, on: connection).write()
     }
   }
 

@@ -3,6 +3,7 @@ import Foundation
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 import Logging
 import Synchronization
@@ -260,8 +261,7 @@ private struct GivenStore {
   }
 
   private static func isStore(_ path: String) -> Bool {
-    var status = stat()
-    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+    guard FileStatus(following: path)?.isFile == true,
       let file = FileHandle(forReadingAtPath: path), let head = try? file.read(upToCount: 16)
     else { return false }
     return [.store(.sqlite), .store(.binary)].contains(StoreType.Content(head: Array(head)))

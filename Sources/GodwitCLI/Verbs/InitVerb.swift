@@ -3,6 +3,7 @@ import Foundation
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 
 struct InitVerb: Verb {
@@ -126,8 +127,7 @@ struct InitVerb: Verb {
   }
 
   private func refuseExisting(_ file: String) throws {
-    var info = stat()
-    guard lstat(file, &info) == 0 else { return }
+    guard FileStatus(named: file) != nil else { return }
     throw GodwitError(
       .cannotCreate, "cannot create '\(file)': the file exists",
       remedy: "name another file with -o, or replace this one with --force")

@@ -209,7 +209,7 @@ extension SourceAudit {
     case .copy(let name): return schema.column(of: name, in: mapping.source.name).map { "s.\(quoted($0))" } ?? "NULL"
     case .expression(let parsed):
       guard attribute.type.integerRange != nil,
-        case .keyPath(let base?, let segments) = parsed.expression.node, segments.count == 1,
+        case .keyPath(let base?, let segments) = parsed.node, segments.count == 1,
         case .variable("source") = base.node,
         let copied = model.attribute(segments[0], of: mapping.source.name), copied.type.integerRange != nil
       else { return nil }

@@ -11,7 +11,7 @@ extension Executor {
   ///
   /// - Parameter statement: The one that has just made them.
   func countNils(
-    _ chunk: Chunk, _ mapping: Int, of statement: ChunkStatement, predicate: ParsedPredicate?
+    _ chunk: Chunk, _ mapping: Int, of statement: ChunkStatement, predicate: FilterPredicate?
   ) throws -> [NilCount] {
     let watches = program.losses.nilWatches(mapping).filter { watch in
       functions.findings.hasFittedNil

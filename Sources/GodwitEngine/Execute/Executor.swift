@@ -276,7 +276,7 @@ package final class Executor {
   }
 
   /// Objects of a chunk whose to-one relationship found several.
-  func countAmbiguousToOne(_ chunk: Chunk, _ mapping: Int, predicate: ParsedPredicate?) throws -> Int64 {
+  func countAmbiguousToOne(_ chunk: Chunk, _ mapping: Int, predicate: FilterPredicate?) throws -> Int64 {
     guard let statement = try program.losses.ambiguousToOne(mapping, predicate: predicate) else { return 0 }
     return try functions.running(statement, context: context(chunk)) {
       try connection.integer(

@@ -39,13 +39,13 @@ extension LossStatements {
         let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name)
       else { return nil }
       let reader = ExpressionInputs(model: resolved.sourceModel, entityName: mapping.source.name)
-      guard reader.mayTurnToNil(parsed.expression) else { return nil }
+      guard reader.mayTurnToNil(parsed) else { return nil }
       if resolved.plansNils(of: source, in: mapping),
         resolved.numericChange(of: source, to: attribute, in: mapping) != nil
       {
         return nil
       }
-      let inputs = reader.paths(parsed.expression)
+      let inputs = reader.paths(parsed)
       return inputs.isEmpty ? nil : NilWatch(attribute: attribute.name, column: column, inputs: inputs)
     }
   }
@@ -53,7 +53,7 @@ extension LossStatements {
   /// Counts the values that the objects of a chunk lost; nil if no attribute is watched.
   ///
   /// It reads the rows that the chunk has just written, and the source only for those with a nil in them.
-  func nils(_ index: Int, _ watches: [NilWatch], predicate: ParsedPredicate?) throws -> ChunkStatement? {
+  func nils(_ index: Int, _ watches: [NilWatch], predicate: FilterPredicate?) throws -> ChunkStatement? {
     guard !watches.isEmpty else { return nil }
     return try step.kept.nils(.init(mapping: index, watches: watches, predicate: predicate)) {
       try lowerNils(index, watches, predicate: predicate)
@@ -61,7 +61,7 @@ extension LossStatements {
   }
 
   private func lowerNils(
-    _ index: Int, _ watches: [NilWatch], predicate: ParsedPredicate?
+    _ index: Int, _ watches: [NilWatch], predicate: FilterPredicate?
   ) throws -> ChunkStatement {
     let mapping = mappings[index]
     let builder = StatementBuilder()

@@ -169,7 +169,7 @@ extension Planner {
 
   /// Rows per predicate; a row that none or two of them take is an error.
   func countPredicates(
-    _ predicates: [ParsedPredicate], of mapping: ResolvedEntityMapping, facts: PlanFacts
+    _ predicates: [FilterPredicate], of mapping: ResolvedEntityMapping, facts: PlanFacts
   ) throws -> [Int64] {
     let builder = StatementBuilder()
     let association = AssociationLowering(

@@ -230,7 +230,7 @@ extension Planner {
   ) -> Bool {
     switch source {
     case .expression(let parsed):
-      if case .constant(.null) = parsed.expression.node { return true }
+      if case .constant(.null) = parsed.node { return true }
       return false
     case .modelDefault: return attribute.defaultValue.isNull
     case .copy, .defaultForNil: return false
@@ -263,7 +263,7 @@ extension ResolvedMapping {
     in mapping: ResolvedEntityMapping
   ) -> (from: AttributeDescription, change: NumericChange)? {
     guard case .expression(let parsed) = value.withoutDefault,
-      case .keyPath(_, let segments) = parsed.expression.node, segments.count == 1,
+      case .keyPath(_, let segments) = parsed.node, segments.count == 1,
       let from = sourceModel.attribute(segments[0], of: mapping.source.name),
       let change = NumericChange(from: from.type, to: attribute.type)
     else { return nil }

@@ -41,7 +41,7 @@ package struct PropertyReads {
       for (_, source) in mapping.attributes {
         switch source.withoutDefault {
         case .copy(let name): take(name, of: mapping.source.name, along: [], reader)
-        case .expression(let parsed): note(parsed.expression, reader, [:])
+        case .expression(let parsed): note(parsed, reader, [:])
         case .modelDefault, .defaultForNil: break
         }
       }
@@ -50,7 +50,7 @@ package struct PropertyReads {
           for hop in source.path { followed.insert(Property(entity: hop.entityName, name: hop.relationship.name)) }
         }
         guard let call = source.policyCall else { continue }
-        note(call.expression, Reader(mapping: mapping.index, entity: mapping.source.name, isPolicyCall: true), [:])
+        note(call, Reader(mapping: mapping.index, entity: mapping.source.name, isPolicyCall: true), [:])
       }
     }
   }

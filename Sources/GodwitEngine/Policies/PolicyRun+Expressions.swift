@@ -34,9 +34,9 @@ extension PolicyRun {
 
   /// The objects that an expression which calls a policy gives for a source object.
   func evaluated(
-    _ call: ParsedExpression, for source: ManagedObject, mapping: EntityMapping, property: String
+    _ call: ValueExpression, for source: ManagedObject, mapping: EntityMapping, property: String
   ) throws -> [ManagedObject] {
-    let result = try compiled(call.expression, mapping: mapping, property: property).evaluate(with: source)
+    let result = try compiled(call, mapping: mapping, property: property).evaluate(with: source)
     switch result {
     case .object(let object): return (object as? ManagedObject).map { [$0] } ?? []
     case .objects(let objects, _): return objects.compactMap { $0 as? ManagedObject }

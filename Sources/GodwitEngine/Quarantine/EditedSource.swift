@@ -2,6 +2,7 @@ import Foundation
 import GodwitDisk
 package import GodwitJob
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 
 /// A copy of a source with the edited objects of its quarantine: the output of `godwit quarantine apply`.
@@ -72,9 +73,7 @@ package struct EditedSource {
   private func checkPlace() throws {
     func owner(_ other: String) -> String? {
       for (name, path) in [("source", sourcePath), ("quarantine", quarantinePath)] {
-        var (a, b) = (stat(), stat())
-        guard stat(path, &a) == 0, stat(other, &b) == 0, (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino) else { continue }
-        return name
+        if FileStatus.areSame(path, other) { return name }
       }
       return nil
     }

@@ -107,7 +107,7 @@ package struct AttachedSource {
       for predicate in predicates {
         do throws(ExpressionError) {
           try ExpressionChecker(model: job.sourceModel, entityName: mapping.source.name, role: .filter)
-            .check(predicate.predicate)
+            .check(predicate)
         } catch { throw GodwitError(error, in: predicate.source, what: "chunks.by of mapping '\(name)'") }
       }
     }

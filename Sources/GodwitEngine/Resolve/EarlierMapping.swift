@@ -17,7 +17,7 @@ package struct EarlierMapping: Sendable {
   var name: String
   var sourceEntity: String
   var destinationEntity: String
-  var filter: ParsedPredicate?
+  var filter: FilterPredicate?
   var access: Access
   /// The destination's table, and its schema.
   var table: String
@@ -50,11 +50,11 @@ extension ExistingDestination {
     try records.flatMap { record in
       try record.mappings.compactMap { mapping -> EarlierMapping? in
         guard let table = schema.table(of: mapping.destination) else { return nil }
-        var filter: ParsedPredicate?
+        var filter: FilterPredicate?
         if let text = mapping.filter {
           let source = SourceText(text)
           do throws(ExpressionError) {
-            filter = ParsedPredicate(try FilterPredicate(parsing: text), source: source)
+            filter = try FilterPredicate(parsing: source)
           } catch { throw GodwitError(error, in: source, what: "filter of the earlier mapping '\(mapping.name)'") }
         }
         let access: EarlierMapping.Access
@@ -64,7 +64,7 @@ extension ExistingDestination {
         case _ where !mapping.uniqueBy.isEmpty:
           access = .lost("it has unique-by, and a finished store does not record which source led to which object")
         case .dense: access = .lost("it renumbered its objects, and a finished store does not record the pairs of keys")
-        case .offset where filter?.predicate.operands.contains(where: \.callsNow) ?? false:
+        case .offset where filter?.operands.contains(where: \.callsNow) ?? false:
           access = .lost("its filter depends on the time of its run")
         case .offset(let offset): access = .offset(offset)
         }

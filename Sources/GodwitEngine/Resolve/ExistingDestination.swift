@@ -2,6 +2,7 @@ import Foundation
 import GodwitDisk
 package import GodwitJob
 import GodwitModel
+import GodwitPlatform
 package import GodwitStore
 
 /// The store that a job with `existing: append` adds to, as it was before the job.
@@ -29,8 +30,7 @@ package struct ExistingDestination {
   ///   cannot be extended; `.dataWrong` (65) when it is damaged or mirrored by CloudKit.
   package init(_ job: MigrationJob) throws {
     path = job.destinationPath
-    var info = stat()
-    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+    guard let status = FileStatus(named: path), status.isFile else {
       throw Self.refusal(
         path, "it is not a regular file", remedy: "name the store itself: appending replaces it under its name")
     }
@@ -84,7 +84,7 @@ package struct ExistingDestination {
       rows += try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
     }
     (highestKeys, self.rows) = (highest, rows)
-    bytes = Int64(info.st_size)
+    bytes = status.size
     hasHistory =
       try connection.value("SELECT 1 FROM source.sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'") != nil
   }

@@ -8,7 +8,7 @@ extension MappingResolver {
     }
     if let filter = mapping.filter {
       try checking(filter.source, "filter of the earlier mapping '\(mapping.name)'") { () throws(ExpressionError) in
-        try ExpressionChecker(model: source, entityName: from.name, role: .filter).check(filter.predicate)
+        try ExpressionChecker(model: source, entityName: from.name, role: .filter).check(filter)
       }
     }
     return ResolvedEntityMapping(

@@ -51,22 +51,22 @@ extension MappingResolver {
   }
 
   func resolve(
-    _ parsed: ParsedExpression, _ relationship: RelationshipDescription, in mapping: EntityMapping,
+    _ parsed: ValueExpression, _ relationship: RelationshipDescription, in mapping: EntityMapping,
     from: EntityDescription
   ) throws -> ResolvedEntityMapping.RelationshipSource? {
     let what = "relationship '\(relationship.name)' of mapping '\(mapping.name)'"
     let unsupported = ExpressionError(
       "cannot set a relationship from this expression: expected FUNCTION($manager, "
         + "\"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"<mapping>\", $source.<relationship>) or nil",
-      range: parsed.expression.range)
+      range: parsed.range)
     func fail(_ error: ExpressionError) -> GodwitError { GodwitError(error, in: parsed.source, what: what) }
-    switch parsed.expression.node {
+    switch parsed.node {
     case .constant(.null): return nil
     case .call(let operand, _, _) where operand.node == .variable("entityPolicy"):
       _ = try checking(parsed.source, what) { () throws(ExpressionError) in
         try ExpressionChecker(
           model: source, entityName: from.name, role: .value, policy: expressionPolicy(of: mapping)
-        ).type(of: parsed.expression)
+        ).type(of: parsed)
       }
       return .init(
         relationship: relationship, lookups: [], path: [], location: parsed.source.location, text: parsed.source.text,

@@ -146,7 +146,7 @@ struct MappingResolver {
     let to = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
     if let filter = mapping.filter {
       try checking(filter.source, "filter of mapping '\(mapping.name)'") { () throws(ExpressionError) in
-        try ExpressionChecker(model: source, entityName: from.name, role: .filter).check(filter.predicate)
+        try ExpressionChecker(model: source, entityName: from.name, role: .filter).check(filter)
       }
     }
     return ResolvedEntityMapping(
@@ -195,7 +195,7 @@ struct MappingResolver {
       }
       try checking(entry.value.source, "attribute '\(entry.name)' of mapping '\(mapping.name)'") {
         () throws(ExpressionError) in
-        try checker.check(entry.value.expression, assignableTo: attribute)
+        try checker.check(entry.value, assignableTo: attribute)
       }
     }
     for name in mapping.uniqueBy {
@@ -208,7 +208,7 @@ struct MappingResolver {
     return try known.filter { !$0.isTransient && !$0.isDerived }.map { attribute in
       if let entry = explicit[attribute.name] {
         var value = ResolvedEntityMapping.AttributeSource.expression(entry.value)
-        if case .keyPath(let base?, let segments) = entry.value.expression.node,
+        if case .keyPath(let base?, let segments) = entry.value.node,
           case .variable("source") = base.node, segments.count == 1,
           source.attribute(segments[0], of: from.name)?.type == attribute.type
         {
@@ -244,6 +244,6 @@ struct MappingResolver {
         "cannot copy attribute '\(attribute.name)': \(same.type.xcodeName) to \(attribute.type.xcodeName)", in: mapping,
         try: "map the attribute with an expression that converts it")
     }
-    return .expression(ParsedExpression(expression, source: text))
+    return .expression(ValueExpression(expression, source: text))
   }
 }

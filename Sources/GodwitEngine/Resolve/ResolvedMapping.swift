@@ -88,7 +88,7 @@ package struct ResolvedEntityMapping: Sendable {
   package indirect enum AttributeSource: Sendable, Hashable {
     /// The unchanged source attribute of that name.
     case copy(String)
-    case expression(ParsedExpression)
+    case expression(ValueExpression)
     /// The destination model's default, because nothing is mapped.
     case modelDefault
     /// The value of another source, with the destination model's default in place of nil.
@@ -111,7 +111,7 @@ package struct ResolvedEntityMapping: Sendable {
     /// The text of the expression, for messages.
     package var text: String
     /// The call that the mapping's policy answers in place of lookups; nil for all others.
-    var policyCall: ParsedExpression?
+    var policyCall: ValueExpression?
     /// Why a lookup in a named mapping finds nothing, whatever the rows: the plan says so.
     var remark: String?
   }
@@ -128,7 +128,7 @@ package struct ResolvedEntityMapping: Sendable {
   package var name: String { mapping.name }
   package var source: EntityDescription
   package var destination: EntityDescription
-  package var filter: ParsedPredicate?
+  package var filter: FilterPredicate?
   /// Every stored attribute of the destination entity, by name.
   package var attributes: [(attribute: AttributeDescription, source: AttributeSource)]
   /// The relationships that are mapped, by name.

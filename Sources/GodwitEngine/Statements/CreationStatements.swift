@@ -10,7 +10,7 @@ package struct CreationStatements: StageStatements {
   ///   - leftOut: Attributes that get NULL until the row is completed: some of `plainCopies`.
   ///   - isPart: Whether the keys narrow the rows, so that no index of a predicate shall choose them.
   package func statement(
-    _ index: Int, predicate: ParsedPredicate?, leavingOut leftOut: Set<String> = [], isPart: Bool = false
+    _ index: Int, predicate: FilterPredicate?, leavingOut leftOut: Set<String> = [], isPart: Bool = false
   ) throws -> ChunkStatement {
     // Which values are large is another question for each row.
     guard leftOut.isEmpty else { return try lower(index, predicate: predicate, leavingOut: leftOut, isPart: isPart) }
@@ -20,7 +20,7 @@ package struct CreationStatements: StageStatements {
   }
 
   private func lower(
-    _ index: Int, predicate: ParsedPredicate?, leavingOut leftOut: Set<String>, isPart: Bool
+    _ index: Int, predicate: FilterPredicate?, leavingOut leftOut: Set<String>, isPart: Bool
   ) throws -> ChunkStatement {
     let builder = StatementBuilder()
     builder.rowChecks = RowChecks()
@@ -94,7 +94,7 @@ package struct CreationStatements: StageStatements {
 
   /// - Parameter builder: With row checks, the caller has them made.
   package func rows(
-    of index: Int, predicate: ParsedPredicate? = nil, isPart: Bool = false,
+    of index: Int, predicate: FilterPredicate? = nil, isPart: Bool = false,
     builder: StatementBuilder = StatementBuilder()
   ) throws -> Rows {
     let mapping = mappings[index]
@@ -135,7 +135,7 @@ package struct CreationStatements: StageStatements {
         " AND " + ExpressionLowering.condition(predicate, schema: sourceSchema, row: row, builder: builder).sql
       // The plan has tested the predicate on every row, so an index may choose the rows here. The plus keeps SQLite
       // from the key range, which such a chunk does not narrow.
-      let terms = SearchTerm.terms(of: predicate.predicate, schema: sourceSchema, row: row, builder: builder)
+      let terms = SearchTerm.terms(of: predicate, schema: sourceSchema, row: row, builder: builder)
       if !terms.isEmpty, !isPart {
         if condition.hasPrefix("s.Z_PK BETWEEN") { condition = "+" + condition }
         condition += " AND " + terms.joinedEvenly(by: " AND ")
@@ -198,7 +198,7 @@ package struct CreationStatements: StageStatements {
           entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
           cause: expression.source.text, action: "store"))
       // Computing a short sum twice costs less than passing it through a function.
-      if builder.rowChecks != nil, lowered.reason == nil, expression.expression.isArithmeticThroughout,
+      if builder.rowChecks != nil, lowered.reason == nil, expression.isArithmeticThroughout,
         lowered.sql.utf8.count < Self.limitTwice, !attribute.allowsExternalBinaryDataStorage,
         let field = RowCheck.Field(storing: attribute.type, site: site)
       {

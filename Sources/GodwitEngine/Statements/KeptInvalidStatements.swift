@@ -49,7 +49,7 @@ struct KeptInvalidStatements: StageStatements {
     switch source.withoutDefault {
     case .copy(let name): return name
     case .expression(let parsed):
-      guard case .keyPath(let base?, let segments) = parsed.expression.node, segments.count == 1,
+      guard case .keyPath(let base?, let segments) = parsed.node, segments.count == 1,
         case .variable("source") = base.node
       else { return nil }
       return segments[0]

@@ -51,7 +51,7 @@ final class Kept<Key: Hashable, Value> {
 /// The inputs of the statement that makes the objects of a mapping.
 struct CreationKey: Hashable {
   var mapping: Int
-  var predicate: ParsedPredicate?
+  var predicate: FilterPredicate?
   var isPart = false
 }
 
@@ -59,7 +59,7 @@ struct CreationKey: Hashable {
 struct NilStatementKey: Hashable {
   var mapping: Int
   var watches: [NilWatch]
-  var predicate: ParsedPredicate?
+  var predicate: FilterPredicate?
 }
 
 /// The inputs of the query that evaluates a statement's expressions.

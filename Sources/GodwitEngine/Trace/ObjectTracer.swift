@@ -131,7 +131,7 @@ package final class ObjectTracer {
   private func takes(_ mapping: ResolvedEntityMapping, _ key: Int64) throws -> Bool {
     guard let object = try object(mapping, key) else { return false }
     guard let filter = mapping.filter else { return true }
-    let compiled = filters[mapping.index] ?? evaluator.compile(filter.predicate)
+    let compiled = filters[mapping.index] ?? evaluator.compile(filter)
     filters[mapping.index] = compiled
     return try compiled.matches(object) == true
   }
@@ -207,7 +207,7 @@ package final class ObjectTracer {
     switch source.withoutDefault {
     case .copy(let name): return { single(try $0.value(name)) }
     case .expression(let parsed):
-      let compiled = evaluator.compile(parsed.expression)
+      let compiled = evaluator.compile(parsed)
       return { single(try compiled.evaluate(with: $0)) }
     case .modelDefault, .defaultForNil: return nil
     }

@@ -166,10 +166,10 @@ extension MappingInference {
   }
 }
 
-extension ParsedExpression {
+extension ValueExpression {
   /// `$source.name`.
-  static func sourceProperty(_ name: String) -> ParsedExpression {
+  static func sourceProperty(_ name: String) -> ValueExpression {
     let expression = ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [name]))
-    return ParsedExpression(expression, source: SourceText(expression.description))
+    return ValueExpression(expression, source: SourceText(expression.description))
   }
 }

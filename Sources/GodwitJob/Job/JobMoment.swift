@@ -47,8 +47,8 @@ extension AttributeDescription {
 
 extension EntityMapping {
   fileprivate var callsNow: Bool {
-    filter?.predicate.operands.contains(where: \.callsNow) == true
-      || attributeMappings.contains(where: \.value.expression.callsNow)
+    filter?.operands.contains(where: \.callsNow) == true
+      || attributeMappings.contains(where: \.value.callsNow)
       || relationshipMappings.contains(where: \.callsNow)
   }
 }
@@ -56,6 +56,6 @@ extension EntityMapping {
 extension RelationshipMapping {
   /// Whether the objects that it gives depend on when it is evaluated.
   package var callsNow: Bool {
-    if case .expression(let parsed) = value { parsed.expression.callsNow } else { false }
+    if case .expression(let parsed) = value { parsed.callsNow } else { false }
   }
 }

@@ -361,7 +361,7 @@ public struct MigrationJob: Sendable {
       lines.append(
         "mapping \(mapping.name) \(mapping.kind.rawValue) \(mapping.sourceEntityName ?? "-") \(mapping.destinationEntityName ?? "-")"
       )
-      if let filter = mapping.filter { lines.append("filter \(filter.predicate)") }
+      if let filter = mapping.filter { lines.append("filter \(filter)") }
       if let policy = mapping.policyName { lines.append("policy \(policy)") }
       if !mapping.uniqueBy.isEmpty { lines.append("unique-by \(mapping.uniqueBy.joined(separator: ","))") }
       for (key, value) in mapping.userInfo.sorted(by: { Text($0.key) < Text($1.key) }) {
@@ -374,7 +374,7 @@ public struct MigrationJob: Sendable {
       }
       for attribute in mapping.attributeMappings.sorted(by: { Text($0.name) < Text($1.name) }) {
         lines.append(
-          "attribute \(attribute.name) \(attribute.value.expression)"
+          "attribute \(attribute.name) \(attribute.value)"
             + (attribute.usesDefaultForNil ? " else the default" : ""))
       }
       for relationship in mapping.relationshipMappings.sorted(by: { Text($0.name) < Text($1.name) }) {
@@ -382,7 +382,7 @@ public struct MigrationJob: Sendable {
         case .mapping(let name, let path):
           lines.append("relationship \(relationship.name) mapping \(name) \(path.joined(separator: "."))")
         case .sourceRelationship(let name): lines.append("relationship \(relationship.name) source \(name)")
-        case .expression(let parsed): lines.append("relationship \(relationship.name) expression \(parsed.expression)")
+        case .expression(let parsed): lines.append("relationship \(relationship.name) expression \(parsed)")
         }
       }
     }

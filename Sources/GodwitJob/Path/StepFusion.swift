@@ -201,7 +201,7 @@ extension EntityMapping {
   /// The source attribute that an inferred mapping copies, and whether nil becomes the default; nil when it has none.
   func sourceAttribute(of name: String) -> (name: String, usesDefault: Bool)? {
     guard let mapping = attributeMappings.first(where: { $0.name == name }),
-      case .keyPath(_, let segments) = mapping.value.expression.node, let source = segments.first
+      case .keyPath(_, let segments) = mapping.value.node, let source = segments.first
     else { return nil }
     return (source, mapping.usesDefaultForNil)
   }

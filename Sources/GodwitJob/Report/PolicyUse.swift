@@ -48,8 +48,8 @@ extension MigrationJob {
 
   private func use(of policy: String, in mapping: EntityMapping, step: MigrationStep, number: Int) -> PolicyUse {
     var functions: [PolicyUse.Function] = []
-    func note(_ parsed: ParsedExpression, _ property: String) {
-      _ = parsed.expression.contains { part in
+    func note(_ parsed: ValueExpression, _ property: String) {
+      _ = parsed.contains { part in
         if case .call(let receiver, let selector, _) = part.node, receiver.node == .variable("entityPolicy") {
           functions.append(.init(selector: selector, property: property, expression: parsed.source.text))
         }

@@ -1,6 +1,7 @@
 import Foundation
 package import GodwitDisk
 import GodwitModel
+import GodwitPlatform
 package import GodwitStore
 
 /// The state of an unfinished run: `run.json` in the work folder, replaced as a whole and synced.
@@ -108,8 +109,7 @@ package struct WorkJournal: Codable, Sendable {
     let path = path(in: folder)
     guard try WorkFolder.exists(path) else { return nil }
     struct Version: Decodable { var version: Int }
-    var info = stat()
-    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFREG,
+    guard FileStatus(named: path)?.isFile == true,
       let data = try ReadableFile.bytes(of: path, limit: .mebibytes(64)),
       let found = try? JSONDecoder().decode(Version.self, from: data).version
     else { throw unreadable(path) }

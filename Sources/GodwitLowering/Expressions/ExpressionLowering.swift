@@ -95,7 +95,7 @@ package struct ExpressionLowering {
 
   /// The condition of a filter as SQL that is true, false or NULL; falls back to Swift.
   package static func condition(
-    _ filter: ParsedPredicate, schema: StoreSchema, row: Row, builder: StatementBuilder, checks: Checks = .inline
+    _ filter: FilterPredicate, schema: StoreSchema, row: Row, builder: StatementBuilder, checks: Checks = .inline
   ) -> (sql: String, reason: String?) {
     var lowering = ExpressionLowering(
       schema: schema, role: .filter, row: row, builder: builder, text: filter.source.text)
@@ -103,21 +103,21 @@ package struct ExpressionLowering {
     let mark = builder.mark
     do {
       if EngineTuning.current.runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
-      let sql = try lowering.predicate(filter.predicate)
+      let sql = try lowering.predicate(filter)
       try Budget.check(sql)
       return (sql, nil)
     } catch {
       builder.restore(mark)
       let sql = lowering.evaluated(
-        .init(work: .predicate(filter.predicate), entityName: row.entityName, text: filter.source.text),
-        reading: filter.predicate.operands)
+        .init(work: .predicate(filter), entityName: row.entityName, text: filter.source.text),
+        reading: filter.operands)
       return (sql, (error as? NotLowerable)?.reason ?? "\(error)")
     }
   }
 
   /// A value expression as SQL; falls back to Swift.
   package static func value(
-    _ expression: ParsedExpression, schema: StoreSchema, row: Row, builder: StatementBuilder,
+    _ expression: ValueExpression, schema: StoreSchema, row: Row, builder: StatementBuilder,
     bindings: MappingBindings = .init()
   ) -> (sql: String, type: AttributeType?, reason: String?) {
     var lowering = ExpressionLowering(
@@ -127,8 +127,8 @@ package struct ExpressionLowering {
     let mark = builder.mark
     do {
       if EngineTuning.current.runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
-      let lowered = try lowering.lower(expression.expression)
-      let sql = try lowering.single(lowered, expression.expression)
+      let lowered = try lowering.lower(expression)
+      let sql = try lowering.single(lowered, expression)
       try Budget.check(sql)
       guard case .value(_, let type) = lowered else { return (sql, nil, nil) }
       return (sql, type, nil)
@@ -136,8 +136,8 @@ package struct ExpressionLowering {
       builder.restore(mark)
       let sql = lowering.evaluated(
         .init(
-          work: .expression(expression.expression), entityName: row.entityName, text: expression.source.text,
-          bindings: bindings), reading: [expression.expression])
+          work: .expression(expression), entityName: row.entityName, text: expression.source.text,
+          bindings: bindings), reading: [expression])
       return (sql, nil, (error as? NotLowerable)?.reason ?? "\(error)")
     }
   }

@@ -2,6 +2,7 @@ import Foundation
 import Godwit
 package import GodwitJob
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 import GodwitXcode
 package import Logging
@@ -88,10 +89,9 @@ package struct DraftRequest: Sendable {
     let url = URL(filePath: store)
     let ending = url.pathExtension.isEmpty ? "" : "." + url.pathExtension
     let stem = String(store.dropLast(ending.count))
-    var info = stat()
     for number in 1... {
       let path = stem + "-migrated" + (number == 1 ? "" : "-\(number)") + ending
-      if lstat(path, &info) != 0 { return path }
+      if FileStatus(named: path) == nil { return path }
     }
     return stem + "-migrated" + ending
   }
@@ -116,12 +116,8 @@ package struct DraftRequest: Sendable {
   /// Whether two paths name one file, or one that is yet to be made in the same folder.
   private static func isSame(_ a: String, _ b: String) -> Bool {
     func folder(_ path: String) -> String { URL(filePath: path).deletingLastPathComponent().path }
-    var (first, second) = (stat(), stat())
-    if stat(a, &first) == 0, stat(b, &second) == 0 {
-      return first.st_dev == second.st_dev && first.st_ino == second.st_ino
-    }
-    guard stat(folder(a), &first) == 0, stat(folder(b), &second) == 0 else { return false }
-    return first.st_dev == second.st_dev && first.st_ino == second.st_ino
+    if FileStatus(following: a) != nil, FileStatus(following: b) != nil { return FileStatus.areSame(a, b) }
+    return FileStatus.areSame(folder(a), folder(b))
   }
 
   // MARK: Facts

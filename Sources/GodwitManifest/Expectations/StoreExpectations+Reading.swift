@@ -59,7 +59,7 @@ extension StoreExpectations {
         let source = SourceText(
           try reader.text(node, key: listed.key, expected: "a predicate"), location: reader.file.textLocation(of: node))
         do throws(ExpressionError) {
-          return Condition(quantifier, FilterPredicate(try FilterPredicate(parsing: source.text), source: source))
+          return Condition(quantifier, try FilterPredicate(parsing: source))
         } catch { throw GodwitError(error, in: source, what: "'\(listed.key)' of '\(entry.key)'") }
       }
     }

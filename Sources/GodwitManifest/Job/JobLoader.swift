@@ -313,9 +313,9 @@ public struct JobLoader {
     return ([step], MappingSearchRecord())
   }
 
-  private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [ParsedPredicate]] {
+  private func chunkPredicates(of mappings: [MappingModel]) throws -> [String: [FilterPredicate]] {
     let known = mappings.flatMap(\.entityMappings).map(\.name)
-    var all: [String: [ParsedPredicate]] = [:]
+    var all: [String: [FilterPredicate]] = [:]
     for (name, texts) in manifest.chunks.by.sorted(by: { $0.key < $1.key }) {
       guard known.contains(name) else {
         throw GodwitError(
@@ -323,7 +323,7 @@ public struct JobLoader {
           "chunks.by names the unknown mapping '\(name)'" + Spelling.suggestion(for: name, among: known),
           location: manifest.chunks.locations[name], remedy: "correct the name, or remove it from 'chunks.by'")
       }
-      var parsed: [ParsedPredicate] = []
+      var parsed: [FilterPredicate] = []
       for text in texts { parsed.append(try chunkPredicate(text, after: parsed, of: texts.count, mapping: name)) }
       all[name] = parsed
     }
@@ -331,8 +331,8 @@ public struct JobLoader {
   }
 
   private func chunkPredicate(
-    _ text: SourceText, after earlier: [ParsedPredicate], of count: Int, mapping name: String
-  ) throws -> ParsedPredicate {
+    _ text: SourceText, after earlier: [FilterPredicate], of count: Int, mapping name: String
+  ) throws -> FilterPredicate {
     if text.text == FilterPredicate.restWord {
       guard earlier.count == count - 1 else {
         throw GodwitError(
@@ -340,10 +340,10 @@ public struct JobLoader {
           "expected 'rest' as the last predicate of mapping '\(name)' under chunks.by, found more after it",
           location: text.location, remedy: "move it to the end: it takes the rows that no predicate before it takes")
       }
-      return ParsedPredicate(.rest(after: earlier), source: text)
+      return FilterPredicate(.rest(after: earlier), source: text)
     }
     do throws(ExpressionError) {
-      return ParsedPredicate(try FilterPredicate(parsing: text.text), source: text)
+      return try FilterPredicate(parsing: text)
     } catch { throw GodwitError(error, in: text, what: "chunks.by of mapping '\(name)'") }
   }
 }

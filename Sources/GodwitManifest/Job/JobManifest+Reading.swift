@@ -1,6 +1,7 @@
 import Foundation
 import GodwitJob
 import GodwitModel
+import GodwitPlatform
 import Yams
 
 extension JobManifest {
@@ -363,11 +364,7 @@ extension JobManifest {
 
   /// Whether two paths lead to one file, also through symbolic and hard links, also when it is yet to be made.
   private static func sameFile(_ a: String, _ b: String) -> Bool {
-    var statusA = stat()
-    var statusB = stat()
-    if stat(a, &statusA) == 0, stat(b, &statusB) == 0 {
-      return statusA.st_dev == statusB.st_dev && statusA.st_ino == statusB.st_ino
-    }
+    if let a = FileStatus(following: a), let b = FileStatus(following: b) { return a.identity == b.identity }
     return real(a) == real(b)
   }
 

@@ -214,20 +214,20 @@ struct MappingReader {
     return SourceText(text, location: reader.file.textLocation(of: node))
   }
 
-  private func expression(_ node: Node, key: String, what: String) throws -> ParsedExpression {
+  private func expression(_ node: Node, key: String, what: String) throws -> ValueExpression {
     let source = try source(node, key: key, expected: "an expression")
     do throws(ExpressionError) {
-      return ParsedExpression(try ValueExpression(parsing: source.text), source: source)
+      return try ValueExpression(parsing: source)
     } catch {
       throw complaint(error, in: source, node, what: what)
     }
   }
 
-  private func predicate(_ node: Node, key: String, what: String) throws -> ParsedPredicate {
+  private func predicate(_ node: Node, key: String, what: String) throws -> FilterPredicate {
     let source = SourceText(
       try reader.text(node, key: key, expected: "a predicate"), location: reader.file.textLocation(of: node))
     do throws(ExpressionError) {
-      return ParsedPredicate(try FilterPredicate(parsing: source.text), source: source)
+      return try FilterPredicate(parsing: source)
     } catch {
       throw complaint(error, in: source, node, what: what)
     }

@@ -49,7 +49,7 @@ extension EntityMapping {
     if kind != .transform { lines.append("  type: \(kind.rawValue)") }
     add("source", sourceEntityName)
     add("destination", destinationEntityName)
-    add("filter", filter.map { $0.source.text.isEmpty ? $0.predicate.description : $0.source.text })
+    add("filter", filter.map { $0.source.text.isEmpty ? $0.description : $0.source.text })
     add("policy", policyName)
     if !uniqueBy.isEmpty { lines.append("  unique-by: [\(uniqueBy.map(YAMLText.scalar).joined(separator: ", "))]") }
     /// Lines by property: mapped properties, placeholders, and remarks on unmapped properties.
@@ -103,9 +103,9 @@ extension AttributeMapping {
   }
 }
 
-extension ParsedExpression {
+extension ValueExpression {
   /// The source text, or the printed expression if there is none.
-  fileprivate var text: String { source.text.isEmpty ? expression.description : source.text }
+  fileprivate var text: String { source.text.isEmpty ? description : source.text }
 }
 
 extension RelationshipMapping.Value {

@@ -50,8 +50,7 @@ extension JobLoader {
   var searchedMappings: [String] {
     guard !manifest.mappingSearch.isEmpty else { return mappingSearch().files.map(\.path) }
     return manifest.mappingSearch.flatMap { path -> [String] in
-      var info = stat()
-      let isFolder = stat(path.resolved, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
+      let isFolder = FileStatus(following: path.resolved)?.isFolder == true
       let isBundle = XcodeFileKind.identify(path.resolved) != nil
       return isFolder && !isBundle ? MappingSearch(inFolder: path.resolved).files.map(\.path) : [path.resolved]
     }
@@ -66,8 +65,7 @@ struct FileTreeDigest {
   ///
   /// The path itself does not count: machines may have the files in different places.
   mutating func add(_ path: String) throws {
-    var info = stat()
-    guard stat(path, &info) == 0 else {
+    guard FileStatus(following: path) != nil else {
       let code = errno
       throw GodwitError(
         [EACCES, EPERM].contains(code) ? .permission : .missingInput,
@@ -77,14 +75,13 @@ struct FileTreeDigest {
   }
 
   private mutating func add(_ path: String, named name: String, depth: Int) throws {
-    var info = stat()
-    guard depth < 64, stat(path, &info) == 0 else { return }
+    guard depth < 64, let status = FileStatus(following: path) else { return }
     func failed(_ error: any Error) -> GodwitError {
       GodwitError(
         .inputOutput, "cannot read '\(path)'", cause: error.localizedDescription, remedy: "run the same command again")
     }
-    switch info.st_mode & S_IFMT {
-    case S_IFDIR:
+    switch status.kind {
+    case .folder:
       let names: [String]
       do { names = try FileManager.default.contentsOfDirectory(atPath: path).filter(Self.counts) } catch {
         throw failed(error)
@@ -93,8 +90,8 @@ struct FileTreeDigest {
       for child in names.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
         try add(path + "/" + child, named: child, depth: depth + 1)
       }
-    case S_IFREG:
-      note("file \(name) \(info.st_size)")
+    case .file:
+      note("file \(name) \(status.size)")
       guard let file = FileHandle(forReadingAtPath: path) else {
         throw GodwitError(.permission, "cannot read '\(path)'", remedy: "check its permissions")
       }

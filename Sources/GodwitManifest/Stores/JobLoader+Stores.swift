@@ -1,6 +1,7 @@
 import Foundation
 import GodwitJob
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 import Logging
 
@@ -274,9 +275,9 @@ extension JobLoader {
 
   /// Two jobs must not replace one store.
   private func refuseSameFiles(_ stores: [StorePattern.Match]) throws {
-    var seen: [FileIdentity: String] = [:]
+    var seen: [FileStatus.Identity: String] = [:]
     for store in stores {
-      guard let file = FileIdentity(store.path) else { continue }
+      guard let file = FileStatus(following: store.path)?.identity else { continue }
       if let other = seen[file] {
         throw GodwitError(
           .configuration, "cannot migrate '\(other)' and '\(store.path)' in place: they are one file",

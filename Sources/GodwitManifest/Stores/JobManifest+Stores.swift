@@ -14,9 +14,8 @@ extension JobManifest {
     // In place nothing but the source says so. The brackets of one store's name must not lead to other stores on the
     // day that it is missing.
     let isPattern = isInPlace ? StorePattern.isOpenPattern(source.raw) : hasWildcards
-    var info = stat()
     // A link that leads nowhere is there.
-    let isThere = lstat(source.resolved, &info) == 0
+    let isThere = FileStatus(named: source.resolved) != nil
     isForManyStores = isList || hasWildcards && (asksForMany || isPattern && !isThere)
     guard isForManyStores else { return try refusePlaceholders(place) }
     if destination.existing == .append {

@@ -36,8 +36,7 @@ package final class LineFile {
     (self.path, self.offset, isOwn) = (path, offset, true)
     descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw Self.failure(path, errno) }
-    var info = stat()
-    guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+    guard FileStatus(openFile: descriptor)?.isFile == true else {
       throw GodwitError(
         .missingInput, "cannot read '\(path)': expected a file, found a folder or a special file",
         remedy: "name a file, or give the list on standard input")

@@ -19,8 +19,7 @@ extension StorePattern.Match {
 
   /// Whether a file of any type has this name; true if that cannot be found out.
   private static func isThere(_ path: String) -> Bool {
-    var info = stat()
-    return lstat(path, &info) == 0 || errno != ENOENT && errno != ENOTDIR
+    FileStatus(named: path) != nil || errno != ENOENT && errno != ENOTDIR
   }
 
   /// Where the store is whose old one, by its name `Name~.ext`, this is; nil for any other name.
@@ -29,17 +28,5 @@ extension StorePattern.Match {
     guard name[..<dot].hasSuffix("~"), name[..<dot] != "~" else { return nil }
     let newer = String(path.dropLast(name.count)) + name[..<dot].dropLast() + name[dot...]
     return Array(MigrationJob.oldPath(of: newer).utf8) == Array(path.utf8) ? newer : nil
-  }
-}
-
-/// Which file a path leads to, whatever its name.
-struct FileIdentity: Hashable {
-  private let device, number: UInt64
-
-  /// nil where nothing is.
-  init?(_ path: String) {
-    var info = stat()
-    guard stat(path, &info) == 0 else { return nil }
-    (device, number) = (UInt64(truncatingIfNeeded: info.st_dev), UInt64(info.st_ino))
   }
 }

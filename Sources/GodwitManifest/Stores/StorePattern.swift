@@ -146,7 +146,7 @@ package struct StorePattern: Sendable, Hashable {
       case .folders:
         try look(in: path, folder: folder, rest, body)
         try forEachName(of: path, .folders, where: StorePattern.isEntered) { name in
-          guard try kind(of: path + name, followingLinks: false) == S_IFDIR else { return }
+          guard try kind(of: path + name, followingLinks: false) == .folder else { return }
           try look(in: path + name + "/", folder: Self.join(folder, name), parts, body)
         }
       case .literal(let name): try take(name, in: path, folder, rest, body)
@@ -163,27 +163,26 @@ package struct StorePattern: Sendable, Hashable {
     ) throws {
       let kind = try kind(of: path + name, followingLinks: true)
       guard rest.isEmpty else {
-        if kind == S_IFDIR { try look(in: path + name + "/", folder: Self.join(folder, name), rest, body) }
+        if kind == .folder { try look(in: path + name + "/", folder: Self.join(folder, name), rest, body) }
         return
       }
       // A link that leads nowhere is a store that its job will miss.
       let isThere = try kind != nil || self.kind(of: path + name, followingLinks: false) != nil
-      guard isThere, kind != S_IFDIR else { return }
+      guard isThere, kind != .folder else { return }
       try body(Match(path: path + name, folder: folder, name: name))
     }
 
     private static func join(_ folder: String, _ name: String) -> String { folder.isEmpty ? name : folder + "/" + name }
 
     /// nil when nothing is there.
-    private func kind(of path: String, followingLinks: Bool) throws -> mode_t? {
-      var info = stat()
-      guard (followingLinks ? stat(path, &info) : lstat(path, &info)) == 0 else {
+    private func kind(of path: String, followingLinks: Bool) throws -> FileStatus.Kind? {
+      guard let status = followingLinks ? FileStatus(following: path) : FileStatus(named: path) else {
         let code = errno
         if code == ENOENT || code == ENOTDIR || code == ELOOP && followingLinks { return nil }
         try report(path, code)
         return nil
       }
-      return info.st_mode & S_IFMT
+      return status.kind
     }
 
     /// The kind of entry that a name is looked up for.
@@ -238,9 +237,8 @@ package struct StorePattern: Sendable, Hashable {
 
     /// Whether a name leads to the wanted kind of entry; true if it cannot be looked at.
     private static func isOne(_ wanted: Wanted, _ name: UnsafePointer<CChar>, in folder: Int32) -> Bool {
-      var info = stat()
-      guard fstatat(folder, name, &info, wanted == .folders ? AT_SYMLINK_NOFOLLOW : 0) == 0 else { return true }
-      return (info.st_mode & S_IFMT == S_IFDIR) == (wanted != .files)
+      let status = FileStatus(name, inOpenFolder: folder, followingLinks: wanted != .folders)
+      return status.map { $0.isFolder == (wanted != .files) } ?? true
     }
 
     /// A name with each byte that is no UTF-8 as `\xE4`: two such names stay two.

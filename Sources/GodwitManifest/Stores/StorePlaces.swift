@@ -176,11 +176,13 @@ package struct StorePlaces {
     }
     let target = realpath(path, nil)
     defer { free(target) }
-    var owned: Set<FileIdentity> = []
+    var owned: Set<FileStatus.Identity> = []
     for log in Self.logs where path.hasSuffix(log) {
-      if let file = FileIdentity(String(path.dropLast(log.count))) { owned.insert(file) }
+      if let file = FileStatus(following: String(path.dropLast(log.count)))?.identity { owned.insert(file) }
     }
-    if !owned.isEmpty, let store = sources.first(where: { FileIdentity($0).map(owned.contains) == true }) {
+    if !owned.isEmpty,
+      let store = sources.first(where: { (FileStatus(following: $0)?.identity).map(owned.contains) == true })
+    {
       throw refusal("it is the source '\(store)', or its log")
     }
     for place in [real(path)] + (target.map { [String(cString: $0)] } ?? []) {

@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import GodwitPlatform
 import Yams
 
 /// A YAML file with what is needed to point at any part of it.
@@ -238,10 +239,9 @@ struct YAMLFile {
 
   /// The file's bytes, at most one more than the limit.
   private static func read(_ path: String, what: String) throws -> [UInt8] {
-    var status = stat()
-    guard stat(path, &status) == 0 else { throw complaint(errno, path: path, what: what) }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      let found = status.st_mode & S_IFMT == S_IFDIR ? "a directory" : "another kind of file"
+    guard let status = FileStatus(following: path) else { throw complaint(errno, path: path, what: what) }
+    guard status.isFile else {
+      let found = status.isFolder ? "a directory" : "another kind of file"
       throw GodwitError(
         .missingInput, "cannot read \(what) '\(path)': expected a file, found \(found)",
         remedy: found == "a directory" ? example(of: what) : "name the YAML file itself")

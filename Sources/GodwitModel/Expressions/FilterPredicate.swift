@@ -100,9 +100,6 @@ extension FilterPredicate {
   }
 }
 
-/// A predicate with its text, as a mapping has it.
-package typealias ParsedPredicate = FilterPredicate
-
 extension FilterPredicate {
   /// A predicate with the text it was read from.
   package init(_ predicate: FilterPredicate, source: SourceText) {
@@ -110,8 +107,10 @@ extension FilterPredicate {
     self.source = source
   }
 
-  /// The predicate itself.
-  package var predicate: FilterPredicate { self }
+  /// Parses a text, and keeps its place.
+  package init(parsing source: SourceText) throws(ExpressionError) {
+    self.init(try FilterPredicate(parsing: source.text), source: source)
+  }
 }
 
 extension FilterPredicate: Hashable {

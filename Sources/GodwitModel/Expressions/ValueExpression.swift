@@ -81,9 +81,6 @@ public struct ValueExpression: Sendable {
   }
 }
 
-/// An expression with its text, as a mapping has it.
-package typealias ParsedExpression = ValueExpression
-
 extension ValueExpression {
   /// An expression with the text it was read from.
   package init(_ expression: ValueExpression, source: SourceText) {
@@ -91,8 +88,10 @@ extension ValueExpression {
     self.source = source
   }
 
-  /// The expression itself.
-  package var expression: ValueExpression { self }
+  /// Parses a text, and keeps its place.
+  package init(parsing source: SourceText) throws(ExpressionError) {
+    self.init(try ValueExpression(parsing: source.text), source: source)
+  }
 }
 
 extension ValueExpression: Hashable {

@@ -21,30 +21,30 @@ package enum FileRights {
   ///
   /// - Throws: `.inputOutput` or `.permission` when it cannot be set.
   package static func copyMode(of originals: [String], to path: String) throws {
-    var (old, new) = (stat(), stat())
-    guard stat(path, &new) == 0 else { throw failure(errno, "read the permissions of", path) }
+    guard let new = FileStatus(following: path) else { throw failure(errno, "read the permissions of", path) }
     var common: mode_t = originals.isEmpty ? 0o666 & ~mask : 0o777
     for original in originals {
-      guard stat(original, &old) == 0 else { throw failure(errno, "read the permissions of", original) }
+      guard let old = FileStatus(following: original) else {
+        throw failure(errno, "read the permissions of", original)
+      }
       let hasList = try attribute("system.posix_acl_access", of: original) != nil
-      common &= mode(old, isSameGroup: old.st_gid == new.st_gid && !hasList)
+      common &= mode(old, isSameGroup: old.group == new.group && !hasList)
     }
     guard chmod(path, common) == 0 else { throw failure(errno, "set the permissions of", path) }
   }
 
   package static func copyMode(of original: String, to path: String) throws { try copyMode(of: [original], to: path) }
 
-  private static func mode(_ info: stat, isSameGroup: Bool) -> mode_t {
-    var mode = info.st_mode & 0o777
+  private static func mode(_ status: FileStatus, isSameGroup: Bool) -> mode_t {
+    var mode = status.mode & 0o777
     if !isSameGroup { mode &= ~0o070 | (mode & 0o007) << 3 }
     return (mode & ~mask) | 0o600
   }
 
   /// The mode of a new folder that is made like another one; owner-only without another one.
   package static func folderMode(like original: String) -> UInt32 {
-    var info = stat()
-    guard lstat(original, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { return 0o700 }
-    return UInt32(mode(info, isSameGroup: info.st_gid == getegid()) | 0o700)
+    guard let status = FileStatus(named: original), status.isFolder else { return 0o700 }
+    return UInt32(mode(status, isSameGroup: status.group == getegid()) | 0o700)
   }
 
   // MARK: The same file under new content
@@ -59,15 +59,14 @@ package enum FileRights {
   ///
   /// - Throws: `.permission` (77) when the process may not; `.inputOutput` when it fails otherwise.
   package static func copyAll(of original: String, to path: String) throws {
-    var (old, new) = (stat(), stat())
-    guard stat(original, &old) == 0, stat(path, &new) == 0 else {
+    guard let old = FileStatus(following: original), let new = FileStatus(following: path) else {
       throw failure(errno, "read the permissions of", path)
     }
-    if old.st_uid != new.st_uid || old.st_gid != new.st_gid {
-      guard chown(path, old.st_uid, old.st_gid) == 0 else { throw failure(errno, "keep owner and group of", original) }
+    if old.owner != new.owner || old.group != new.group {
+      guard chown(path, old.owner, old.group) == 0 else { throw failure(errno, "keep owner and group of", original) }
     }
     // Before the list: its mask is the mode's group.
-    guard chmod(path, old.st_mode & 0o7777) == 0 else { throw failure(errno, "keep the permissions of", original) }
+    guard chmod(path, old.mode) == 0 else { throw failure(errno, "keep the permissions of", original) }
     let (wanted, found) = (try attributes(of: original), try attributes(of: path))
     for name in found.subtracting(wanted) where name == accessList || name.hasPrefix("user.") {
       guard CLibrary.removeAttribute(path, name) == 0 || errno == CLibrary.noAttribute else {
@@ -83,8 +82,9 @@ package enum FileRights {
     guard CLibrary.copyAccessList(from: original, to: path) == 0 else {
       throw failure(errno, "keep the access control list of", original)
     }
-    guard stat(path, &new) == 0, new.st_mode & 0o7777 == old.st_mode & 0o7777 || chmod(path, old.st_mode & 0o7777) == 0
-    else { throw failure(errno, "keep the permissions of", original) }
+    guard let set = FileStatus(following: path), set.mode == old.mode || chmod(path, old.mode) == 0 else {
+      throw failure(errno, "keep the permissions of", original)
+    }
   }
 
   private static func failure(_ code: Int32, _ what: String, _ path: String) -> GodwitError {

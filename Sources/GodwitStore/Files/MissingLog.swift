@@ -32,10 +32,7 @@ package enum MissingLog {
     return head[18] == 2 && head[19] == 2
   }
 
-  private static func exists(_ path: String) -> Bool {
-    var info = stat()
-    return lstat(path, &info) == 0
-  }
+  private static func exists(_ path: String) -> Bool { FileStatus(named: path) != nil }
 
   /// Whether a table of objects has a row. It looks at the first row of each.
   private static func hasRows(_ path: String) throws -> Bool {

@@ -15,8 +15,7 @@ package enum NewFile {
     guard !path.isEmpty, !path.hasSuffix("/"), !path.utf8.contains(0) else {
       throw GodwitError(.cannotCreate, "cannot create '\(path)': expected the name of a file")
     }
-    var info = stat()
-    guard replaces || lstat(path, &info) != 0 else { throw isTaken(path) }
+    guard replaces || FileStatus(named: path) == nil else { throw isTaken(path) }
     try refuseReserved(path)
     let url = URL(filePath: path)
     // Contains the name of the file, for people who find it. A name may have 255 bytes.
@@ -33,10 +32,27 @@ package enum NewFile {
     }
   }
 
+  /// Makes a file that has its name when it is complete.
+  ///
+  /// - Parameter body: Writes the content into the temporary file at a path. If it fails, that is removed.
+  /// - Throws: What `temporaryName`, `publish` and `body` throw.
+  package static func make(
+    _ path: String, like originals: [String], replaces: Bool = false, _ body: (_ temporary: String) throws -> Void
+  ) throws {
+    let temporary = try temporaryName(beside: path, replaces: replaces)
+    do {
+      try body(temporary)
+      try publish(temporary, as: path, like: originals, replaces: replaces)
+    } catch {
+      discard(temporary)
+      throw error
+    }
+  }
+
   /// Writes all bytes.
   ///
   /// - Throws: The error that `failure` makes of an error number.
-  static func write(
+  package static func write(
     _ bytes: some Collection<UInt8>, to descriptor: Int32, failure: (Int32) -> GodwitError
   ) throws {
     let copied: Void? = try bytes.withContiguousStorageIfAvailable {
@@ -85,8 +101,7 @@ package enum NewFile {
       throw isTaken(path)
     } else {
       // A file system without hard links.
-      var info = stat()
-      guard lstat(path, &info) != 0 else { throw isTaken(path) }
+      guard FileStatus(named: path) == nil else { throw isTaken(path) }
       guard rename(temporary, path) == 0 else { throw failure(errno, path) }
     }
     let folder = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)

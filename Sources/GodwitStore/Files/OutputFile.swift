@@ -39,13 +39,12 @@ package struct OutputFile {
   @discardableResult package func check(owner: (String) -> String? = { _ in nil }) throws -> Bool {
     if let name = owner(path) { throw refusal(.usage, "it is the job's \(name)") }
     if let why = Self.reserved(path) { throw refusal(.usage, why) }
-    var info = stat()
-    guard lstat(path, &info) == 0 else { return false }
+    guard let status = FileStatus(named: path) else { return false }
     guard let isEarlier else { throw NewFile.isTaken(path) }
-    let isFile = info.st_mode & S_IFMT == S_IFREG
-    if isFile, try isEarlier(ReadableFile(path: path, name: path).prefix(Self.headBytes)) { return true }
+    if status.isFile, try isEarlier(ReadableFile(path: path, name: path).prefix(Self.headBytes)) { return true }
     throw refusal(
-      .cannotCreate, "what is there is not \(noun)", cause: isFile ? nil : "it is a link, a folder or a special file",
+      .cannotCreate, "what is there is not \(noun)",
+      cause: status.isFile ? nil : "it is a link, a folder or a special file",
       remedy: ", or remove that one")
   }
 

@@ -1,5 +1,6 @@
 package import Foundation
 package import GodwitModel
+import GodwitPlatform
 
 /// A file read outside SQLite; closes its descriptor when it goes.
 package struct ReadableFile: ~Copyable {
@@ -16,12 +17,11 @@ package struct ReadableFile: ~Copyable {
   private static func opened(_ path: String, _ name: String) throws -> (Int32, size: Int64) {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure(errno, name) }
-    var info = stat()
-    guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+    guard let status = FileStatus(openFile: descriptor), status.isFile else {
       close(descriptor)
       throw GodwitError(.dataWrong, "cannot read '\(name)': expected a file, found a special file")
     }
-    return (descriptor, Int64(info.st_size))
+    return (descriptor, status.size)
   }
 
   /// All bytes of a small file; nil when it is larger than the limit.

@@ -56,9 +56,8 @@ package final class ScratchFolder: Sendable {
     for found in (try? FileManager.default.contentsOfDirectory(atPath: parent)) ?? []
     where found.hasPrefix(beginning) && found.utf8.count == beginning.utf8.count + 6 {
       let path = "\(parent)/\(found)"
-      var info = stat()
-      guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR, info.st_uid == geteuid(),
-        info.st_mode & 0o077 == 0, time(nil) - Int(CLibrary.modificationTime(info).tv_sec) > graceSeconds
+      guard let status = FileStatus(named: path), status.isFolder, status.owner == geteuid(),
+        status.mode & 0o077 == 0, time(nil) - Int(status.modified.seconds) > graceSeconds
       else { continue }
       let lock = open(path + lockName, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
       defer { if lock >= 0 { close(lock) } }

@@ -45,11 +45,10 @@ package struct StoreFiles: Sendable, Hashable {
   }
 
   private mutating func check() throws {
-    var info = stat()
     // Checked before opening: opening a named pipe would wait for a writer.
-    guard stat(path, &info) == 0 else { throw Self.failure(errno, reading: givenPath) }
-    guard info.st_mode & S_IFMT == S_IFREG else {
-      let found = info.st_mode & S_IFMT == S_IFDIR ? "a folder" : "a special file"
+    guard let status = FileStatus(following: path) else { throw Self.failure(errno, reading: givenPath) }
+    guard status.isFile else {
+      let found = status.isFolder ? "a folder" : "a special file"
       throw wrong("expected a file, found \(found)")
     }
     let file = try ReadableFile(path: path, name: givenPath)
@@ -100,8 +99,7 @@ package struct StoreFiles: Sendable, Hashable {
   /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing,
   /// the path itself.
   package static func resolvingLink(_ path: String) -> String {
-    var info = stat()
-    guard lstat(path, &info) == 0, info.st_mode & S_IFMT == S_IFLNK, let resolved = realpath(path, nil) else {
+    guard FileStatus(named: path)?.kind == .link, let resolved = realpath(path, nil) else {
       return path
     }
     defer { free(resolved) }
@@ -128,12 +126,11 @@ package struct StoreFiles: Sendable, Hashable {
   /// - Throws: `.dataWrong` (65) for such a journal, and for one that is not an ordinary file.
   static func refuseSuperJournal(beside path: String, named name: String) throws {
     let journal = path + "-journal"
-    var info = stat()
-    guard lstat(journal, &info) == 0 else {
+    guard let status = FileStatus(named: journal) else {
       if errno == ENOENT || errno == ENOTDIR { return }
       throw failure(errno, reading: journal)
     }
-    guard info.st_mode & S_IFMT == S_IFREG else {
+    guard status.isFile else {
       throw GodwitError(
         .dataWrong, "cannot open '\(name)': its journal '\(journal)' is not a regular file",
         remedy: "find out what made it, and move it away if it does not belong to the store")
@@ -149,9 +146,8 @@ package struct StoreFiles: Sendable, Hashable {
 
   /// Refuses a pipe, a device or a socket, because opening or reading it may wait.
   static func refuseSpecialFile(_ path: String) throws {
-    var info = stat()
-    guard stat(path, &info) == 0, info.st_mode & S_IFMT != S_IFREG else { return }
-    let found = info.st_mode & S_IFMT == S_IFDIR ? "a folder" : "a special file"
+    guard let status = FileStatus(following: path), !status.isFile else { return }
+    let found = status.isFolder ? "a folder" : "a special file"
     throw GodwitError(.dataWrong, "cannot open '\(path)': expected a file, found \(found)", remedy: "check the path")
   }
 
@@ -191,26 +187,20 @@ package struct StoreFiles: Sendable, Hashable {
 
   /// nil if the file is missing.
   private static func stamp(of path: String, headerBytes: Int) throws -> Stamp.File? {
-    var info = stat()
-    guard stat(path, &info) == 0 else {
+    guard let status = FileStatus(following: path) else {
       if errno == ENOENT { return nil }
       throw failure(errno, reading: path)
     }
-    let header =
-      headerBytes > 0 && info.st_mode & S_IFMT == S_IFREG
-      ? try ReadableFile(path: path, name: path).prefix(headerBytes) : []
+    let header = headerBytes > 0 && status.isFile ? try ReadableFile(path: path, name: path).prefix(headerBytes) : []
     return Stamp.File(
-      size: Int64(info.st_size), seconds: Int64(CLibrary.modificationTime(info).tv_sec),
-      nanoseconds: Int64(CLibrary.modificationTime(info).tv_nsec), header: header)
+      size: status.size, seconds: status.modified.seconds, nanoseconds: status.modified.nanoseconds,
+      header: header)
   }
 
   /// Bytes of the store; 0 if the size is unknown.
   package var size: Int64 { Self.size(ofFile: path) }
 
-  package static func size(ofFile path: String) -> Int64 {
-    var info = stat()
-    return stat(path, &info) == 0 ? Int64(info.st_size) : 0
-  }
+  package static func size(ofFile path: String) -> Int64 { FileStatus(following: path)?.size ?? 0 }
 
   /// SHA-256 of the bytes of the store, then of a `-wal` with content, as 64 hex digits.
   ///
@@ -257,12 +247,11 @@ package struct StoreFiles: Sendable, Hashable {
     for suffix in ["", "-wal", "-journal"] {
       let (source, target) = (path + suffix, copy + suffix)
       unlink(target)
-      var info = stat()
-      guard lstat(source, &info) == 0 else {
+      guard let status = FileStatus(named: source) else {
         if errno == ENOENT { continue }
         throw Self.failure(errno, reading: source)
       }
-      guard info.st_mode & S_IFMT == S_IFREG else {
+      guard status.isFile else {
         throw GodwitError(.dataWrong, "cannot copy '\(source)': it is not a regular file")
       }
       var rest = Int64.max
@@ -303,8 +292,5 @@ package struct StoreFiles: Sendable, Hashable {
 
 extension StoreFiles {
   /// Whether a path leads to a file with bytes, links followed: not a folder, pipe, device or socket.
-  package static func isRegularFile(_ path: String) -> Bool {
-    var info = stat()
-    return stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFREG
-  }
+  package static func isRegularFile(_ path: String) -> Bool { FileStatus(following: path)?.isFile == true }
 }

@@ -56,22 +56,18 @@ package struct SupportFolder: Sendable, Hashable {
   package func path(of name: String) -> String { dataPath + "/" + name }
 
   /// Whether anything has the folder's name, including a dangling symbolic link.
-  package var exists: Bool {
-    var info = stat()
-    return lstat(path, &info) == 0
-  }
+  package var exists: Bool { FileStatus(named: path) != nil }
 
   /// Refuses folders that are symbolic links, because their targets are not the store's.
   ///
   /// - Throws: `.dataWrong` (65) for a link; `.permission` or `.inputOutput` when the folders cannot be looked at.
   package func refuseLinks() throws {
     for folder in [path, dataPath] {
-      var info = stat()
-      guard lstat(folder, &info) == 0 else {
+      guard let status = FileStatus(named: folder) else {
         if errno == ENOENT || errno == ENOTDIR { return }
         throw StoreFiles.failure(errno, reading: folder)
       }
-      guard info.st_mode & S_IFMT == S_IFLNK else { continue }
+      guard status.kind == .link else { continue }
       throw GodwitError(
         .dataWrong,
         "cannot read the external data in '\(folder)': it is a symbolic link, and links are not followed there",
@@ -88,12 +84,11 @@ package struct SupportFolder: Sendable, Hashable {
   /// - Throws: `.permission` or `.inputOutput` when the size is unknown: a file that cannot be seen is not a missing
   ///   one.
   package func size(of name: String) throws -> Int64? {
-    var info = stat()
-    guard lstat(path(of: name), &info) == 0 else {
+    guard let status = FileStatus(named: path(of: name)) else {
       guard errno == ENOENT else { throw StoreFiles.failure(errno, reading: path(of: name)) }
       return nil
     }
-    return info.st_mode & S_IFMT == S_IFREG ? Int64(info.st_size) : nil
+    return status.isFile ? status.size : nil
   }
 
   /// The bytes of a file; nil when it is missing.
@@ -125,9 +120,8 @@ package struct SupportFolder: Sendable, Hashable {
   /// Whether two files have the same bytes, read side by side.
   package func holdsSameBytes(_ name: String, as other: String, in folder: SupportFolder) throws -> Bool {
     guard try size(of: name) == folder.size(of: other) else { return false }
-    var (a, b) = (stat(), stat())
-    if lstat(path(of: name), &a) == 0, lstat(folder.path(of: other), &b) == 0, a.st_mode & S_IFMT == S_IFREG,
-      (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+    if let a = FileStatus(named: path(of: name)), a.isFile,
+      FileStatus(named: folder.path(of: other))?.identity == a.identity
     {
       return true
     }
@@ -149,22 +143,15 @@ package struct SupportFolder: Sendable, Hashable {
   package func stamp() throws -> String? {
     var sum = StoreChecksums.Sum()
     try forEachFile { name, _ in
-      var info = stat()
-      guard lstat(path(of: name), &info) == 0 else { return }
-      let time = CLibrary.modificationTime(info)
-      let key = StoreChecksums.key([name, "\(info.st_size) \(time.tv_sec) \(time.tv_nsec)"])
+      guard let status = FileStatus(named: path(of: name)) else { return }
+      let key = StoreChecksums.key([name, "\(status.size) \(status.modified.seconds) \(status.modified.nanoseconds)"])
       sum.add(UInt128(key.high) << 64 | UInt128(key.low))
     }
     return sum.count == 0 ? nil : sum.checksum
   }
 
   /// When a file was last written, in seconds since 1970; nil if it is missing.
-  package func modified(_ name: String) -> Double? {
-    var info = stat()
-    guard lstat(path(of: name), &info) == 0 else { return nil }
-    let time = CLibrary.modificationTime(info)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-  }
+  package func modified(_ name: String) -> Double? { FileStatus(named: path(of: name))?.modified.interval }
 
   /// The names in a folder that is not a symbolic link; none if the folder is missing.
   static func forEachName(in path: String, _ body: (String) throws -> Void) throws {
@@ -249,9 +236,8 @@ package struct SupportFolder: Sendable, Hashable {
     let (from, to) = (folder.path(of: name), path(of: newName))
     guard let size = try folder.size(of: name) else { return false }
     if try self.size(of: newName) == size { return true }
-    var info = stat()
     // A link to a symbolic link would lead elsewhere from here.
-    if lstat(from, &info) == 0, info.st_mode & S_IFMT == S_IFREG, link(from, to) == 0 { return true }
+    if FileStatus(named: from)?.isFile == true, link(from, to) == 0 { return true }
     let part = to + Self.partSuffix
     unlink(part)
     // Only the owner may read it until the rights of the original are known.

@@ -1,5 +1,6 @@
 public import Foundation
 public import GodwitModel
+import GodwitPlatform
 
 /// Makes stores without objects, as Core Data would.
 public enum EmptyStore {
@@ -37,9 +38,8 @@ public enum EmptyStore {
 
   /// Whether a store can be made at a path: nothing is there, or an empty file that was made to hold the name.
   private static func isFree(_ path: String) -> Bool {
-    var info = stat()
-    guard lstat(path, &info) == 0 else { return true }
-    return info.st_mode & S_IFMT == S_IFREG && info.st_size == 0
+    guard let status = FileStatus(named: path) else { return true }
+    return status.isFile && status.size == 0
   }
 
   /// Sets the properties that must be set before the first table: page size 4096, incremental vacuum, UTF-8, rollback

@@ -7,7 +7,7 @@ extension ArchivedExpression {
   /// "fetchRequestForSourceEntityNamed:predicateString:", "<entity>", "<predicate>"), $manager.sourceContext, NO)`.
   ///
   /// - Throws: code `.configuration` for any other.
-  mutating func fetch(_ object: KeyedArchive.Object, source: String?) throws -> ParsedPredicate? {
+  mutating func fetch(_ object: KeyedArchive.Object, source: String?) throws -> FilterPredicate? {
     guard object.className == "NSFetchRequestExpression", try !flag("NSCountOnlyFlag", of: object),
       let request = try self.object("NSFRExpression", of: object)
     else { throw otherFetch() }
@@ -23,7 +23,7 @@ extension ArchivedExpression {
       throw unsupported("a source expression fetches '\(entity)', and the source entity is '\(source ?? "none")'")
     }
     let filter = try Self.parsed(predicate: text.string, file: file, location: location)
-    if case .constant(true) = filter.predicate.node { return nil }
+    if case .constant(true) = filter.node { return nil }
     return filter
   }
 

@@ -41,11 +41,11 @@ struct ArchivedExpression: ArchiveReader {
   // MARK: Expressions
 
   /// The expression at the root.
-  mutating func rootExpression() throws -> ParsedExpression {
+  mutating func rootExpression() throws -> ValueExpression {
     try reporting { reader in try reader.parsedExpression(try reader.archive.root()) }
   }
 
-  mutating func parsedExpression(_ object: KeyedArchive.Object) throws -> ParsedExpression {
+  mutating func parsedExpression(_ object: KeyedArchive.Object) throws -> ValueExpression {
     do {
       return try Self.parsed(Self.plain(try expression(object)), file: file, location: location)
     } catch let error as UnknownExpression { throw unsupported("\(error.text) in an expression") }
@@ -80,10 +80,10 @@ struct ArchivedExpression: ArchiveReader {
   /// The expression as its text reads, so that a mapping file of it is equal.
   static func parsed(
     _ expression: ValueExpression, file: String, location: GodwitError.Location? = nil
-  ) throws -> ParsedExpression {
+  ) throws -> ValueExpression {
     let text = expression.description
     do throws(ExpressionError) {
-      return ParsedExpression(try ValueExpression(parsing: text), source: SourceText(text, location: nil))
+      return try ValueExpression(parsing: SourceText(text, location: nil))
     } catch {
       throw GodwitError(
         .configuration, "cannot use mapping model '\(file)': an expression cannot be written as text: \(error.message)",
@@ -92,10 +92,10 @@ struct ArchivedExpression: ArchiveReader {
     }
   }
 
-  static func parsed(predicate text: String, file: String, location: GodwitError.Location?) throws -> ParsedPredicate {
+  static func parsed(predicate text: String, file: String, location: GodwitError.Location?) throws -> FilterPredicate {
     let source = SourceText(text, location: location)
     do throws(ExpressionError) {
-      return ParsedPredicate(try FilterPredicate(parsing: text), source: source)
+      return try FilterPredicate(parsing: source)
     } catch { throw GodwitError(error, in: source, what: "filter predicate in mapping model '\(file)'") }
   }
 
@@ -115,8 +115,8 @@ struct ArchivedExpression: ArchiveReader {
   }
 
   /// The lookup that an expression is, in the short form of mapping files where that says the same.
-  static func relationshipValue(_ parsed: ParsedExpression) -> RelationshipMapping.Value {
-    guard case .call(let operand, let selector, let arguments) = parsed.expression.node,
+  static func relationshipValue(_ parsed: ValueExpression) -> RelationshipMapping.Value {
+    guard case .call(let operand, let selector, let arguments) = parsed.node,
       operand.node == .variable("manager"), arguments.count == 2, case .constant(.string(let name)) = arguments[0].node
     else { return .expression(parsed) }
     let path: [String]

@@ -8,7 +8,7 @@ struct MappingContent: Sendable {
     case standard
     /// Compiled to no expression: the property keeps the default of the model.
     case none
-    case expression(ParsedExpression)
+    case expression(ValueExpression)
     /// Xcode's fields "Key Path" (segments after `$source`) and "Mapping Name"; nil for one that is empty.
     case keyPath([String]?, mapping: String?)
   }
@@ -23,7 +23,7 @@ struct MappingContent: Sendable {
   struct Entity: Sendable {
     var name: String
     var source, destination: String?
-    var filter: ParsedPredicate?
+    var filter: FilterPredicate?
     var policyName: String?
     var userInfo: [String: String] = [:]
     var attributes: [Property] = []
@@ -107,7 +107,7 @@ struct MappingContent: Sendable {
   /// `$source.name` for an attribute that the source entity has and its store holds; nil for any other.
   private func attributeValue(
     _ property: Property, in entity: Entity, source: ManagedObjectModel?, destination: ManagedObjectModel?
-  ) throws -> ParsedExpression? {
+  ) throws -> ValueExpression? {
     switch property.value {
     case .none: return nil
     case .expression(let expression): return expression

@@ -199,7 +199,7 @@ struct SourceMappingReader {
   }
 
   /// The predicate, from its own field or from the fetch that was typed in place of it.
-  private mutating func filter(of object: MappingDocument.Object, source: String?) throws -> ParsedPredicate? {
+  private mutating func filter(of object: MappingDocument.Object, source: String?) throws -> FilterPredicate? {
     let text = nonEmpty("sourcefilterpredicatestring", of: object)
     var filter = try text.map {
       try ArchivedExpression.parsed(
@@ -207,14 +207,14 @@ struct SourceMappingReader {
     }
     if var archive = try archive("sourceexpressiondata", of: object) {
       let fetched = try archive.reporting { try $0.fetch($0.archive.root(), source: source) }
-      guard filter == nil || fetched == nil || filter?.predicate == fetched?.predicate else {
+      guard filter == nil || fetched == nil || filter == fetched else {
         throw GodwitError(
           .configuration, "cannot use the source of a mapping: its fetch and its filter predicate differ",
           location: object.location, remedy: "remove one of the two in Xcode")
       }
       filter = filter ?? fetched
     }
-    if case .constant(true)? = filter?.predicate.node { return nil }
+    if case .constant(true)? = filter?.node { return nil }
     return filter
   }
 }
