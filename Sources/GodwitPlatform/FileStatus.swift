@@ -1,3 +1,6 @@
+// The members of `stat`, which the shim's header declares too.
+package import CPosix
+
 /// What the file system says of a path or of an open file.
 ///
 /// An initialiser that returns nil leaves the reason in `errno`.
