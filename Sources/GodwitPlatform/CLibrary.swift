@@ -172,7 +172,7 @@ private func writeBytes(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count
   write(descriptor, bytes, count)
 }
 
-/// What the file system says of a path or of an open file.
+/// The facts that the file system has about a path or an open file.
 ///
 /// An initialiser that returns nil leaves the reason in `errno`.
 package struct FileStatus {

@@ -81,10 +81,10 @@ struct BatchRun {
           shard, folder, loader, stores, &unreadable, retries: retries, verifies: verifies, control: control)
         (shardRun, matches) = (run, run.matches)
         progress.setStores(
-          sizes: matches.map { Self.size(of: $0.path) } + unreadable.map { _ in 0 })
+          sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
         progress.pass(run.passed)
       } else {
-        progress.setStores(sizes: matches.map { Self.size(of: $0.path) } + unreadable.map { _ in 0 })
+        progress.setStores(sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
       }
     } catch { return try fail(with: GodwitCommand.known(error), signals) }
     let work = Work(
@@ -135,8 +135,6 @@ struct BatchRun {
       .usage, "cannot verify the stores after they have run: they migrate in place and keep no old store",
       remedy: "write `keep-old: true`, or leave out --verify", safe: "nothing was written")
   }
-
-  static func size(of path: String) -> Int64 { FileStatus(following: path)?.size ?? 0 }
 
   // MARK: The jobs
 

@@ -65,7 +65,7 @@ struct StoreDispatch: Sendable {
       let known = GodwitCommand.known(error)
       return tell(index, StoreResult(StorePlace(store), failed: known, seconds: Clock.seconds(since: begin)), known)
     }
-    job.durability = BatchRun.size(of: store.path) > Self.smallBytes ? .resumable : .restart
+    job.durability = StoreFiles.size(ofFile: store.path) > Self.smallBytes ? .resumable : .restart
     if jobs > 1 {
       job.hooks.space = space.share { [control, end] in
         control.reason ?? (end.map { $0.timeIntervalSinceNow <= 0 } == true ? StopCondition.timeLimit : nil)

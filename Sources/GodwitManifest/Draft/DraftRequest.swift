@@ -116,7 +116,7 @@ package struct DraftRequest: Sendable {
   /// Whether two paths name one file, or one that is yet to be made in the same folder.
   private static func isSame(_ a: String, _ b: String) -> Bool {
     func folder(_ path: String) -> String { URL(filePath: path).deletingLastPathComponent().path }
-    if FileStatus(following: a) != nil, FileStatus(following: b) != nil { return FileStatus.areSame(a, b) }
+    if let a = FileStatus(following: a), let b = FileStatus(following: b) { return a.identity == b.identity }
     return FileStatus.areSame(folder(a), folder(b))
   }
 

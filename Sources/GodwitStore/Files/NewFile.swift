@@ -35,7 +35,7 @@ package enum NewFile {
   /// Makes a file that has its name when it is complete.
   ///
   /// - Parameter body: Writes the content into the temporary file at a path. If it fails, that is removed.
-  /// - Throws: What `temporaryName`, `publish` and `body` throw.
+  /// - Throws: The errors of `temporaryName`, `publish` and `body`.
   package static func make(
     _ path: String, like originals: [String], replaces: Bool = false, _ body: (_ temporary: String) throws -> Void
   ) throws {
