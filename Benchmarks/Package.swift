@@ -1,6 +1,11 @@
 // swift-tools-version:6.2
 import PackageDescription
 
+/// The name that SwiftPM gives the compiler for the package above, made from the name of its folder. With the same name
+/// the benchmarks may use its `package` declarations.
+let folder = Context.packageDirectory.split(separator: "/").dropLast().last ?? "godwit"
+let identity = String(folder.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
+
 let package = Package(
   name: "Benchmarks",
   dependencies: [
@@ -13,7 +18,10 @@ let package = Package(
       dependencies: [
         .product(name: "Godwit", package: "godwit"), .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "GRDBSQLite", package: "GRDB.swift"),
-      ])
+      ],
+      // Without this SwiftPM would give the name of this package.
+      packageAccess: false,
+      swiftSettings: [.unsafeFlags(["-package-name", identity])])
   ],
   swiftLanguageModes: [.v6]
 )

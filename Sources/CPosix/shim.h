@@ -25,7 +25,6 @@
 #include <limits.h>
 #include <mach-o/dyld.h>
 #include <sys/clonefile.h>
-#include <sys/sysctl.h>
 #else
 // Declared for _GNU_SOURCE alone.
 int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
@@ -228,22 +227,6 @@ static inline int64_t godwit_raise_open_files(int64_t wanted) {
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
   }
   return limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > (rlim_t)INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
-}
-
-// A name of the start of this machine, which no other start has; its length, or 0 where the system does not tell.
-static inline int godwit_boot_identity(char *_Nonnull name, int size) {
-#ifdef __APPLE__
-  size_t length = (size_t)size;
-  if (sysctlbyname("kern.bootsessionuuid", name, &length, NULL, 0) != 0) return 0;
-  return (int)strnlen(name, length);
-#else
-  int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  ssize_t length = read(file, name, (size_t)size);
-  close(file);
-  while (length > 0 && (name[length - 1] == '\n' || name[length - 1] == ' ')) length--;
-  return length > 0 ? (int)length : 0;
-#endif
 }
 
 // Starts a process, in which no signal is blocked and those of `defaults` end it.

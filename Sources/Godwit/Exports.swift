@@ -3,6 +3,5 @@
 @_exported public import GodwitJob
 @_exported public import GodwitModel
 @_exported public import GodwitStore
-@_exported public import GodwitSynthesis
 @_exported public import GodwitVerifier
 @_exported public import GodwitXcode

@@ -1,14 +1,14 @@
 public import GodwitJob
 import GodwitModel
 import GodwitStore
-public import GodwitVerifier
+package import GodwitVerifier
 
 extension MigrationManager {
   /// Plans what `run` would do, on its own thread: see the synchronous `plan()`.
   ///
   /// - Parameter estimatesTime: Whether a sample of the source is made in memory to estimate the time of a run.
   /// - Throws: `CancellationError` if the task was cancelled; otherwise what the synchronous `plan` throws.
-  public func plan(estimatingTime estimatesTime: Bool = false) async throws -> MigrationPlan {
+  package func plan(estimatingTime estimatesTime: Bool = false) async throws -> MigrationPlan {
     try Task.checkCancellation()
     let synchronous: @Sendable () throws -> MigrationPlan = { try self.plan(estimatingTime: estimatesTime) }
     return try await onThread(synchronous)
@@ -23,7 +23,7 @@ extension MigrationManager {
   ///   - progress: Called after every chunk, and up to four times a second while one runs, on the run's thread.
   /// - Throws: `CancellationError` if the task was cancelled before the end; otherwise the errors of the synchronous `run`.
   @discardableResult
-  public func run(
+  package func run(
     maximumSeconds: Double? = nil, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) async throws -> MigrationSummary {
     try await onThread { try runInTask(maximumSeconds, progress) }
@@ -50,15 +50,15 @@ extension MigrationManager {
   /// ```
   ///
   /// - Parameter maximumSeconds: A time box; the run stops at the first checkpoint after it.
-  public func start(maximumSeconds: Double? = nil) -> MigrationRun {
+  package func start(maximumSeconds: Double? = nil) -> MigrationRun {
     MigrationRun(self, maximumSeconds: maximumSeconds)
   }
 
   /// The verifier of the job's destination.
-  public var verifier: Verifier { Verifier(job: job) }
+  package var verifier: Verifier { Verifier(job: job) }
 
   /// The verifier of what `migrate` made from a plan of this manager.
-  public func verifier(of plan: MigrationPlan) -> Verifier {
+  package func verifier(of plan: MigrationPlan) -> Verifier {
     Verifier(job: manager(ofStoreAt: plan.source, to: plan.destination, limits: plan.limits).job)
   }
 }
@@ -68,7 +68,7 @@ extension Verifier {
   ///
   /// - Parameter progress: Called with the share that is done, 0 to 1, on the verifier's thread.
   /// - Throws: `CancellationError` if the task is cancelled; otherwise what the synchronous `run` throws.
-  public func run(progress: @escaping @Sendable (Double) -> Void = { _ in }) async throws -> VerificationReport {
+  package func run(progress: @escaping @Sendable (Double) -> Void = { _ in }) async throws -> VerificationReport {
     let synchronous: @Sendable () throws -> VerificationReport = { try self.run(progress: progress) }
     return try await onThread(synchronous)
   }

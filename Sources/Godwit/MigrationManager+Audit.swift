@@ -1,5 +1,5 @@
 import GodwitEngine
-public import GodwitJob
+package import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -14,7 +14,7 @@ extension MigrationManager {
   ///   - showsValues: Whether the values concerned are told. They are data of users.
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet; what makes the source or the job unusable as
   ///   a whole, as `plan()` does; `.stopped` (75) if the source changed meanwhile.
-  public func audit(samples: Int = 5, showingValues showsValues: Bool = false) throws -> AuditReport {
+  package func audit(samples: Int = 5, showingValues showsValues: Bool = false) throws -> AuditReport {
     try refuseWithoutStore()
     var job = job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }

@@ -16,9 +16,9 @@ extension MigrationManager {
   ///   - uri: `x-coredata://STORE/Entity/p1`, or `Entity/p1`.
   ///   - side: Which store the object is in. nil for the one that the URI names; for `Entity/p1` the destination.
   /// - Throws: `.usage` (64) for a text that is no URI, for another store's, and for a job that appends, migrates in
-  ///   place or writes an atomic store; `.missingInput` (66) when the job has no finished destination, or the store no such
+  ///   place; `.missingInput` (66) when the job has no finished destination, or the store no such
   ///   object; `.dataWrong` (65) for a value that cannot be read.
-  public func trace(_ uri: String, in side: ObjectTrace.Side? = nil) throws -> ObjectTrace {
+  package func trace(_ uri: String, in side: ObjectTrace.Side? = nil) throws -> ObjectTrace {
     try trace(uri, in: side, leavingLarge: false) { trace, _ in trace }
   }
 
@@ -61,10 +61,6 @@ extension MigrationManager {
       )
     }
     if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
-    // Keys of an atomic store need not be those that the run gave.
-    if job.destinationType.isAtomic {
-      throw cannot("its destination is \(job.destinationType.nounWithArticle)", "trace a job that makes a SQLite store")
-    }
     let unfinished = job.destinationPath + ".godwit"
     guard !FileManager.default.fileExists(atPath: unfinished) else {
       throw GodwitError(
@@ -167,7 +163,8 @@ private final class TraceChain {
   private func reader(_ place: Int) throws -> ObjectReader {
     if let known = readers[place] { return known }
     try make(place)
-    let reader = try ObjectReader(path: paths[place], model: model(place))
+    let reader = try ObjectReader(
+      path: paths[place], model: model(place), purpose: place == steps.count ? .comparison : .source)
     reader.leavesLargeValues = leavesLargeValues
     readers[place] = reader
     return reader
@@ -211,7 +208,7 @@ private final class TraceChain {
     for side in sides {
       let place = side == .source ? 0 : steps.count
       guard model(place).entity(address.entityName) != nil else { continue }
-      let reference = try reader(place).reference(entity: address.entityName, key: address.key)
+      let reference = try reader(place).reference(entity: address.entityName, number: address.key)
       if let reference { found.append((side, reference)) }
     }
     // An object of the very entity before one of a subentity: `Person/p1` of the source may be `Child/p1` now.
@@ -227,7 +224,8 @@ private final class TraceChain {
     guard let found = try reader.object(reference) else { return nil }
     func uri(_ reference: Reference) -> String { self.uri(reference, place, reader) }
     var object = ObjectTrace.Object(
-      uri: uri(found.reference), entityName: found.reference.entity, key: found.reference.key, attributes: [:],
+      uri: uri(found.reference), entityName: found.reference.entity, key: reader.number(of: found.reference),
+      attributes: [:],
       relationships: [:])
     for (name, value) in found.properties {
       switch value {

@@ -18,7 +18,7 @@ import GodwitStore
 /// Do not use it while another process writes to the store: the run notices that and stops.
 public struct MigrationManager: Sendable {
   /// The job with its steps as they run: inferred steps are fused if the result is equal.
-  public internal(set) var job: MigrationJob
+  package internal(set) var job: MigrationJob
   /// Whether a verification follows, so that only it makes a run a success which finds nothing to do.
   package var isProvedAfter = false
 
@@ -105,7 +105,7 @@ public struct MigrationManager: Sendable {
   /// run.
   ///
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
-  public func status() throws -> MigrationStatus { try status(comparesSource: true) }
+  package func status() throws -> MigrationStatus { try status(comparesSource: true) }
 
   /// - Parameter comparesSource: Whether all of the source is read to tell whether it has changed since the destination
   ///   was made. Otherwise the times of its files tell that, and an earlier result that is replaced counts as finished.
@@ -191,7 +191,7 @@ public struct MigrationManager: Sendable {
   ///
   /// - Throws: `.cannotCreate` (73) if the destination is something else; `.usage` (64) for a manager whose stores are
   ///   not named yet.
-  public func isFinished() throws -> Bool {
+  package func isFinished() throws -> Bool {
     try refuseWithoutStore()
     let refusal: GodwitError
     switch try destination() {

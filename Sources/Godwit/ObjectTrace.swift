@@ -1,10 +1,10 @@
-public import GodwitModel
+package import GodwitModel
 package import GodwitStore
 
 /// The path of an object of the source to its destination objects, or of a destination object back to its sources.
-public struct ObjectTrace: Sendable, Hashable {
+package struct ObjectTrace: Sendable, Hashable {
   /// Which store of a job an object is in.
-  public enum Side: String, Sendable, Hashable, Codable, CaseIterable {
+  package enum Side: String, Sendable, Hashable, Codable, CaseIterable {
     /// The store that was migrated.
     case source
     /// The store that the job made.
@@ -12,20 +12,20 @@ public struct ObjectTrace: Sendable, Hashable {
   }
 
   /// An object with what its store holds of it.
-  public struct Object: Sendable, Hashable {
+  package struct Object: Sendable, Hashable {
     /// Its URI; `Entity/p1` for an object of a store between two steps, which is gone.
-    public var uri: String
+    package var uri: String
     /// The name of its own entity.
-    public var entityName: String
+    package var entityName: String
     /// The primary key.
-    public var key: Int64
+    package var key: Int64
     /// The values of its attributes, by name. An attribute whose external file is missing is left out, and in an object
     /// in quarantine one whose value cannot be read.
-    public var attributes: [String: AttributeValue]
+    package var attributes: [String: AttributeValue]
     /// Large values of attributes that were left in the store, by name; empty unless that was asked for.
     package var largeValues: [String: LargeValue] = [:]
     /// The URIs of the objects that its relationships lead to, by name.
-    public var relationships: [String: [String]]
+    package var relationships: [String: [String]]
   }
 
   /// A text or bytes that were left in a store.
@@ -36,39 +36,39 @@ public struct ObjectTrace: Sendable, Hashable {
   }
 
   /// An object that a mapping made of another.
-  public struct Association: Sendable, Hashable {
+  package struct Association: Sendable, Hashable {
     /// The step, from 1.
-    public var step: Int
+    package var step: Int
     /// The version before the step.
-    public var sourceModel: String
+    package var sourceModel: String
     /// The version after the step.
-    public var destinationModel: String
+    package var destinationModel: String
     /// The mapping's name.
-    public var mapping: String
+    package var mapping: String
     /// The pass, from 1; 0 where the plan of today has no chunk for it.
-    public var pass: Int
+    package var pass: Int
     /// The chunk among those that create the objects of the mapping, from 1; 0 where there is none.
-    public var chunk: Int
+    package var chunk: Int
     /// How many such chunks there are.
-    public var chunks: Int
+    package var chunks: Int
     /// The range of the chunk: `Person p1 to p500`.
-    public var range: String
+    package var range: String
     /// The source object. With `unique-by`, the one that gave the object its key and its values.
-    public var source: Object
+    package var source: Object
     /// The URIs of the other source objects that became the same object, by key.
-    public var merged: [String]
+    package var merged: [String]
     /// The object. nil when the destination does not have it: something has deleted it since.
-    public var destination: Object?
+    package var destination: Object?
     /// The URI of the object, whether or not it is there.
-    public var destinationURI: String
+    package var destinationURI: String
     /// The origins of the object's properties, by name: an expression, `the model's default`, or a lookup.
-    public var origins: [String: String]
+    package var origins: [String: String]
   }
 
   /// A place where a trace ends without an object.
-  public struct Gap: Sendable, Hashable {
+  package struct Gap: Sendable, Hashable {
     /// Why it ends.
-    public enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
+    package enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
       /// The filter of a mapping does not accept the object.
       case filter
       /// A policy made the object or took it, and alone knows of what.
@@ -82,25 +82,25 @@ public struct ObjectTrace: Sendable, Hashable {
     }
 
     /// The step, from 1.
-    public var step: Int
+    package var step: Int
     /// The object that the trace ends at.
-    public var uri: String
+    package var uri: String
     /// Why it ends there.
-    public var reason: Reason
+    package var reason: Reason
     /// The mapping in question; nil where there is none.
-    public var mapping: String?
+    package var mapping: String?
     /// The reason as a sentence.
-    public var message: String
+    package var message: String
   }
 
   /// Which store the object is in.
-  public var side: Side
+  package var side: Side
   /// The object that was asked for.
-  public var object: Object
+  package var object: Object
   /// The associations of source and destination objects. From a destination object the steps come in reverse order.
-  public var associations: [Association] = []
+  package var associations: [Association] = []
   /// The places where the trace ends without an object.
-  public var gaps: [Gap] = []
+  package var gaps: [Gap] = []
   /// Why the trace may be wrong; empty for a destination that names this very job.
-  public var remarks: [String] = []
+  package var remarks: [String] = []
 }

@@ -17,7 +17,7 @@ struct ShownProgress {
   /// The percent that may be shown for a running chunk.
   private var noted: Double
   private var highest: Double
-  private var time = SettlingTime()
+  private var time = SmoothedTime()
 
   /// - Parameter folder: The job's work folder; nil where no later run asks.
   init(folder: String?) {
@@ -49,7 +49,7 @@ struct ShownProgress {
     progress.percent = highest
     progress.secondsLeft =
       progress.percent < 100
-      ? time.settled(progress.secondsLeft, at: now.timeIntervalSinceReferenceDate) : progress.secondsLeft
+      ? time.smoothed(progress.secondsLeft, at: now.timeIntervalSinceReferenceDate) : progress.secondsLeft
     return progress
   }
 

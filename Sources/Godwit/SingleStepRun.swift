@@ -156,7 +156,7 @@ final class SingleStepRun {
     // How many objects were kept is known, and no longer what the plan has counted.
     summary.codedNotes = plan.codedNotes.filter { $0.code != .invalidKept } + executor.notes
     guard goesOn else { return (summary, nil) }
-    guard try isCounted && settleDigest(executor, ledger) else {
+    guard try isCounted && recordDigest(executor, ledger) else {
       summary.reason = control.reason
       return (summary, nil)
     }
@@ -432,7 +432,7 @@ final class SingleStepRun {
   /// Writes the digest of a large source into the ledger, once it is there.
   ///
   /// - Returns: false when the run is stopped before.
-  private func settleDigest(_ executor: Executor, _ ledger: Ledger) throws -> Bool {
+  private func recordDigest(_ executor: Executor, _ ledger: Ledger) throws -> Bool {
     // The ledger is asked, since what a chunk wrote may have been rolled back with it.
     guard let pending = digest, try ledger.identity().source.isEmpty else { return true }
     guard let digest = try pending.value(while: { [control] in control.reason == nil }) else { return false }

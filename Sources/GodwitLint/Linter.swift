@@ -85,7 +85,7 @@ package struct Linter {
       lint.checkMappingModels()
       lint.checkLayout()
       usedMappings.formUnion(lint.usedMappings)
-      findings += settled(lint.findings, of: bundle, entry)
+      findings += matched(lint.findings, of: bundle, entry)
     }
     for mapping in sources.mappings where !usedMappings.contains(mapping.path) && sources.isInFolder(mapping.file) {
       findings += BundleLint.unmatched(mapping)
@@ -98,7 +98,7 @@ package struct Linter {
   }
 
   /// The findings with their state in the lock file, and the entries that accept nothing.
-  private func settled(
+  private func matched(
     _ findings: [LintFinding], of bundle: LintedBundle, _ entry: ModelLock.Bundle?
   ) -> [LintFinding] {
     var open = Dictionary(grouping: findings.indices) { findings[$0].key }

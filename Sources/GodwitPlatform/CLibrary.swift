@@ -97,15 +97,6 @@ package enum CLibrary {
     return limit < 0 ? nil : Int(clamping: limit)
   }
 
-  /// A name of this start of the machine, which no other start has; nil if it is unknown.
-  package static var bootIdentity: String? {
-    var name = [UInt8](repeating: 0, count: 128)
-    let count = name.withUnsafeMutableBytes { bytes in
-      bytes.baseAddress.map { godwit_boot_identity($0.assumingMemoryBound(to: CChar.self), 127) } ?? 0
-    }
-    return count > 0 ? String(decoding: name.prefix(Int(count)), as: UTF8.self) : nil
-  }
-
   /// The path of the executable that is running; nil when the system does not say.
   package static var executablePath: String? {
     var path = [CChar](repeating: 0, count: 4096)

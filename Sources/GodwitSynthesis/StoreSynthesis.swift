@@ -1,5 +1,5 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 import GodwitPlatform
 import GodwitStore
 
@@ -8,19 +8,19 @@ import GodwitStore
 /// Equal models, numbers of rows and seeds give equal stores, the identifier included. Memory does not grow with the
 /// number of rows: every value is computed from the object's place. Values are spread evenly, so the store does not
 /// show how an application's own data compresses or clusters.
-public struct StoreSynthesis: Sendable {
+package struct StoreSynthesis: Sendable {
   /// The version of the store.
-  public let model: ManagedObjectModel
+  package let model: ManagedObjectModel
   /// All objects of the store, over all entities.
-  public let rows: Int
+  package let rows: Int
   /// Chooses the values. Equal seeds give equal stores.
-  public let seed: UInt64
+  package let seed: UInt64
   /// Whether to add data on which migrations often fail: gaps between keys, negative and huge keys, NULL wherever it is
   /// allowed, Unicode of every kind, extreme numbers, binary data of up to 1 MiB.
-  public let isNasty: Bool
+  package let isNasty: Bool
 
   /// The largest number of rows.
-  public static let rowLimit = 1_000_000_000
+  package static let rowLimit = 1_000_000_000
 
   /// Describes a store. ``write(to:)`` makes it.
   ///
@@ -29,7 +29,7 @@ public struct StoreSynthesis: Sendable {
   ///   - rows: All objects of the store, over all entities: 0 to ``rowLimit``.
   ///   - seed: Chooses the values.
   ///   - isNasty: Whether to add data on which migrations often fail: see ``isNasty``.
-  public init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false) {
+  package init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false) {
     self.model = model
     self.rows = rows
     self.seed = seed
@@ -42,7 +42,7 @@ public struct StoreSynthesis: Sendable {
   /// - Throws: `.cannotCreate` when something is there already, or its folder is missing; `.permission` when the
   ///   folder cannot be written; `.usage` when the number of rows is out of range, or when required
   ///   relationships, limits or a regular expression cannot be satisfied; `.inputOutput` when the disk is full.
-  public func write(to url: URL) throws { try write(to: url.filePath) }
+  package func write(to url: URL) throws { try write(to: url.filePath) }
 
   package func write(to path: String) throws {
     guard rows >= 0, rows <= Self.rowLimit else {

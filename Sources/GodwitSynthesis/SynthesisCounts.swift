@@ -57,7 +57,7 @@ struct SynthesisCounts {
     for entity in names {
       for relationship in model.relationships(of: entity) where !relationship.isTransient && relationship.requiresObject
       {
-        gather(relationship, of: entity, model)
+        addDemands(relationship, of: entity, model)
       }
     }
     for round in 0..<1000 {
@@ -71,8 +71,9 @@ struct SynthesisCounts {
       remedy: "give another number of rows, larger by a few")
   }
 
-  private mutating func gather(_ relationship: RelationshipDescription, of entity: String, _ model: ManagedObjectModel)
-  {
+  private mutating func addDemands(
+    _ relationship: RelationshipDescription, of entity: String, _ model: ManagedObjectModel
+  ) {
     func concrete(_ name: String) -> [Int] {
       let family = Set(model.family(of: name).map(\.name))
       return names.indices.filter { family.contains(names[$0]) }

@@ -22,9 +22,9 @@ import Synchronization
 /// ```
 public struct SourceObject: SourceValue {
   /// The name of the object's entity.
-  public let entityName: String
+  package let entityName: String
   /// Its primary key in the store; nil for the next one of its table, in the order in which the test gives the objects.
-  public let key: Int64?
+  package let key: Int64?
   let identity: UInt64
   /// Larger in a copy that was changed later.
   private(set) var revision: UInt64

@@ -42,13 +42,13 @@ public struct TestMigration: Sendable {
   }
 
   /// The version of the source store.
-  public let sourceModel: ManagedObjectModel
+  package let sourceModel: ManagedObjectModel
   /// The version of the destination.
-  public let destinationModel: ManagedObjectModel
+  package let destinationModel: ManagedObjectModel
   /// The mapping models that say what each entity becomes.
-  public let mappingModels: [MappingModel]
+  package let mappingModels: [MappingModel]
   /// The policies that mappings name.
-  public let policies: PolicyRegistry
+  package let policies: PolicyRegistry
   /// Whether each migration with a policy runs a second time, in smaller chunks, stopped and resumed after every chunk
   /// that calls a policy, and must give the same objects. It finds a policy that keeps state in properties, or reads a
   /// clock. On by default.

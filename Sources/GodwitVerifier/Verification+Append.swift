@@ -130,7 +130,7 @@ extension Verification {
   }
 
   /// Finds the objects that an earlier job made of its source objects. Links to a deleted object are not expected.
-  func settleEarlier(_ mapping: VerifiedMapping, offset: Int64, limit: ByteCount) throws {
+  func findEarlierObjects(_ mapping: VerifiedMapping, offset: Int64, limit: ByteCount) throws {
     let table = table(try destinationTable(mapping.destinationEntity).name)
     let isObject = isObject(mapping.destinationEntity, "Z_ENT", in: destinationSchema)
     let counterparts = counterparts[mapping.index]

@@ -8,12 +8,12 @@ extension Verification {
     let limit = ByteCount(bytes: max(job.memory.bytes / 8 / Int64(max(mappings.count, 1)), 256 << 10))
     for mapping in mappings {
       let counterparts = try Counterparts(
-        mapping: mapping.index, isUnique: !mapping.uniqueBy.isEmpty, scratch: scratch, limit: limit)
+        mapping: mapping.index, isUnique: !mapping.uniqueBy.isEmpty, scratch: scratch, turn: scratchTurn, limit: limit)
       self.counterparts.append(counterparts)
       try take(mapping, counterparts)
       advance(
         Share.file + (Share.associations - Share.file) * Double(mapping.index + 1) / Double(mappings.count + 1))
-      if let offset = mapping.earlierOffset { try settleEarlier(mapping, offset: offset, limit: limit) }
+      if let offset = mapping.earlierOffset { try findEarlierObjects(mapping, offset: offset, limit: limit) }
     }
     try countSources()
     for root in job.destinationModel.rootEntities { try assignKeys(root: root.name) }
@@ -22,12 +22,14 @@ extension Verification {
 
   /// Whether a mapping leads to an object of a table.
   func isMade(_ key: Int64, root: String) throws -> Bool {
-    for mapping in settled[root] ?? [] { if try counterparts[mapping].makes(key) { return true } }
+    for mapping in claimed[root] ?? [] { if try counterparts[mapping].makes(key) { return true } }
     return false
   }
 
-  /// The expected objects of a table, in the order of keys.
-  func made(_ root: String) throws -> MadeObjects { try MadeObjects(settled[root] ?? [], counterparts) }
+  /// The expected objects of a table from about a key on, in the order of keys.
+  func made(_ root: String, from first: Int64) throws -> MadeObjects {
+    try MadeObjects(claimed[root] ?? [], counterparts, from: first)
+  }
 
   /// A cursor on the rows of an entity's table in the source, and the object that each is.
   func sourceObjects(of entity: String) throws -> CursorObject? {
@@ -164,8 +166,8 @@ extension Verification {
       for mapping in mappings
       where mapping.earlierOffset == nil && job.destinationModel.isKind(mapping.destinationEntity, of: root) {
         switch appended.keys(of: mapping, among: mappings) {
-        case .shift(let shift): try settle(mapping.index, root: root, shift: shift)
-        case .start(let start): try settle(mapping.index, root: root, start: start)
+        case .shift(let shift): try assign(mapping.index, root: root, shift: shift)
+        case .start(let start): try assign(mapping.index, root: root, start: start)
         case nil: try reportMissing(mapping.index)
         }
       }
@@ -193,7 +195,7 @@ extension Verification {
       let members = try group.members.map { (member: $0, sample: try winners($0)) }.filter { !$0.sample.isEmpty }
       guard !members.isEmpty else { continue }
       if position == 0 {
-        for (member, _) in members { try settle(member, root: root, shift: 0) }
+        for (member, _) in members { try assign(member, root: root, shift: 0) }
         continue
       }
       try assignKeys(members, root: root, besides: reserved)
@@ -212,7 +214,7 @@ extension Verification {
     var numbered = 0
     if shifted < all.count {
       // One begins where another ends, so each is looked for beside those that are found.
-      let before = settled[root]
+      let before = claimed[root]
       for (member, sample) in members {
         let unclaimed = try unclaimed(root: root, besides: reserved)
         // Numbers that were left below others end where those begin.
@@ -225,16 +227,16 @@ extension Verification {
         numbered += start.hits
         guard start.hits > 0 else { continue }
         counterparts[member].place = .start(start.number)
-        settled[root, default: []].append(member)
+        claimed[root, default: []].append(member)
       }
       for (member, _) in members { counterparts[member].place = .none }
-      settled[root] = before
+      claimed[root] = before
     }
     for (place, (member, _)) in members.enumerated() {
       if numbered > shifted, let start = starts[place] {
-        try settle(member, root: root, start: start)
+        try assign(member, root: root, start: start)
       } else if numbered <= shifted, shifted > 0 {
-        try settle(member, root: root, shift: shift.number)
+        try assign(member, root: root, shift: shift.number)
       } else {
         try reportMissing(member)
       }
@@ -341,7 +343,7 @@ extension Verification {
     return best
   }
 
-  private func settle(_ mapping: Int, root: String, shift: Int64) throws {
+  private func assign(_ mapping: Int, root: String, shift: Int64) throws {
     let winners = counterparts[mapping].winners
     if winners.count > 0 {
       for end in [winners.first, winners.last] where end.addingReportingOverflow(shift).overflow {
@@ -351,7 +353,7 @@ extension Verification {
     try claim(mapping, root: root, .shift(shift))
   }
 
-  private func settle(_ mapping: Int, root: String, start: Int64) throws {
+  private func assign(_ mapping: Int, root: String, start: Int64) throws {
     guard !start.addingReportingOverflow(counterparts[mapping].taken.count).overflow else {
       return try reportMissing(mapping)
     }
@@ -361,9 +363,9 @@ extension Verification {
   private func claim(_ mapping: Int, root: String, _ place: Counterparts.Place) throws {
     let own = counterparts[mapping]
     own.place = place
-    defer { settled[root, default: []].append(mapping) }
+    defer { claimed[root, default: []].append(mapping) }
     guard let range = own.destinations else { return }
-    let others = (settled[root] ?? []).map { counterparts[$0] }.filter {
+    let others = (claimed[root] ?? []).map { counterparts[$0] }.filter {
       $0.destinations?.overlaps(range) == true
     }
     guard !others.isEmpty else { return }

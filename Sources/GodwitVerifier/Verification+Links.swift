@@ -27,6 +27,17 @@ struct LinkPlan {
   /// For a to-one: the column of the source that has the key.
   var column: (table: String, name: String)?
 
+  /// The plan with a count of its own.
+  var withoutCount: LinkPlan {
+    var plan = self
+    if case .toOne(let end, let table, let column, let entityColumn, let proof) = kind {
+      let fresh = ToOneProof()
+      if proof.isDoubtful { fresh.doubt() }
+      plan.kind = .toOne(end: end, table: table, column: column, entityColumn: entityColumn, proof: fresh)
+    }
+    return plan
+  }
+
   /// Whether a link between objects of two mappings is there at the end.
   ///
   /// - Parameters:

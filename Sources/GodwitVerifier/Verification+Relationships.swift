@@ -89,10 +89,14 @@ extension Verification {
     let (reached, isAnyOrdered) = try follow(part.assignment.path, from: key, in: mapping.sourceEntity)
     // A path of one segment can keep the source's order. A longer path can only if none of its segments is ordered.
     let isSourceOrdered = reached.contains { $0.place != nil || $0.inversePlace != nil }
+    let isOwnInverse = sourceSchema.isOwnInverse(part.assignment.path, of: mapping.sourceEntity)
     let isMixed = part.assignment.path.count > 1 && isAnyOrdered || !mapping.uniqueBy.isEmpty
     for lookup in part.assignment.lookups {
       // Several sources of one object may each have their place.
       let way = part.end * 4 + (isMixed || !mappings[lookup].uniqueBy.isEmpty ? 2 : 0) + (isSourceOrdered ? 1 : 0)
+      // In a relationship that is its own inverse each assignment gives places at both ends. They compare if the
+      // source's relationship is like that too, or has no order.
+      let ways = (way, isSourceOrdered && !isOwnInverse ? way + 8 : way)
       var targets: [Target] = []
       for target in reached {
         guard let counterpart = try counterparts[lookup].destination(of: target.key) else { continue }
@@ -100,10 +104,10 @@ extension Verification {
       }
       if !isToMany {
         guard let first = targets.min(by: { $0.key < $1.key }) else { continue }
-        return try connect(object, first, part: part, way: way, mapping: mapping, lookup: lookup, link: link)
+        return try connect(object, first, part: part, ways: ways, mapping: mapping, lookup: lookup, link: link)
       }
       for target in targets {
-        try connect(object, target, part: part, way: way, mapping: mapping, lookup: lookup, link: link)
+        try connect(object, target, part: part, ways: ways, mapping: mapping, lookup: lookup, link: link)
       }
     }
   }
@@ -115,7 +119,8 @@ extension Verification {
   }
 
   private func connect(
-    _ object: Int64, _ target: Target, part: Part, way: Int, mapping: VerifiedMapping, lookup: Int, link: VerifiedLink
+    _ object: Int64, _ target: Target, part: Part, ways: (Int, turned: Int), mapping: VerifiedMapping, lookup: Int,
+    link: VerifiedLink
   ) throws {
     let inverse: RelationshipDescription? =
       link.isOwnInverse ? link.ends[0].relationship : link.ends.count == 2 ? link.ends[1 - part.end].relationship : nil
@@ -127,8 +132,9 @@ extension Verification {
     let inversePlace = SQLValue.integer(target.inversePlace ?? Int64(mapping.index))
     let places = part.end == 0 ? [place, inversePlace] : [inversePlace, place]
     let insert = "INSERT OR REPLACE INTO temp.edge (a, b, pa, pb, way) VALUES (?1, ?2, ?3, ?4, ?5)"
-    try change(insert, [.integer(a), .integer(b)] + places + [.int(way)])
-    if link.isOwnInverse, a != b { try change(insert, [.integer(b), .integer(a)] + places + [.int(way)]) }
+    try change(insert, [.integer(a), .integer(b)] + places + [.int(ways.0)])
+    guard link.isOwnInverse, a != b else { return }
+    try change(insert, [.integer(b), .integer(a)] + places.reversed() + [.int(ways.turned)])
   }
 
   private func change(_ sql: String, _ arguments: [SQLValue]) throws { try cached(sql, on: scratch).run(arguments) }
@@ -166,14 +172,18 @@ extension Verification {
 
   private func step(_ name: String, in entity: String, from key: Int64, to reached: inout [Target]) throws {
     let sql: String
+    let hasPlaces: [Bool]
     func column(_ name: String?) -> String { name.map(StoreSchema.identifier) ?? "NULL" }
     switch sourceSchema.storage(of: name, in: entity) {
     case .foreignKey(let table, let key, _, let order):
+      hasPlaces = [false, order != nil]
       sql = "SELECT \(column(key)), NULL, \(column(order)) FROM \(self.table(table)) WHERE Z_PK = ?1"
     case .inverse(let table, let key, _, let order):
+      hasPlaces = [order != nil, false]
       sql = "SELECT Z_PK, \(column(order)), NULL FROM \(self.table(table)) WHERE \(column(key)) = ?1"
     case .join(let join, let subject, let object, let order):
-      let other = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
+      let other = join.inverseOrderColumn(from: subject)
+      hasPlaces = [order != nil, other != nil]
       sql =
         "SELECT \(column(object)), \(column(order)), \(column(other)) FROM \(join.rows(in: Self.attached)) WHERE \(column(subject)) = ?1"
     case .none: return
@@ -182,7 +192,11 @@ extension Verification {
     try statement.bind([.integer(key)])
     while try statement.step() {
       guard !statement.row.isNull(0) else { continue }
-      func place(_ index: Int) -> Int64? { statement.row.isNull(index) ? nil : statement.row.int64(index) }
+      // A link without a place comes after those with one.
+      func place(_ index: Int) -> Int64? {
+        guard hasPlaces[index - 1] else { return nil }
+        return statement.row.isNull(index) ? .max : statement.row.int64(index)
+      }
       reached.append(Target(key: statement.row.int64(0), place: place(1), inversePlace: place(2)))
     }
     try statement.bind([])

@@ -58,7 +58,7 @@ extension Verification {
   /// Whether the source object of a destination object broke the rule of the relationship that this one was made of.
   private func wasInvalid(_ relationship: RelationshipDescription, of entity: String, key: Int64) throws -> Bool {
     guard let root = job.destinationModel.root(of: entity)?.name else { return false }
-    for index in settled[root] ?? [] where mappings[index].destinationEntity == entity {
+    for index in claimed[root] ?? [] where mappings[index].destinationEntity == entity {
       let mapping = mappings[index]
       guard try counterparts[index].makes(key), let source = try counterparts[index].source(of: key),
         let assignment = mapping.assignments.first(where: { $0.relationship.name == relationship.name }),

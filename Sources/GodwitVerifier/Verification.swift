@@ -19,6 +19,8 @@ final class Verification {
   let destination: StoreConnection
   /// Holds nothing but temporary tables, in a file that SQLite removes.
   let scratch: StoreConnection
+  /// Held by a thread that looks up keys in it, while several do.
+  let scratchTurn = NSLock()
   let sourceSchema: StoreSchema
   let destinationSchema: StoreSchema
   let mappings: [VerifiedMapping]
@@ -32,7 +34,7 @@ final class Verification {
   /// The counterparts by mapping.
   var counterparts: [Counterparts] = []
   /// The mappings that have keys in a destination table, by its root entity, in the order of their claims.
-  var settled: [String: [Int]] = [:]
+  var claimed: [String: [Int]] = [:]
   /// Root entities whose tables have other objects than the mappings lead to.
   var unsound: Set<String> = []
   /// The plans of relationships that need no replay, by the name of their first end.
@@ -120,6 +122,19 @@ final class Verification {
     objects.leavesLargeValues = true
     try scratch.execute("CREATE TEMP TABLE probe (x)")
     try scratch.execute("PRAGMA temp.cache_size = -\(max(job.memory.bytes / 8, 1 << 20) / 1024)")
+  }
+
+  /// A reader of the same stores for another thread, which proves rows and reports nothing.
+  init(reading source: StoreConnection, _ destination: StoreConnection, as other: Verification) throws {
+    (self.source, self.destination, scratch) = (source, destination, other.scratch)
+    (job, moment, sample, original, appended) = (other.job, other.moment, other.sample, other.original, other.appended)
+    (usesShortcuts, mappings, names) = (other.usesShortcuts, other.mappings, other.names)
+    (sourceSchema, destinationSchema) = (other.sourceSchema, other.destinationSchema)
+    objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
+    objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    objects.leavesLargeValues = true
+    (counterparts, claimed) = (other.counterparts, other.claimed)
+    linkPlans = other.linkPlans.mapValues(\.withoutCount)
   }
 
   /// - Parameter progress: Called with the share that is done, 0 to 1.

@@ -71,13 +71,13 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   }
 
   /// One kind of thing that was checked, with its number.
-  public struct Check: Sendable, Codable, Hashable {
+  package struct Check: Sendable, Codable, Hashable {
     /// The name of the check, for example `attributes`.
-    public var name: String
+    package var name: String
     /// How many were checked.
-    public var count: Int64
+    package var count: Int64
     /// Whether it was checked. False for content that could not be proved, whose name starts with `not proved`.
-    public var isProved: Bool { !name.hasPrefix("not proved") }
+    package var isProved: Bool { !name.hasPrefix("not proved") }
 
     private enum CodingKeys: String, CodingKey {
       case name, count, isProved
@@ -89,14 +89,14 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     }
 
     /// A check from a report in JSON.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       name = try container.decode(String.self, forKey: .name)
       count = try container.decode(Int64.self, forKey: .count)
     }
 
     /// Writes ``isProved`` too.
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(name, forKey: .name)
       try container.encode(count, forKey: .count)
@@ -105,18 +105,18 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   }
 
   /// How many findings are kept; later ones are only counted.
-  public static let findingLimit = 100
+  package static let findingLimit = 100
 
   /// The first findings.
   public private(set) var findings: [Finding] = []
   /// The number of all findings, including those not kept.
   public private(set) var totalFindings: Int64 = 0
   /// The checks in their order.
-  public private(set) var checks: [Check] = []
+  package private(set) var checks: [Check] = []
   /// The store that was read; nil in the report of a job, whose destination it is.
-  public internal(set) var store: String?
+  package internal(set) var store: String?
   /// Why this store was read, as a text after its name.
-  public internal(set) var storeReason: String?
+  package internal(set) var storeReason: String?
 
   package init() {}
 
@@ -167,8 +167,6 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   }
 
   /// The findings and the checks, one line each; the last line is the verdict.
-  ///
-  /// ``overview`` has the findings and three lines.
   public var description: String {
     var lines = findingLines
     lines += checks.map { "checked \($0.name): \($0.count)" }
@@ -193,7 +191,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
 extension VerificationReport {
   /// The findings, then three lines: the objects compared, the checks that were not possible, and the verdict.
-  public var overview: String { (findingLines + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
+  package var overview: String { (findingLines + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
 
   /// Names of checks start with these words. Text after the name of an entity, table or relationship makes it another check.
   private static let compared = [("objects", "object"), ("values in", "value"), ("links", "link")]

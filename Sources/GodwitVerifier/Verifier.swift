@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 import GodwitDisk
 public import GodwitJob
 import GodwitModel
@@ -35,7 +35,7 @@ import Synchronization
 /// Each of these is counted in the report.
 public struct Verifier: Sendable {
   /// The job whose destination is proved.
-  public let job: MigrationJob
+  package let job: MigrationJob
 
   /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
   let makeStore: @Sendable (MigrationJob) throws -> Void
@@ -45,14 +45,14 @@ public struct Verifier: Sendable {
   ///
   /// The report then counts as not proved: objects outside the sample, relationships other than to-ones stored in rows
   /// of the sample, derived values and the rules of the model that concern several objects.
-  public var samplePercent: Double?
+  package var samplePercent: Double?
 
   /// The file in which a stopped verification records its progress, so that the next one of the same stores continues;
   /// nil to begin with the first object each time.
   ///
   /// A finished verification without findings removes the file. Otherwise the file says how many differences it has
   /// found, until a later one finds none or a run makes the store again. A sample is never recorded.
-  public var checkpointFile: URL?
+  package var checkpointFile: URL?
 
   /// The suffix that the command appends to the destination's path for ``checkpointFile``.
   package static let checkpointSuffix = ".verification.json"
@@ -66,14 +66,11 @@ public struct Verifier: Sendable {
 
   /// Compares the whole destination with the whole source.
   ///
-  /// A stopped verification records its progress in `checkpointFile`.
-  ///
   /// - Parameters:
   ///   - control: Stops the verification soon after a request. The stores between the steps of a job of several are
   ///     completed first.
   ///   - maximumSeconds: A time box; the verification stops soon after it.
-  ///   - tell: Called with the finished share, 0 to 1, which never decreases. A continued verification begins with the
-  ///     share at which the one before stopped.
+  ///   - tell: Called with the finished share, 0 to 1, which never decreases.
   /// - Throws: `.missingInput` (66) when the job has no finished destination; `.dataWrong` (65) when a store cannot be
   ///   read at all; `.stopped` (75) if it was stopped, or a store changed during the verification; `CancellationError`
   ///   if the calling task is cancelled.

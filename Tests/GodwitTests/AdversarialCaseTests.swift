@@ -193,9 +193,9 @@ import Testing
       for sql in program.resolution.preparation(index) { try connection.execute(sql) }
       let walk = AssignmentResolver.queries(link, table: StepProgram.linkTable(index))
       for sql in [walk.assigned, walk.reverse, walk.own, walk.leading] { if let sql { try explain(sql) } }
-      for sql in program.resolution.gatheringPreparation(index) { try connection.execute(sql) }
+      for sql in program.resolution.indexesForSQL(index) { try connection.execute(sql) }
       let resolve = try program.resolution.statements(index)
-      for sql in [resolve.asserted, resolve.gather, walk.assigned, walk.reverse, walk.own] { try explain(sql) }
+      for sql in [resolve.asserted, resolve.collect, walk.assigned, walk.reverse, walk.own] { try explain(sql) }
     }
     #expect(explained > 12)
 

@@ -249,6 +249,41 @@ private let atomicTypes = [StoreType.xml, .binary]
     #expect(trace.object.attributes["mark"] == .init("box \(boxes.count)"))
   }
 
+  @Test(arguments: atomicTypes)
+  func `an object of an atomic destination is traced by its number in the file`(type: StoreType) throws {
+    let (folder, path) = try sample(type)
+    let job = try job(path, to: folder.file("b.atomic"), type)
+    try migrate(job)
+    // Keys that two tables have in common are moved in the file.
+    #expect(try StoreMetadata(readingStoreAt: job.destinationPath).values["GodwitKeyOffsets"] != nil)
+    let reader = try ObjectReader(path: job.destinationPath, model: job.destinationModel)
+    var marks: [String: AttributeValue] = [:]
+    for entities in [["Tool", "Toy"], ["Box"]] {
+      try reader.forEachObject(of: entities) { object in
+        guard case .attribute(let mark, _)? = object.properties.first(where: { $0.name == "mark" })?.value else {
+          return true
+        }
+        marks[reader.uri(of: object.reference)] = mark
+        return true
+      }
+    }
+    #expect(marks.count == 18)
+    let manager = MigrationManager(job)
+    for (uri, mark) in marks {
+      let trace = try manager.trace(uri, in: .destination)
+      #expect(trace.object.uri == uri && uri.hasSuffix("/p\(trace.object.key)"))
+      #expect(trace.object.attributes["mark"] == mark && trace.remarks.isEmpty, "\(uri): \(trace.remarks)")
+      let links = trace.object.relationships.values.joined()
+      #expect(!links.isEmpty && links.allSatisfy { marks[$0] != nil }, "\(uri): \(links.joined(separator: " "))")
+      #expect(trace.associations.map { $0.source.attributes["mark"] } == [mark], "\(uri)")
+      let source = try #require(trace.associations.first?.source)
+      let forth = try manager.trace("\(source.entityName)/p\(source.key)", in: .source)
+      #expect(forth.associations.map(\.destinationURI) == [uri])
+      #expect(forth.associations.map { $0.destination?.attributes["mark"] } == [mark])
+    }
+    #expect(throws: GodwitError.self) { try manager.trace("Box/p1000", in: .destination) }
+  }
+
   @Test func `an application's own value transformer is named where a binary store meets another`() throws {
     let (folder, path) = try sample(.binary)
     func notes(_ type: StoreType, transformer: String?) throws -> [MigrationNote] {

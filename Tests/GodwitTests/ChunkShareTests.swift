@@ -92,27 +92,27 @@ struct RemainingTimeTests {
   }
 
   @Test func `a time that jumps is smoothed, and one that is right goes down with the clock`() throws {
-    var settling = SettlingTime()
-    #expect(settling.settled(nil, at: 0) == nil)
+    var smoothing = SmoothedTime()
+    #expect(smoothing.smoothed(nil, at: 0) == nil)
     var shown: [Double] = []
     // The truth is 100 seconds; every other estimate is wrong by half.
     for second in 0..<60 {
       let truth = 100 - Double(second)
       let guess = second.isMultiple(of: 2) ? truth * 1.5 : truth * 0.5
-      let value = settling.settled(guess, at: Double(second))
+      let value = smoothing.smoothed(guess, at: Double(second))
       shown.append(try #require(value))
     }
     let raw = 50.0
     for (before, after) in zip(shown.suffix(30), shown.suffix(29)) { #expect(abs(after - before) < raw / 4) }
     for (second, value) in shown.enumerated().suffix(30) { #expect(abs(value - (100 - Double(second))) < 20) }
-    var right = SettlingTime()
+    var right = SmoothedTime()
     for second in 0...100 {
       let left = 100 - Double(second)
-      let value = right.settled(left, at: Double(second))
+      let value = right.smoothed(left, at: Double(second))
       #expect(value.map { abs($0 - left) < 1e-9 } == true)
     }
     // An unknown estimate continues by the clock.
-    let last = right.settled(nil, at: 101)
+    let last = right.smoothed(nil, at: 101)
     #expect(last == 0)
   }
 }

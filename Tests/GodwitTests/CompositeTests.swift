@@ -5,6 +5,7 @@ import GodwitJob
 import GodwitLowering
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
@@ -303,15 +304,66 @@ struct `Composite attributes` {
       try fixture.rows("SELECT ZID, ZNAME FROM source.ZBOOK ORDER BY Z_PK") == ["1|n1!", "2|n2!", "3|nil", "nil|nil"])
   }
 
-  @Test func `an XML store cannot hold one`() throws {
+  @Test func `the elements of a rejected object come out in the quarantine, and an edited one goes in`() throws {
+    var id = AttributeDescription.make("id", .integer64)
+    id.maximumValue = .integer(2)
+    let fixture = try Self.fixture(to: Self.books([.composite("author", [id, .make("name")])]))
+    fixture.mappings = [try .make("Book", "Book", kind: .copy)]
+    var job = try fixture.job
+    job.quarantine = Quarantine(maximumRows: 1)
+    #expect(try MigrationManager(job).run().quarantinedObjects == 1)
+    let found = "SELECT Z_PK, ZID1, ZID, ZNAME FROM source.ZBOOK ORDER BY 1"
+    #expect(try fixture.rows(found) == ["1|10|1|n1", "2|20|2|n2", "4|40|nil|nil"])
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+
+    let reader = try ObjectReader(
+      path: job.quarantinePath, model: try QuarantineModel.model(for: fixture.source))
+    let held = try #require(try reader.object(.init(entity: "Book", key: 3)))
+    let values = Dictionary(uniqueKeysWithValues: held.properties.map { ($0.name, $0.value) })
+    for (name, value) in [
+      ("id", AttributeValue.integer(30)), ("author.id", .integer(3)), ("author.name", .null),
+    ] {
+      guard case .attribute(let stored, _)? = values[name] else {
+        Issue.record("\(name) is missing")
+        continue
+      }
+      #expect(stored == value, "\(name)")
+    }
+    let reasons = try StoreConnection.openStore(readingAt: job.quarantinePath)
+    #expect(
+      try reasons.rows("SELECT ZPROPERTY FROM source.ZGODWITQUARANTINEREASON") == [[.text(Array("author.id".utf8))]])
+
+    let connection = try StoreConnection(path: job.quarantinePath)
+    try connection.execute("UPDATE ZBOOK SET ZID = 2, ZNAME = 'n3' WHERE Z_PK = 3")
+    #expect(connection.changes == 1)
+    try connection.close()
+    let copy = fixture.folder.file("copy.sqlite")
+    let edits = try QuarantineEdits.apply(
+      URL(filePath: job.quarantinePath), to: URL(filePath: fixture.sourcePath), writing: URL(filePath: copy))
+    #expect(edits == .init(edited: 1, unchanged: 0, deleted: 0))
+    var next = job
+    (next.sourcePath, next.quarantine) = (copy, nil)
+    for path in [job.destinationPath, job.quarantinePath] { try FileManager.default.removeItem(atPath: path) }
+    #expect(try MigrationManager(next).run().outcome == .finished)
+    #expect(try fixture.rows(found) == ["1|10|1|n1", "2|20|2|n2", "3|30|2|n3", "4|40|nil|nil"])
+    let after = try Verifier(job: next).run()
+    #expect(after.isClean, "\(after)")
+  }
+
+  @Test(arguments: [StoreType.xml, .binary]) func `a store of another type cannot hold one`(type: StoreType) throws {
     let fixture = try Self.fixture(to: Self.books([Self.author()]))
     fixture.mappings = [try .make("Book", "Book", kind: .copy)]
     var job = try fixture.job
-    job.destinationType = .xml
-    job.destinationPath = fixture.folder.file("out/books.xml")
-    let error = try #require(throws: GodwitError.self) { try MigrationManager(job).plan() }
-    #expect(error.code == .configuration)
-    #expect(
-      error.message.contains("how one holds a composite attribute such as 'Book.author' is not known"), "\(error)")
+    job.destinationType = type
+    job.destinationPath = fixture.folder.file("out/books.atomic")
+    let message =
+      "cannot use model '2' with \(type.nounWithArticle): 'Book.author' is a composite attribute, which Core Data has in SQLite stores only"
+    for run in [{ _ = try MigrationManager(job).plan() }, { _ = try MigrationManager(job).run() }] {
+      let error = try #require(throws: GodwitError.self) { try run() }
+      #expect(error.code == .configuration && error.message == message, "\(error)")
+      #expect(error.remedy?.contains("`destination-type: sqlite`") == true)
+    }
+    #expect(!FileManager.default.fileExists(atPath: fixture.folder.file("out")))
   }
 }

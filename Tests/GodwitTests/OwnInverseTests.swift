@@ -1,7 +1,9 @@
 import Foundation
 import Godwit
+import GodwitJob
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
@@ -76,11 +78,166 @@ struct OwnInverseTests {
       ])
   }
 
-  @Test func `an ordered many-to-many that is its own inverse is 78`() throws {
+  // MARK: Ordered
+
+  /// Each person with its friends in order, none of them that of the keys.
+  private static let friends: [Int64: [Int64]] = [1: [3, 2, 4], 2: [4, 1], 3: [5, 1], 4: [2, 1, 4], 5: [3]]
+
+  private func ordered(_ to: EntityDescription = person(ordered: true)) throws -> MigrationFixture {
+    let fixture = try MigrationFixture([Self.person(ordered: true)], to: [to])
+    try fixture.build { store in
+      for (key, friends) in Self.friends.sorted(by: { $0.key < $1.key }) {
+        try store.insert(
+          "Person", key: key, attributes: ["name": .init("p\(key)")], relationships: ["friends": friends])
+      }
+    }
+    fixture.mappings = [try .make("Person", "Person", kind: .copy)]
+    return fixture
+  }
+
+  /// The friends of each person in the order of the store, as its readers see them.
+  private func lists(_ path: String, _ model: ManagedObjectModel) throws -> [Int64: [Int64]] {
+    let reader = try ObjectReader(path: path, model: model)
+    var lists: [Int64: [Int64]] = [:]
+    try reader.forEachObject(of: ["Person"]) { object in
+      guard case .toMany(let found)? = object.properties.first(where: { $0.name == "friends" })?.value else {
+        return true
+      }
+      lists[object.reference.key] = found.map(\.key)
+      return true
+    }
+    return lists
+  }
+
+  @Test(arguments: [1, 2, 100]) func `an ordered many-to-many that is its own inverse keeps the order of each end`(
+    chunkRows: Int
+  ) throws {
+    let fixture = try ordered()
+    fixture.chunkRows = chunkRows
+    try fixture.run()
+    #expect(
+      try fixture.rows("SELECT sql FROM source.sqlite_master WHERE name = 'Z_1FRIENDS'") == [
+        "CREATE TABLE Z_1FRIENDS ( Z_1FRIENDS INTEGER, REFLEXIVE INTEGER, Z_FOK_REFLEXIVE INTEGER, PRIMARY KEY (Z_1FRIENDS, REFLEXIVE) )"
+      ])
+    #expect(try lists(fixture.destinationPath, fixture.destination) == Self.friends)
+    #expect(
+      try fixture.rows("SELECT REFLEXIVE, Z_FOK_REFLEXIVE FROM source.Z_1FRIENDS WHERE Z_1FRIENDS = 1 ORDER BY 2")
+        == ["3|2048", "2|3072", "4|4096"])
+  }
+
+  @Test func `the order stays where assignments are resolved, in place and through a policy`() throws {
+    let fixture = try ordered()
+    fixture.mappings = [
+      try .make(
+        "Person", "Person", name: "All", attributes: ["name": "$source.name"],
+        relationships: ["friends": .mapping("All", keyPath: ["friends"])]),
+      try .make(
+        "Person", "Person", name: "None", filter: "name == 'none'",
+        relationships: ["friends": .sourceRelationship("friends")]),
+    ]
+    try fixture.run()
+    #expect(try lists(fixture.destinationPath, fixture.destination) == Self.friends)
+
+    struct Plain: EntityMigrationPolicy {}
+    let policy = try ordered()
+    policy.mappings[0].policyName = "Plain"
+    var job = try policy.job
+    job.policies = ["Plain": { Plain() }]
+    _ = try MigrationManager(job).run()
+    #expect(try lists(policy.destinationPath, policy.destination) == Self.friends)
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+
+    var more = Self.person(ordered: true)
+    more.attributes.append(AttributeDescription(name: "more", type: .string))
+    let inferred = try ordered(more)
+    try inferred.infer()
+    try inferred.run()
+    #expect(try lists(inferred.destinationPath, inferred.destination) == Self.friends)
+  }
+
+  @Test func `friends get the order of keys where there was none, and lose theirs in a set`() throws {
     let fixture = try fixture(Self.person(ordered: true))
     fixture.mappings = [try .make("Person", "Person", kind: .copy)]
-    let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).plan() }
-    #expect(error.code == .configuration)
-    #expect(error.message.contains("how Core Data stores the order of a many-to-many that is its own inverse"))
+    try fixture.run()
+    #expect(try lists(fixture.destinationPath, fixture.destination)[3] == [2, 4, 5, 6])
+    let back = try ordered(Self.person())
+    try back.run()
+    #expect(try lists(back.destinationPath, back.destination)[1] == [2, 3, 4])
+    let losses = try MigrationManager(back.job).plan().losses.losses.map(\.description)
+    #expect(losses.contains { $0.contains("Person.friends") && $0.contains("ordered") }, "\(losses)")
+  }
+
+  @Test func `a pair that the source has once has a place in one direction and comes last in the other`() throws {
+    let fixture = try ordered()
+    try fixture.alter("DELETE FROM Z_1FRIENDS WHERE REFLEXIVE > Z_1FRIENDS")
+    try fixture.run()
+    #expect(
+      try lists(fixture.destinationPath, fixture.destination)
+        == [1: [2, 3, 4], 2: [1, 4], 3: [1, 5], 4: [2, 1, 4], 5: [3]])
+  }
+
+  @Test func `a source may have the order under the relationship's name, or not at all`() throws {
+    let named = try ordered()
+    try named.alter("ALTER TABLE Z_1FRIENDS RENAME COLUMN Z_FOK_REFLEXIVE TO Z_FOK_1FRIENDS")
+    #expect(try lists(named.sourcePath, named.source) == Self.friends)
+    try named.run()
+    // The source shows the name.
+    #expect(try lists(named.destinationPath, named.destination) == Self.friends)
+    #expect(try named.rows("SELECT COUNT(Z_FOK_1FRIENDS) FROM source.Z_1FRIENDS") == ["11"])
+    #expect(try MigrationManager(named.job).plan().codedNotes.isEmpty)
+    let none = try ordered()
+    try none.alter("ALTER TABLE Z_1FRIENDS DROP COLUMN Z_FOK_REFLEXIVE")
+    try none.run()
+    #expect(try lists(none.destinationPath, none.destination)[1] == [2, 3, 4])
+  }
+
+  @Test func `the name of the order's column is a guess that strict refuses and a name settles`() throws {
+    let fixture = try fixture(Self.person(ordered: true))
+    fixture.mappings = [try .make("Person", "Person", kind: .copy)]
+    var job = try fixture.job
+    let guess =
+      "order column of Person.friends: Z_FOK_REFLEXIVE is a guess; Core Data may expect Z_FOK_1FRIENDS"
+    let note = try #require(MigrationManager(job).plan().codedNotes.first { $0.code == .guessedName })
+    #expect(note.text.hasPrefix(guess))
+    job.refusesGuessedNames = true
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(job).plan() }
+    #expect(error.code == .configuration && error.message.contains(guess), "\(error)")
+    func refuse(_ place: Int, _ why: String) -> any Error { GodwitError(.configuration, why) }
+    let schema = StoreSchema(model: fixture.destination)
+    for name in ["Z_FOK_REFLEXIVE", "Z_FOK_1FRIENDS"] {
+      try? FileManager.default.removeItem(atPath: fixture.destinationPath)
+      job.layoutNames = try JoinNames(naming: [("Person.friends", name)], in: schema, refuse: refuse)
+      #expect(try MigrationManager(job).plan().codedNotes.isEmpty)
+      try MigrationManager(job).run()
+      #expect(try fixture.rows("SELECT COUNT(\(name)) FROM source.Z_1FRIENDS") == ["21"])
+      let report = try Verifier(job: job).run()
+      #expect(report.isClean, "\(report)")
+    }
+    let wrong = #expect(throws: GodwitError.self) {
+      try JoinNames(naming: [("Person.friends", "Z_FOK_FRIENDS")], in: schema, refuse: refuse)
+    }
+    #expect(wrong?.message.contains("it is Z_FOK_REFLEXIVE or Z_FOK_1FRIENDS") == true)
+  }
+
+  @Test func `verify finds a place that is not the source's`() throws {
+    let fixture = try ordered()
+    try fixture.run()
+    let connection = try StoreConnection(path: fixture.destinationPath)
+    try connection.execute(
+      "UPDATE Z_1FRIENDS SET Z_FOK_REFLEXIVE = 9000 WHERE Z_1FRIENDS = 4 AND REFLEXIVE = 2")
+    try connection.close()
+    let report = try Verifier(job: fixture.job).run()
+    #expect(report.findings.contains { $0.kind == .order && $0.key == 4 }, "\(report)")
+  }
+
+  @Test(arguments: [StoreType.xml, .binary]) func `the order goes through an atomic store`(type: StoreType) throws {
+    let fixture = try ordered()
+    var job = try fixture.job
+    (job.destinationType, job.destinationPath) = (type, fixture.folder.file("friends.atomic"))
+    try MigrationManager(job).run()
+    #expect(try lists(job.destinationPath, fixture.destination) == Self.friends)
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
   }
 }

@@ -100,14 +100,14 @@ extension RandomWorld {
       }
     }
     clear(made.tag, isFirst: isFirst)
-    let inverse = isFirst ? pair.b : pair.a
+    let inverse = isFirst && !pair.isOwnInverse ? pair.b : pair.a
     for one in found {
-      if pair.isOwnInverse || inverse.map({ !$0.isToMany }) ?? false { clear(one.made.tag, isFirst: !isFirst) }
+      if inverse.map({ !$0.isToMany }) ?? false { clear(one.made.tag, isFirst: !isFirst) }
     }
     for one in found {
       let edge = RandomWorldReference.Edge(a: made.tag, b: one.made.tag)
       if isFirst { links[edge] = one.places }
-      if !isFirst || pair.isOwnInverse { links[edge.flipped] = one.places.flipped }
+      if !isFirst || pair.isOwnInverse && edge.a != edge.b { links[edge.flipped] = one.places.flipped }
     }
     result.links[pair.a.name] = links
   }
@@ -136,7 +136,7 @@ extension RandomWorld {
     let hop = path.first ?? ""
     let back =
       sourcePairs.lazy.compactMap { pair -> String? in
-        guard let b = pair.b else { return nil }
+        guard let b = pair.isOwnInverse ? pair.a : pair.b else { return nil }
         return pair.a.name == hop ? b.name : b.name == hop ? pair.a.name : nil
       }.first ?? ""
     // Objects of several sources, and those along several relationships, come in no order that compares.

@@ -48,7 +48,7 @@ extension RandomWorld {
           flipped: flipped)
       }
       if case .join(let join, let subject, let object, _) = schema.storage(of: pair.a.name, in: pair.a.entity),
-        let b = pair.b
+        let b = pair.isOwnInverse ? pair.a : pair.b
       {
         result[pair.a.name] = try read(
           "SELECT x.ZTAG, y.ZTAG FROM source.\(join.name) AS j LEFT JOIN \(table(pair.a.entity)) AS x ON x.Z_PK = j.\(subject) LEFT JOIN \(table(b.entity)) AS y ON y.Z_PK = j.\(object)"
@@ -70,8 +70,8 @@ extension RandomWorld {
     func table(_ entity: String) -> String { "source.\(quoted(schema.table(of: entity)?.name ?? ""))" }
     var lists: [String: [Int64: [Int64]]] = [:]
     for pair in destinationPairs {
-      guard let b = pair.b else { continue }
-      for (own, other) in [(pair.a, b), (b, pair.a)] where own.isOrdered {
+      guard let b = pair.isOwnInverse ? pair.a : pair.b else { continue }
+      for (own, other) in pair.isOwnInverse ? [(b, b)] : [(pair.a, b), (b, pair.a)] where own.isOrdered {
         let sql: String
         switch schema.storage(of: own.name, in: own.entity) {
         case .inverse(_, let column, _, let order?):

@@ -74,7 +74,7 @@ struct RandomWorld {
         return RandomPair(a: .init(entity: x, name: names[0], isToMany: false), b: nil)
       }
       if random.chance(10) {
-        return RandomPair(a: .init(entity: x, name: names[0], isToMany: false), b: nil, isOwnInverse: true)
+        return RandomPair(a: .random(x, names[0], toMany: 60, &random), b: nil, isOwnInverse: true)
       }
       return RandomPair(
         a: .random(x, names[0], toMany: 50, &random), b: .random(y, names[1], toMany: 60, &random))
@@ -93,9 +93,7 @@ struct RandomWorld {
         return .random(entity, own.name, toMany: 60, &random)
       }
       guard let b = pair.b else {
-        return RandomPair(
-          a: .init(entity: pair.a.entity.replacingOccurrences(of: "E", with: "F"), name: pair.a.name, isToMany: false),
-          b: nil, isOwnInverse: pair.isOwnInverse)
+        return RandomPair(a: end(pair.a), b: nil, isOwnInverse: pair.isOwnInverse)
       }
       var mirror = RandomPair(a: end(pair.a), b: end(b))
       // With another name a to-many is set from its inverse only.
@@ -170,6 +168,12 @@ extension RandomWorld {
       var seen: Set<[Int]> = []
       for _ in 0..<random.below(20) {
         guard let x = left.randomElement(using: &random), let y = right.randomElement(using: &random) else { break }
+        if pair.isOwnInverse, pair.a.isToMany {
+          guard seen.insert([min(x, y), max(x, y)]).inserted else { continue }
+          objects[x].links[pair.a.name, default: []].append(objects[y].key)
+          if x != y { objects[y].links[pair.a.name, default: []].append(objects[x].key) }
+          continue
+        }
         if pair.isOwnInverse {
           guard x != y, !taken.a.contains(x), !taken.a.contains(y) else { continue }
           taken.a.formUnion([x, y])

@@ -328,7 +328,7 @@ struct ReceiptTests {
     #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
   }
 
-  @Test func `the links of an ordered many-to-many that is its own inverse are counted without their order`() throws {
+  @Test func `the order of a many-to-many that is its own inverse counts`() throws {
     let entities: [EntityDescription] = [
       .make("Person", ["name": .string], [.toMany("friends", "Person", inverse: "friends", ordered: true)])
     ]
@@ -338,8 +338,14 @@ struct ReceiptTests {
         try store.insert("Person", key: key, attributes: [:], relationships: ["friends": key > 1 ? [key - 1] : []])
       }
     }
-    let sums = try ReceiptedStore(path: fixture.sourcePath, model: fixture.source).checksums()
-    #expect(sums.relationships.map(\.links.count) == [6])
+    func sums() throws -> [StoreChecksums.Relationship] {
+      try ReceiptedStore(path: fixture.sourcePath, model: fixture.source).checksums().relationships
+    }
+    let before = try sums()
+    #expect(before.map(\.links.count) == [6])
+    try fixture.alter("UPDATE Z_1FRIENDS SET Z_FOK_REFLEXIVE = Z_FOK_REFLEXIVE + 1 WHERE Z_1FRIENDS = 2")
+    let after = try sums()
+    #expect(after.map(\.links.count) == [6] && after.map(\.links) != before.map(\.links))
   }
 
   @Test func `a receipt that cannot be written beside the destination is a note, and the job is finished`() throws {

@@ -10,11 +10,11 @@ struct ResolutionStatementsTests {
     let sql = try program.resolution.statements(link)
     #expect(sql.asserted.hasPrefix("SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM ("), "\(sql.asserted)")
     #expect(
-      sql.gather.hasPrefix("INSERT INTO temp.godwit_edge (d, x, dx, xd) SELECT d, x, MIN(dx), MIN(xd) FROM ("),
-      "\(sql.gather)")
-    #expect(sql.gather.contains("FROM godwit_link_\(link)"), "\(sql.gather)")
-    #expect(sql.gather.contains("(l.mapping, l.turn) > (e.mapping, e.turn)"), "\(sql.gather)")
-    #expect(sql.gather.hasSuffix(" GROUP BY d, x"), "\(sql.gather)")
+      sql.collect.hasPrefix("INSERT INTO temp.godwit_edge (d, x, dx, xd) SELECT d, x, MIN(dx), MIN(xd) FROM ("),
+      "\(sql.collect)")
+    #expect(sql.collect.contains("FROM godwit_link_\(link)"), "\(sql.collect)")
+    #expect(sql.collect.contains("(l.mapping, l.turn) > (e.mapping, e.turn)"), "\(sql.collect)")
+    #expect(sql.collect.hasSuffix(" GROUP BY d, x"), "\(sql.collect)")
   }
 
   @Test func `both ends of a one-to-one are stored`() throws {

@@ -41,6 +41,14 @@ struct TakenKeysTests {
       #expect(walked == set)
       for (rank, key) in set.enumerated().filter({ $0.offset % 37 == 0 || set.count < 100 }) {
         #expect(try taken.rank(key) == Int64(rank) && taken.contains(key))
+        #expect(taken.key(ofRank: Int64(rank)) == (taken.isSpilled && !taken.isRun ? nil : key))
+      }
+      #expect(taken.key(ofRank: Int64(set.count)) == nil && taken.key(ofRank: -1) == nil)
+      for first in set.prefix(40) + set.suffix(3) {
+        for first in [first &- 1, first, first &+ 1] {
+          var rest = try taken.walk(from: first)
+          #expect(try rest.next() == set.first { $0 >= first }, "from \(first)")
+        }
       }
       let known = Set(set)
       for key in set.prefix(500).flatMap({ [$0 &- 1, $0 &+ 1, $0 &+ 65_536] }) where !known.contains(key) {

@@ -79,7 +79,7 @@ import Testing
         }
       }
     }
-    #expect(count > 500)
+    #expect(count > 250)
   }
 
   @Test func `a target depends only on targets listed above it, and imports no other target of the package`() throws {

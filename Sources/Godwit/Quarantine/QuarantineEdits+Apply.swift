@@ -1,6 +1,6 @@
-public import Foundation
+package import Foundation
 import GodwitEngine
-public import GodwitJob
+package import GodwitJob
 import GodwitModel
 
 extension QuarantineEdits {
@@ -16,7 +16,7 @@ extension QuarantineEdits {
   /// - Throws: `GodwitError`: `.dataWrong` (65) for edits that cannot be applied, and for a quarantine of another source;
   ///   `.missingInput` (66); `.cannotCreate` (73) when something is at the place; `.stopped` (75) when the source or the
   ///   quarantine changes meanwhile.
-  public static func apply(_ quarantine: URL, to source: URL, writing copy: URL) throws -> QuarantineEdits {
+  package static func apply(_ quarantine: URL, to source: URL, writing copy: URL) throws -> QuarantineEdits {
     try EditedSource(quarantine: quarantine.path, source: source.path, copy: copy.path).write()
   }
 }

@@ -111,7 +111,7 @@ struct Torture {
   }
 
   private func start(in path: String, now: Double, moment: TortureChance.Moment?) throws -> TortureRun.Ended {
-    try TortureRun(arguments: ["torture", manifest, "--one-run-in", path, "--now", "\(now)"], output: path + ".log")
+    try TortureRun(arguments: ["torture", manifest, path, "\(now)"], output: path + ".log")
       .untilEnd(killing: moment, current: current)
   }
 }

@@ -23,11 +23,13 @@ struct TortureVerb: Verb {
   @Option(help: ArgumentHelp("Seed of the random kills; by default random, and printed.", valueName: "S"))
   var seed: UInt64?
 
-  // Options with which a round starts its own processes.
-  @Option(name: .customLong("one-run-in"), help: .private) var runFolder: String?
-  @Option(name: .customLong("now"), help: .private) var now: Double?
+  /// In a process that a round starts: the folder of its run, and the value of `now()`.
+  @Argument(help: .private) var ownRun: [String] = []
 
   func validate() throws {
+    guard ownRun.isEmpty || ownRun.count == 2 && Double(ownRun[1]) != nil else {
+      throw ValidationError("expected one job, found '\(ownRun[0])' behind it")
+    }
     guard (1...1_000_000).contains(rounds) else {
       throw ValidationError("cannot torture in \(rounds) rounds: expected 1 to 1000000")
     }
@@ -40,7 +42,7 @@ struct TortureVerb: Verb {
         .usage, "cannot torture a job from standard input", remedy: "write the manifest to a file, and give its path")
     }
     let migration = try job.loader(in: session).job()
-    if let runFolder { return try runOnce(migration, in: runFolder, session: session) }
+    if !ownRun.isEmpty { return try runOnce(migration, in: ownRun[0], session: session) }
     let seed = seed ?? UInt64.random(in: 1...999_999)
     // Kept until the result is known, so that a failure can be inspected.
     let scratch = try ScratchFolder(name: "godwit-torture", isKept: true)
@@ -63,7 +65,7 @@ struct TortureVerb: Verb {
   /// One run, which a round may kill.
   private func runOnce(_ migration: MigrationJob, in folder: String, session: CommandSession) throws -> Int32 {
     var migration = Torture.redirected(migration, to: folder)
-    migration.now = now.map { Date(timeIntervalSinceReferenceDate: $0) }
+    migration.now = Double(ownRun[1]).map { Date(timeIntervalSinceReferenceDate: $0) }
     // Times differ from round to round.
     migration.receipt = nil
     let printer = ProgressPrinter(mode: .json, stream: session.output)

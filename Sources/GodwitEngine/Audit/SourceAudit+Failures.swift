@@ -33,9 +33,6 @@ extension SourceAudit {
 
   /// Finds the rows for which a value cannot be computed.
   ///
-  /// Rows come one at a time in key order. So the row that ends a statement is the first one after the last that came,
-  /// and the next statement begins after it.
-  ///
   /// - Parameters:
   ///   - table: The table as SQL.
   ///   - kind: Which of its rows `s` are tried.
@@ -44,32 +41,24 @@ extension SourceAudit {
     in table: String, _ kind: StoreSchema.RowCondition, computing value: String, _ builder: StatementBuilder
   ) throws -> Failures {
     var found = Failures()
-    var last = Int64.min
-    let rows = "FROM \(table) AS s WHERE s.Z_PK > ?1\(kind.further)"
-    let statement = ChunkStatement(sql: "SELECT s.Z_PK, \(value) \(rows) ORDER BY s.Z_PK", builder: builder)
-    while true {
-      do {
+    let rows = "FROM \(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2\(kind.further)"
+    let statement = ChunkStatement(sql: "SELECT COUNT(\(value)) \(rows)", builder: builder)
+    var search = RowSearch(
+      enough: Int64(Failures.limit), isOfRow: Self.isOfRow,
+      ends: { [connection] in try connection.ends(of: rows, from: $0, through: $1) },
+      attempt: { [attached, connection] first, last in
         try attached.functions.running(statement, context: "audit") {
-          try connection.query(statement.sql, builder.arguments(from: last)) { row in
-            last = row.int64(0)
-            return true
-          }
+          _ = try connection.rows(statement.sql, builder.arguments(from: first, through: last))
         }
-        return found
-      } catch let error as GodwitError where Self.isOfRow(error) {
-        if found.message.isEmpty { found.message = error.message }
-        guard let next = try connection.integer("SELECT MIN(s.Z_PK) \(rows)", [.integer(last)]) else {
-          found.isComplete = false
-          return found
-        }
-        found.keys.append(next)
-        last = next
-        guard found.keys.count < Failures.limit else {
-          found.isComplete = try connection.integer("SELECT MIN(s.Z_PK) \(rows)", [.integer(last)]) == nil
-          return found
-        }
-      }
+      })
+    try search.search(from: .min, through: .max) { key, error in
+      if found.keys.isEmpty { found.message = error.message }
+      found.keys.append(key)
     }
+    if found.keys.count == Failures.limit, let last = found.keys.last, last < .max {
+      found.isComplete = try connection.ends(of: rows, from: last + 1, through: .max) == nil
+    }
+    return found
   }
 
   /// Reports rows for which a filter or a value cannot be computed.

@@ -3,22 +3,16 @@ import GodwitModel
 import GodwitStore
 
 extension SourceAudit {
-  /// Checks of the same rows.
-  private struct Walk {
-    var from: String
-    var hasCondition: Bool
-    var checks: [Check]
-  }
-
   /// Links without a target, as the plan counts them, and one-to-one links whose two ends disagree.
   func auditLinks() throws {
-    var walks: [Walk] = []
+    var walks: [(rows: Rows, checks: [Check])] = []
     var places: [String: Int] = [:]
-    func add(_ check: Check?, from: String, hasCondition: Bool) {
+    func add(_ check: Check?, _ rows: Rows) {
       guard let check else { return }
+      let from = rows.from(nil, nil)
       guard let place = places[from] else {
         places[from] = walks.count
-        walks.append(Walk(from: from, hasCondition: hasCondition, checks: [check]))
+        walks.append((rows, [check]))
         return
       }
       walks[place].checks.append(check)
@@ -29,28 +23,24 @@ extension SourceAudit {
         guard model.declaringEntity(of: name, in: entity.name)?.name == entity.name else { continue }
         switch schema.storage(of: name, in: entity.name) {
         case .foreignKey(let table, let column, _, _):
-          let kind = schema.isKind(of: entity.name, row: "s").clause
-          let from = "FROM source.\(quoted(table)) AS s\(kind)"
-          add(
-            danglingCheck(entity.name, name, column, to: relationship.destinationEntityName), from: from,
-            hasCondition: !kind.isEmpty)
-          add(halfLinkCheck(entity.name, relationship, column), from: from, hasCondition: !kind.isEmpty)
+          let rows = Rows.all(of: table, where: schema.isKind(of: entity.name, row: "s").sql)
+          add(danglingCheck(entity.name, name, column, to: relationship.destinationEntityName), rows)
+          add(halfLinkCheck(entity.name, relationship, column), rows)
         case .inverse(let table, let column, _, _):
           // If there is an inverse, the to-one's entity has the key.
           guard model.inverse(of: relationship) == nil else { continue }
           let holder = relationship.destinationEntityName
-          let kind = schema.isKind(of: holder, row: "s").clause
           add(
-            danglingCheck(holder, name, column, to: entity.name), from: "FROM source.\(quoted(table)) AS s\(kind)",
-            hasCondition: !kind.isEmpty)
+            danglingCheck(holder, name, column, to: entity.name),
+            .all(of: table, where: schema.isKind(of: holder, row: "s").sql))
         case .join(let join, _, _, _):
           guard join.ownerEntityName == entity.name, join.ownerRelationshipName == name else { continue }
-          add(danglingCheck(join), from: "FROM source.\(quoted(join.name)) AS s", hasCondition: false)
+          add(danglingCheck(join), .all(of: join.name, key: "s.rowid"))
         case .none: continue
         }
       }
     }
-    for walk in walks { try run(walk.checks, from: walk.from, hasCondition: walk.hasCondition) }
+    for walk in walks { try run(walk.checks, on: walk.rows) }
   }
 
   private func danglingCheck(_ holder: String, _ name: String, _ column: String, to entity: String) -> Check? {

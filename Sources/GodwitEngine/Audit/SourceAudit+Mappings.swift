@@ -18,8 +18,8 @@ extension SourceAudit {
   /// The rows that a mapping takes.
   struct TakenRows {
     var mapping: ResolvedEntityMapping
-    /// The table of the rows `s` as SQL.
-    var table: String
+    /// The table of the rows `s`, and the same as SQL.
+    var name, table: String
     /// Which of its rows are objects of the mapping's entity.
     var kind: StoreSchema.RowCondition
     /// The condition of the rows that the mapping takes.
@@ -30,12 +30,16 @@ extension SourceAudit {
     /// The regular expressions of the rules.
     var patterns: [NSRegularExpression]
 
-    /// `FROM`, giving a row `t` with the columns of some parts.
+    /// Rows `t` with the columns of some parts.
     ///
     /// The limit keeps SQLite from computing a value once for each rule.
-    func from(_ parts: ArraySlice<Part>) -> String {
+    func rows(_ parts: ArraySlice<Part>) -> Rows {
       let columns = (["s.Z_PK AS Z_PK"] + parts.map { "\($0.sql) AS \(quoted($0.column))" }).joined(separator: ", ")
-      return "FROM (SELECT \(columns) FROM \(table) AS s WHERE (\(taken)) LIMIT -1 OFFSET 0) AS t"
+      return Rows(
+        table: name,
+        from: { [table, taken] keys, result in
+          "FROM (SELECT \(columns) FROM \(table) AS s\(whereClause(["(\(taken))", keys])) LIMIT -1 OFFSET 0) AS t\(whereClause([result]))"
+        }, builder: builder, patterns: patterns, isPartial: isPartial)
     }
   }
 
@@ -110,8 +114,8 @@ extension SourceAudit {
       }
     }
     let rows = TakenRows(
-      mapping: mapping, table: try association.table(mapping.index),
-      kind: schema.isObject(of: [mapping.source.name], row: "s"),
+      mapping: mapping, name: try program.sourceTable(mapping.source.name),
+      table: try association.table(mapping.index), kind: schema.isObject(of: [mapping.source.name], row: "s"),
       taken: taken(mapping.index, alias: "s", association),
       isPartial: filterFailures[mapping.index]?.isComplete == false, builder: builder, patterns: compiled)
     try check(parts[...], in: rows)
@@ -122,9 +126,7 @@ extension SourceAudit {
   private func check(_ parts: ArraySlice<Part>, in rows: TakenRows) throws {
     guard let first = parts.first else { return }
     do {
-      try run(
-        parts.flatMap(\.checks), from: rows.from(parts), hasCondition: false, builder: rows.builder,
-        patterns: rows.patterns, isPartial: rows.isPartial)
+      try run(parts.flatMap(\.checks), on: rows.rows(parts))
     } catch let error as GodwitError where Self.isOfRow(error) {
       guard parts.count == 1 else {
         let middle = parts.startIndex + parts.count / 2
@@ -147,9 +149,7 @@ extension SourceAudit {
     rest.taken = failed.excluded(from: rows.taken, alias: "s")
     rest.isPartial = rows.isPartial || !failed.isComplete
     do {
-      try run(
-        part.checks, from: rest.from([part]), hasCondition: false, builder: rest.builder, patterns: rest.patterns,
-        isPartial: rest.isPartial)
+      try run(part.checks, on: rest.rows([part]))
     } catch let error as GodwitError where Self.isOfRow(error) {
       skip("the rules of '\(rows.mapping.destination.name).\(part.property)' in mapping '\(rows.mapping.name)'")
     }

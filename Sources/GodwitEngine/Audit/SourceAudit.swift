@@ -6,8 +6,8 @@ import GodwitStore
 
 /// Finds the data that would stop a run or be carried over broken, before the run begins.
 ///
-/// It reads the source and writes nothing. One walk over an entity's rows counts all rules and all results of its
-/// mappings. Only for a broken rule are the first rows looked up. A value that cannot be computed ends its walk. Then
+/// It reads the source and writes nothing. One walk over an entity's rows, on all cores, counts all rules and all results
+/// of its mappings. Only for a broken rule are the first rows looked up. A value that cannot be computed ends its walk. Then
 /// fewer values are computed at a time, and the failing ones are found row by row (`Failures`).
 package final class SourceAudit {
   /// A rule, as SQL that is true for a row that breaks it: `s`, or `t` for the result of a mapping.
@@ -25,6 +25,36 @@ package final class SourceAudit {
     var key = "s.Z_PK"
     /// The name of the object's own entity as SQL; nil for `entity`.
     var ownEntity: String?
+  }
+
+  /// The rows that some checks look at.
+  struct Rows {
+    /// The table of the source that is read, and the column that it is cut by.
+    var table: String
+    var key = "s.Z_PK"
+    /// `FROM` with a condition on the key and one on the result, nil for none.
+    var from: (_ keys: String?, _ result: String?) -> String
+    var builder = StatementBuilder()
+    var patterns: [NSRegularExpression] = []
+    /// Whether there are rows beside these that may break the rules.
+    var isPartial = false
+
+    /// The rows `s` of a table, as far as they fulfil a condition.
+    static func all(of table: String, key: String = "s.Z_PK", where condition: String? = nil) -> Self {
+      Rows(table: table, key: key) { "FROM source.\(quoted(table)) AS s\(whereClause([condition, $0, $1]))" }
+    }
+
+    /// A query with the functions that these rows need.
+    func read(_ sql: String, _ connection: StoreConnection, _ functions: SQLFunctions, _ keys: ClosedRange<Int64>?)
+      throws -> [[SQLValue]]
+    {
+      let arguments = builder.arguments(from: keys?.lowerBound ?? .min, through: keys?.upperBound ?? .max)
+      return try functions.running(
+        ChunkStatement(sql: sql, builder: builder), context: "audit", with: StatementInputs(patterns: patterns)
+      ) {
+        try connection.rows(sql, arguments)
+      }
+    }
   }
 
   let attached: AttachedSource
@@ -72,31 +102,29 @@ package final class SourceAudit {
 
   /// Counts the rows that break each rule in one walk, and names the first ones. Reports nothing if a value cannot be
   /// computed.
-  ///
-  /// - Parameters:
-  ///   - from: `FROM`, with the condition of the rows.
-  ///   - isPartial: Whether there are rows beside those of `from` that may break the rules.
-  func run(
-    _ checks: [Check], from: String, hasCondition: Bool, builder: StatementBuilder = StatementBuilder(),
-    patterns: [NSRegularExpression] = [], isPartial: Bool = false
-  ) throws {
+  func run(_ checks: [Check], on rows: Rows) throws {
     var findings: [AuditReport.Finding] = []
     var rest = checks[...]
     while !rest.isEmpty {
       let part = rest.prefix(Self.columnsAtOnce)
       rest = rest.dropFirst(part.count)
       let sums = part.map { "SUM(\($0.condition))" }.joined(separator: ", ")
-      let counts = try rows("SELECT \(sums) \(from)", builder, patterns).first ?? []
-      for (check, count) in zip(part, counts) {
-        guard case .integer(let count) = count, count > 0 else { continue }
+      let column = rows.key.split(separator: ".").last.map(String.init) ?? rows.key
+      let walk = SourceWalk(rows.table, column: column) { connection, functions, keys in
+        let range = keys.map { _ in "\(rows.key) BETWEEN ?1 AND ?2" }
+        return try rows.read("SELECT \(sums) \(rows.from(range, nil))", connection, functions, keys).first ?? []
+      }
+      for (check, count) in zip(part, try planner.scan.counts([walk])[0].sums(part.count)) where count > 0 {
         let value = showsValues ? check.value ?? "NULL" : "NULL"
-        let found = try rows(
-          "SELECT \(check.key), \(check.ownEntity ?? Self.literal(check.entity)), \(value) \(from)\(hasCondition ? " AND" : " WHERE") (\(check.condition)) ORDER BY 1 LIMIT \(sampleCount)",
-          builder, patterns)
+        let entity = check.ownEntity ?? Self.literal(check.entity)
+        let broken = rows.from(nil, "(\(check.condition))")
+        let found = try rows.read(
+          "SELECT \(check.key), \(entity), \(value) \(broken) ORDER BY 1 LIMIT \(sampleCount)", connection,
+          attached.functions, nil)
         findings.append(
           AuditReport.Finding(
             check.kind, model: check.model, entity: check.entity, property: check.property, mapping: check.mapping,
-            count: count, isLowerBound: isPartial, message: check.message,
+            count: count, isLowerBound: rows.isPartial, message: check.message,
             samples: found.map { sample($0, of: check.entity) }))
       }
     }
@@ -118,12 +146,8 @@ package final class SourceAudit {
   }
 
   /// The rows of a query whose functions are those of a builder.
-  func rows(
-    _ sql: String, _ builder: StatementBuilder, _ patterns: [NSRegularExpression] = []
-  ) throws -> [[SQLValue]] {
-    try attached.functions.running(
-      ChunkStatement(sql: sql, builder: builder), context: "audit", with: StatementInputs(patterns: patterns)
-    ) {
+  func rows(_ sql: String, _ builder: StatementBuilder) throws -> [[SQLValue]] {
+    try attached.functions.running(ChunkStatement(sql: sql, builder: builder), context: "audit") {
       try connection.rows(sql, builder.arguments())
     }
   }
@@ -141,10 +165,8 @@ package final class SourceAudit {
   }
 
   /// The rows of an entity.
-  func objects(of entity: String) -> (from: String, hasCondition: Bool)? {
-    guard let table = schema.table(of: entity) else { return nil }
-    let condition = schema.isObject(of: [entity], row: "s").clause
-    return ("FROM source.\(quoted(table.name)) AS s\(condition)", !condition.isEmpty)
+  func objects(of entity: String) -> Rows? {
+    schema.table(of: entity).map { .all(of: $0.name, where: schema.isObject(of: [entity], row: "s").sql) }
   }
 
   // MARK: Rows and values
@@ -159,11 +181,11 @@ package final class SourceAudit {
             kind: .unknownEntity, model: model.name, entity: root.name,
             message: "rows whose entity number is none of \(known.joined(separator: ", "))",
             condition: "s.Z_ENT IS NULL OR s.Z_ENT NOT IN (\(known.joined(separator: ", ")))", value: "s.Z_ENT")
-        ], from: "FROM source.\(quoted(table.name)) AS s", hasCondition: false)
+        ], on: .all(of: table.name))
     }
     for entity in model.entities where !entity.isAbstract {
-      guard let (from, hasCondition) = objects(of: entity.name) else { continue }
-      countObjects(try connection.integer("SELECT COUNT(*) \(from)") ?? 0)
+      guard let rows = objects(of: entity.name) else { continue }
+      countObjects(try connection.integer("SELECT COUNT(*) \(rows.from(nil, nil))") ?? 0)
       var checks: [Check] = []
       for attribute in model.attributes(of: entity.name) {
         guard let column = schema.column(of: attribute.name, in: entity.name).map({ "s.\(quoted($0))" }),
@@ -175,10 +197,10 @@ package final class SourceAudit {
             message: "values that an attribute of type \(attribute.type.xcodeName) cannot hold", condition: condition,
             value: column))
         if attribute.type == .binary, attribute.allowsExternalBinaryDataStorage {
-          try auditFiles(entity.name, attribute.name, column, from, hasCondition)
+          try auditFiles(entity.name, attribute.name, column, rows)
         }
       }
-      try run(checks, from: from, hasCondition: hasCondition)
+      try run(checks, on: rows)
     }
   }
 
@@ -196,15 +218,11 @@ package final class SourceAudit {
     return condition
   }
 
-  private func auditFiles(
-    _ entity: String, _ attribute: String, _ column: String, _ from: String, _ hasCondition: Bool
-  ) throws {
+  private func auditFiles(_ entity: String, _ attribute: String, _ column: String, _ rows: Rows) throws {
     let folder = SupportFolder(ofStoreAt: job.sourcePath)
     var count: Int64 = 0
     var samples: [AuditReport.Sample] = []
-    try connection.query(
-      "SELECT s.Z_PK, \(column) \(from)\(hasCondition ? " AND" : " WHERE") \(ExternalDataSQL.isReference(column))"
-    ) { row in
+    try connection.query("SELECT s.Z_PK, \(column) \(rows.from(nil, ExternalDataSQL.isReference(column)))") { row in
       guard case .external(let file)? = StoredBinary(row.bytes(1)), try folder.size(of: file) == nil else {
         return true
       }

@@ -152,7 +152,7 @@ final class AssignmentResolver {
         hasReverse = try reverse.step()
         guard edges.count <= limitEdges else { throw TooMany() }
       }
-      try settle(key, &edges, floor)
+      try storeEdges(key, &edges, floor)
     }
   }
 
@@ -167,7 +167,7 @@ final class AssignmentResolver {
   }
 
   /// Edges to one object are one, at the lowest of their positions.
-  private func settle(_ key: Int64, _ edges: inout [Edge], _ floor: Place?) throws {
+  private func storeEdges(_ key: Int64, _ edges: inout [Edge], _ floor: Place?) throws {
     if edges.count > 1 { edges.sort { $0.other < $1.other } }
     var next = edges.startIndex
     while next < edges.endIndex {

@@ -112,7 +112,7 @@ package final class Executor {
         forgetWriters()
         // The chunk was rolled back, so it can run again on a sound file.
         guard try replaceDamagedSpill() else { throw error }
-        try policies?.takeBack()
+        try policies?.rollBack()
         try carryOut(chunk)
       }
     } catch {
@@ -336,14 +336,14 @@ package final class Executor {
         try storeInLargeRows(resolver.refused)
         return .init(rows: resolver.kept, overridden: resolver.wanted - resolver.kept)
       } catch is AssignmentResolver.TooMany {
-        for sql in program.resolution.gatheringPreparation(link) { try connection.execute(sql) }
+        for sql in program.resolution.indexesForSQL(link) { try connection.execute(sql) }
       }
     }
     let range: [SQLValue] = [.integer(chunk.range.first), .integer(chunk.range.last)]
     let sql = try program.resolution.statements(link)
     let wanted = try connection.integer(sql.asserted, range) ?? 0
     try connection.execute("DELETE FROM temp.godwit_edge")
-    try connection.execute(sql.gather, range)
+    try connection.execute(sql.collect, range)
     let kept = try connection.integer("SELECT COUNT(*) FROM temp.godwit_edge") ?? 0
     for sql in sql.store { try connection.execute(sql) }
     return .init(rows: kept, overridden: max(0, wanted - kept))

@@ -94,7 +94,7 @@ final class UniqueKeyScan {
       let statement = try other.connection.prepare(other.query.sql)
       defer { statement.finalize() }
       worker.computeItems { span in
-        let batch = try gather(span, other, statement)
+        let batch = try readBatch(span, other, statement)
         spansBeside += 1
         return batch
       }
@@ -121,12 +121,12 @@ final class UniqueKeyScan {
       case .use(let batch): return batch
       case .compute: return nil
       // The other thread is at it: better to read on than to wait.
-      case .computeAhead(let ahead): worker.compute(ahead) { try gather($0, own, statement) }
+      case .computeAhead(let ahead): worker.compute(ahead) { try readBatch($0, own, statement) }
       }
     }
   }
 
-  private func gather(_ span: Int, _ scan: Scan, _ statement: SQLStatement) throws -> Batch {
+  private func readBatch(_ span: Int, _ scan: Scan, _ statement: SQLStatement) throws -> Batch {
     var batch = Batch(limitBytes: limitBytes)
     try scan.run(statement, spans[span]) { try batch.append($0, $1) }
     return batch

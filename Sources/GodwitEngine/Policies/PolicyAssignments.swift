@@ -52,7 +52,7 @@ final class PolicyAssignments {
   }
 
   /// Drops the requests of a chunk that was rolled back.
-  func takeBack() { (asked, requests, batches) = ([:], [:], batches.map { _ in nil }) }
+  func rollBack() { (asked, requests, batches) = ([:], [:], batches.map { _ in nil }) }
 
   /// Drops the statements that set relationships, because the links that are written with their objects have changed.
   func forgetRequests() { requests = [:] }

@@ -33,7 +33,7 @@ final class PolicyAssociations {
   }
 
   /// Drops the associations of a chunk that was rolled back.
-  func takeBack() { batches = batches.map { _ in nil } }
+  func rollBack() { batches = batches.map { _ in nil } }
 
   /// Drops the prepared lookups, because other associations are computed now.
   func forgetLookups() { (computedLookups, takenKeys) = ([:], [:]) }

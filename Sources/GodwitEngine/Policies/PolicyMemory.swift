@@ -50,7 +50,7 @@ final class PolicyMemory {
   func write() throws { try ledger.setPolicyState(state) }
 
   /// Restores the state after the last committed chunk.
-  func takeBack() throws {
+  func rollBack() throws {
     isUserInfoChanged = false
     state = try ledger.policyState() ?? initial
     userInfo = Self.userInfo(of: state) ?? userInfo

@@ -167,7 +167,7 @@ final class PolicyObjectWriter {
   }
 
   /// Drops the objects of a chunk that was rolled back.
-  func takeBack() { (writings, last, inserted, hasWaiting) = ([:], nil, [:], false) }
+  func rollBack() { (writings, last, inserted, hasWaiting) = ([:], nil, [:], false) }
 
   // MARK: Values
 

@@ -159,7 +159,7 @@ extension PolicyRun {
 
   /// Called at the end of a `createDestinationInstances`. Stores the associations of the mapping explicitly if the hook
   /// did not make exactly the object that the mapping would.
-  func settlePair() throws {
+  func checkDefaultPair() throws {
     guard let index = step.currentMapping, shortcuts.isComputed[index], let prepared = hook.prepared else { return }
     if hook.ownPairs.count == 1 {
       shortcuts.computedThrough[index] = prepared.source.key

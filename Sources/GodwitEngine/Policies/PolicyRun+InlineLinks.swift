@@ -106,7 +106,7 @@ extension PolicyRun {
 
   /// Called at the end of a `createDestinationInstances`. Gives the keys to the objects that their own hook has
   /// associated, and removes them from others.
-  func settleKeys() throws {
+  func writeKeys() throws {
     if hook.areAllKeyedOwn { return }
     try writer.flush()
     let (own, written, keyColumns) = (hook.own.elements, Set(hook.keyed), hook.keyColumns)

@@ -27,7 +27,7 @@ extension PolicyRun {
   }
 
   /// Writes out everything that a read of the link's assignments needs while more assignments follow.
-  private func settle(_ link: Int) throws {
+  private func flushAssignments(_ link: Int) throws {
     try resolveInOrder([link], isReading: true)
     try writeAsked()
     try assignments.write()
@@ -39,7 +39,7 @@ extension PolicyRun {
 
   package func related(_ object: ManagedObject, _ name: String) throws -> [ManagedObject] {
     guard let (link, end, relationship) = try? assignments.end(of: name, in: object.entityName) else { return [] }
-    try settle(link)
+    try flushAssignments(link)
     let keys = try step.rows(program.policy.related(link, from: end), [.integer(object.key)])
     return try keys.compactMap { row in
       guard case .integer(let key)? = row.first else { return nil }
@@ -102,7 +102,7 @@ extension PolicyRun {
       throw step.failure("cannot add to '\(name)' of \(object): no policy made one of the ends")
     }
     guard !isReplaying, try !related(object, name).contains(target) else { return }
-    try settle(link)
+    try flushAssignments(link)
     try assignments.join(target.key, to: object.key, link, end)
   }
 
@@ -192,14 +192,18 @@ extension PolicyRun {
     for hop in source.path { reached = try reached.flatMap { try $0.objects(hop.relationship.name) } }
     let isOrdered = source.path.last?.relationship.isOrdered == true
     let wanted = source.relationship.destinationEntityName
+    // Both directions of a relationship that is its own inverse need places that compare: the order keys.
+    let isOwnInverse = program.sourceSchema.isOwnInverse(source.path.map(\.relationship.name), of: object.entityName)
     var found: [PolicyAssignments.Target] = []
     for lookup in source.lookups {
       var those: [PolicyAssignments.Target] = []
-      for (place, other) in reached.enumerated() {
+      for (number, other) in reached.enumerated() {
+        let key = isOwnInverse ? try inversePlace(of: other, among: source, at: object) : nil
+        let place = key ?? Int64(number)
         for made in try destinations(of: [other], mappings: [lookup])
         where destinationModel.isKind(made.entityName, of: wanted) {
           let inverse = try inversePlace(of: object, among: source, at: other) ?? Int64(index)
-          those.append((made.key, isOrdered ? Int64(place) : Int64(lookup), inverse))
+          those.append((made.key, isOrdered ? place : Int64(lookup), inverse))
         }
       }
       found += those.sorted { $0.key < $1.key }
@@ -216,10 +220,9 @@ extension PolicyRun {
     switch program.sourceSchema.storage(of: hop.relationship.name, in: object.entityName) {
     case .foreignKey(_, _, _, let order?): found = try object.layout.places[order].map { try object.row()[$0] }
     case .join(let join, let subject, let far, _):
-      let order = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
-      guard let order else { return nil }
+      guard let order = join.inverseOrderColumn(from: subject) else { return nil }
       found = try step.rows(
-        "SELECT \(quoted(order)) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) WHERE \(quoted(subject)) = ?1 AND \(quoted(far)) = ?2",
+        "SELECT \(quoted(order)) FROM \(join.rows(in: StoreConnection.sourceSchema)) WHERE \(quoted(subject)) = ?1 AND \(quoted(far)) = ?2",
         [.integer(object.key), .integer(other.key)]
       ).first?.first
     default: return nil

@@ -10,7 +10,7 @@ package import GodwitStore
 ///
 /// 1. Made when a run begins; the state is the ledger's.
 /// 2. `call` runs one hook with a `PolicyContext` that leads here.
-/// 3. `finishChunk` writes the state; `takeBack` goes back to it when a chunk that failed runs again.
+/// 3. `finishChunk` writes the state; `rollBack` goes back to it when a chunk that failed runs again.
 ///
 /// | part | purpose |
 /// |---|---|
@@ -112,7 +112,7 @@ package final class PolicyRun: PolicyHost {
       state = kept
       (state.inlineLinks, state.computedAssociations) = (now.inlineLinks, now.computedAssociations)
       state.sequence = max(now.sequence, kept.sequence)
-      writer.takeBack()
+      writer.rollBack()
       hook.related = nil
     }
     let (instance, mapping) = (instances[policy], step.mappings[policy])
@@ -133,8 +133,8 @@ package final class PolicyRun: PolicyHost {
       try body(&context)
       try step.checkChunk()
       if let problem = hook.problem { throw problem }
-      if !hook.keyColumns.isEmpty { try settleKeys() }
-      if kind == .createDestinationInstances { try settlePair() }
+      if !hook.keyColumns.isEmpty { try writeKeys() }
+      if kind == .createDestinationInstances { try checkDefaultPair() }
       if !hook.unproved.isEmpty { try prove() }
     } catch {
       // A row that was buffered earlier has failed, so this hook and its object are not the cause.
@@ -192,14 +192,14 @@ package final class PolicyRun: PolicyHost {
   }
 
   /// Restores the state after the last committed chunk, so that a failed chunk can run again.
-  func takeBack() throws {
-    associations.takeBack()
-    assignments.takeBack()
-    hook.takeBack()
+  func rollBack() throws {
+    associations.rollBack()
+    assignments.rollBack()
+    hook.rollBack()
     _ = losses.take()
-    writer.takeBack()
-    step.takeBack()
-    try memory.takeBack()
+    writer.rollBack()
+    step.rollBack()
+    try memory.rollBack()
     adoptShortcuts()
   }
 }

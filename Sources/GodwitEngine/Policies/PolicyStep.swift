@@ -160,7 +160,7 @@ final class PolicyStep {
   }
 
   /// Also drops the state of a rolled-back chunk.
-  func takeBack() {
+  func rollBack() {
     finishChunk()
     (indexes, chunkFailure) = ([], nil)
   }

@@ -64,7 +64,7 @@ struct RunningHook {
   mutating func endPage() { (prepared, keyColumns, keyLayout) = (nil, [], nil) }
 
   /// Drops the state of a chunk that was rolled back.
-  mutating func takeBack() {
+  mutating func rollBack() {
     endPage()
     (related, unproved, ownPairs) = (nil, [], [])
   }

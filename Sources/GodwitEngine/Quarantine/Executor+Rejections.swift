@@ -172,9 +172,13 @@ extension Executor {
 extension StoreConnection {
   /// The lowest and the highest key of a table of the source between two keys; nil without rows.
   func sourceKeys(of table: String, from first: Int64, through last: Int64) throws -> (Int64, Int64)? {
-    let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
+    try ends(of: "FROM source.\(quoted(table)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2", from: first, through: last)
+  }
+
+  /// The lowest and the highest key of rows `s` between the keys `?1` and `?2`; nil without rows.
+  func ends(of rows: String, from first: Int64, through last: Int64) throws -> (Int64, Int64)? {
     let row = try self.rows(
-      "SELECT (SELECT MIN(Z_PK) \(rows)), (SELECT MAX(Z_PK) \(rows))", [.integer(first), .integer(last)]
+      "SELECT (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))", [.integer(first), .integer(last)]
     ).first
     guard let row, case (.integer(let low), .integer(let high)) = (row[0], row[1]) else { return nil }
     return (low, high)

@@ -101,7 +101,7 @@ struct QuarantineMerge {
       for link in links { try checkTarget(of: link, in: own.name, entity.name, table.rootEntityName) }
       try merge(fields, links, entity.name, into: table, from: own.name)
     }
-    try partners.settle { wrong($0, $1) }
+    try partners.updateInverses { wrong($0, $1) }
   }
 
   private func field(_ name: String, column: String, of entity: String) -> Field? {

@@ -61,7 +61,7 @@ struct QuarantinePartners {
   /// Brings the other ends of all that changed in line.
   ///
   /// - Throws: `.dataWrong` (65) by way of `wrong` where the two ends of a one-to-one disagree.
-  func settle(wrong: (_ what: String, _ cause: String) -> GodwitError) throws {
+  func updateInverses(wrong: (_ what: String, _ cause: String) -> GodwitError) throws {
     for (number, pair) in pairs.enumerated() {
       let isLeft =
         "EXISTS (SELECT 1 FROM temp.godwit_link AS x WHERE x.number = \(number) AND x.old = m.Z_PK AND x.key = m.\(pair.key))"

@@ -122,17 +122,19 @@ package final class RejectionSearch {
 struct RowSearch {
   /// The lowest and the highest key between two keys; nil without rows.
   let ends: (Int64, Int64) throws -> (Int64, Int64)?
-  /// Carries out the rows between two keys and rolls back; throws an error about `.rejectedRow` when it cannot.
+  /// Carries out the rows between two keys and rolls back; throws when it cannot.
   let attempt: (Int64, Int64) throws -> Void
   /// The search ends when it has found so many.
   let enough: Int64
+  /// Whether an error is about a single row.
+  let isOfRow: (GodwitError) -> Bool
   private var count: Int64 = 0
 
   init(
-    enough: Int64, ends: @escaping (Int64, Int64) throws -> (Int64, Int64)?,
-    attempt: @escaping (Int64, Int64) throws -> Void
+    enough: Int64, isOfRow: @escaping (GodwitError) -> Bool = { $0.topic == .rejectedRow },
+    ends: @escaping (Int64, Int64) throws -> (Int64, Int64)?, attempt: @escaping (Int64, Int64) throws -> Void
   ) {
-    (self.enough, self.ends, self.attempt) = (enough, ends, attempt)
+    (self.enough, self.isOfRow, self.ends, self.attempt) = (enough, isOfRow, ends, attempt)
   }
 
   /// - Parameter found: Called with the key of each row, in order, and its error.
@@ -143,7 +145,7 @@ struct RowSearch {
     do {
       try attempt(low, high)
       return
-    } catch let error as GodwitError where error.topic == .rejectedRow {
+    } catch let error as GodwitError where isOfRow(error) {
       guard low < high else {
         count += 1
         return try found(low, error)

@@ -180,11 +180,7 @@ extension InversePair {
       guard let second else { return isOwnInverse ? .oneToOne : .foreignKey(holder: .first) }
       return second.relationship.isToMany ? .foreignKey(holder: .first) : .oneToOne
     case .inverse: return .foreignKey(holder: .second)
-    case .join:
-      guard !isOwnInverse || !first.relationship.isOrdered else {
-        throw cannot("how Core Data stores the order of a many-to-many that is its own inverse is not known")
-      }
-      return .join
+    case .join: return .join
     case .none: throw cannot("it is not stored")
     }
   }

@@ -66,7 +66,7 @@ struct PolicyStatements: StageStatements {
   /// The keys that object `?1` at one end of a link leads to by the assignments so far, in order.
   func related(_ index: Int, from end: InversePair.End) -> String {
     let link = links[index]
-    let place = end == .first ? "dx" : "xd"
+    let place = link.isOwnInverse ? "CASE WHEN d = ?1 THEN dx ELSE xd END" : end == .first ? "dx" : "xd"
     let other = link.isOwnInverse ? "CASE WHEN d = ?1 THEN x ELSE d END" : end == .first ? "x" : "d"
     let edges: String
     if link.isOwnInverse {

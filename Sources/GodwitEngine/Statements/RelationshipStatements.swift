@@ -198,16 +198,17 @@ package struct RelationshipStatements: StageStatements {
         sql: "\(into) \(plain.sql) ON CONFLICT DO NOTHING", builder: builder, reasons: plain.reasons)
     }
     let pairs = try self.pairs(assignments, lookups: lookups, association: association, walk: walk)
+    let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
     if join.isReflexive {
       // Each pair is stored in both directions, in any direction of the source.
+      let (forward, back) = order == nil ? ("", "") : (", position", ", inverse_position")
       return ChunkStatement(
         sql: """
-          WITH p AS MATERIALIZED (SELECT subject, target FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
-          \(into) SELECT subject, target FROM p WHERE 1 \
-          UNION SELECT target, subject FROM p WHERE 1 ON CONFLICT DO NOTHING
+          WITH p AS MATERIALIZED (SELECT * FROM (\(pairs.sql)) WHERE subject IS NOT NULL AND target IS NOT NULL) \
+          \(into) SELECT subject, target\(forward) FROM p WHERE 1 \
+          UNION SELECT target, subject\(back) FROM p WHERE 1 ON CONFLICT \(conflict)
           """, builder: builder, reasons: pairs.reasons)
     }
-    let conflict = updates.isEmpty ? "DO NOTHING" : "DO UPDATE SET \(updates.joined(separator: ", "))"
     return ChunkStatement(
       sql: """
         \(into) SELECT \(values.joined(separator: ", ")) FROM (\(pairs.sql)) \
@@ -290,8 +291,7 @@ package struct RelationshipStatements: StageStatements {
     case .foreignKey(_, _, _, let order?): return "s.\(quoted(order))"
     case .join(let join, let subject, let object, _):
       // The join row that led to the target has the place.
-      let isOwner = subject == join.ownerColumn
-      guard let order = isOwner ? join.destinationOrderColumn : join.ownerOrderColumn, !source.lookups.isEmpty else {
+      guard let order = join.inverseOrderColumn(from: subject), !source.lookups.isEmpty else {
         return "\(mapping.index)"
       }
       let alias = association.builder.alias("o")
@@ -300,7 +300,7 @@ package struct RelationshipStatements: StageStatements {
         try association.lookup($0, key: "\(alias).\(quoted(object))", entity: wanted)
       }
       return
-        "(SELECT MIN(\(alias).\(quoted(order))) FROM \(StoreConnection.sourceSchema).\(quoted(join.name)) AS \(alias) WHERE \(alias).\(quoted(subject)) = s.Z_PK AND \(target) IN (\(found.joined(separator: ", "))))"
+        "(SELECT MIN(\(alias).\(quoted(order))) FROM \(join.rows(in: StoreConnection.sourceSchema)) AS \(alias) WHERE \(alias).\(quoted(subject)) = s.Z_PK AND \(target) IN (\(found.joined(separator: ", "))))"
     default: return "\(mapping.index)"
     }
   }
@@ -344,8 +344,7 @@ package struct RelationshipStatements: StageStatements {
         ? "\(StoreConnection.sourceSchema).\(quoted(join.name)) AS d WHERE d.\(inChunk)"
         : "\(join.rows(in: StoreConnection.sourceSchema, where: inChunk)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(subjectColumn)) WHERE \(join.isReflexive ? "" : "d.\(inChunk) AND ")\(taken.sql)"
       position = order.map { "d.\(quoted($0))" }
-      let other = subjectColumn == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
-      inversePosition = other.map { "d.\(quoted($0))" }
+      inversePosition = join.inverseOrderColumn(from: subjectColumn).map { "d.\(quoted($0))" }
     case .inverse(let childTable, let column, _, let order):
       target = try found("d.Z_PK")
       let quick = association.quickLookup(mapping.index, key: "d.\(quoted(column))")

@@ -11,12 +11,12 @@ struct ResolutionStatements: StageStatements {
   /// Makes the indexes that resolving a link needs.
   func preparation(_ link: Int) -> [String] {
     let indexes = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link))
-    return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? gatheringPreparation(link)
+    return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? indexesForSQL(link)
   }
 
   /// The indexes for resolving by SQL, in place of those of the walk: SQLite might choose one of the latter that is not
   /// selective enough.
-  func gatheringPreparation(_ link: Int) -> [String] {
+  func indexesForSQL(_ link: Int) -> [String] {
     let others = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link)) ?? []
     return others.map { "DROP INDEX IF EXISTS \($0.name)" }
       + linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
@@ -43,13 +43,13 @@ struct ResolutionStatements: StageStatements {
       ? edgeQuery(index, subject: "subject BETWEEN ?1 AND ?2", target: "target BETWEEN ?1 AND ?2")
       : edgeQuery(
         index, subject: "target IS NOT NULL AND subject BETWEEN ?1 AND ?2", target: "target BETWEEN ?1 AND ?2")
-    let gather = """
+    let collect = """
       INSERT INTO temp.godwit_edge (d, x, dx, xd) SELECT d, x, MIN(dx), MIN(xd) FROM (\(edges)) AS e \
       WHERE \(survives(index)) GROUP BY d, x
       """
     let asserted = "SELECT COUNT(*) FROM (SELECT DISTINCT d, x FROM (\(edges)))"
     return Statements(
-      asserted: asserted, gather: gather, store: try storeEdges(links[index], .gathered).map(\.sql))
+      asserted: asserted, collect: collect, store: try storeEdges(links[index], .gathered).map(\.sql))
   }
 
   /// The statements that resolve a link for a range of keys at its first end.
@@ -57,7 +57,7 @@ struct ResolutionStatements: StageStatements {
     /// Counts the edges that were assigned.
     var asserted: String
     /// Puts those that stand into `temp.godwit_edge`.
-    var gather: String
+    var collect: String
     var store: [String]
   }
 
@@ -92,9 +92,9 @@ struct ResolutionStatements: StageStatements {
     // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
     return links[index].isOwnInverse
       ? """
-      SELECT subject AS d, target AS x, mapping, turn, side, NULL AS dx, NULL AS xd FROM \(table) \
+      SELECT subject AS d, target AS x, mapping, turn, side, position AS dx, inverse_position AS xd FROM \(table) \
       WHERE side = 0 AND target >= subject AND \(subject) \
-      UNION ALL SELECT target, subject, mapping, turn, side, NULL, NULL FROM \(table) \
+      UNION ALL SELECT target, subject, mapping, turn, side, inverse_position, position FROM \(table) \
       WHERE side = 0 AND target < subject AND \(target)
       """
       : """
@@ -174,9 +174,12 @@ struct ResolutionStatements: StageStatements {
       }
       let insert = "INSERT OR IGNORE INTO main.\(quoted(join.name)) (\(columns.map(quoted).joined(separator: ", ")))"
       if join.isReflexive {
+        let (forward, back) = order == nil ? ("d, x", "x, d") : ("d, x, dx", "x, d, xd")
         return [
           .init(
-            sql: "\(insert) SELECT d, x FROM temp.godwit_edge UNION SELECT x, d FROM temp.godwit_edge ORDER BY 1, 2")
+            sql:
+              "\(insert) SELECT \(forward) FROM temp.godwit_edge UNION ALL SELECT \(back) FROM temp.godwit_edge WHERE d <> x ORDER BY 1, 2"
+          )
         ]
       }
       if edge == .single {

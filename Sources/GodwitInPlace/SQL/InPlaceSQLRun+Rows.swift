@@ -49,7 +49,7 @@ extension InPlaceSQLRun {
   }
 
   /// Collects the rows that an ordinary run would store with other values, and these values.
-  func gather(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
+  func collectChangedRows(_ number: Int, _ table: InPlaceSQLLayout.Kept) throws {
     let columns = comparedColumns(table)
     let names = columns.indices.map { "c\($0)" }
     // Columns without types keep values unchanged.

@@ -114,7 +114,9 @@ final class InPlaceSQLRun: InPlaceRun {
       task("clean", join.new.name) { [self] in try clean(program.layout.joins[number]) }
     }
     tasks += kept.map { number, table in
-      task("compare", table.new.name, rows: program.rows(of: table.new)) { [self] in try gather(number, table) }
+      task("compare", table.new.name, rows: program.rows(of: table.new)) { [self] in
+        try collectChangedRows(number, table)
+      }
     }
     tasks += kept.map { number, table in
       task("update", table.new.name) { [self] in try apply(number, table) }

@@ -1,14 +1,14 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 import GodwitStore
-public import GodwitXcode
+package import GodwitXcode
 
 /// Whether a model fits a store or another model. If not, it says why, and what a migration would need.
 ///
 /// It never writes, and it contains no value of the store, only counts.
-public struct Compatibility: Sendable, Hashable, Encodable {
+package struct Compatibility: Sendable, Hashable, Encodable {
   /// Whether the model fits.
-  public enum Verdict: String, Sendable, Hashable, Encodable {
+  package enum Verdict: String, Sendable, Hashable, Encodable {
     /// The hashes are equal: nothing to migrate.
     case compatible
     /// The store's model is known, and the path from it to the requested model is described.
@@ -18,7 +18,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   }
 
   /// The means that a migration across the changes needs.
-  public enum MigrationPath: String, Sendable, Hashable, Encodable {
+  package enum MigrationPath: String, Sendable, Hashable, Encodable {
     /// Every change could be inferred.
     case inferable
     /// Whether it could be inferred depends on rows, which were not counted.
@@ -28,9 +28,9 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   }
 
   /// One entity whose hashes in the store and in the model are not the same.
-  public struct EntityDifference: Sendable, Hashable, Encodable {
+  package struct EntityDifference: Sendable, Hashable, Encodable {
     /// The difference between the two sides.
-    public enum Kind: String, Sendable, Hashable, Encodable {
+    package enum Kind: String, Sendable, Hashable, Encodable {
       /// The store's model has the entity, and the requested model does not.
       case onlyInStore = "only-in-store"
       /// The requested model has the entity, and the store's model does not.
@@ -40,37 +40,37 @@ public struct Compatibility: Sendable, Hashable, Encodable {
     }
 
     /// The entity's name.
-    public let entity: String
+    package let entity: String
     /// The difference between the two sides.
-    public let kind: Kind
+    package let kind: Kind
     /// The one fact that explains the hash, if it was found.
-    public let reason: String?
+    package let reason: String?
   }
 
   /// Whether the model fits.
-  public let verdict: Verdict
+  package let verdict: Verdict
   /// The store's path, or the name of the model that is given in its place.
-  public let source: String
+  package let source: String
   /// The name of the requested model.
-  public let model: String
+  package let model: String
   /// The version with the hashes of the store; empty without one. Versions are read only until it is found.
-  public let fitting: [String]
+  package let fitting: [String]
   /// The first entity and property that keeps the model from matching; nil when it fits.
-  public let first: String?
+  package let first: String?
   /// Entity by entity, by hashes alone; empty when the model fits.
-  public let differences: [EntityDifference]
+  package let differences: [EntityDifference]
   /// The changes from the first fitting version; empty without one.
-  public let changes: [ModelChange]
+  package let changes: [ModelChange]
   /// Nil unless a migration is needed.
-  public let migrationPath: MigrationPath?
+  package let migrationPath: MigrationPath?
   /// The reasons why no mapping model can be inferred, as `MappingInference` says; empty when one can be.
-  public let refusals: [String]
+  package let refusals: [String]
   /// The kind of each refusal, in the same order.
-  public let refusalCodes: [MappingInference.Refusal.Code]
+  package let refusalCodes: [MappingInference.Refusal.Code]
   /// Further facts, each a sentence.
-  public let notes: [String]
+  package let notes: [String]
   /// Rules of version hashes that the model relies on and no published hash confirms.
-  public let unconfirmedHashRules: [String]
+  package let unconfirmedHashRules: [String]
 
   // MARK: A store against a model
 
@@ -84,7 +84,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   ///     without it is compared as a whole.
   /// - Throws: As `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and ``ModelChange``; 78 when the
   ///   requested version has no such configuration. Another version that cannot be read is only recorded.
-  public init(
+  package init(
     ofStoreAt url: URL, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
   ) throws {
     try self.init(ofStoreAt: url.filePath, with: bundle, version: version, configuration: configuration)
@@ -168,7 +168,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
   // MARK: A model against a model
 
   /// Compares two models, as if there were a store of the earlier one. No rows are counted.
-  public init(of old: ManagedObjectModel, with new: ManagedObjectModel) {
+  package init(of old: ManagedObjectModel, with new: ManagedObjectModel) {
     let hashes = old.versionHashes
     source = old.name
     model = new.name
@@ -241,7 +241,7 @@ public struct Compatibility: Sendable, Hashable, Encodable {
 
 extension Compatibility.EntityDifference: CustomStringConvertible {
   /// One line: the entity, and the difference.
-  public var description: String {
+  package var description: String {
     let text =
       switch kind {
       case .onlyInStore: "only in the store"
@@ -254,7 +254,7 @@ extension Compatibility.EntityDifference: CustomStringConvertible {
 
 extension Compatibility: CustomStringConvertible {
   /// The comparison as `godwit why` prints it, over several lines.
-  public var description: String { text(path: pathText.map { ["path      \($0)"] } ?? []) }
+  package var description: String { text(path: pathText.map { ["path      \($0)"] } ?? []) }
 
   /// - Parameter path: How the data gets there, in lines.
   package func text(path: [String]) -> String {

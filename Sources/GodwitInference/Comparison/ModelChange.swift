@@ -1,10 +1,10 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 
 /// One difference between two models, and its demands on the data.
-public struct ModelChange: Sendable, Hashable, Encodable {
+package struct ModelChange: Sendable, Hashable, Encodable {
   /// The means that a migration across a change needs.
-  public enum Effort: String, Sendable, Hashable, Encodable {
+  package enum Effort: String, Sendable, Hashable, Encodable {
     /// The rows stay as they are, and no hash changes.
     case nothing
     /// An inferred mapping model could do it.
@@ -16,7 +16,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   }
 
   /// The kind of a change. The raw values never change.
-  public enum Kind: String, Sendable, Hashable, Encodable, CaseIterable {
+  package enum Kind: String, Sendable, Hashable, Encodable, CaseIterable {
     /// An entity or property is new.
     case added
     /// An entity or property is gone.
@@ -66,21 +66,21 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   }
 
   /// The name in the later model; for a removed entity in the earlier one.
-  public let entity: String
+  package let entity: String
   /// Nil when the entity as a whole is concerned.
-  public let property: String?
+  package let property: String?
   /// For example `optional to required, no default, 312 rows are null`.
-  public let change: String
+  package let change: String
   /// The kind of the change, as a code.
-  public let kind: Kind
+  package let kind: Kind
   /// The means that a migration across the change needs.
-  public let effort: Effort
+  package let effort: Effort
   /// The number of rows in the text; nil without a store, or if the change affects no countable rows.
-  public let rows: Int64?
+  package let rows: Int64?
   /// Whether the version hash of the entity covers it.
-  public let isPartOfHash: Bool
+  package let isPartOfHash: Bool
   /// The difference in the earlier model, for example `the store's model says optional`.
-  public let inEarlierModel: String
+  package let inEarlierModel: String
 
   private enum CodingKeys: String, CodingKey {
     case entity, property, change, effort, rows, isPartOfHash, inEarlierModel
@@ -88,13 +88,13 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   }
 
   /// `Note.title`, or `entity Note`.
-  public var path: String { property.map { "\(entity).\($0)" } ?? "entity \(entity)" }
+  package var path: String { property.map { "\(entity).\($0)" } ?? "entity \(entity)" }
 
   /// The changes from one model to another, in name order of the entities. The changes of an entity itself come before
   /// those of its properties.
   ///
   /// Changes that affect neither hashes nor validation (class names, delete rules, indexes, defaults) are left out.
-  public static func changes(from old: ManagedObjectModel, to new: ManagedObjectModel) -> [ModelChange] {
+  package static func changes(from old: ManagedObjectModel, to new: ManagedObjectModel) -> [ModelChange] {
     // Without a store nothing is read, so nothing fails.
     (try? ModelChangeList(from: old, to: new, counts: nil).changes) ?? []
   }
@@ -107,7 +107,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
   ///   - url: The store.
   /// - Throws: `.missingInput` (66) if the store is missing; `.permission` (77) when it cannot be read; `.dataWrong`
   ///   (65) when it is damaged or lacks a table or column of the model.
-  public static func changes(
+  package static func changes(
     from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt url: URL
   ) throws -> [ModelChange] {
     try changes(from: old, to: new, countingInStoreAt: url.filePath)
@@ -123,7 +123,7 @@ public struct ModelChange: Sendable, Hashable, Encodable {
 
 extension ModelChange: CustomStringConvertible {
   /// One line: the path, the change, and the means that a migration needs.
-  public var description: String {
+  package var description: String {
     let remark =
       switch effort {
       case .mapping: ": needs a mapping"

@@ -1,12 +1,12 @@
-public import GodwitModel
+package import GodwitModel
 
 /// The changes from one model to another, fact by fact: entities, and the properties that each declares.
 ///
 /// It includes facts that no hash covers (class names, delete rules, defaults). `ModelChange` says what a change means
 /// for the data.
-public struct ModelComparison: Sendable, Hashable, Encodable {
+package struct ModelComparison: Sendable, Hashable, Encodable {
   /// The kind of change of an entity or a property.
-  public enum Kind: String, Sendable, Hashable, Encodable {
+  package enum Kind: String, Sendable, Hashable, Encodable {
     /// Only the later model has it.
     case added
     /// Only the earlier model has it.
@@ -18,46 +18,46 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
   }
 
   /// A property with a change.
-  public struct Property: Sendable, Hashable, Encodable {
+  package struct Property: Sendable, Hashable, Encodable {
     /// The name in the later model; for a removed property in the earlier one.
-    public let name: String
+    package let name: String
     /// The name in the earlier model, when it is another.
-    public let oldName: String?
+    package let oldName: String?
     /// The kind of change of the property.
-    public let kind: Kind
+    package let kind: Kind
     /// `type String to Integer 64` and the like. For an added or removed property, its type.
-    public let changes: [String]
+    package let changes: [String]
     /// The fact that each change is about, in the same order: `type`, `optional`, `hash-modifier`.
-    public let changeCodes: [String]
+    package let changeCodes: [String]
   }
 
   /// An entity that changed, itself or in a property.
-  public struct Entity: Sendable, Hashable, Encodable {
+  package struct Entity: Sendable, Hashable, Encodable {
     /// The name in the later model; for a removed entity in the earlier one.
-    public let name: String
+    package let name: String
     /// The name in the earlier model, when it is another.
-    public let oldName: String?
+    package let oldName: String?
     /// The kind of change of the entity.
-    public let kind: Kind
+    package let kind: Kind
     /// Changes of the entity itself, for example `now abstract`.
-    public let changes: [String]
+    package let changes: [String]
     /// The fact that each change is about, in the same order: `abstract`, `parent`, `uniqueness`.
-    public let changeCodes: [String]
+    package let changeCodes: [String]
     /// The properties that it declares and that changed, in name order.
-    public let properties: [Property]
+    package let properties: [Property]
     /// Whether the version hashes differ; nil where one side lacks the entity.
-    public let hashesDiffer: Bool?
+    package let hashesDiffer: Bool?
   }
 
   /// The names of the models.
-  public let from, to: String
+  package let from, to: String
   /// Entities with a change, in name order.
-  public let entities: [Entity]
+  package let entities: [Entity]
   /// Whether a store of the earlier model has to be migrated.
-  public let hashesDiffer: Bool
+  package let hashesDiffer: Bool
 
   /// Compares two models. The time is in proportion to their properties.
-  public init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
+  package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
     from = old.name
     to = new.name
     let (oldHashes, newHashes) = (old.versionHashes, new.versionHashes)
@@ -111,7 +111,7 @@ public struct ModelComparison: Sendable, Hashable, Encodable {
 
 extension ModelComparison: CustomStringConvertible {
   /// The changes, one to a line, entity by entity.
-  public var description: String {
+  package var description: String {
     var lines = ["'\(from)' to '\(to)'"]
     for entity in entities {
       lines.append("  entity \(entity.name): " + Self.headline(entity.kind, entity.oldName, entity.changes))

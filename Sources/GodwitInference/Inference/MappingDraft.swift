@@ -1,21 +1,21 @@
-public import GodwitModel
+package import GodwitModel
 
 /// A new mapping model for two models, as Xcode would make it, for a person to complete.
 ///
 /// One mapping for each destination entity, called `<Source>To<Destination>`, with a value for each property that has
 /// one in the source. Entities that are gone have no mapping. A placeholder marks each decision that only a person can
 /// make.
-public struct MappingDraft: Sendable {
+package struct MappingDraft: Sendable {
   /// The mapping model. Where a person has to choose, a property has no value.
-  public private(set) var model: MappingModel
+  package private(set) var model: MappingModel
   /// Remarks, and the placeholders among them.
-  public private(set) var remarks: [MappingRemark] = []
+  package private(set) var remarks: [MappingRemark] = []
 
   private let source, destination: ManagedObjectModel
   private let pairing: ModelPairing
 
   /// Drafts a mapping model between two versions. Reads no data.
-  public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+  package init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
     self.source = source
     self.destination = destination
     pairing = ModelPairing(from: source, to: destination)

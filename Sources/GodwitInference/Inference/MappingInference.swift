@@ -1,4 +1,4 @@
-public import GodwitModel
+package import GodwitModel
 
 /// Whether a mapping model between two models can be inferred, with a reason for every line, or every reason why not.
 ///
@@ -6,11 +6,11 @@ public import GodwitModel
 /// required with a default, and back; to-one to to-many; ordered to unordered and back; parents and children added,
 /// properties moved along a hierarchy, entities moved out of one. No data is read. If Core Data's documentation leaves
 /// a case open, inference refuses a change that could lose rows.
-public struct MappingInference: Sendable {
+package struct MappingInference: Sendable {
   /// One reason why no mapping model can be inferred.
-  public struct Refusal: Sendable, Hashable, CustomStringConvertible {
+  package struct Refusal: Sendable, Hashable, CustomStringConvertible {
     /// The kind of reason. The raw values never change.
-    public enum Code: String, Sendable, Hashable, Encodable, CaseIterable {
+    package enum Code: String, Sendable, Hashable, Encodable, CaseIterable {
       /// Entities without a common parent get one.
       case hierarchiesMerge = "hierarchies-merge"
       /// An entity with objects becomes abstract.
@@ -34,29 +34,29 @@ public struct MappingInference: Sendable {
     }
 
     /// The kind of reason.
-    public let code: Code
+    package let code: Code
     /// The entity's name in the later model, in the earlier one where it is gone.
-    public let entity: String
+    package let entity: String
     /// The property's name; nil when the entity as a whole is concerned.
-    public let property: String?
+    package let property: String?
     /// The reason, in one sentence.
-    public let reason: String
+    package let reason: String
 
     /// `Person.age: Integer 32 to String`.
-    public var description: String { "\(property.map { "\(entity).\($0)" } ?? "entity \(entity)"): \(reason)" }
+    package var description: String { "\(property.map { "\(entity).\($0)" } ?? "entity \(entity)"): \(reason)" }
   }
 
   /// The versions that are compared.
-  public let source, destination: ManagedObjectModel
+  package let source, destination: ManagedObjectModel
   /// Every reason why nothing can be inferred, in name order of the entities; empty when it can.
-  public private(set) var refusals: [Refusal] = []
+  package private(set) var refusals: [Refusal] = []
   /// A reason for every entity mapping and property.
-  public private(set) var remarks: [MappingRemark] = []
+  package private(set) var remarks: [MappingRemark] = []
   private(set) var entityMappings: [EntityMapping] = []
   let pairing: ModelPairing
 
   /// Compares the models, in time proportional to their properties, inherited ones included.
-  public init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+  package init(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
     self.init(from: source, to: destination, refusalsOnly: false)
   }
 
@@ -94,7 +94,7 @@ public struct MappingInference: Sendable {
   /// The inferred mapping model.
   ///
   /// - Throws: code `.noPath` with all refusals.
-  public func mappingModel() throws -> MappingModel {
+  package func mappingModel() throws -> MappingModel {
     guard refusals.isEmpty else {
       throw GodwitError(
         .noPath, "no mapping model can be inferred from '\(source.name)' to '\(destination.name)'",

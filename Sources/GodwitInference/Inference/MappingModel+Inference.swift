@@ -5,7 +5,7 @@ extension MappingModel {
   ///
   /// No data is read: whether the objects satisfy the rules of the destination shows when they are validated.
   ///
-  /// - Throws: code `.noPath` with every reason, when it cannot be inferred; see `MappingInference`.
+  /// - Throws: code `.noPath` with every reason, when it cannot be inferred.
   public init(inferredFrom source: ManagedObjectModel, to destination: ManagedObjectModel) throws {
     self = try MappingInference(from: source, to: destination).mappingModel()
   }

@@ -2,7 +2,7 @@
 ///
 /// Most chunks are one entity mapping, one stage and one half-open range of primary keys or one predicate that the user
 /// gave. Index building and similar work also runs as chunks, so that it resumes in the same way.
-public struct Chunk: Sendable, Hashable {
+package struct Chunk: Sendable, Hashable {
   /// Half-open; nil is minus or plus infinity.
   package struct KeyRange: Sendable, Hashable {
     package var lower: Int64?
@@ -41,9 +41,9 @@ public struct Chunk: Sendable, Hashable {
   }
 
   /// The phase of the work.
-  public var phase: ChunkPhase { work.phase }
+  package var phase: ChunkPhase { work.phase }
   /// Index into the user's predicates; nil for a key range.
-  public var predicate: Int? {
+  package var predicate: Int? {
     if case .create(_, let predicate) = work { predicate } else { nil }
   }
 

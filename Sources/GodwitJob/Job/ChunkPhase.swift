@@ -1,5 +1,5 @@
 /// The work of a chunk. The order of cases is the order of execution within a step.
-public enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
+package enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
   /// Writes the pairs of an association that cannot be computed to its spill file.
   case associate
   /// Makes objects, with their attributes and the relationships that need no resolving.

@@ -61,6 +61,8 @@ package struct EngineTuning: Sendable {
   package var leastValidatedRows: Int64 = 50_000
   /// Tables of a shorter range of keys are read by one thread.
   package var leastCountedKeys: Int64 = 50_000
+  /// Rows of a destination that one thread of `verify` proves at a time.
+  package var verifiedRowsPerRange: Int64 = 32_768
   /// Memory for the source keys of mappings that are looked up, in place of the budget's share.
   package var keySetBytes: Int64?
   /// Edges that are collected in memory for one object.

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 import GodwitDisk
 import GodwitModel
 
@@ -53,7 +53,5 @@ extension MigrationJob {
   }
 
   /// The name under which a store stays that was replaced: `people~.sqlite` for `people.sqlite`.
-  public static func oldURL(of store: URL) -> URL { URL(filePath: oldPath(of: store.filePath)) }
-
   package static func oldPath(of store: String) -> String { InPlaceSwap.oldPath(of: store) }
 }

@@ -1,14 +1,14 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 package import GodwitStore
 
 /// A store whose layout shows the names that Core Data chose where the model leaves them open.
-public struct LayoutStore: Sendable {
+package struct LayoutStore: Sendable {
   package let path: String
   /// Where the store is.
-  public var url: URL { URL(filePath: path) }
+  package var url: URL { URL(filePath: path) }
   /// The version that the store was made with.
-  public let model: ManagedObjectModel
+  package let model: ManagedObjectModel
   let names: JoinNames
 
   /// Reads the names; writes nothing.
@@ -18,7 +18,7 @@ public struct LayoutStore: Sendable {
   ///   - model: The version that the store was made with.
   /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or lacks a table
   ///   or column of the model; `.permission` (77) when it cannot be read.
-  public init(url: URL, model: ManagedObjectModel) throws { try self.init(path: url.filePath, model: model) }
+  package init(url: URL, model: ManagedObjectModel) throws { try self.init(path: url.filePath, model: model) }
 
   package init(path: String, model: ManagedObjectModel) throws {
     let connection = try StoreConnection.openStore(readingAt: path, model: model)

@@ -1,7 +1,7 @@
 public import Foundation
 import GodwitDisk
 public import GodwitModel
-public import GodwitStore
+package import GodwitStore
 
 /// One hop of a job, from a model version to another.
 public struct MigrationStep: Sendable {
@@ -21,15 +21,15 @@ public struct MigrationStep: Sendable {
   /// The canonical text of the mappings.
   private var madeText = Derived(MadeOnce<String>())
   /// Where the mappings came from, for the plan: a file's name, or `inferred`; nil when the job names them.
-  public var origin: String?
+  package var origin: String?
   /// The versions between the hops of a fused step; empty for a step of one hop.
-  public package(set) var passedVersions: [String] = []
+  package var passedVersions: [String] = []
   /// Why the step was not fused with the inferred step before it; nil if there is none.
-  public package(set) var reasonApart: String?
+  package var reasonApart: String?
   /// Runs before the step reads its source.
-  public var willMigrate: MigrationStage.Hook?
+  package var willMigrate: MigrationStage.Hook?
   /// Runs on the store that the step made.
-  public var didMigrate: MigrationStage.Hook?
+  package var didMigrate: MigrationStage.Hook?
 
   /// A step between two versions.
   ///
@@ -38,7 +38,7 @@ public struct MigrationStep: Sendable {
   ///   - destinationModel: The version after the step.
   ///   - mappingModels: Mapping models that together say what becomes of each entity, in mapping order.
   ///   - origin: Where the mappings came from, for the plan; nil when the job names them.
-  public init(
+  package init(
     sourceModel: ManagedObjectModel, destinationModel: ManagedObjectModel, mappingModels: [MappingModel],
     origin: String? = nil
   ) {
@@ -49,10 +49,10 @@ public struct MigrationStep: Sendable {
   }
 
   /// The `origin` of a step whose mappings were inferred.
-  public static let inferredOrigin = "inferred"
+  package static let inferredOrigin = "inferred"
 
   /// Whether the step's mapping model was inferred.
-  public var isInferred: Bool { origin == Self.inferredOrigin }
+  package var isInferred: Bool { origin == Self.inferredOrigin }
 
   package var hops: Int { passedVersions.count + 1 }
 
@@ -79,13 +79,13 @@ public struct MigrationStep: Sendable {
 /// The command line makes it from a manifest; code can make it directly.
 public struct MigrationJob: Sendable {
   /// The name of the job in messages and reports.
-  public var name: String
+  package var name: String
   /// The name that an earlier version of Godwit gave to the job: receipts of it may have that one.
   package var earlierName: String?
   package var sourcePath: String
   package var destinationPath: String
   /// The type of the new store.
-  public var destinationType = StoreType.sqlite
+  package var destinationType = StoreType.sqlite
   /// At least one; each step's source model is the destination model of the step before.
   public var steps: [MigrationStep] {
     // A job without a step means nothing; the last sound value stays.
@@ -101,23 +101,23 @@ public struct MigrationJob: Sendable {
   /// Where mapping models were looked for and what was found, for the plan.
   package var mappingSearch = MappingSearchRecord()
   /// Rows per chunk; nil: chosen from sampled row widths and the memory budget.
-  public var chunkRows: Int?
+  package var chunkRows: Int?
   /// Predicates in place of key ranges, by mapping name.
-  public var chunkPredicates: [String: [FilterPredicate]]
+  package var chunkPredicates: [String: [FilterPredicate]]
   /// The memory that a run may allocate, at least 16 MiB. The program itself takes another 30 to 50 MiB.
   public var memory: ByteCount
   /// The value of `now()` in every expression; nil for the time at which the run begins.
-  public var now: Date?
+  package var now: Date?
   /// The policies that mappings may name.
   public var policies: PolicyRegistry = [:]
   /// The values that the policies find in the manager's user info when a step begins.
   public var userInfo: [String: PropertyListValue] = [:]
   /// A store of the destination version, whose names the new store takes where the model leaves them open.
-  public var layoutStore: LayoutStore?
+  package var layoutStore: LayoutStore?
   /// Names that the user gives; they win over those of a store.
   package var layoutNames = JoinNames()
   /// Whether a name of the destination that Core Data may choose otherwise is an error, before anything is written.
-  public var refusesGuessedNames = false
+  package var refusesGuessedNames = false
   /// The place of `layout` in the manifest.
   package var layoutLocation: GodwitError.Location?
   /// For the last of several steps: what the first one reads.
@@ -183,7 +183,7 @@ public struct MigrationJob: Sendable {
     set { destinationPath = newValue.filePath }
   }
   /// The folder of the job's unfinished files, beside the destination. It is removed when the job is finished.
-  public var workFolder: URL { URL(filePath: workPath) }
+  package var workFolder: URL { URL(filePath: workPath) }
   /// Whether a receipt with a name is one of this job.
   package func isNamed(_ name: String) -> Bool { name == self.name || name == earlierName }
   /// Which of how many steps of a larger job this one is.
@@ -273,9 +273,9 @@ public struct MigrationJob: Sendable {
   package var isStepped: Bool { steps.count > 1 || steps.contains { $0.willMigrate != nil || $0.didMigrate != nil } }
 
   /// The version of the source.
-  public var sourceModel: ManagedObjectModel { steps[0].sourceModel }
+  package var sourceModel: ManagedObjectModel { steps[0].sourceModel }
   /// The version of the destination.
-  public var destinationModel: ManagedObjectModel { steps[steps.count - 1].destinationModel }
+  package var destinationModel: ManagedObjectModel { steps[steps.count - 1].destinationModel }
 
   /// The settings of policies that decide content: the registered ones, their versions and the user info.
   var policyText: String {
@@ -286,7 +286,7 @@ public struct MigrationJob: Sendable {
   }
 
   /// The mappings of all steps.
-  public var mappingModels: [MappingModel] { steps.flatMap(\.mappingModels) }
+  package var mappingModels: [MappingModel] { steps.flatMap(\.mappingModels) }
 
   /// The hooks of all steps, as messages name them.
   var hookTexts: [String] { (requestedSteps ?? steps).flatMap(\.hookTexts) }

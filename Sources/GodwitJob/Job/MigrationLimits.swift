@@ -3,9 +3,9 @@ public import GodwitModel
 /// The limits of a run. They do not change the content of the destination.
 public struct MigrationLimits: Sendable, Hashable {
   /// The memory that a run may allocate, at least 16 MiB. The program itself takes another 30 to 50 MiB.
-  public var memory: ByteCount
+  package var memory: ByteCount
   /// Rows in a chunk; nil: chosen from sampled row widths and the budget.
-  public var chunkRows: Int?
+  package var chunkRows: Int?
 
   /// Limits of a run.
   ///

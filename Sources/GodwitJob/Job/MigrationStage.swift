@@ -20,7 +20,7 @@ public struct MigrationStage: Sendable {
     public var store: URL { URL(filePath: storePath) }
     package var storePath: String
     /// Whether the hook may change the store. The source of a job never changes.
-    public var isStoreWritable: Bool
+    package var isStoreWritable: Bool
     /// The version before the step.
     public var sourceModel: ManagedObjectModel
     /// The version after the step.
@@ -41,14 +41,14 @@ public struct MigrationStage: Sendable {
   /// If a run is killed during a hook, the next run calls the hook again. It must give the same result then.
   public struct Hook: Sendable {
     /// Represents the hook in the digest of the job: change it when the hook's code changes.
-    public var identity: String
+    package var identity: String
     /// What runs. An error that it throws stops the run.
-    public var body: @Sendable (Context) throws -> Void
+    package var body: @Sendable (Context) throws -> Void
 
     /// A hook.
     ///
     /// - Parameters:
-    ///   - identity: Represents the hook in the digest of the job: see ``identity``.
+    ///   - identity: Represents the hook in the digest of the job: change it when the hook's code changes.
     ///   - body: What runs. It may be called again after an interruption.
     public init(_ identity: String, body: @escaping @Sendable (Context) throws -> Void) {
       self.identity = identity
@@ -57,11 +57,11 @@ public struct MigrationStage: Sendable {
   }
 
   /// The name of the version that the stage leads to.
-  public var destinationModelName: String
+  package var destinationModelName: String
   /// Core Data's `willMigrateHandler`: the store still has the earlier version.
-  public var willMigrate: Hook?
+  package var willMigrate: Hook?
   /// Core Data's `didMigrateHandler`: the store has the stage's version, and nobody else sees it yet.
-  public var didMigrate: Hook?
+  package var didMigrate: Hook?
   package var location: GodwitError.Location?
 
   /// A stage without code, `NSLightweightMigrationStage`.

@@ -4,7 +4,7 @@ public import GodwitModel
 /// A mapping model that a search found, before it is known which models it is for.
 public struct FoundMapping: Sendable {
   /// Whether a mapping model is for two models.
-  public enum Fit: Sendable, Hashable {
+  package enum Fit: Sendable, Hashable {
     /// It is for the two models.
     case fits
     /// Why not.
@@ -12,15 +12,15 @@ public struct FoundMapping: Sendable {
   }
 
   /// The name of the mapping model in messages and the plan: a file's name.
-  public var origin: String
+  package var origin: String
   /// Returns whether the mapping model is for two models. It may be called with any pair of versions.
-  public var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
+  package var fit: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> Fit
   /// Whether it may be for a source, and for a destination: what spares a search the question for every pair of
   /// versions.
   package var mayStart: @Sendable (_ source: ManagedObjectModel) -> Bool = { _ in true }
   package var mayEnd: @Sendable (_ destination: ManagedObjectModel) -> Bool = { _ in true }
   /// Reads the mapping model for two models that it fits. An error that it throws ends the search.
-  public var load: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) throws -> MappingModel
+  package var load: @Sendable (_ source: ManagedObjectModel, _ destination: ManagedObjectModel) throws -> MappingModel
 
   /// A mapping model that is read only when it is part of the path.
   ///
@@ -28,7 +28,7 @@ public struct FoundMapping: Sendable {
   ///   - origin: Its name in messages and the plan: a file's name.
   ///   - fit: Tells whether the mapping model is for two models.
   ///   - load: Reads the mapping model for two models that it fits.
-  public init(
+  package init(
     origin: String, fit: @escaping @Sendable (ManagedObjectModel, ManagedObjectModel) -> Fit,
     load: @escaping @Sendable (ManagedObjectModel, ManagedObjectModel) throws -> MappingModel
   ) {
@@ -75,17 +75,17 @@ public struct FoundMapping: Sendable {
 /// mapping model serves, because it would skip what the author wrote.
 public struct MigrationPathFinder: Sendable {
   /// Oldest first; versions with equal hashes are one.
-  public let models: [ManagedObjectModel]
+  package let models: [ManagedObjectModel]
   /// The mapping models that may serve a step.
-  public let mappings: [FoundMapping]
+  package let mappings: [FoundMapping]
   /// The hashes of the newest version, which may revert what came after an earlier one.
   private let newest: [String: VersionHash]
   /// Stages, whose versions no step skips.
-  public let stages: [MigrationStage]
+  package let stages: [MigrationStage]
   /// Whether a step without a mapping model is inferred.
-  public let infers: Bool
+  package let infers: Bool
   /// Hears of every mapping model considered, and why it was or was not taken.
-  public let log: @Sendable (String) -> Void
+  package let log: @Sendable (String) -> Void
   /// Hears, before ``log``, of a mapping model that serves no step of the path, and the line that `log` gets.
   package var logMiss: @Sendable (_ origin: String, _ line: String) -> Void = { _, _ in }
 

@@ -11,7 +11,7 @@ public struct ManagedObject: ReadableObject {
   /// The primary key.
   public var key: Int64 { content.key }
   /// Whether it belongs to the source.
-  public var isSource: Bool { content.kind.isSource }
+  package var isSource: Bool { content.kind.isSource }
   package var layout: ObjectLayout { content.kind.layout }
   package var context: ObjectContext { content.kind.context }
   /// The number of its entity, and that of the entity whose table has it.

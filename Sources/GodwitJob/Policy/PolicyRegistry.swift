@@ -25,7 +25,7 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
   /// Policies whose instances serve every mapping that names them: for structs, which have no state.
   ///
   /// Register a policy with state as a closure that makes it, so that each mapping gets its own instance.
-  public init(_ policies: [String: any EntityMigrationPolicy & Sendable]) {
+  package init(_ policies: [String: any EntityMigrationPolicy & Sendable]) {
     for (name, policy) in policies { makers[name] = { policy } }
   }
 
@@ -33,13 +33,13 @@ public struct PolicyRegistry: Sendable, ExpressibleByDictionaryLiteral {
   public mutating func register(_ name: String, _ make: @autoclosure @escaping Make) { makers[name] = make }
 
   /// Adds the policies of another registry. They replace policies of the same name.
-  public mutating func add(_ other: PolicyRegistry) { makers.merge(other.makers) { _, new in new } }
+  package mutating func add(_ other: PolicyRegistry) { makers.merge(other.makers) { _, new in new } }
 
   /// The registered names, sorted.
-  public var names: [String] { makers.keys.sorted() }
+  package var names: [String] { makers.keys.sorted() }
 
   /// The closure that makes the policy; nil if none is registered.
-  public subscript(name: String) -> Make? {
+  package subscript(name: String) -> Make? {
     if let exact = makers[name] { return exact }
     guard let dot = name.lastIndex(of: ".") else { return nil }
     return makers[String(name[name.index(after: dot)...])]

@@ -8,9 +8,9 @@ import GodwitXcode
 /// Both limits hold at once. `MigrationJob.quarantineURL` has the objects that were set aside.
 public struct Quarantine: Sendable, Hashable {
   /// The most objects; nil for no such limit.
-  public var maximumRows: Int64?
+  package var maximumRows: Int64?
   /// The most of each hundred objects that the job takes, quarantined ones included; nil for no such limit.
-  public var maximumPercent: Double?
+  package var maximumPercent: Double?
   /// Where the manifest asks for it.
   package var location: GodwitError.Location?
 
@@ -48,11 +48,11 @@ extension Quarantine: CustomStringConvertible {
 }
 
 /// How many objects of each source entity are in quarantine.
-public struct QuarantinedObjects: Sendable, Codable, Hashable {
+package struct QuarantinedObjects: Sendable, Codable, Hashable {
   /// The source entity.
-  public var entity: String
+  package var entity: String
   /// How many objects of exactly this entity.
-  public var objects: Int64
+  package var objects: Int64
 
   package init(entity: String, objects: Int64) { (self.entity, self.objects) = (entity, objects) }
 }

@@ -1,11 +1,11 @@
 /// The counts of applying an edited quarantine to its source.
-public struct QuarantineEdits: Sendable, Hashable {
+package struct QuarantineEdits: Sendable, Hashable {
   /// Objects of the quarantine that the copy has as they were edited.
-  public var edited: Int64
+  package var edited: Int64
   /// Objects of the quarantine that are as the source has them.
-  public var unchanged: Int64
+  package var unchanged: Int64
   /// Objects that were deleted from the quarantine. The copy has them as the source does.
-  public var deleted: Int64
+  package var deleted: Int64
 
   package init(edited: Int64, unchanged: Int64, deleted: Int64) {
     (self.edited, self.unchanged, self.deleted) = (edited, unchanged, deleted)

@@ -1,9 +1,9 @@
 import GodwitModel
 
 /// The findings of an audit of a source before its job runs, and the parts that it did not check.
-public struct AuditReport: Sendable, Codable {
+package struct AuditReport: Sendable, Codable {
   /// The kind of fault. The raw values never change.
-  public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
+  package enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
     /// Rows whose entity number belongs to no entity of their table.
     case unknownEntity = "unknown entity"
     /// Values that an attribute of their type cannot hold.
@@ -23,35 +23,35 @@ public struct AuditReport: Sendable, Codable {
   }
 
   /// An object of the source.
-  public struct Sample: Sendable, Codable, Hashable {
+  package struct Sample: Sendable, Codable, Hashable {
     /// The object's URI, as Core Data gives it.
-    public var uri: String
+    package var uri: String
     /// The value concerned, as text; nil unless it was asked for.
-    public var value: String?
+    package var value: String?
 
     package init(uri: String, value: String?) { (self.uri, self.value) = (uri, value) }
   }
 
   /// One kind of fault in one property.
-  public struct Finding: Sendable, Codable, Hashable {
+  package struct Finding: Sendable, Codable, Hashable {
     /// The kind of fault.
-    public var kind: Kind
+    package var kind: Kind
     /// The model version whose rule is broken.
-    public var model: String
+    package var model: String
     /// The entity of the source.
-    public var entity: String
+    package var entity: String
     /// The properties concerned; nil for the objects as a whole.
-    public var property: String?
+    package var property: String?
     /// The mapping that makes the object; nil for a fault of the source itself.
-    public var mapping: String?
+    package var mapping: String?
     /// How many.
-    public var count: Int64
+    package var count: Int64
     /// Whether there may be more: not all objects could be looked at, since too many values cannot be computed.
-    public var isLowerBound: Bool
+    package var isLowerBound: Bool
     /// The fault in one sentence, without values.
-    public var message: String
+    package var message: String
     /// The first ones, by key.
-    public var samples: [Sample]
+    package var samples: [Sample]
 
     package init(
       _ kind: Kind, model: String, entity: String, property: String?, mapping: String? = nil, count: Int64,
@@ -63,23 +63,23 @@ public struct AuditReport: Sendable, Codable {
   }
 
   /// The findings, in the order of the checks.
-  public package(set) var findings: [Finding] = []
+  package var findings: [Finding] = []
   /// How many objects of the source were looked at.
-  public package(set) var objects: Int64 = 0
+  package var objects: Int64 = 0
   /// How many checks were made, each of one rule in one property.
-  public package(set) var checks: Int64 = 0
+  package var checks: Int64 = 0
   /// Faults that only the run itself can find.
-  public package(set) var notLookedAt: [String] = []
+  package var notLookedAt: [String] = []
 
   package init() {}
 
   /// Whether nothing was found.
-  public var isClean: Bool { findings.isEmpty }
+  package var isClean: Bool { findings.isEmpty }
 }
 
 extension AuditReport: CustomStringConvertible {
   /// The findings, what was not looked at, and the verdict.
-  public var description: String {
+  package var description: String {
     var lines: [String] = []
     for finding in findings {
       let place = finding.entity + (finding.property.map { ".\($0)" } ?? "")

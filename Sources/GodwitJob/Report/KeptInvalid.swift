@@ -1,11 +1,11 @@
 /// Objects that break a rule of the destination model and stay, because they broke a rule of their own model too.
-public struct KeptInvalid: Sendable, Codable, Hashable {
+package struct KeptInvalid: Sendable, Codable, Hashable {
   /// The destination entity.
-  public var entity: String
+  package var entity: String
   /// Its attribute or relationship.
-  public var property: String
+  package var property: String
   /// How many objects.
-  public var objects: Int64
+  package var objects: Int64
 
   package init(entity: String, property: String, objects: Int64) {
     (self.entity, self.property, self.objects) = (entity, property, objects)

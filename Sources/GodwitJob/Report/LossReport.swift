@@ -7,7 +7,7 @@ package import GodwitStore
 /// made.
 public struct LossReport: Sendable, Codable, Hashable {
   /// The kind of loss.
-  public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
+  package enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
     /// Objects that no mapping takes.
     case objects
     /// Values of an attribute that no mapping of their objects reads, and no path of another mapping reaches; values of
@@ -34,7 +34,7 @@ public struct LossReport: Sendable, Codable, Hashable {
   }
 
   /// Why something is lost, for programs. The raw values never change.
-  public enum Cause: String, Sendable, Codable, Hashable, CaseIterable {
+  package enum Cause: String, Sendable, Codable, Hashable, CaseIterable {
     /// No mapping takes the objects of the entity.
     case noMapping = "no-mapping"
     /// A mapping of kind remove takes the objects.
@@ -66,9 +66,9 @@ public struct LossReport: Sendable, Codable, Hashable {
   /// One thing that is lost, with its number.
   public struct Loss: Sendable, Codable, Hashable {
     /// The step that loses it, from 1.
-    public var step: Int
+    package var step: Int
     /// The kind of loss.
-    public var kind: Kind
+    package var kind: Kind
     /// An entity, `Entity.property`, a table or `TABLE.column` that no model names, or for a policy its class.
     public var subject: String
     /// How many; nil for a later step, whose rows are counted when the step before has finished, and for policies.
@@ -76,9 +76,9 @@ public struct LossReport: Sendable, Codable, Hashable {
     /// Why it is lost, in one sentence.
     public var reason: String
     /// Why it is lost, as a code. Nil in a plan or ledger of an earlier version of Godwit.
-    public var cause: Cause?
+    package var cause: Cause?
     /// True if the count is an estimate from a sample; otherwise nil.
-    public package(set) var isEstimate: Bool?
+    package var isEstimate: Bool?
 
     private enum CodingKeys: String, CodingKey {
       case step, kind, subject, count, reason, isEstimate
@@ -98,7 +98,7 @@ public struct LossReport: Sendable, Codable, Hashable {
     }
 
     /// Whether the destination will lack something that the source has. False while it is not counted.
-    public var isLoss: Bool {
+    package var isLoss: Bool {
       switch kind {
       case .linksToNothing: false
       case .policy: true
@@ -116,10 +116,10 @@ public struct LossReport: Sendable, Codable, Hashable {
   public var isEmpty: Bool { losses.isEmpty }
 
   /// The losses that `on-loss: fail` refuses.
-  public var refusable: [Loss] { losses.filter(\.isLoss) }
+  package var refusable: [Loss] { losses.filter(\.isLoss) }
 
   /// The losses of one step, from 1.
-  public func ofStep(_ step: Int) -> [Loss] { losses.filter { $0.step == step } }
+  package func ofStep(_ step: Int) -> [Loss] { losses.filter { $0.step == step } }
 
   package mutating func add(_ other: LossReport) { losses += other.losses }
 }
@@ -160,7 +160,7 @@ extension LossReport.Loss: CustomStringConvertible {
   }
 
   /// One or two words for the start of a line.
-  public var label: String {
+  package var label: String {
     switch kind {
     case .policy: "policy"
     case .objects: count == nil ? "may drop" : "dropped"

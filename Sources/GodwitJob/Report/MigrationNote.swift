@@ -1,7 +1,7 @@
 /// A fact about a migration that is not a loss: a sentence for people and a code for programs.
-public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertible {
+package struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertible {
   /// The subject of a note. The raw values never change.
-  public enum Code: String, Sendable, Codable, Hashable, CaseIterable {
+  package enum Code: String, Sendable, Codable, Hashable, CaseIterable {
     /// The job adds objects to a destination that exists.
     case appends
     /// The destination's persistent history stays, without the new objects.
@@ -62,12 +62,12 @@ public struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertibl
   }
 
   /// The subject of the note.
-  public var code: Code
+  package var code: Code
   /// The note, in one sentence.
-  public var text: String
+  package var text: String
 
   package init(_ code: Code, _ text: String) { (self.code, self.text) = (code, text) }
 
   /// The sentence alone.
-  public var description: String { text }
+  package var description: String { text }
 }

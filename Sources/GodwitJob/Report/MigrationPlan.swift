@@ -4,7 +4,7 @@ import GodwitModel
 /// report.
 public struct MigrationPlan: Sendable {
   /// How an entity mapping runs.
-  public enum Lane: String, Sendable, Codable {
+  package enum Lane: String, Sendable, Codable {
     /// Set at a time inside SQLite.
     case sql
     /// With some expression evaluated in Swift, row at a time.
@@ -12,33 +12,33 @@ public struct MigrationPlan: Sendable {
   }
 
   /// One entity mapping of a pass.
-  public struct Mapping: Sendable, Codable, Hashable {
+  package struct Mapping: Sendable, Codable, Hashable {
     /// The mapping's name.
-    public var name: String
+    package var name: String
     /// Empty for a mapping of kind add.
-    public var source: String
+    package var source: String
     /// The name of the destination entity; empty for a mapping of kind remove.
-    public var destination: String
+    package var destination: String
     /// The filter's text; nil when the mapping takes every object.
-    public var filter: String?
+    package var filter: String?
     /// How the mapping runs.
-    public var lane: Lane
+    package var lane: Lane
     /// Why it is in the object lane; empty in the sql lane.
-    public var reasons: [String]
+    package var reasons: [String]
     /// Source objects it takes.
-    public var rows: Int64
+    package var rows: Int64
     /// Chunks of the create stage.
-    public var chunks: Int
+    package var chunks: Int
     /// `kept`, `+1000` or `dense from 1`.
-    public var keys: String
+    package var keys: String
     /// `computed` or `spill file`.
-    public var association: String
+    package var association: String
     /// How each mapped relationship is set.
-    public var relationships: [String: String]
+    package var relationships: [String: String]
     /// The class of the mapping's policy; nil without one.
-    public var policy: String?
+    package var policy: String?
     /// The destination attributes of `unique-by`; nil without them.
-    public var uniqueBy: [String]?
+    package var uniqueBy: [String]?
 
     package init(
       name: String, source: String, destination: String, filter: String? = nil, lane: Lane, reasons: [String],
@@ -62,11 +62,11 @@ public struct MigrationPlan: Sendable {
   }
 
   /// A partial mapping model: mappings that are migrated together, after those that they look up.
-  public struct Pass: Sendable, Codable, Hashable {
+  package struct Pass: Sendable, Codable, Hashable {
     /// From 1, within the step.
-    public var number: Int
+    package var number: Int
     /// The mappings of the pass, in mapping order.
-    public var mappings: [Mapping]
+    package var mappings: [Mapping]
 
     package init(number: Int, mappings: [Mapping]) {
       self.number = number
@@ -75,7 +75,7 @@ public struct MigrationPlan: Sendable {
   }
 
   /// How a step of a job in place runs.
-  public enum Strategy: String, Sendable, Codable, Hashable {
+  package enum Strategy: String, Sendable, Codable, Hashable {
     /// By changing definitions alone: no row is read or written.
     case definitions
     /// By SQL on a copy of the store: rows change inside SQLite.
@@ -85,32 +85,32 @@ public struct MigrationPlan: Sendable {
   }
 
   /// One hop from a model version to another.
-  public struct Step: Sendable, Codable, Hashable {
+  package struct Step: Sendable, Codable, Hashable {
     /// The name of the version before the step.
-    public var sourceModel: String
+    package var sourceModel: String
     /// The name of the version after the step.
-    public var destinationModel: String
+    package var destinationModel: String
     /// The passes, in the order in which they run.
-    public var passes: [Pass]
+    package var passes: [Pass]
     /// Source objects that no mapping takes, by entity.
-    public var dropped: [Dropped]
+    package var dropped: [Dropped]
     /// Where the mappings came from; nil when the job names them.
-    public var origin: String?
+    package var origin: String?
     /// The versions that the step goes through, its own included, where several inferred hops became one.
-    public var hops: [String]?
+    package var hops: [String]?
     /// Why the step was not fused with the inferred step before it.
-    public var reasonApart: String?
+    package var reasonApart: String?
     /// The hooks that run before and after the step, by identity.
-    public var hooks: [String] = []
+    package var hooks: [String] = []
     /// Why rows are not counted; nil where they are.
-    public var rowsNote: String?
+    package var rowsNote: String?
     /// The way of a job in place: `in place by definition alone…`, `in place by SQL, loading no rows`, or `through the
     /// executor: …` with the reason.
-    public var way: String?
+    package var way: String?
     /// The same as a code.
-    public package(set) var strategy: Strategy?
+    package var strategy: Strategy?
     /// The work of a step by SQL or by definition alone that takes time in proportion to rows.
-    public var costs: [String]?
+    package var costs: [String]?
 
     private enum CodingKeys: String, CodingKey {
       case sourceModel, destinationModel, passes, dropped, origin, hops, reasonApart, hooks, rowsNote, way, costs
@@ -137,13 +137,13 @@ public struct MigrationPlan: Sendable {
   }
 
   /// Source objects of one entity that no mapping takes.
-  public struct Dropped: Sendable, Codable, Hashable {
+  package struct Dropped: Sendable, Codable, Hashable {
     /// The source entity's name.
-    public var entity: String
+    package var entity: String
     /// How many objects.
-    public var rows: Int64
+    package var rows: Int64
     /// `no mapping`, `remove mapping`, or `filtered out`.
-    public var reason: String
+    package var reason: String
 
     package init(entity: String, rows: Int64, reason: String) {
       self.entity = entity
@@ -162,23 +162,23 @@ public struct MigrationPlan: Sendable {
   }
 
   /// The sample behind the estimates of a plan.
-  public struct Sample: Sendable, Codable, Hashable {
+  package struct Sample: Sendable, Codable, Hashable {
     /// Keys that were looked at, in all tables that were counted.
-    public var keys: Int64
+    package var keys: Int64
     /// All keys between the lowest and the highest of these tables.
-    public var ofKeys: Int64
+    package var ofKeys: Int64
 
     package init(keys: Int64, ofKeys: Int64) { (self.keys, self.ofKeys) = (keys, ofKeys) }
   }
 
   /// Chunks and rows of one stage.
-  public struct StageCount: Sendable, Codable, Hashable {
+  package struct StageCount: Sendable, Codable, Hashable {
     /// The stage.
-    public var stage: ChunkPhase
+    package var stage: ChunkPhase
     /// Chunks of the stage.
-    public var chunks: Int
+    package var chunks: Int
     /// Rows that the plan expects the stage to read.
-    public var rows: Int64
+    package var rows: Int64
 
     package init(stage: ChunkPhase, chunks: Int, rows: Int64) {
       self.stage = stage
@@ -188,31 +188,31 @@ public struct MigrationPlan: Sendable {
   }
 
   /// The job's name.
-  public var job: String
+  package var job: String
   /// The path of the source.
-  public var source: String
+  package var source: String
   /// The path of the destination.
-  public var destination: String
+  package var destination: String
   /// Where the source model came from; nil when it is one of those given.
-  public var sourceModelOrigin: String?
+  package var sourceModelOrigin: String?
   /// The steps, in the order in which they run.
-  public var steps: [Step]
+  package var steps: [Step]
   /// Chunks and rows of each stage, over all steps, in the order of execution.
-  public var stages: [StageCount]
+  package var stages: [StageCount]
   /// Estimated peak of disk space that the run needs beside the source.
-  public var disk: DiskNeed
+  package var disk: DiskNeed
   /// All of it, in bytes.
   public var diskBytes: Int64 { disk.totalBytes }
   /// The free bytes beside the destination; nil when the file system does not say.
   public var freeBytes: Int64?
   /// The folder where SQLite sorts data that does not fit in memory.
-  public var temporaryFolder: String?
+  package var temporaryFolder: String?
   /// The free bytes in `temporaryFolder`; nil when the file system does not say.
-  public var temporaryFreeBytes: Int64?
+  package var temporaryFreeBytes: Int64?
   /// The size of the source, in bytes.
   public var sourceBytes: Int64
   /// Why there is too little free space for a run; nil if there is enough.
-  public package(set) var shortage: String?
+  package var shortage: String?
   /// The obstacles to a run at its destination or at the place of its receipt.
   package var destinationObstacles: [DestinationObstacle] = []
   /// How long a run may take; nil where nobody asked for it.
@@ -222,25 +222,25 @@ public struct MigrationPlan: Sendable {
   /// Values that the destination cannot hold, in words: the run stops at them.
   package var misfits: [String] = []
   /// How many rejected objects the run may set aside, and where they go; nil: the first one stops it.
-  public package(set) var quarantine: String?
+  package var quarantine: String?
   /// Whether a loss stops the run.
   package var refusesLosses = false
   /// The limits of the run.
-  public var limits = MigrationLimits()
+  package var limits = MigrationLimits()
   /// The mappings whose policy nobody registered: `run` refuses the job until they are.
-  public var missingPolicies: [PolicyUse] = []
+  package var missingPolicies: [PolicyUse] = []
   /// Where `mappings: auto` searched, and how it used each mapping model that it found.
-  public var mappingSearch: [String] = []
+  package var mappingSearch: [String] = []
   /// The lines of ``mappingSearch`` that the owner of the job should act on.
   package var advice: [String] = []
   /// The sample from which all counts of the plan are estimated; nil where every row was counted.
-  public package(set) var sample: Sample?
+  package var sample: Sample?
   /// The losses of the migration, in the order of steps.
   public var losses = LossReport()
   /// Other facts: tables whose rows are left out, external files, triggers that cannot be made.
   public var notes: [String] { codedNotes.map(\.text) }
   /// The notes with the code of each.
-  public package(set) var codedNotes: [MigrationNote] = []
+  package var codedNotes: [MigrationNote] = []
 
   /// In execution order.
   package let chunks: [Chunk]
@@ -281,7 +281,7 @@ extension MigrationPlan {
 
 extension MigrationPlan.Sample: CustomStringConvertible {
   /// How far to trust the counts of the plan.
-  public var description: String {
+  package var description: String {
     "from a sample, \(keys) of \(ofKeys) keys: counts are estimates, and losses that are rare may be missing"
   }
 }
@@ -298,7 +298,7 @@ extension MigrationPlan: Equatable {
 }
 
 extension MigrationPlan: CustomStringConvertible {
-  /// The whole plan as `godwit plan --details` prints it, over many lines. ``overview`` is about ten.
+  /// The whole plan as `godwit plan --details` prints it, over many lines.
   public var description: String {
     var lines = ["job \(job)"]
     if let sample { lines.append("  estimate     \(sample)") }

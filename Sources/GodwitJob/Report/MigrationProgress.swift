@@ -1,4 +1,4 @@
-public import GodwitModel
+package import GodwitModel
 import Synchronization
 
 /// The progress of a running migration.
@@ -8,32 +8,32 @@ public struct MigrationProgress: Sendable, Hashable, Codable {
   /// The percent as a number from 0 to 1.
   public var fraction: Double { percent / 100 }
   /// The current step, from 1.
-  public var step: Int
+  package var step: Int
   /// The number of steps.
-  public var steps: Int
+  package var steps: Int
   /// The current pass, from 1; 0 for work that belongs to no pass.
-  public var pass: Int
+  package var pass: Int
   /// The number of passes of the step.
-  public var passes: Int
+  package var passes: Int
   /// The mapping, or what is built.
   public var name: String
   /// The current stage, for example `create`.
-  public var stage: String
+  package var stage: String
   /// Finished chunks of this name and stage.
-  public var chunk: Int
+  package var chunk: Int
   /// Chunks of this name and stage.
-  public var chunks: Int
+  package var chunks: Int
   /// Rows read by all stages together; while an atomic store is written, the objects in it. If rows are not counted, this
   /// and `totalRows` are 0. The rows of a chunk that is running are estimated.
   public var rows: Int64
   /// Rows that the run expects all stages to read together.
   public var totalRows: Int64
   /// Rows read per second, on average over this run.
-  public var rowsPerSecond: Double
+  package var rowsPerSecond: Double
   /// The estimated time left, in seconds; nil while it is not known.
   public var secondsLeft: Double?
   /// The resident memory of the process, in bytes.
-  public var residentBytes: Int64
+  package var residentBytes: Int64
   /// Whether a part of a chunk that is running is counted: a run that is killed does the chunk again.
   package var isEstimated = false
   /// Whether the source is counted: no chunk has begun.
@@ -84,36 +84,36 @@ public struct MigrationSummary: Sendable, Hashable {
   /// Why it stopped: `time limit reached`, `SIGTERM`, or what the caller gave.
   public var reason: String?
   /// Why it stopped, as one of a few kinds; nil for a run that did not stop.
-  public var stopReason: GodwitError.StopReason? { reason.map(GodwitError.StopReason.init(of:)) }
+  package var stopReason: GodwitError.StopReason? { reason.map(GodwitError.StopReason.init(of:)) }
   /// Objects made, by all runs of the job together.
   public var objects: Int64 = 0
   /// false after a migration in place by definition alone, which reads no row: `objects` is 0 then.
-  public var isCounted = true
+  package var isCounted = true
   /// To-one relationships that found several objects and took the first.
-  public var ambiguousToOne: Int64 = 0
+  package var ambiguousToOne: Int64 = 0
   /// Relationship assignments that a later one overrides.
-  public var overridden: Int64 = 0
+  package var overridden: Int64 = 0
   /// Objects that break a rule as they did in the source: see ``MigrationJob/keepsInvalid``.
-  public package(set) var keptInvalid: [KeptInvalid] = []
+  package var keptInvalid: [KeptInvalid] = []
   /// Source objects that are in quarantine, by entity: see ``MigrationJob/quarantine``.
-  public var quarantined: [QuarantinedObjects] = []
+  package var quarantined: [QuarantinedObjects] = []
   /// How many objects the job has set aside: those in quarantine, and those of a quarantine that is not there any more
   /// or cannot be read.
   public var quarantinedObjects: Int64 { quarantined.reduce(missingQuarantined) { $0 &+ $1.objects } }
   /// How many objects an earlier run has set aside that the quarantine beside the destination does not have now.
   package var missingQuarantined: Int64 = 0
   /// Source objects that no mapping took.
-  public var dropped: [MigrationPlan.Dropped] = []
+  package var dropped: [MigrationPlan.Dropped] = []
   /// The losses of the migration, in the order of steps.
   public var losses = LossReport()
   /// The plan's notes, such as tables that were left out.
   public var notes: [String] { codedNotes.map(\.text) }
   /// The notes with the code of each.
-  public package(set) var codedNotes: [MigrationNote] = []
+  package var codedNotes: [MigrationNote] = []
   /// How long this run took, in seconds.
-  public var seconds: Double = 0
+  package var seconds: Double = 0
   /// The peak of the process's resident memory, in bytes.
-  public var peakBytes: Int64 = 0
+  package var peakBytes: Int64 = 0
   /// Whether the run resumed an earlier one.
   public var wasResumed: Bool = false
 
@@ -152,10 +152,10 @@ public final class MigrationControl: Sendable {
   public func stop(reason: String) { state.withLock { $0.reason = $0.reason ?? reason } }
 
   /// Rolls the running chunk back, so that the stop comes at once. Call `stop` first.
-  public func interrupt() { state.withLock { $0.interrupt }?() }
+  package func interrupt() { state.withLock { $0.interrupt }?() }
 
   /// Why the run is to stop; nil to continue. In a cancelled task the cancellation is the reason.
-  public var reason: String? {
+  package var reason: String? {
     if Task.isCancelled { stop(reason: Self.cancelled) }
     return state.withLock { $0.reason }
   }

@@ -1,11 +1,11 @@
-public import Foundation
+package import Foundation
 import GodwitModel
 
 extension MigrationStatus {
   /// The run of a job that is at work, or the last one.
-  public struct Run: Sendable, Codable, Hashable {
+  package struct Run: Sendable, Codable, Hashable {
     /// The state of a run.
-    public enum State: String, Sendable, Codable, Hashable, CaseIterable {
+    package enum State: String, Sendable, Codable, Hashable, CaseIterable {
       /// A process holds the lock of the work folder.
       case running
       /// The last run stopped at a checkpoint.
@@ -20,29 +20,29 @@ extension MigrationStatus {
     }
 
     /// The state of the run.
-    public var state: State
+    package var state: State
     /// The process; nil where it is not known.
-    public var pid: Int32?
+    package var pid: Int32?
     /// The machine or container in which the process has that number.
-    public var host: String?
+    package var host: String?
     /// When the run began.
-    public var since: Date?
+    package var since: Date?
     /// When the run ended, if it said so.
-    public var ended: Date?
+    package var ended: Date?
     /// Its exit status, if it stopped or failed.
-    public var status: Int32?
+    package var status: Int32?
     /// Why it stopped, in words.
-    public var reason: String?
+    package var reason: String?
     /// Why it stopped, as the raw value of a `GodwitError.StopReason`.
-    public var reasonCode: String?
+    package var reasonCode: String?
     /// The message of a run that failed or was stopped by a condition.
-    public var message: String?
+    package var message: String?
     /// The next thing to do.
-    public var remedy: String?
+    package var remedy: String?
     /// Whether the same command goes on.
-    public var isResumable: Bool
+    package var isResumable: Bool
     /// Whether the same command begins again, because nothing of the run is durable.
-    public var startsAgain = false
+    package var startsAgain = false
 
     package init(_ state: State, isResumable: Bool) {
       (self.state, self.isResumable) = (state, isResumable)
@@ -50,7 +50,7 @@ extension MigrationStatus {
   }
 
   /// Something that is not as it was when the destination was made.
-  public enum Change: String, Sendable, Codable, Hashable, CaseIterable {
+  package enum Change: String, Sendable, Codable, Hashable, CaseIterable {
     /// The content of the source, or the source is another store.
     case source
     /// The version of the source.
@@ -95,7 +95,7 @@ extension MigrationStatus {
 
 extension MigrationStatus.Run: CustomStringConvertible {
   /// The run in one line.
-  public var description: String {
+  package var description: String {
     let goesOn =
       !isResumable
       ? "" : startsAgain ? "; nothing of it is durable, the same command starts again" : "; the same command resumes"

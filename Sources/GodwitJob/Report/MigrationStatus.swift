@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 
 /// The durable work of a job, and the rest.
 public struct MigrationStatus: Sendable, Codable {
@@ -7,7 +7,7 @@ public struct MigrationStatus: Sendable, Codable {
     /// The job has no files on disk.
     case notStarted = "not started"
     /// A run has begun and not finished. A run of the same job continues with the chunks that are not durable, or begins
-    /// again where none is: see `Run.startsAgain`.
+    /// again where none is.
     case unfinished
     /// The destination is the finished store of the job.
     case finished
@@ -18,48 +18,48 @@ public struct MigrationStatus: Sendable, Codable {
   }
 
   /// Chunks of one stage and mapping.
-  public struct Line: Sendable, Codable {
+  package struct Line: Sendable, Codable {
     /// The stage's name, for example `create`.
-    public var stage: String
+    package var stage: String
     /// The mapping, or what is built.
-    public var name: String
+    package var name: String
     /// Chunks that are durable.
-    public var done: Int
+    package var done: Int
     /// All chunks of the line.
-    public var chunks: Int
+    package var chunks: Int
     /// Rows that all chunks of the line read together.
-    public var rows: Int64
+    package var rows: Int64
     /// Rows that the durable chunks read together.
-    public var rowsDone: Int64
+    package var rowsDone: Int64
   }
 
   /// How far the job is.
   public var state: State
   /// The job's name.
-  public var job: String
+  package var job: String
   /// The share that is durable, 0 to 100, by rows.
   public var percent: Double
   /// One line for each stage and mapping, in the order of execution.
-  public var lines: [Line]
+  package var lines: [Line]
   /// The current step, from 1; nil for a job of one step.
-  public var step: Int?
+  package var step: Int?
   /// The number of steps; nil for a job of one step.
-  public var steps: Int?
+  package var steps: Int?
   /// The run that is at work, or the last one; nil where there is nothing to say of one.
-  public var run: Run?
+  package var run: Run?
   /// When the last chunk was committed; nil while none is.
-  public var lastCommit: Date?
+  package var lastCommit: Date?
   /// Rows read per second by the run that committed last, until then.
-  public var rowsPerSecond: Double?
+  package var rowsPerSecond: Double?
   /// The time left at that rate, in seconds; nil without a run at work, and before the last of several steps.
   public var secondsLeft: Double?
   /// How many differences the last verification found in the destination; nil if it found none, or there was none. A
   /// run that makes the destination again resets it.
-  public var verifyFindings: Int64?
+  package var verifyFindings: Int64?
   /// When the destination was made or found up to date, if it is a result of the job; nil with ``verifyFindings``.
-  public var lastSuccess: Date?
+  package var lastSuccess: Date?
   /// The changes since the destination was made, if the job made it.
-  public var changes: [Change] = []
+  package var changes: [Change] = []
 
   /// - Parameter known: The percent, where no chunk tells it.
   package init(state: State, job: String, chunks: [Chunk], done: Set<Int>, percent known: Double = 0) {

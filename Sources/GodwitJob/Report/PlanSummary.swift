@@ -1,9 +1,9 @@
 package import GodwitModel
 
 /// A plan in a few figures: what `godwit plan` prints first.
-public struct PlanSummary: Sendable, Codable, Hashable {
+package struct PlanSummary: Sendable, Codable, Hashable {
   /// The knowledge of the losses of a step.
-  public enum StepState: String, Sendable, Codable, Hashable {
+  package enum StepState: String, Sendable, Codable, Hashable {
     /// The step is counted, and something is lost.
     case loses
     /// The step is counted, and nothing is lost that counting shows.
@@ -15,34 +15,34 @@ public struct PlanSummary: Sendable, Codable, Hashable {
   }
 
   /// The versions from the source to the destination, those that a step passes included.
-  public var path: [String]
+  package var path: [String]
   /// One for each step.
-  public var steps: [StepState]
+  package var steps: [StepState]
   /// The steps, from 1, in which Core Data's default policy runs in place of an unregistered one. The work of that
   /// policy is not counted.
-  public var stepsWithoutPolicy: [Int]
+  package var stepsWithoutPolicy: [Int]
   /// The step that the counts are of, from 1: the first that is not done.
-  public var countedStep: Int
+  package var countedStep: Int
   /// Objects that the counted step reads.
-  public var objectsRead: Int64
+  package var objectsRead: Int64
   /// Objects that the counted step makes: see ``writtenIsAtMost`` and ``writtenByPolicies``.
-  public var objectsWritten: Int64
+  package var objectsWritten: Int64
   /// Whether mappings with `unique-by` make one object of several, so that fewer are made.
-  public var writtenIsAtMost: Bool
+  package var writtenIsAtMost: Bool
   /// Whether policies decide how many objects are made. The count assumes one from each source object.
-  public var writtenByPolicies: Bool
+  package var writtenByPolicies: Bool
   /// Objects that are not carried over, as far as they are counted.
-  public var objectsLost: Int64
+  package var objectsLost: Int64
   /// Values that are not carried over, as far as they are counted, including rounded ones.
-  public var valuesLost: Int64
+  package var valuesLost: Int64
   /// Rows of tables that no model names. They are not carried over.
-  public var rowsLost: Int64
+  package var rowsLost: Int64
   /// Links that are not carried over, as far as they are counted.
-  public var linksLost: Int64
+  package var linksLost: Int64
   /// Why a run would stop, each with its exit status.
-  public var obstacles: [String]
+  package var obstacles: [String]
   /// One sentence, for example `2 of 5 steps lose data`.
-  public var verdict: String
+  package var verdict: String
 
   init(_ plan: MigrationPlan) {
     path = plan.steps.reduce(into: []) { path, step in
@@ -176,10 +176,10 @@ extension MigrationPlan {
 
 extension MigrationPlan {
   /// The plan in a few figures.
-  public var summary: PlanSummary { PlanSummary(self) }
+  package var summary: PlanSummary { PlanSummary(self) }
 
   /// The plan in about ten lines, as `godwit plan` prints it.
-  public var overview: String {
+  package var overview: String {
     let summary = summary
     var lines = ["job \(job)"]
     func line(_ label: String, _ text: String) { lines.append("  " + label.padded(to: 13) + text) }

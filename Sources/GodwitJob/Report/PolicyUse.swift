@@ -2,38 +2,38 @@ package import GodwitModel
 
 /// An entity mapping that names a policy class. A plan lists those that nobody registered, and `godwit policy stub`
 /// drafts their code.
-public struct PolicyUse: Sendable, Codable, Hashable {
+package struct PolicyUse: Sendable, Codable, Hashable {
   /// A function of the policy that an expression of the mapping calls.
-  public struct Function: Sendable, Codable, Hashable {
+  package struct Function: Sendable, Codable, Hashable {
     /// With its colons, as Objective-C spells it.
-    public var selector: String
+    package var selector: String
     /// The destination property that the expression is for.
-    public var property: String
+    package var property: String
     /// The text of the expression.
-    public var expression: String
+    package var expression: String
   }
 
   /// From 1.
-  public var step: Int
+  package var step: Int
   /// The entity mapping's name.
-  public var mapping: String
+  package var mapping: String
   /// The class as the mapping spells it.
-  public var policy: String
+  package var policy: String
   /// nil for a mapping of kind add.
-  public var source: String?
+  package var source: String?
   /// The name of the destination entity; nil for a mapping of kind remove.
-  public var destination: String?
+  package var destination: String?
   /// Whether the job's registry has a policy of this name.
-  public var isRegistered: Bool
+  package var isRegistered: Bool
   /// Required attributes of the destination that neither the mapping nor a default fills.
-  public var unfilled: [String]
+  package var unfilled: [String]
   /// `FUNCTION($entityPolicy, …)` in the mapping's expressions.
-  public var functions: [Function]
+  package var functions: [Function]
 }
 
 extension MigrationJob {
   /// The mappings that name a policy, in the order of steps and mappings.
-  public var policyUses: [PolicyUse] {
+  package var policyUses: [PolicyUse] {
     steps.enumerated().flatMap { index, step in
       step.mappingModels.flatMap(\.entityMappings).compactMap { mapping in
         mapping.policyName.map { use(of: $0, in: mapping, step: step, number: position.index + index + 1) }
@@ -99,7 +99,7 @@ extension MigrationJob {
 
 extension PolicyUse: CustomStringConvertible {
   /// One line: the step, the mapping, the policy, and what only the policy can fill.
-  public var description: String {
+  package var description: String {
     var parts = ["step \(step), mapping '\(mapping)' names '\(policy)'"]
     if !unfilled.isEmpty { parts.append("nothing else fills the required \(unfilled.joined(separator: ", "))") }
     if !functions.isEmpty {

@@ -60,7 +60,7 @@ package struct RemainingTime: Sendable {
 
 /// Smooths an estimate of the time left: the shown value moves towards the computed one, the slower the longer the run
 /// has lasted.
-package struct SettlingTime: Sendable {
+package struct SmoothedTime: Sendable {
   private var shown: (left: Double, at: Double)?
   private var start: Double?
 
@@ -71,7 +71,7 @@ package struct SettlingTime: Sendable {
   /// - Parameters:
   ///   - left: The computed time left; nil while nothing is known.
   ///   - now: In seconds, from any beginning.
-  package mutating func settled(_ left: Double?, at now: Double) -> Double? {
+  package mutating func smoothed(_ left: Double?, at now: Double) -> Double? {
     guard let left, left.isFinite else { return shown.map { max(0, $0.left - (now - $0.at)) } }
     let began = start ?? now
     start = began
@@ -83,8 +83,8 @@ package struct SettlingTime: Sendable {
     let expected = max(0, shown.left - passed)
     // After three seconds within one, after a minute within ten.
     let span = min(10, max(0.5, (now - began) / 3))
-    let settled = expected + (left - expected) * min(1, passed / span)
-    self.shown = (settled, now)
-    return settled
+    let smoothed = expected + (left - expected) * min(1, passed / span)
+    self.shown = (smoothed, now)
+    return smoothed
   }
 }

@@ -6,12 +6,12 @@ public struct TimeEstimate: Sendable, Codable, Hashable {
   /// The longest time that is likely.
   public var highSeconds: Double
   /// How many objects were copied in memory to measure the speed.
-  public var sampledObjects: Int64
+  package var sampledObjects: Int64
   /// The basis of the range, for example `a sample of 4000 objects`.
-  public var basis: String
+  package var basis: String
   /// Seconds for a million objects, by the name of a mapping in the object lane: making them and setting their
   /// relationships, as far as the mapping does that itself. nil where fewer than 500 objects were sampled.
-  public var secondsPerMillion: [String: Double]?
+  package var secondsPerMillion: [String: Double]?
 
   package init(
     lowSeconds: Double, highSeconds: Double, sampledObjects: Int64, basis: String,

@@ -6,11 +6,11 @@ import Yams
 /// A relative path in it counts from the current folder. A list or a map is set as a whole: `version-order=[V1, V2]`.
 public struct ManifestOverride: Sendable, Hashable {
   /// The key, with a dot between the keys of nested maps: `chunks.rows`.
-  public var key: String
+  package var key: String
   /// The value as YAML. An empty value or `null` removes the key, so that its default applies.
-  public var value: String
+  package var value: String
   /// Its name in messages: `--set chunks.rows`.
-  public var option: String
+  package var option: String
 
   /// A key and its value as YAML.
   ///
@@ -29,7 +29,7 @@ public struct ManifestOverride: Sendable, Hashable {
   ///   - key: The key, with a dot between the keys of nested maps.
   ///   - text: The value itself.
   ///   - option: Its name in messages.
-  public init(key: String, text: String, option: String) {
+  package init(key: String, text: String, option: String) {
     self.init(key: key, value: YAMLText.scalar(text), option: option)
   }
 
@@ -37,7 +37,7 @@ public struct ManifestOverride: Sendable, Hashable {
   ///
   /// - Parameter text: The key, `=`, and the value as YAML.
   /// - Throws: `.usage` (64) when it has no `=` or a part of the key is empty.
-  public init(parsing text: String) throws {
+  package init(parsing text: String) throws {
     guard let mark = text.firstIndex(of: "=") else {
       throw GodwitError(
         .usage, "cannot set '\(text)': expected KEY=VALUE, found no '='",

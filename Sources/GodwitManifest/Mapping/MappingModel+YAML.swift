@@ -9,7 +9,7 @@ extension MappingModel {
 
   /// The model as a mapping file with remarks at the ends of lines, and with placeholders that the reader refuses until
   /// someone has filled them.
-  public func yaml(remarks: [MappingRemark]) -> String {
+  package func yaml(remarks: [MappingRemark]) -> String {
     var text = ""
     for remark in remarks where remark.mapping == nil { text += MappingComment.line(remark.text) + "\n" }
     text += "godwit-mapping: 1\n"

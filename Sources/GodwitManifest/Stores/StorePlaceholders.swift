@@ -65,9 +65,6 @@ struct StorePlaceholders: Sendable, Hashable {
   /// Whether it differs from file to file of a folder.
   var hasName: Bool { pieces.contains(.word(.name)) || pieces.contains(.word(.file)) }
 
-  /// Whether it differs from folder to folder.
-  var needsFolder: Bool { pieces.contains(.word(.folder)) }
-
   /// The folder before the first word, with a slash at its end; empty where the word is in the first name.
   var fixedFolder: String {
     guard case .text(let text)? = pieces.first, let end = text.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }

@@ -9,7 +9,7 @@ package protocol ExpressionHost {
 /// One `FUNCTION` with its arguments evaluated.
 public struct ExpressionCall {
   /// The receiver of the call.
-  public enum Receiver: Sendable, Hashable {
+  package enum Receiver: Sendable, Hashable {
     /// `$manager`.
     case manager
     /// `$entityPolicy`.
@@ -17,13 +17,13 @@ public struct ExpressionCall {
   }
 
   /// The receiver: `$manager` or `$entityPolicy`.
-  public var receiver: Receiver
+  package var receiver: Receiver
   /// The selector with its colons, as Objective-C spells it.
   public var selector: String
   /// The arguments after the selector, evaluated.
   public var arguments: [EvaluatedValue]
   /// The part of the text that makes the call, for errors.
-  public var range: Range<Int>
+  package var range: Range<Int>
 
   /// A call.
   ///
@@ -32,7 +32,7 @@ public struct ExpressionCall {
   ///   - selector: With its colons, as Objective-C spells it.
   ///   - arguments: The arguments after the selector, evaluated.
   ///   - range: The part of the expression's text that makes the call, in UTF-8 bytes, for errors.
-  public init(_ receiver: Receiver, _ selector: String, _ arguments: [EvaluatedValue], range: Range<Int> = 0..<0) {
+  package init(_ receiver: Receiver, _ selector: String, _ arguments: [EvaluatedValue], range: Range<Int> = 0..<0) {
     self.receiver = receiver
     self.selector = selector
     self.arguments = arguments

@@ -81,7 +81,7 @@ public struct FilterPredicate: Sendable {
 
   /// The text that the predicate was read from; its description if it was made from parts. `range` and the ranges of
   /// its parts refer to this text. Equal predicates may have different text.
-  public var source: SourceText {
+  package var source: SourceText {
     get { written ?? SourceText(description) }
     set { written = newValue }
   }
@@ -93,7 +93,7 @@ extension FilterPredicate {
 
   /// Takes exactly the objects that none of some predicates takes, also where they compare nil. It makes the last of
   /// several predicates that cut the rows of a mapping into chunks.
-  public static func rest(after predicates: [FilterPredicate]) -> FilterPredicate {
+  package static func rest(after predicates: [FilterPredicate]) -> FilterPredicate {
     var rest = FilterPredicate(.untaken(predicates))
     rest.source = SourceText(restWord)
     return rest

@@ -1,7 +1,7 @@
 /// A value that takes the place of `%@`, `%K` or `%d` in a predicate or expression format.
 ///
 /// Literals of Swift convert: `try FilterPredicate("%K >= %@", "age", 18)`.
-public enum FormatArgument: Sendable, Hashable {
+package enum FormatArgument: Sendable, Hashable {
   /// A value.
   case value(AttributeValue)
   /// Several values, for `IN` and `BETWEEN`.
@@ -27,31 +27,36 @@ extension FormatArgument: ExpressibleByStringLiteral, ExpressibleByIntegerLitera
   ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral
 {
   /// A text, or the key path of a `%K`.
-  public init(stringLiteral value: String) { self = .value(AttributeValue(value)) }
+  package init(stringLiteral value: String) { self = .value(AttributeValue(value)) }
   /// An integer.
-  public init(integerLiteral value: Int64) { self = .value(.integer(value)) }
+  package init(integerLiteral value: Int64) { self = .value(.integer(value)) }
   /// A floating point number.
-  public init(floatLiteral value: Double) { self = .value(.double(value)) }
+  package init(floatLiteral value: Double) { self = .value(.double(value)) }
   /// `YES` or `NO`.
-  public init(booleanLiteral value: Bool) { self = .value(.boolean(value)) }
+  package init(booleanLiteral value: Bool) { self = .value(.boolean(value)) }
   /// `nil`.
-  public init(nilLiteral: ()) { self = .value(.null) }
+  package init(nilLiteral: ()) { self = .value(.null) }
   /// Several values.
-  public init(arrayLiteral elements: FormatArgument...) { self = .list(elements) }
+  package init(arrayLiteral elements: FormatArgument...) { self = .list(elements) }
 }
 
 extension FilterPredicate {
+  /// A predicate in NSPredicate's format, without arguments.
+  ///
+  /// - Throws: `ExpressionError` with what is wrong with the text.
+  public init(_ text: String) throws(ExpressionError) { try self.init(text, arguments: []) }
+
   /// A predicate in NSPredicate's format, with arguments for `%@` (a value), `%K` (a key path) and `%d` and the
   /// like (a number).
   ///
   /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit, or whose argument is missing or
   ///   of the wrong kind; or of the whole text if there are too many arguments.
-  public init(_ format: String, _ arguments: FormatArgument...) throws(ExpressionError) {
+  package init(_ format: String, _ arguments: FormatArgument...) throws(ExpressionError) {
     try self.init(format, arguments: arguments)
   }
 
   /// The same with the arguments in an array.
-  public init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
+  package init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
     var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: format), arguments: arguments)
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in try p.predicate(p.or()) }
     // A format without its arguments says too little, so the stored text includes them.
@@ -60,15 +65,20 @@ extension FilterPredicate {
 }
 
 extension ValueExpression {
+  /// A value expression in NSExpression's format, without arguments.
+  ///
+  /// - Throws: As for predicates.
+  public init(_ text: String) throws(ExpressionError) { try self.init(text, arguments: []) }
+
   /// A value expression in NSExpression's format, with arguments as in `FilterPredicate.init(_:_:)`.
   ///
   /// - Throws: as `FilterPredicate.init(_:_:)`.
-  public init(_ format: String, _ arguments: FormatArgument...) throws(ExpressionError) {
+  package init(_ format: String, _ arguments: FormatArgument...) throws(ExpressionError) {
     try self.init(format, arguments: arguments)
   }
 
   /// The same with the arguments in an array.
-  public init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
+  package init(_ format: String, arguments: [FormatArgument]) throws(ExpressionError) {
     var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: format), arguments: arguments)
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in try p.expression(p.or()) }
     // As for predicates.

@@ -52,7 +52,7 @@ struct KeyPathStep {
       }
       switch current {
       case .object(let object?): current = try object.value(step.name)
-      case .objects(let objects, let ordered): current = try step.gather(objects, ordered: ordered)
+      case .objects(let objects, let ordered): current = try step.property(objects, ordered: ordered)
       // The kind of an empty list is unknown, and no step reads from it.
       case .values(let values) where values.isEmpty: continue
       case .value(let value): current = .value(try step.read(value, range))
@@ -74,7 +74,7 @@ struct KeyPathStep {
   }
 
   /// A property of each object: values with their nils, or objects without.
-  private func gather(_ objects: [any EvaluatedObject], ordered: Bool) throws -> EvaluatedValue {
+  private func property(_ objects: [any EvaluatedObject], ordered: Bool) throws -> EvaluatedValue {
     var values: [AttributeValue] = []
     var found: [any EvaluatedObject] = []
     var isObjects = false

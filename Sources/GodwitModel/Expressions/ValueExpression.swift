@@ -75,7 +75,7 @@ public struct ValueExpression: Sendable {
   /// The text that the expression was read from; its description if it was made from parts.
   ///
   /// Equal expressions may have different text.
-  public var source: SourceText {
+  package var source: SourceText {
     get { written ?? SourceText(description) }
     set { written = newValue }
   }

@@ -1,15 +1,15 @@
 /// How the objects of one model version become objects of another, Core Data's `NSMappingModel`.
 public struct MappingModel: Sendable, Hashable {
   /// The name of the source version as the file gives it; nil when it gives none.
-  public var sourceModelName: String?
+  package var sourceModelName: String?
   /// The name of the destination version as the file gives it; nil when it gives none.
-  public var destinationModelName: String?
+  package var destinationModelName: String?
   /// The entity mappings, in mapping order, which decides about lookups and displacement.
   public var entityMappings: [EntityMapping]
   /// The file of the mapping model, for messages.
-  public var file: String?
+  package var file: String?
   /// The places of the values of the file's own keys, such as `source-model`.
-  public var locations: [String: GodwitError.Location] = [:]
+  package var locations: [String: GodwitError.Location] = [:]
 
   /// A mapping model.
   ///
@@ -48,7 +48,7 @@ extension [EntityMapping] {
   /// ```swift
   /// mapping.entityMappings["PersonToAdult"]?.filter = try FilterPredicate("age >= 18")
   /// ```
-  public subscript(name: String) -> EntityMapping? {
+  package subscript(name: String) -> EntityMapping? {
     get { first { $0.name == name } }
     set {
       switch (firstIndex { $0.name == name }, newValue) {
@@ -98,13 +98,13 @@ public struct EntityMapping: Sendable, Hashable {
   /// The targets of the relationships. Relationships that are not listed stay empty.
   public var relationshipMappings: [RelationshipMapping]
   /// Texts for a policy.
-  public var userInfo: [String: String]
+  package var userInfo: [String: String]
   /// Texts for a policy about single properties of the destination, by property.
-  public var propertyUserInfo: [String: [String: String]] = [:]
+  package var propertyUserInfo: [String: [String: String]] = [:]
   /// The place of the mapping's name in its file; nil for a mapping made in code.
-  public var location: GodwitError.Location?
+  package var location: GodwitError.Location?
   /// The places of the values of the mapping's keys, such as `source`.
-  public var locations: [String: GodwitError.Location] = [:]
+  package var locations: [String: GodwitError.Location] = [:]
 
   /// A mapping that sets no property yet.
   ///
@@ -185,9 +185,9 @@ public struct AttributeMapping: Sendable, Hashable {
   /// The value of the attribute, for example `try ValueExpression("$source.name")`.
   public var value: ValueExpression
   /// Whether nil becomes the default of the destination attribute, as in an inferred mapping from optional to required.
-  public var usesDefaultForNil: Bool
+  package var usesDefaultForNil: Bool
   /// The place of the attribute's name in its file.
-  public var location: GodwitError.Location?
+  package var location: GodwitError.Location?
 
   /// A value for a destination attribute.
   ///
@@ -196,7 +196,7 @@ public struct AttributeMapping: Sendable, Hashable {
   ///   - value: The value of the attribute.
   ///   - usesDefaultForNil: Whether nil becomes the default of the destination attribute.
   ///   - location: The place of the attribute's name in its file, for messages.
-  public init(
+  package init(
     name: String, value: ValueExpression, usesDefaultForNil: Bool = false, location: GodwitError.Location? = nil
   ) {
     self.name = name
@@ -224,9 +224,9 @@ public struct RelationshipMapping: Sendable, Hashable {
   /// How the destination objects are found.
   public var value: Value
   /// The place of the relationship's name in its file; nil for one made in code.
-  public var location: GodwitError.Location?
+  package var location: GodwitError.Location?
   /// The places of the value's parts: `mapping`, `key-path`, `source-relationship`.
-  public var valueLocation: GodwitError.Location?
+  package var valueLocation: GodwitError.Location?
 
   /// A value for a destination relationship.
   ///
@@ -235,7 +235,7 @@ public struct RelationshipMapping: Sendable, Hashable {
   ///   - value: How the destination objects are found.
   ///   - location: The place of the relationship's name in its file, for messages.
   ///   - valueLocation: The place of the value in its file, for messages.
-  public init(
+  package init(
     name: String, value: Value, location: GodwitError.Location? = nil,
     valueLocation: GodwitError.Location? = nil
   ) {

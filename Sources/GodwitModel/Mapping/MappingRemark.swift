@@ -1,7 +1,7 @@
 /// A remark on a mapping model, printed as a comment of its mapping file.
-public struct MappingRemark: Sendable, Hashable {
+package struct MappingRemark: Sendable, Hashable {
   /// The subject of a remark.
-  public enum Subject: Sendable, Hashable {
+  package enum Subject: Sendable, Hashable {
     /// The entity mapping as a whole.
     case entity
     /// The attribute of this name.
@@ -10,7 +10,7 @@ public struct MappingRemark: Sendable, Hashable {
     case relationship(String)
 
     /// The property's name; nil for a remark on the entity mapping.
-    public var property: String? {
+    package var property: String? {
       switch self {
       case .entity: nil
       case .attribute(let name), .relationship(let name): name
@@ -19,13 +19,13 @@ public struct MappingRemark: Sendable, Hashable {
   }
 
   /// The name of the entity mapping; nil for a remark on the whole model, at the head of the file.
-  public var mapping: String?
+  package var mapping: String?
   /// The subject of the remark.
-  public var subject: Subject
+  package var subject: Subject
   /// The remark, in one sentence.
-  public var text: String
+  package var text: String
   /// Whether a person has to fill in a value before the file can be read.
-  public var isPlaceholder: Bool
+  package var isPlaceholder: Bool
 
   package init(mapping: String?, subject: Subject = .entity, _ text: String, isPlaceholder: Bool = false) {
     self.mapping = mapping

@@ -33,11 +33,11 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case transformable = 1800
   /// The identifier of an object; legal for transient attributes only.
   case objectID = 2000
-  /// Several values under one name: see ``AttributeDescription/elements``.
+  /// Several values under one name, as a composite attribute of SwiftData has them.
   case composite = 2100
 
   /// The spelling in Xcode's model files (`attributeType`), also used in messages.
-  public var xcodeName: String {
+  package var xcodeName: String {
     switch self {
     case .undefined: "Undefined"
     case .integer16: "Integer 16"
@@ -59,7 +59,7 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   }
 
   /// The type that Xcode's `attributeType` names, or nil when it names none.
-  public init?(xcodeName: String) {
+  package init?(xcodeName: String) {
     guard let type = Self.allCases.first(where: { $0.xcodeName == xcodeName }) else { return nil }
     self = type
   }

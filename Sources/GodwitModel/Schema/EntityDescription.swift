@@ -5,29 +5,29 @@ public struct EntityDescription: Sendable, Hashable {
   /// The entity's name.
   public var name: String
   /// The name of the class that the application gives objects of the entity; nil for `NSManagedObject`.
-  public var managedObjectClassName: String?
+  package var managedObjectClassName: String?
   /// The name of the parent entity; nil for a root.
   public var superentityName: String?
   /// Whether only subentities have objects.
   public var isAbstract: Bool
   /// The name in the earlier version (`elementID`); nil when it is the same.
-  public var renamingIdentifier: String?
+  package var renamingIdentifier: String?
   /// A text that changes the version hash; nil for none.
-  public var versionHashModifier: String?
+  package var versionHashModifier: String?
   /// The entity's user info, as the model file gives it.
-  public var userInfo: [String: String]
+  package var userInfo: [String: String]
   /// Declared here, in the order of the file.
   public var attributes: [AttributeDescription]
   /// Declared here, in the order of the file.
   public var relationships: [RelationshipDescription]
   /// Declared here, in the order of the file.
-  public var fetchedProperties: [FetchedPropertyDescription]
+  package var fetchedProperties: [FetchedPropertyDescription]
   /// The indexes that a store of the model gets for the entity.
-  public var fetchIndexes: [FetchIndexDescription]
+  package var fetchIndexes: [FetchIndexDescription]
   /// Old compound indexes: lists of property names.
-  public var compoundIndexes: [[String]]
+  package var compoundIndexes: [[String]]
   /// The uniqueness constraints that the entity declares: lists of property names.
-  public var uniquenessConstraints: [[String]]
+  package var uniquenessConstraints: [[String]]
 
   /// An entity.
   ///
@@ -37,7 +37,7 @@ public struct EntityDescription: Sendable, Hashable {
   ///   - isAbstract: Whether only subentities have objects.
   ///   - attributes: The attributes that the entity itself declares.
   ///   - relationships: The relationships that the entity itself declares.
-  public init(
+  package init(
     name: String, superentityName: String? = nil, isAbstract: Bool = false,
     attributes: [AttributeDescription] = [], relationships: [RelationshipDescription] = []
   ) {
@@ -57,7 +57,7 @@ public struct EntityDescription: Sendable, Hashable {
 extension EntityDescription {
   /// The attributes that a store holds for those declared here, in the same order: see
   /// ``AttributeDescription/leaves``.
-  public var leaves: [AttributeDescription] {
+  package var leaves: [AttributeDescription] {
     attributes.contains { $0.type == .composite } ? attributes.flatMap(\.leaves) : attributes
   }
 }

@@ -14,7 +14,7 @@ extension ManagedObjectModel {
   /// - Throws: Code `.configuration` (78) when the model has no such entity; the errors of
   ///   ``init(name:entities:versionIdentifiers:configurations:fetchRequestTemplates:)`` for the changed entities; the
   ///   errors of `change`.
-  public mutating func edit(entity name: String, _ change: (inout EntityDescription) throws -> Void) throws {
+  package mutating func edit(entity name: String, _ change: (inout EntityDescription) throws -> Void) throws {
     guard let position = entities.firstIndex(where: { $0.name == name }) else {
       throw uneditable("has no entity '\(name)'" + Spelling.suggestion(for: name, among: entityNames))
     }
@@ -35,7 +35,7 @@ extension ManagedObjectModel {
   ///   - change: Gets the attribute.
   /// - Throws: Code `.configuration` (78) when the entity does not declare such an attribute; otherwise as
   ///   ``edit(entity:_:)``.
-  public mutating func edit(
+  package mutating func edit(
     attribute name: String, of entity: String, _ change: (inout AttributeDescription) throws -> Void
   ) throws {
     let model = self
@@ -61,7 +61,7 @@ extension ManagedObjectModel {
   ///   - change: Gets the relationship.
   /// - Throws: Code `.configuration` (78) when the entity does not declare such a relationship; otherwise as
   ///   ``edit(entity:_:)``.
-  public mutating func edit(
+  package mutating func edit(
     relationship name: String, of entity: String, _ change: (inout RelationshipDescription) throws -> Void
   ) throws {
     let model = self

@@ -6,7 +6,7 @@ extension ManagedObjectModel {
   ///   - models: The models, in any order.
   ///   - name: The model's name in messages; by default the names, joined with ` + `.
   /// - Throws: code `.configuration` when two models define an entity of one name differently, and as `init`.
-  public init(merging models: [ManagedObjectModel], name: String? = nil) throws {
+  package init(merging models: [ManagedObjectModel], name: String? = nil) throws {
     let name = name ?? models.map(\.name).joined(separator: " + ")
     var entities: [String: (entity: EntityDescription, model: String)] = [:]
     var identifiers: [String] = []
@@ -42,13 +42,13 @@ extension ManagedObjectModel {
   // MARK: Configurations
 
   /// Core Data's name for the configuration of all entities.
-  public static let defaultConfigurationName = "Default"
+  package static let defaultConfigurationName = "Default"
 
   /// The model of a store that was added with a configuration: only its entities, under the same name.
   ///
   /// - Throws: code `.configuration` when the configuration does not exist, or when one of its entities has a parent or
   ///   a relationship outside, which no store can hold.
-  public func restricted(toConfiguration configuration: String) throws -> ManagedObjectModel {
+  package func restricted(toConfiguration configuration: String) throws -> ManagedObjectModel {
     guard let listed = configurations[configuration] else {
       if configuration == Self.defaultConfigurationName { return self }
       let names = configurations.keys.sorted { Text($0) < Text($1) }

@@ -8,15 +8,15 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// In name order (case-insensitive, then by byte), the order of entity numbers among siblings.
   public let entities: [EntityDescription]
   /// The developer's own names of the version, as the model file gives them.
-  public let versionIdentifiers: [String]
+  package let versionIdentifiers: [String]
   /// Configuration name to entity names. The default configuration (all entities) is not listed.
-  public let configurations: [String: [String]]
+  package let configurations: [String: [String]]
   /// The model's named fetch requests.
-  public let fetchRequestTemplates: [FetchRequestTemplate]
+  package let fetchRequestTemplates: [FetchRequestTemplate]
   /// Hashes that Apple's software computed for this model, by entity name. They take precedence over computed ones.
-  public internal(set) var publishedVersionHashes: [String: VersionHash] = [:]
+  package internal(set) var publishedVersionHashes: [String: VersionHash] = [:]
   /// The replacements and omissions of the reader of the model's file. Comparisons of models ignore them.
-  public package(set) var remarks: [ModelRemark] {
+  package var remarks: [ModelRemark] {
     get { noted.value }
     set { noted.value = newValue }
   }
@@ -35,7 +35,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   /// - Throws: code `.missingInput` when a name is used twice, a parent, destination or inverse
   ///   is unknown, inheritance runs in a circle or too deep, or a property overrides one of another kind.
-  public init(
+  package init(
     name: String, entities: [EntityDescription], versionIdentifiers: [String] = [],
     configurations: [String: [String]] = [:],
     fetchRequestTemplates: [FetchRequestTemplate] = []
@@ -96,25 +96,25 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   /// The names of all entities, in the order of `entities`.
-  public var entityNames: [String] { entities.map(\.name) }
+  package var entityNames: [String] { entities.map(\.name) }
 
   /// Direct subentities, in name order.
-  public func subentities(of name: String) -> [EntityDescription] {
+  package func subentities(of name: String) -> [EntityDescription] {
     (subentityNames[name] ?? []).compactMap(entity)
   }
 
   package func hasSubentities(_ name: String) -> Bool { subentityNames[name] != nil }
 
   /// The entity and its ancestors, the entity first.
-  public func lineage(of name: String) -> [EntityDescription] {
+  package func lineage(of name: String) -> [EntityDescription] {
     inherited.value[name]?.lineage ?? []
   }
 
   /// The topmost ancestor, whose table holds the entity's rows; the entity itself when it is a root.
-  public func root(of name: String) -> EntityDescription? { lineage(of: name).last }
+  package func root(of name: String) -> EntityDescription? { lineage(of: name).last }
 
   /// The entity and all its descendants, depth first, siblings in name order.
-  public func family(of name: String) -> [EntityDescription] {
+  package func family(of name: String) -> [EntityDescription] {
     guard let entity = entity(name) else { return [] }
     return [entity] + subentities(of: name).flatMap { family(of: $0.name) }
   }
@@ -124,37 +124,37 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// - Parameters:
   ///   - name: The entity.
   ///   - ancestor: The same entity, or a possible ancestor.
-  public func isKind(_ name: String, of ancestor: String) -> Bool {
+  package func isKind(_ name: String, of ancestor: String) -> Bool {
     inherited.value[name]?.names.contains(ancestor) ?? false
   }
 
   /// The entities without a parent, in name order.
-  public var rootEntities: [EntityDescription] { entities.filter { $0.superentityName == nil } }
+  package var rootEntities: [EntityDescription] { entities.filter { $0.superentityName == nil } }
 
   // MARK: Properties, inherited ones included
 
   /// Attributes of the entity and its ancestors; an override replaces the inherited one. Sorted by name.
   ///
   /// In place of a composite attribute stand its leaves: see ``AttributeDescription/leaves``.
-  public func attributes(of name: String) -> [AttributeDescription] {
+  package func attributes(of name: String) -> [AttributeDescription] {
     inherited.value[name]?.attributes ?? []
   }
 
   /// Relationships of the entity and its ancestors; an override replaces the inherited one. Sorted by name.
-  public func relationships(of name: String) -> [RelationshipDescription] {
+  package func relationships(of name: String) -> [RelationshipDescription] {
     inherited.value[name]?.relationships ?? []
   }
 
   /// An attribute of an entity, inherited or its own; nil if the entity lacks it.
   ///
   /// A leaf of a composite attribute is found by its path, such as `author.name`; the composite itself is not.
-  public func attribute(_ property: String, of entity: String) -> AttributeDescription? {
+  package func attribute(_ property: String, of entity: String) -> AttributeDescription? {
     inherited.value[entity]?.attributeByName[property]
   }
 
   /// A composite attribute of an entity, inherited or its own, one inside another by its path; nil if the entity lacks
   /// it.
-  public func composite(_ property: String, of entity: String) -> AttributeDescription? {
+  package func composite(_ property: String, of entity: String) -> AttributeDescription? {
     inherited.value[entity]?.compositeByName[property]
   }
 
@@ -162,7 +162,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
   package var hasComposites: Bool { inherited.value.values.contains { !$0.compositeByName.isEmpty } }
 
   /// A relationship of an entity, inherited or its own; nil if the entity lacks it.
-  public func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
+  package func relationship(_ property: String, of entity: String) -> RelationshipDescription? {
     let own = inherited.value[entity]
     return own?.relationshipByName[property] ?? own?.unnamedByName[property]
   }
@@ -185,7 +185,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   /// The inverse of a relationship, seen from the relationship's destination entity; of a to-many without one, the
   /// to-one that stores it.
-  public func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
+  package func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
     (relationship.inverseName ?? relationship.storedInverseName.value).flatMap {
       self.relationship(
         $0, of: relationship.inverseEntityName ?? relationship.destinationEntityName)
@@ -199,14 +199,14 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   /// Uniqueness constraints in force on an entity: its own and its ancestors'.
-  public func uniquenessConstraints(of name: String) -> [(entity: String, properties: [String])] {
+  package func uniquenessConstraints(of name: String) -> [(entity: String, properties: [String])] {
     lineage(of: name).reversed().flatMap { entity in
       entity.uniquenessConstraints.map { (entity.name, $0) }
     }
   }
 
   /// The names of all attributes and relationships, inherited ones included.
-  public func propertyNames(of name: String) -> [String] {
+  package func propertyNames(of name: String) -> [String] {
     attributes(of: name).map(\.name) + relationships(of: name).map(\.name)
   }
 

@@ -3,11 +3,11 @@
 ///
 /// Xcode keeps such values when an attribute's type is changed, and still compiles the model. None of them is part of
 /// the version hash. A remark is printed when a job uses the model.
-public struct ModelRemark: Sendable, Hashable {
+package struct ModelRemark: Sendable, Hashable {
   /// The text that was found and the value that it was read as.
-  public var text: String
+  package var text: String
   /// The place in the file; nil for an archive, which has no lines.
-  public var location: GodwitError.Location?
+  package var location: GodwitError.Location?
 
   /// The word of the file that Xcode's compiler passes over, when it is about one: `age.renamingIdentifier`.
   package var ignoredWord: String?
@@ -21,7 +21,7 @@ public struct ModelRemark: Sendable, Hashable {
 
 extension ModelRemark: CustomStringConvertible {
   /// For example `Model.xcdatamodel/contents:12:3: the default value 'NO' of 'Person.age' …`.
-  public var description: String {
+  package var description: String {
     (location.map { "\($0.file):\($0.line):\($0.column): " } ?? "") + text
   }
 }

@@ -7,55 +7,55 @@ public struct AttributeDescription: Sendable, Hashable {
   /// Whether nil is valid.
   public var isOptional: Bool
   /// Whether a store leaves the attribute out.
-  public var isTransient: Bool
+  package var isTransient: Bool
   /// The value of new objects if no mapping sets the attribute; `.null` if the model gives none.
   public var defaultValue: AttributeValue
   /// Limits on numbers and dates (seconds since 2001), inclusive. For strings: see `minimumLength`.
-  public var minimumValue: AttributeValue?
+  package var minimumValue: AttributeValue?
   /// The largest valid number or date, inclusive; nil for no limit.
-  public var maximumValue: AttributeValue?
+  package var maximumValue: AttributeValue?
   /// Limits on the length of a string, in UTF-16 code units as `NSString.length` counts them.
-  public var minimumLength: Int?
+  package var minimumLength: Int?
   /// The largest valid length of a string, in UTF-16 code units; nil for no limit.
-  public var maximumLength: Int?
+  package var maximumLength: Int?
   /// An ICU regular expression that must match the whole string.
-  public var regularExpression: String?
+  package var regularExpression: String?
   /// Large values may live in files beside the store; each value carries a prefix byte.
-  public var allowsExternalBinaryDataStorage: Bool
+  package var allowsExternalBinaryDataStorage: Bool
   /// Whether persistent history keeps the value of a deleted object.
-  public var preservesValueInHistoryOnDeletion: Bool
+  package var preservesValueInHistoryOnDeletion: Bool
   /// Whether CloudKit encrypts the value; it does not matter to a store.
-  public var allowsCloudEncryption: Bool
+  package var allowsCloudEncryption: Bool
   /// The name of the value transformer of a transformable attribute; nil for none.
-  public var valueTransformerName: String?
+  package var valueTransformerName: String?
   /// The name of the class of a transformable attribute's values; nil for none.
-  public var customClassName: String?
+  package var customClassName: String?
   /// The old `indexed="YES"` of models before fetch indexes.
-  public var isIndexed: Bool
+  package var isIndexed: Bool
   /// The text of the derivation expression, for a derived attribute.
-  public var derivationExpression: String?
+  package var derivationExpression: String?
   /// The attributes that a composite attribute consists of, in declared order; empty for any other type.
   ///
   /// A store holds these and not the composite: see ``leaves``.
-  public var elements: [AttributeDescription]
+  package var elements: [AttributeDescription]
   /// The name that an Xcode model gives the type of a composite attribute; nil if it is unknown, as in a compiled
   /// model.
   ///
   /// The name labels the elements. Comparisons of attributes ignore it.
-  public var compositeName: String? {
+  package var compositeName: String? {
     get { label.value }
     set { label.value = newValue }
   }
   private var label = Derived(String?.none)
   /// A text that makes the version hash another one; nil for none.
-  public var versionHashModifier: String?
+  package var versionHashModifier: String?
   /// The name in the earlier version (`elementID`); nil when it is the same.
-  public var renamingIdentifier: String?
+  package var renamingIdentifier: String?
   /// The attribute's user info, as the model file gives it.
-  public var userInfo: [String: String]
+  package var userInfo: [String: String]
 
   /// Whether a derivation expression gives the value.
-  public var isDerived: Bool { derivationExpression != nil }
+  package var isDerived: Bool { derivationExpression != nil }
 
   /// An attribute without limits, default or options.
   ///
@@ -63,7 +63,7 @@ public struct AttributeDescription: Sendable, Hashable {
   ///   - name: The attribute's name.
   ///   - type: The type of the attribute's values.
   ///   - isOptional: Whether nil is valid.
-  public init(name: String, type: AttributeType, isOptional: Bool = true) {
+  package init(name: String, type: AttributeType, isOptional: Bool = true) {
     self.name = name
     self.type = type
     self.isOptional = isOptional
@@ -83,7 +83,7 @@ extension AttributeDescription {
   /// declared order, each under its path, such as `author.name`.
   ///
   /// A composite attribute is nil when all its leaves are. So a leaf of an optional composite is optional.
-  public var leaves: [AttributeDescription] {
+  package var leaves: [AttributeDescription] {
     guard type == .composite else { return [self] }
     return elements.flatMap(\.leaves).map { element in
       var leaf = element
@@ -105,7 +105,7 @@ extension AttributeDescription {
 public struct RelationshipDescription: Sendable, Hashable {
   /// The effect of deleting an object on its related objects, Core Data's `NSDeleteRule`. A migration deletes
   /// nothing.
-  public enum DeleteRule: String, Sendable, Hashable, CaseIterable {
+  package enum DeleteRule: String, Sendable, Hashable, CaseIterable {
     /// The related objects are not touched.
     case noAction = "No Action"
     /// The related objects no longer lead to the object.
@@ -123,27 +123,27 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// The relationship on the destination that is kept consistent; nil without one.
   public var inverseName: String?
   /// The entity that declares the inverse, as the model file says; usually the destination.
-  public var inverseEntityName: String?
+  package var inverseEntityName: String?
   /// Whether it is valid to lead to no object.
   public var isOptional: Bool
   /// Whether a store leaves the relationship out.
-  public var isTransient: Bool
+  package var isTransient: Bool
   /// Whether it leads to any number of objects.
   public var isToMany: Bool
   /// Whether the related objects have an order.
   public var isOrdered: Bool
   /// As in the file: 0 when absent.
-  public var minCount: Int
+  package var minCount: Int
   /// As in the file: 0 for unbounded, 1 for to-one.
-  public var maxCount: Int
+  package var maxCount: Int
   /// The effect of deleting an object on its related objects.
-  public var deleteRule: DeleteRule
+  package var deleteRule: DeleteRule
   /// A text that makes the version hash another one; nil for none.
-  public var versionHashModifier: String?
+  package var versionHashModifier: String?
   /// The name in the earlier version (`elementID`); nil when it is the same.
-  public var renamingIdentifier: String?
+  package var renamingIdentifier: String?
   /// The relationship's user info, as the model file gives it.
-  public var userInfo: [String: String]
+  package var userInfo: [String: String]
   /// For a to-many without an inverse, the to-one that a SQLite store holds in its place; its model gives it.
   package internal(set) var storedInverseName = Derived(String?.none)
   /// Whether it is such a to-one: no property of the model.
@@ -152,7 +152,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// Whether an object without a related object is invalid.
   ///
   /// A required to-many without a minimum may be empty: only `minCount` says how few objects are too few.
-  public var requiresObject: Bool { !isOptional && (!isToMany || minCount > 0) }
+  package var requiresObject: Bool { !isOptional && (!isToMany || minCount > 0) }
 
   /// A relationship. A to-one gets `maxCount` 1.
   ///
@@ -162,7 +162,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   ///   - inverseName: The relationship on the destination that leads back; nil for none.
   ///   - isToMany: Whether it leads to any number of objects.
   ///   - isOptional: Whether it is valid to lead to no object.
-  public init(
+  package init(
     name: String, destinationEntityName: String, inverseName: String? = nil,
     isToMany: Bool = false, isOptional: Bool = true
   ) {
@@ -182,15 +182,15 @@ public struct RelationshipDescription: Sendable, Hashable {
 }
 
 /// A fetched property: a stored query, with no storage of its own.
-public struct FetchedPropertyDescription: Sendable, Hashable {
+package struct FetchedPropertyDescription: Sendable, Hashable {
   /// The fetched property's name.
-  public var name: String
+  package var name: String
   /// Whether the model calls it optional.
-  public var isOptional: Bool
+  package var isOptional: Bool
   /// The query; nil when the model file gives none.
-  public var fetchRequest: FetchRequestTemplate?
+  package var fetchRequest: FetchRequestTemplate?
   /// The property's user info, as the model file gives it.
-  public var userInfo: [String: String]
+  package var userInfo: [String: String]
 
   /// A fetched property.
   ///
@@ -198,7 +198,7 @@ public struct FetchedPropertyDescription: Sendable, Hashable {
   ///   - name: The property's name.
   ///   - isOptional: Whether the model calls it optional.
   ///   - fetchRequest: The query; nil for none.
-  public init(name: String, isOptional: Bool, fetchRequest: FetchRequestTemplate?) {
+  package init(name: String, isOptional: Bool, fetchRequest: FetchRequestTemplate?) {
     self.name = name
     self.isOptional = isOptional
     self.fetchRequest = fetchRequest
@@ -207,13 +207,13 @@ public struct FetchedPropertyDescription: Sendable, Hashable {
 }
 
 /// A named fetch request of a model.
-public struct FetchRequestTemplate: Sendable, Hashable {
+package struct FetchRequestTemplate: Sendable, Hashable {
   /// The request's name.
-  public var name: String
+  package var name: String
   /// The name of the entity that is fetched.
-  public var entityName: String
+  package var entityName: String
   /// The predicate as the model file gives it; nil takes every object.
-  public var predicateText: String?
+  package var predicateText: String?
 
   /// A named fetch request.
   ///
@@ -221,7 +221,7 @@ public struct FetchRequestTemplate: Sendable, Hashable {
   ///   - name: The request's name.
   ///   - entityName: The name of the entity that is fetched.
   ///   - predicateText: The predicate; nil takes every object.
-  public init(name: String, entityName: String, predicateText: String?) {
+  package init(name: String, entityName: String, predicateText: String?) {
     self.name = name
     self.entityName = entityName
     self.predicateText = predicateText
@@ -229,17 +229,17 @@ public struct FetchRequestTemplate: Sendable, Hashable {
 }
 
 /// A fetch index, Core Data's `NSFetchIndexDescription`.
-public struct FetchIndexDescription: Sendable, Hashable {
+package struct FetchIndexDescription: Sendable, Hashable {
   /// One property or expression of an index.
-  public struct Element: Sendable, Hashable {
+  package struct Element: Sendable, Hashable {
     /// The property, when the element indexes one.
-    public var propertyName: String?
+    package var propertyName: String?
     /// The expression's text, when the element indexes an expression.
-    public var expressionText: String?
+    package var expressionText: String?
     /// Whether the element is of an R-tree index (`rtree`) rather than a binary one.
-    public var isRTree: Bool
+    package var isRTree: Bool
     /// Whether the element is sorted upwards.
-    public var isAscending: Bool
+    package var isAscending: Bool
 
     /// An element of an index. Give a property or an expression.
     ///
@@ -248,7 +248,7 @@ public struct FetchIndexDescription: Sendable, Hashable {
     ///   - expressionText: The expression text, when the element indexes an expression.
     ///   - isRTree: Whether the element is of an R-tree index.
     ///   - isAscending: Whether the element is sorted upwards.
-    public init(
+    package init(
       propertyName: String?, expressionText: String?, isRTree: Bool, isAscending: Bool
     ) {
       self.propertyName = propertyName
@@ -259,11 +259,11 @@ public struct FetchIndexDescription: Sendable, Hashable {
   }
 
   /// The index's name.
-  public var name: String
+  package var name: String
   /// The indexed elements, in order.
-  public var elements: [Element]
+  package var elements: [Element]
   /// Restricts the index to some objects, as the model file says; nil for all.
-  public var partialPredicateText: String?
+  package var partialPredicateText: String?
 
   /// An index.
   ///
@@ -271,7 +271,7 @@ public struct FetchIndexDescription: Sendable, Hashable {
   ///   - name: The index's name.
   ///   - elements: The indexed elements, in order.
   ///   - partialPredicateText: Restricts the index to some objects; nil for all.
-  public init(name: String, elements: [Element], partialPredicateText: String? = nil) {
+  package init(name: String, elements: [Element], partialPredicateText: String? = nil) {
     self.name = name
     self.elements = elements
     self.partialPredicateText = partialPredicateText

@@ -1,20 +1,20 @@
 /// A number of bytes, so that the unit is a type.
 public struct ByteCount: Sendable, Hashable, Comparable {
   /// The number of bytes.
-  public var bytes: Int64
+  package var bytes: Int64
   /// A number of bytes.
-  public init(bytes: Int64) { self.bytes = bytes }
+  package init(bytes: Int64) { self.bytes = bytes }
   /// A number of KiB: 1024 bytes each.
-  public static func kibibytes(_ n: Int64) -> Self { Self(bytes: n << 10) }
+  package static func kibibytes(_ n: Int64) -> Self { Self(bytes: n << 10) }
   /// A number of MiB: 1024 KiB each.
   public static func mebibytes(_ n: Int64) -> Self { Self(bytes: n << 20) }
   /// A number of GiB: 1024 MiB each.
-  public static func gibibytes(_ n: Int64) -> Self { Self(bytes: n << 30) }
+  package static func gibibytes(_ n: Int64) -> Self { Self(bytes: n << 30) }
   /// Whether the first is fewer bytes.
   public static func < (a: Self, b: Self) -> Bool { a.bytes < b.bytes }
 
   /// Reads `64 MiB`, `1 GiB`, `512 KiB`, `100 MB`, `4096` (bytes); nil if the text is not a size, or is too large.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     let units: [String: Int64] = [
       "": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
       "kb": 1000, "mb": 1_000_000, "gb": 1_000_000_000, "tb": 1_000_000_000_000,

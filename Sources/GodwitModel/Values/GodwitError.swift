@@ -34,7 +34,7 @@ public struct GodwitError: Error, Sendable, Equatable {
     case terminated = 143
 
     /// The kind in words, as JSON has it under `code`. It never changes.
-    public var name: String {
+    package var name: String {
       switch self {
       case .findings: "findings"
       case .usage: "usage"
@@ -54,7 +54,7 @@ public struct GodwitError: Error, Sendable, Equatable {
   }
 
   /// Why a command stopped at a checkpoint (75), for programs that decide whether to try again.
-  public enum StopReason: String, Sendable, Hashable, CaseIterable {
+  package enum StopReason: String, Sendable, Hashable, CaseIterable {
     /// Another process works on the same job.
     case locked = "lock"
     /// The time box of `--max-duration` is used up.
@@ -72,13 +72,13 @@ public struct GodwitError: Error, Sendable, Equatable {
   }
 
   /// A position in a text file; line and column count from 1, columns in UTF-8 bytes.
-  public struct Location: Sendable, Hashable {
+  package struct Location: Sendable, Hashable {
     /// The path of the file, as the caller gave it.
-    public var file: String
+    package var file: String
     /// The line, from 1.
-    public var line: Int
+    package var line: Int
     /// The column, from 1, in UTF-8 bytes.
-    public var column: Int
+    package var column: Int
 
     /// A position in a text file.
     ///
@@ -86,7 +86,7 @@ public struct GodwitError: Error, Sendable, Equatable {
     ///   - file: The file's path.
     ///   - line: From 1.
     ///   - column: From 1, in UTF-8 bytes.
-    public init(file: String, line: Int, column: Int) {
+    package init(file: String, line: Int, column: Int) {
       self.file = file
       self.line = line
       self.column = column
@@ -101,23 +101,30 @@ public struct GodwitError: Error, Sendable, Equatable {
   /// One sentence without a final full stop.
   public var message: String
   /// The place in a file that the error is about; nil for none.
-  public var location: Location?
+  package var location: Location?
   /// Step, pass, stage, mapping, chunk; or the object concerned. Printed as `where`.
-  public var context: String?
+  package var context: String?
   /// Printed as `cause`. May span lines (an expression with a caret under the token).
-  public var cause: String?
+  package var cause: String?
   /// The next action for the user. Printed as `try`.
   public var remedy: String?
   /// The data that is durable or untouched. Printed as `safe`.
   public var safe: String?
   /// Why a command stopped; nil for an error of another kind than `.stopped`. Printed as `reason`.
-  public var stopReason: StopReason?
+  package var stopReason: StopReason?
   /// The action that SQLite refused, for callers that handle it.
   package var refusal: DatabaseRefusal?
   /// The subject of the error, for callers that handle it.
   package var topic: ErrorTopic?
 
-  /// An error of this type, for example one that a policy throws.
+  /// An error that a policy throws.
+  ///
+  /// - Parameters:
+  ///   - code: The kind of failure, which decides the exit status.
+  ///   - message: The failure in one sentence, without a final full stop.
+  public init(_ code: Code, _ message: String) { self.init(code, message, location: nil) }
+
+  /// An error of this type.
   ///
   /// - Parameters:
   ///   - code: The kind of failure, which decides the exit status.
@@ -128,7 +135,7 @@ public struct GodwitError: Error, Sendable, Equatable {
   ///   - remedy: The next action for the user.
   ///   - safe: The data that is durable or untouched.
   ///   - stopReason: Why a command stopped, for an error of kind `.stopped`.
-  public init(
+  package init(
     _ code: Code, _ message: String, location: Location? = nil, context: String? = nil,
     cause: String? = nil, remedy: String? = nil, safe: String? = nil, stopReason: StopReason? = nil
   ) {

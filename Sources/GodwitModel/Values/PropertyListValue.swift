@@ -32,16 +32,16 @@ public indirect enum PropertyListValue: Sendable, Hashable {
   /// The number of an `.integer`; nil for other values.
   public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
   /// The bytes of a `.data`; nil for other values.
-  public var data: Data? { if case .data(let value) = self { Data(value) } else { nil } }
+  package var data: Data? { if case .data(let value) = self { Data(value) } else { nil } }
   package var bytes: [UInt8]? { if case .data(let value) = self { value } else { nil } }
   /// The date of a `.date`; nil for other values.
-  public var date: Date? {
+  package var date: Date? {
     if case .date(let value) = self { Date(timeIntervalSinceReferenceDate: value) } else { nil }
   }
   /// The elements of an `.array`; nil for other values.
-  public var array: [PropertyListValue]? { if case .array(let value) = self { value } else { nil } }
+  package var array: [PropertyListValue]? { if case .array(let value) = self { value } else { nil } }
   /// The entries of a `.dictionary`; nil for other values.
-  public var dictionary: [String: PropertyListValue]? {
+  package var dictionary: [String: PropertyListValue]? {
     if case .dictionary(let value) = self { value } else { nil }
   }
 }

@@ -1,16 +1,16 @@
 /// A piece of text that the user wrote, and its place, so that an error can point at it.
-public struct SourceText: Sendable, Hashable {
+package struct SourceText: Sendable, Hashable {
   /// The text.
-  public var text: String
+  package var text: String
   /// The place of the first character of `text`; nil for text without a file.
-  public var location: GodwitError.Location?
+  package var location: GodwitError.Location?
 
   /// A text.
   ///
   /// - Parameters:
   ///   - text: The text.
   ///   - location: The place of its first character; nil for text without a file.
-  public init(_ text: String, location: GodwitError.Location? = nil) {
+  package init(_ text: String, location: GodwitError.Location? = nil) {
     self.text = text
     self.location = location
   }
@@ -21,7 +21,7 @@ public struct ExpressionError: Error, Sendable, Hashable {
   /// One sentence without a final full stop, for example `unknown property 'nmae' of 'Person' (did you mean 'name'?)`.
   public var message: String
   /// UTF-8 offsets into the text.
-  public var range: Range<Int>
+  package var range: Range<Int>
 
   package init(_ message: String, range: Range<Int>) {
     self.message = message

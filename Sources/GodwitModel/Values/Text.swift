@@ -4,12 +4,12 @@
 /// migration must do neither. `Text` compares and hashes by byte, and carries invalid UTF-8 through.
 public struct Text: Sendable, Hashable, ExpressibleByStringLiteral {
   /// The bytes. They need not be valid UTF-8.
-  public var utf8: [UInt8]
+  package var utf8: [UInt8]
 
   /// A text of these bytes.
-  public init(utf8: [UInt8]) { self.utf8 = utf8 }
+  package init(utf8: [UInt8]) { self.utf8 = utf8 }
   /// A text as UTF-8. No Unicode normalization takes place.
-  public init(_ string: String) { utf8 = Array(string.utf8) }
+  package init(_ string: String) { utf8 = Array(string.utf8) }
   /// A text as UTF-8.
   public init(stringLiteral value: String) { utf8 = Array(value.utf8) }
 

@@ -18,14 +18,14 @@ extension ManagedObjectModel {
   /// The version hash of every entity, by entity name (`NSStoreModelVersionHashes`).
   ///
   /// Computed once, in time proportional to the properties, inherited ones included. Core Data has not opened a store
-  /// with computed hashes yet, so known published ones (`PublishedVersionHashes`) take precedence.
+  /// with computed hashes yet, so known published ones take precedence.
   public var versionHashes: [String: VersionHash] {
     publishedVersionHashes.isEmpty
       ? computedVersionHashes : computedVersionHashes.merging(publishedVersionHashes) { _, published in published }
   }
 
   /// The hashes that the rules give, regardless of published ones.
-  public var computedVersionHashes: [String: VersionHash] {
+  package var computedVersionHashes: [String: VersionHash] {
     hashCache.value.value {
       var computed = HashedEntities()
       for entity in entities { hash(entity.name, into: &computed) }
@@ -34,7 +34,7 @@ extension ManagedObjectModel {
   }
 
   /// The version hash of one entity; nil when the model lacks it.
-  public func versionHash(of entityName: String) -> VersionHash? {
+  package func versionHash(of entityName: String) -> VersionHash? {
     publishedVersionHashes[entityName] ?? computedVersionHashes[entityName]
   }
 
@@ -62,7 +62,7 @@ extension ManagedObjectModel {
   }
 
   /// `NSStoreModelVersionHashesDigest`: base64 of the SHA-512 of each entity's name and hash.
-  public var versionHashesDigest: String {
+  package var versionHashesDigest: String {
     var sum = SHA512()
     for (name, hash) in Self.inNameOrder(versionHashes) {
       sum.update(data: Array(name.utf8))
@@ -72,14 +72,14 @@ extension ManagedObjectModel {
   }
 
   /// `NSStoreModelVersionChecksumKey`, also in `VersionInfo.plist`: base64 of the SHA-256 of each entity's hash.
-  public var versionChecksum: String {
+  package var versionChecksum: String {
     var sum = SHA256()
     for (_, hash) in Self.inNameOrder(versionHashes) { sum.update(data: hash.bytes) }
     return Data(sum.finalize()).base64EncodedString()
   }
 
   /// Whether a store with these hashes was made by this model: the same entities, each with an equal hash.
-  public func isCompatible(with hashes: [String: VersionHash]) -> Bool {
+  package func isCompatible(with hashes: [String: VersionHash]) -> Bool {
     hashes.count == entities.count && versionHashes == hashes
   }
 

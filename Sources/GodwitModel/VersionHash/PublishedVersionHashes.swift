@@ -2,36 +2,36 @@
 ///
 /// They come from the `VersionInfo.plist` of a compiled model, from a compiled mapping model, or from a
 /// store that Core Data wrote. Only the first names the version that each set belongs to.
-public struct PublishedVersionHashes: Sendable, Hashable {
+package struct PublishedVersionHashes: Sendable, Hashable {
   /// The hashes of one model version.
-  public struct Version: Sendable, Hashable {
+  package struct Version: Sendable, Hashable {
     /// Nil where the file does not say.
-    public let name: String?
+    package let name: String?
     /// Entity name to version hash.
-    public let hashes: [String: VersionHash]
+    package let hashes: [String: VersionHash]
 
     /// The hashes of one version.
     ///
     /// - Parameters:
     ///   - name: The version's name; nil where it is not known.
     ///   - hashes: Entity name to version hash.
-    public init(name: String?, hashes: [String: VersionHash]) {
+    package init(name: String?, hashes: [String: VersionHash]) {
       self.name = name
       self.hashes = hashes
     }
   }
 
   /// The file, as messages name it.
-  public let origin: String
+  package let origin: String
   /// One set of hashes for each version.
-  public let versions: [Version]
+  package let versions: [Version]
 
   /// Hashes for models to adopt.
   ///
   /// - Parameters:
   ///   - origin: The source of the hashes, as messages name it.
   ///   - versions: One set of hashes for each version.
-  public init(origin: String, versions: [Version]) {
+  package init(origin: String, versions: [Version]) {
     self.origin = origin
     self.versions = versions
   }
@@ -44,7 +44,7 @@ public struct PublishedVersionHashes: Sendable, Hashable {
   ///
   /// - Throws: code `.configuration` when no set belongs to any of the models, when a set lacks an entity of the model
   ///   it names, or when a set without a name may belong to models that differ.
-  public func adopted(by models: [ManagedObjectModel]) throws -> [ManagedObjectModel] {
+  package func adopted(by models: [ManagedObjectModel]) throws -> [ManagedObjectModel] {
     var adopted = models
     var isUsed = false
     for version in versions {
@@ -98,7 +98,7 @@ extension ManagedObjectModel {
   }
 
   /// The same model with these hashes; nil unless they are for exactly its entities.
-  public func adopting(_ hashes: [String: VersionHash]) -> ManagedObjectModel? {
+  package func adopting(_ hashes: [String: VersionHash]) -> ManagedObjectModel? {
     guard hashes.count == entities.count, entities.allSatisfy({ hashes[$0.name] != nil }) else { return nil }
     var model = self
     model.publishedVersionHashes = hashes

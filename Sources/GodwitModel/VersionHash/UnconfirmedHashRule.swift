@@ -2,9 +2,9 @@
 ///
 /// If a model relies on one, Core Data may refuse a store with the computed hash. To find out, compare with a store or
 /// a `VersionInfo.plist` that Apple's software made of the same model.
-public struct UnconfirmedHashRule: Sendable, Hashable {
+package struct UnconfirmedHashRule: Sendable, Hashable {
   /// A rule of version hashes.
-  public enum Rule: String, Sendable, Hashable, CaseIterable {
+  package enum Rule: String, Sendable, Hashable, CaseIterable {
     /// How a relationship that is its own inverse counts.
     case ownInverse = "a relationship that is its own inverse counts as one without inverse"
     /// How a derivation expression counts, unless it is a count.
@@ -18,28 +18,28 @@ public struct UnconfirmedHashRule: Sendable, Hashable {
   }
 
   /// The rule.
-  public var rule: Rule
+  package var rule: Rule
   /// The entity whose hash relies on the rule.
-  public var entityName: String
+  package var entityName: String
   /// Nil when the rule concerns the entity as a whole.
-  public var propertyName: String?
+  package var propertyName: String?
 }
 
 extension UnconfirmedHashRule: CustomStringConvertible {
   /// For example `Person.friend: a relationship that is its own inverse …`.
-  public var description: String {
+  package var description: String {
     "\(entityName)\(propertyName.map { "." + $0 } ?? ""): \(rule.rawValue)"
   }
 }
 
 extension ManagedObjectModel {
   /// The unconfirmed rules that the hashes of all entities rely on, in entity order. Published hashes rely on none.
-  public var unconfirmedHashRules: [UnconfirmedHashRule] {
+  package var unconfirmedHashRules: [UnconfirmedHashRule] {
     entities.flatMap { unconfirmedHashRules(of: $0.name) }
   }
 
   /// The unconfirmed rules that the hash of one entity relies on, by its own and inherited properties.
-  public func unconfirmedHashRules(of entityName: String) -> [UnconfirmedHashRule] {
+  package func unconfirmedHashRules(of entityName: String) -> [UnconfirmedHashRule] {
     publishedVersionHashes[entityName] == nil ? unconfirmedRules(of: entityName) : []
   }
 

@@ -1,19 +1,18 @@
-public import Foundation
+package import Foundation
 import GodwitPlatform
 
 /// The 32 bytes by which Core Data decides whether an entity of a model describes the entity of a store.
 ///
 /// `ManagedObjectModel.versionHashes` computes them. The rules are derived from hashes that Apple's software stored in
-/// published files; `ManagedObjectModel.unconfirmedHashRules` lists the rules that a model relies on and that no
-/// published hash confirms.
+/// published files.
 public struct VersionHash: Sendable, Hashable {
   /// The length of a version hash, in bytes.
-  public static let byteCount = 32
+  package static let byteCount = 32
 
   package let bytes: [UInt8]
 
   /// The 32 bytes of the hash.
-  public var data: Data { Data(bytes) }
+  package var data: Data { Data(bytes) }
 
   /// Nil unless there are exactly 32 bytes.
   package init?(bytes: some Sequence<UInt8>) {
@@ -23,13 +22,13 @@ public struct VersionHash: Sendable, Hashable {
   }
 
   /// Nil unless the text is base64 of exactly 32 bytes, as in `NSStoreModelVersionHashes` printed as XML.
-  public init?(base64: String) {
+  package init?(base64: String) {
     guard let data = Data(base64Encoded: base64) else { return nil }
     self.init(bytes: data)
   }
 
   /// The hash with these bytes, as in `NSStoreModelVersionHashes`; nil unless there are exactly 32.
-  public init?(data: Data) { self.init(bytes: data) }
+  package init?(data: Data) { self.init(bytes: data) }
 
   init(_ sum: SHA256) {
     var sum = sum
@@ -37,7 +36,7 @@ public struct VersionHash: Sendable, Hashable {
   }
 
   /// The bytes in base64, as in a property list in XML form.
-  public var base64: String { Data(bytes).base64EncodedString() }
+  package var base64: String { Data(bytes).base64EncodedString() }
 }
 
 extension VersionHash: CustomStringConvertible {

@@ -28,12 +28,12 @@ package struct AtomicStoreWriter {
   private let name: String
 
   /// - Throws: `.configuration` (78) when a store of the type cannot hold objects of the model: see
-  ///   `XMLStoreNames.init` and `BinaryStoreLayout.check`.
+  ///   `XMLStoreNames.init` and `StoreType.checkComposites`.
   package static func check(_ model: ManagedObjectModel, as type: StoreType) throws {
     switch type {
     case .sqlite: break
     case .xml: _ = try XMLStoreNames(model: model)
-    case .binary: try BinaryStoreLayout.check(model)
+    case .binary: try type.checkComposites(of: model)
     }
   }
 

@@ -30,17 +30,4 @@ struct BinaryStoreLayout {
     let least = attributes.count + stored.count
     valueCounts = least...(attributes.count + relationships.count)
   }
-
-  /// - Throws: `.configuration` (78) for a stored composite attribute: no file shows how a binary store holds one.
-  static func check(_ model: ManagedObjectModel) throws {
-    for entity in model.entities {
-      guard let composite = entity.attributes.first(where: { $0.type == .composite && !$0.isTransient }) else {
-        continue
-      }
-      throw GodwitError(
-        .configuration,
-        "cannot use model '\(model.name)' with a binary store: how one holds a composite attribute such as '\(entity.name).\(composite.name)' is not known",
-        remedy: "use a SQLite store")
-    }
-  }
 }

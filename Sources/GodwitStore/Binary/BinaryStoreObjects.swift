@@ -15,7 +15,7 @@ final class BinaryStoreObjects: AtomicStoreReader {
 
   init(_ files: StoreFiles, model: ManagedObjectModel) throws {
     (self.model, path) = (model, files.givenPath)
-    try BinaryStoreLayout.check(model)
+    try StoreType.binary.checkComposites(of: model)
     reader = try BinaryStoreReader(path: files.path, name: files.givenPath)
   }
 

@@ -212,8 +212,7 @@ package struct StoreChecksums: Sendable {
     var ends = [
       (
         Relationship(entity: join.ownerEntityName, name: join.ownerRelationshipName), join.ownerColumn,
-        // How the order of a relationship that is its own inverse is stored is not known.
-        join.destinationColumn, join.isReflexive ? nil : join.ownerOrderColumn
+        join.destinationColumn, join.ownerOrderColumn
       )
     ]
     if !join.isReflexive, let inverse = join.inverseRelationshipName, let order = join.destinationOrderColumn {

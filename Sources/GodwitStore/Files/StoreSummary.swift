@@ -1,81 +1,81 @@
-public import Foundation
+package import Foundation
 import GodwitModel
 
 /// The facts about a store that need no model, for `godwit inspect`.
-public struct StoreSummary: Sendable, Hashable, Encodable {
+package struct StoreSummary: Sendable, Hashable, Encodable {
   /// One line of `Z_PRIMARYKEY`, with the number of rows.
-  public struct Entity: Sendable, Hashable, Encodable {
+  package struct Entity: Sendable, Hashable, Encodable {
     /// `Z_ENT`
-    public var number: Int64
+    package var number: Int64
     /// nil when `Z_PRIMARYKEY` holds NULL.
-    public var name: String?
+    package var name: String?
     /// nil for a root.
-    public var superentityNumber: Int64?
+    package var superentityNumber: Int64?
     /// Rows of exactly this entity; nil when its table was not found under the expected name.
-    public var rows: Int64?
+    package var rows: Int64?
     /// `Z_MAX`
-    public var primaryKeyCounter: Int64?
+    package var primaryKeyCounter: Int64?
   }
 
   /// Rows whose `Z_ENT` is of no entity that belongs in their table.
-  public struct StrayRows: Sendable, Hashable, Encodable {
+  package struct StrayRows: Sendable, Hashable, Encodable {
     /// The table's name.
-    public var table: String
+    package var table: String
     /// `Z_ENT`; nil for NULL.
-    public var number: Int64?
+    package var number: Int64?
     /// How many rows.
-    public var rows: Int64
+    package var rows: Int64
   }
 
   /// The path of the store as the caller gave it.
-  public var path: String
+  package var path: String
   /// The type of the store. For an atomic store the properties about files, pages and tables are empty or 0.
-  public var type: StoreType
+  package var type: StoreType
   /// The size of the store, in bytes.
-  public var fileBytes: Int64
+  package var fileBytes: Int64
   /// The size of a `-wal` with content; nil without one.
-  public var walBytes: Int64?
+  package var walBytes: Int64?
   /// Whether there is a rollback journal beside the store that SQLite would roll back.
-  public var hasHotJournal: Bool
+  package var hasHotJournal: Bool
   /// The store's identifier.
-  public var uuid: String
+  package var uuid: String
   /// The version of Core Data that wrote last; nil when the metadata does not say.
-  public var frameworkVersion: Int64?
+  package var frameworkVersion: Int64?
   /// The version identifiers of the model that wrote last.
-  public var versionIdentifiers: [String]
+  package var versionIdentifiers: [String]
   /// All keys of the metadata, sorted.
-  public var metadataKeys: [String]
+  package var metadataKeys: [String]
   /// The application's keys among them.
-  public var applicationKeys: [String]
+  package var applicationKeys: [String]
   /// The entities by number, including those of persistent history (16001 and up).
-  public var entities: [Entity]
+  package var entities: [Entity]
   /// Rows whose `Z_ENT` is of no entity that belongs in their table.
-  public var strayRows: [StrayRows]
+  package var strayRows: [StrayRows]
   /// The size of a page, in bytes.
-  public var pageSizeBytes: Int64
+  package var pageSizeBytes: Int64
   /// `wal` or `delete`, as the file's header says.
-  public var journalMode: String
+  package var journalMode: String
   /// 0 none, 1 full, 2 incremental.
-  public var autoVacuum: Int64
+  package var autoVacuum: Int64
   /// Whether the store carries its model, in `Z_MODELCACHE`.
-  public var hasModelCache: Bool
+  package var hasModelCache: Bool
   /// Tables of persistent history (`ACHANGE`, `ATRANSACTION`…).
-  public var historyTables: [String]
+  package var historyTables: [String]
   /// Tables of CloudKit mirroring (`ANSCK…`).
-  public var cloudKitTables: [String]
+  package var cloudKitTables: [String]
   /// The names of the triggers.
-  public var triggers: [String]
+  package var triggers: [String]
   /// The number of files of external binary data in the store's support folder.
-  public var externalFiles: Int64
+  package var externalFiles: Int64
   /// The size of those files together, in bytes.
-  public var externalBytes: Int64
+  package var externalBytes: Int64
 
   /// Reads a store, leaving no trace. Costs a scan of every entity table.
   ///
   /// - Parameter url: A store of any type that ``StoreType`` has.
   /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or not a Core Data
   ///   store; `.permission` (77) when it cannot be read; `.stopped` (75) when it changed during the reading.
-  public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
+  package init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
 
   package init(readingStoreAt path: String) throws {
     let files = try StoreFiles(path: path)

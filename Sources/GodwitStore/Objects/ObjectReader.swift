@@ -62,6 +62,8 @@ package final class ObjectReader {
   private let now: Double
   private let support: SupportFolder
   private let connection: StoreConnection
+  /// What an atomic store's numbers are above the keys, by root entity; see `AtomicStoreKeys`.
+  private let offsets: [String: Int64]
   private var entityNames: [Int64: String] = [:]
   private var entityLookups: [String: SQLStatement] = [:]
   private var lookups: [String: SQLStatement] = [:]
@@ -73,12 +75,20 @@ package final class ObjectReader {
 
   /// - Throws: as `StoreConnection.openStore`, `StoreMetadata.init(readingStoreAt:)`, and
   ///   `StoreSchema.init(model:probing:)` when the model is not the store's.
-  package init(path: String, model: ManagedObjectModel) throws {
+  ///
+  /// - Parameter purpose: `.comparison` for references with the keys that a migration gave the objects before it wrote
+  ///   an atomic store. Their URIs have the numbers of the file.
+  package init(
+    path: String, model: ManagedObjectModel, purpose: AtomicStoreConversion.Purpose = .source
+  ) throws {
     self.path = path
+    let isRenumbered = try purpose == .comparison && StoreFiles(path: path).type.isAtomic
+    offsets = isRenumbered ? AtomicStoreKeys.offsets(in: try StoreMetadata(readingStoreAt: path)) : [:]
     now = Date().timeIntervalSinceReferenceDate
     support = SupportFolder(ofStoreAt: path)
     try support.refuseLinks()
-    connection = try StoreConnection.openStore(readingAt: path, cache: .mebibytes(8), model: model)
+    connection = try StoreConnection.openStore(
+      readingAt: path, cache: .mebibytes(8), model: model, purpose: purpose)
     storeUUID = try StoreMetadata(reading: connection, path: path).uuid
     schema = try StoreSchema(model: model, probing: connection)
     for (name, number) in schema.entityNumbers { entityNames[Int64(number)] = name }
@@ -95,15 +105,21 @@ package final class ObjectReader {
 
   /// The object's URI, as `NSManagedObjectID.uriRepresentation` gives it.
   package func uri(of reference: Reference) -> String {
-    "x-coredata://\(storeUUID)/\(reference.entity)/p\(reference.key)"
+    "x-coredata://\(storeUUID)/\(reference.entity)/p\(number(of: reference))"
   }
 
-  /// The object with a key among an entity and its subentities; nil without one.
-  package func reference(entity: String, key: Int64) throws -> Reference? {
-    guard let table = schema.table(of: entity) else { return nil }
-    let number = schema.entityNumber(inTableOf: entity)
+  /// The number of an object in its URI.
+  package func number(of reference: Reference) -> Int64 { reference.key &+ offset(of: reference.entity) }
+
+  private func offset(of entity: String) -> Int64 { offsets[schema.model.root(of: entity)?.name ?? entity] ?? 0 }
+
+  /// The object with a number among an entity and its subentities; nil without one.
+  package func reference(entity: String, number: Int64) throws -> Reference? {
+    let (key, overflow) = number.subtractingReportingOverflow(offset(of: entity))
+    guard let table = schema.table(of: entity), !overflow else { return nil }
+    let kind = schema.entityNumber(inTableOf: entity)
     let found = try connection.integer(
-      "SELECT \(number) FROM \(prefix)\(StoreSchema.identifier(table.name)) WHERE Z_PK = ?1", [.integer(key)])
+      "SELECT \(kind) FROM \(prefix)\(StoreSchema.identifier(table.name)) WHERE Z_PK = ?1", [.integer(key)])
     guard let name = found.flatMap({ entityNames[$0] }), schema.model.isKind(name, of: entity) else { return nil }
     return Reference(entity: name, key: key)
   }

@@ -2,7 +2,7 @@ import CSQLite
 package import GodwitModel
 
 /// A prepared statement. Not `Sendable`: use it where its connection is used.
-public final class SQLStatement {
+package final class SQLStatement {
   private var statement: OpaquePointer?
   private let connection: StoreConnection
   private let sql: String
@@ -16,14 +16,14 @@ public final class SQLStatement {
   deinit { finalize() }
 
   /// Frees the statement. Do not use it afterwards. A statement that is not finalized is freed when it is released.
-  public func finalize() {
+  package func finalize() {
     sqlite3_finalize(statement)
     statement = nil
   }
 
   /// Resets the statement and binds its parameters, the first to `?1`. Arguments beyond the statement's
   /// last parameter are left out, so that one list serves statements with and without a key range.
-  public func bind(_ arguments: [SQLValue]) throws {
+  package func bind(_ arguments: [SQLValue]) throws {
     sqlite3_reset(statement)
     for (index, argument) in arguments.prefix(Int(sqlite3_bind_parameter_count(statement))).enumerated() {
       try set(argument, at: Int32(index + 1))
@@ -126,10 +126,10 @@ public final class SQLStatement {
   }
 
   /// Ends the current run before its last row.
-  public func reset() { sqlite3_reset(statement) }
+  package func reset() { sqlite3_reset(statement) }
 
   /// Moves to the next row; false at the end.
-  public func step() throws -> Bool {
+  package func step() throws -> Bool {
     switch sqlite3_step(statement) {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
@@ -166,42 +166,42 @@ public final class SQLStatement {
   }
 
   /// Runs the statement once with new arguments.
-  public func run(_ arguments: [SQLValue] = []) throws {
+  package func run(_ arguments: [SQLValue] = []) throws {
     try bind(arguments)
     while try step() {}
     reset()
   }
 
   /// The current row; valid until the next `step`.
-  public var row: SQLRow { SQLRow(statement: statement) }
+  package var row: SQLRow { SQLRow(statement: statement) }
 }
 
 /// The current row of a statement; valid until the next step.
-public struct SQLRow {
+package struct SQLRow {
   let statement: OpaquePointer?
 
   /// The number of columns.
-  public var count: Int { Int(sqlite3_column_count(statement)) }
+  package var count: Int { Int(sqlite3_column_count(statement)) }
 
   /// Whether the column holds NULL. Columns count from 0.
-  public func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
+  package func isNull(_ column: Int) -> Bool { sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
 
   /// The integer in the column, by SQLite's conversion (0 for NULL).
-  public func int64(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
+  package func int64(_ column: Int) -> Int64 { sqlite3_column_int64(statement, Int32(column)) }
 
   /// The integer in the column, by SQLite's conversion (0 for NULL).
-  public func int(_ column: Int) -> Int { Int(int64(column)) }
+  package func int(_ column: Int) -> Int { Int(int64(column)) }
 
   /// The number in the column, by SQLite's conversion (0 for NULL).
-  public func double(_ column: Int) -> Double { sqlite3_column_double(statement, Int32(column)) }
+  package func double(_ column: Int) -> Double { sqlite3_column_double(statement, Int32(column)) }
 
   /// The text as a Swift string (invalid UTF-8 becomes U+FFFD); nil for NULL.
-  public func string(_ column: Int) -> String? {
+  package func string(_ column: Int) -> String? {
     isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self)
   }
 
   /// The bytes of a text or blob; empty for NULL.
-  public func bytes(_ column: Int) -> [UInt8] {
+  package func bytes(_ column: Int) -> [UInt8] {
     let pointer: UnsafeRawPointer? =
       sqlite3_column_type(statement, Int32(column)) == SQLITE_BLOB
       ? sqlite3_column_blob(statement, Int32(column))
@@ -226,7 +226,7 @@ public struct SQLRow {
   }
 
   /// The value in the column, as SQLite holds it.
-  public func value(_ column: Int) -> SQLValue {
+  package func value(_ column: Int) -> SQLValue {
     switch sqlite3_column_type(statement, Int32(column)) {
     case SQLITE_INTEGER: .integer(int64(column))
     case SQLITE_FLOAT: .real(double(column))

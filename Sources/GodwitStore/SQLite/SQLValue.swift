@@ -1,5 +1,5 @@
 /// A value as SQLite holds it.
-public enum SQLValue: Sendable, Hashable {
+package enum SQLValue: Sendable, Hashable {
   /// NULL.
   case null
   /// An integer of 64 bits.
@@ -12,9 +12,9 @@ public enum SQLValue: Sendable, Hashable {
   case blob([UInt8])
 
   /// A text.
-  public static func text(_ string: String) -> SQLValue { .text(Array(string.utf8)) }
+  package static func text(_ string: String) -> SQLValue { .text(Array(string.utf8)) }
   /// An integer.
-  public static func int(_ value: Int) -> SQLValue { .integer(Int64(value)) }
+  package static func int(_ value: Int) -> SQLValue { .integer(Int64(value)) }
 
   package var isNull: Bool { if case .null = self { true } else { false } }
 }

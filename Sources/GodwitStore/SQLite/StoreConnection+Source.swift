@@ -103,13 +103,6 @@ extension StoreConnection {
     return reader
   }
 
-  /// Detaches the source.
-  package func detachSource() throws {
-    try execute("DETACH \(Self.sourceSchema)")
-    sourcePath = nil
-    sourceURI = nil
-  }
-
   func attach(_ uri: String) throws {
     do {
       try execute("ATTACH ?1 AS \(Self.sourceSchema)", [.text(uri)])

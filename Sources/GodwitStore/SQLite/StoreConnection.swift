@@ -1,13 +1,13 @@
 import CSQLite
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 import Synchronization
 
 /// One SQLite connection: the main database (a store under construction, or memory) and, when
 /// attached as `source`, a store that is only read.
 ///
 /// Use it from one thread at a time; `interrupt()` alone may be called from any.
-public final class StoreConnection: @unchecked Sendable {
+package final class StoreConnection: @unchecked Sendable {
   let handle: OpaquePointer
   private var isClosed = false
   private let beside = Mutex<[StoreConnection]>([])
@@ -38,7 +38,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// - Throws: `.missingInput` (66) when the file is missing, `.dataWrong` (65) when it is not a database,
   ///   `.permission`
   ///   (77) when it cannot be opened, `.inputOutput` (74) when the disk is full or fails.
-  public convenience init(url: URL?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
+  package convenience init(url: URL?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
     try self.init(path: url?.filePath, cache: cache, create: create)
   }
 
@@ -112,7 +112,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// released.
   ///
   /// - Throws: `.stopped` (75) while a statement is not finalized.
-  public func close() throws {
+  package func close() throws {
     guard !isClosed else { return }
     let code = sqlite3_close(handle)
     guard code == SQLITE_OK else {
@@ -124,7 +124,7 @@ public final class StoreConnection: @unchecked Sendable {
   /// Makes the running statement end with an error soon. Safe to call from any thread.
   ///
   /// So do those of the connections beside it.
-  public func interrupt() {
+  package func interrupt() {
     sqlite3_interrupt(handle)
     for other in beside.withLock({ $0 }) { other.interrupt() }
   }
@@ -137,17 +137,17 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   /// Gives access to the handle, for calls that this type lacks, such as `sqlite3_create_function_v2`.
-  public func withHandle<T>(_ body: (OpaquePointer) throws -> T) rethrows -> T { try body(handle) }
+  package func withHandle<T>(_ body: (OpaquePointer) throws -> T) rethrows -> T { try body(handle) }
 
   // MARK: Statements
 
   /// Runs one statement to its end, ignoring rows.
-  public func execute(_ sql: String, _ arguments: [SQLValue] = []) throws {
+  package func execute(_ sql: String, _ arguments: [SQLValue] = []) throws {
     try query(sql, arguments) { _ in true }
   }
 
   /// Runs one statement and hands each row to `body`, which returns false to stop.
-  public func query(
+  package func query(
     _ sql: String, _ arguments: [SQLValue] = [], _ body: (SQLRow) throws -> Bool
   ) throws {
     let statement = try prepare(sql)
@@ -159,7 +159,7 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   /// All rows of a small result.
-  public func rows(_ sql: String, _ arguments: [SQLValue] = []) throws -> [[SQLValue]] {
+  package func rows(_ sql: String, _ arguments: [SQLValue] = []) throws -> [[SQLValue]] {
     var rows: [[SQLValue]] = []
     try query(sql, arguments) { row in
       rows.append((0..<row.count).map { row.value($0) })
@@ -169,7 +169,7 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   /// The first column of the first row; nil without rows.
-  public func value(_ sql: String, _ arguments: [SQLValue] = []) throws -> SQLValue? {
+  package func value(_ sql: String, _ arguments: [SQLValue] = []) throws -> SQLValue? {
     var value: SQLValue?
     try query(sql, arguments) { row in
       value = row.value(0)
@@ -179,12 +179,12 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   /// The first column of the first row if it is an integer; nil otherwise.
-  public func integer(_ sql: String, _ arguments: [SQLValue] = []) throws -> Int64? {
+  package func integer(_ sql: String, _ arguments: [SQLValue] = []) throws -> Int64? {
     if case .integer(let value)? = try value(sql, arguments) { value } else { nil }
   }
 
   /// A statement to run many times. Finalize it before the connection closes.
-  public func prepare(_ sql: String) throws -> SQLStatement {
+  package func prepare(_ sql: String) throws -> SQLStatement {
     let sql = isOwnSource ? Self.movedToMain(sql) : sql
     var statement: OpaquePointer?
     let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
@@ -196,7 +196,7 @@ public final class StoreConnection: @unchecked Sendable {
   ///
   /// Inside another transaction it is a savepoint: the changes of `body` are undone when it throws, and are otherwise
   /// committed with the outer transaction.
-  public func transaction<T>(_ body: () throws -> T) throws -> T {
+  package func transaction<T>(_ body: () throws -> T) throws -> T {
     let isInner = sqlite3_get_autocommit(handle) == 0
     try execute(isInner ? "SAVEPOINT godwit_inner" : "BEGIN IMMEDIATE")
     do {
@@ -230,10 +230,10 @@ public final class StoreConnection: @unchecked Sendable {
   }
 
   /// Rows inserted, updated or deleted by the last statement.
-  public var changes: Int64 { sqlite3_changes64(handle) }
+  package var changes: Int64 { sqlite3_changes64(handle) }
 
   /// The key of the row that was inserted last.
-  public var lastInsertedKey: Int64 { sqlite3_last_insert_rowid(handle) }
+  package var lastInsertedKey: Int64 { sqlite3_last_insert_rowid(handle) }
 
   /// Runs `body` while SQLite refuses values and rows above a limit, which it does before it makes room for them.
   ///

@@ -1,9 +1,9 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 import GodwitPlatform
 
 /// Makes stores without objects, as Core Data would.
-public enum EmptyStore {
+package enum EmptyStore {
   /// Makes the file with tables, entity rows and metadata, but without the model's indexes: see `createIndexes`.
   ///
   /// - Parameters:
@@ -13,7 +13,7 @@ public enum EmptyStore {
   ///   - cache: The page cache of the connection.
   /// - Returns: A connection whose main database is the store.
   /// - Throws: `.cannotCreate` when something is at the path already; SQLite's errors as `StoreConnection` maps them.
-  public static func create(
+  package static func create(
     at url: URL, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
   ) throws -> StoreConnection {
     try create(at: url.filePath, schema: schema, metadata: metadata, cache: cache)
@@ -71,7 +71,7 @@ public enum EmptyStore {
   /// Makes the model's indexes, except those that exist.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
-  public static func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
+  package static func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
     try createIndexes(of: schema, on: connection, in: "main")
   }
 
@@ -98,7 +98,7 @@ public enum EmptyStore {
   }
 
   /// Sets `Z_MAX` of every root entity to its highest key, keeping a higher counter.
-  public static func updatePrimaryKeyCounters(of schema: StoreSchema, on connection: StoreConnection) throws {
+  package static func updatePrimaryKeyCounters(of schema: StoreSchema, on connection: StoreConnection) throws {
     for table in schema.tables {
       guard let number = schema.number(of: table.rootEntityName) else { continue }
       try connection.execute(

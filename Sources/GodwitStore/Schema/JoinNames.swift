@@ -27,6 +27,17 @@ package struct JoinNames: Sendable, Hashable {
   /// Ordered to-many relationships without an inverse whose order the store has a column for.
   package private(set) var orders: Set<End> = []
 
+  /// What the column with the order of a many-to-many that is its own inverse is named after.
+  package enum ReflexiveOrder: String, Sendable {
+    /// `Z_FOK_REFLEXIVE`, after the column with the keys of the ordered objects, as in any other many-to-many.
+    case reflexive
+    /// `Z_FOK_<n><REL>`.
+    case relationship
+  }
+
+  /// The known ones, by end.
+  package private(set) var reflexiveOrders: [End: ReflexiveOrder] = [:]
+
   package init() {}
 
   /// The suffixes of columns that would have the same name; nil unless all are known and no two are the same.
@@ -39,7 +50,9 @@ package struct JoinNames: Sendable, Hashable {
   package var text: String {
     let owners = owners.sorted(by: End.precedes).map(\.description)
     let suffixes = suffixes.sorted { End.precedes($0.key, $1.key) }.map { "\($0.key) \($0.value)" }
-    return (owners + suffixes + orders.sorted(by: End.precedes).map(\.description)).joined(separator: ", ")
+    let reflexive = reflexiveOrders.sorted { End.precedes($0.key, $1.key) }.map { "\($0.key) by \($0.value.rawValue)" }
+    return (owners + suffixes + orders.sorted(by: End.precedes).map(\.description) + reflexive)
+      .joined(separator: ", ")
   }
 
   /// The names that a user gives, as `Entity.relationship` and name.
@@ -94,6 +107,7 @@ package struct JoinNames: Sendable, Hashable {
     case .owner(let end): owners.insert(end)
     case .suffix(let end, let suffix): suffixes[end] = suffix
     case .order(let end): orders.insert(end)
+    case .reflexiveOrder(let end, let order): reflexiveOrders[end] = order
     }
   }
 
@@ -106,10 +120,11 @@ package struct JoinNames: Sendable, Hashable {
     names.owners.formUnion(given.owners)
     names.suffixes.merge(given.suffixes) { _, given in given }
     names.orders.formUnion(given.orders)
+    names.reflexiveOrders.merge(given.reflexiveOrders) { _, given in given }
     return names
   }
 
-  package var isEmpty: Bool { owners.isEmpty && suffixes.isEmpty && orders.isEmpty }
+  package var isEmpty: Bool { owners.isEmpty && suffixes.isEmpty && orders.isEmpty && reflexiveOrders.isEmpty }
 
   /// The names of a store that exists.
   package init(of schema: StoreSchema) {
@@ -117,6 +132,11 @@ package struct JoinNames: Sendable, Hashable {
     for join in schema.joinTables {
       guard let (owner, inverse) = join.ends else { continue }
       owners.insert(owner)
+      if join.isReflexive, let column = join.ownerOrderColumn {
+        reflexiveOrders[owner] =
+          column == "Z_FOK_" + StoreSchema.reflexiveColumn
+          ? .reflexive : column == join.alternativeOrderColumn ? .relationship : nil
+      }
       var columns = [(owner, join.destinationColumn, join.destinationEntityName)]
       columns.append((inverse, join.ownerColumn, join.ownerEntityName))
       for (end, column, entity) in join.isReflexive ? columns.suffix(1) : columns[...] {
@@ -154,6 +174,7 @@ package struct JoinNames: Sendable, Hashable {
     let pairs = Set(before.joinTables.map(\.endSet))
     for join in after.joinTables where pairs.contains(join.endSet) && decideAlike(Array(join.endSet)) {
       if let named = join.endSet.first(where: owners.contains) { kept.owners.insert(named) }
+      for end in join.endSet { kept.reflexiveOrders[end] = reflexiveOrders[end] }
     }
     let groups = Set(before.suffixGroups.map(Set.init))
     for group in after.suffixGroups where groups.contains(Set(group)) {
@@ -183,6 +204,8 @@ extension StoreSchema {
     case suffix(JoinNames.End, String)
     /// There is a column for the order.
     case order(JoinNames.End)
+    /// What the column for the order is named after.
+    case reflexiveOrder(JoinNames.End, JoinNames.ReflexiveOrder)
   }
 
   /// The names that Core Data may use for a relationship if the model leaves them open, with the choice that each
@@ -191,6 +214,11 @@ extension StoreSchema {
     var names: [(name: String, choice: NameChoice)] = []
     if unknownOrders.contains(end.description), let number = number(of: end.entity) {
       names.append(("Z_FOK_\(number)\(end.relationship.uppercased())", .order(end)))
+    }
+    if let join = joinTables.first(where: { $0.endSet.contains(end) }), join.isReflexive,
+      let name = join.ownerOrderColumn, let other = join.alternativeOrderColumn
+    {
+      names += [(name, .reflexiveOrder(end, .reflexive)), (other, .reflexiveOrder(end, .relationship))]
     }
     if let join = joinTables.first(where: { $0.endSet.contains(end) }), !join.isReflexive, let (a, b) = join.ends,
       model.root(of: a.entity)?.name == model.root(of: b.entity)?.name
@@ -250,6 +278,12 @@ extension StoreSchema.JoinTable {
         .init(entity: destinationEntityName, relationship: $0)
       )
     }
+  }
+
+  /// The column that may have the order of a relationship that is its own inverse in place of `Z_FOK_REFLEXIVE`; nil if
+  /// it has no order.
+  var alternativeOrderColumn: String? {
+    isReflexive && ownerOrderColumn != nil ? "Z_FOK_" + ownerColumn.dropFirst(2) : nil
   }
 
   /// Both ends; empty without an inverse.

@@ -32,7 +32,7 @@ public struct StoreMetadata: Sendable, Hashable {
   }
 
   /// The framework version in new stores: that of macOS 14 and iOS 17.
-  public static let currentFrameworkVersion: Int64 = 1344
+  package static let currentFrameworkVersion: Int64 = 1344
 
   /// The most bytes of a property list that are read.
   static let limitBytes: Int64 = 16 << 20
@@ -41,7 +41,7 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// Reads the metadata of the store at a path, leaving no trace.
   ///
-  /// - Parameter url: A store of any type that ``StoreType`` has.
+  /// - Parameter url: An SQLite, XML or binary store.
   /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or not a Core Data
   ///   store; `.permission` (77) when it cannot be read.
   public init(readingStoreAt url: URL) throws { try self.init(readingStoreAt: url.filePath) }
@@ -134,7 +134,7 @@ public struct StoreMetadata: Sendable, Hashable {
   }
 
   /// Metadata for a new store of a model: its version hashes, their digest and checksum, its identifiers.
-  public init(model: ManagedObjectModel, uuid: UUID = UUID()) {
+  package init(model: ManagedObjectModel, uuid: UUID = UUID()) {
     self.init(
       uuid: uuid, versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
       checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers)
@@ -176,7 +176,7 @@ public struct StoreMetadata: Sendable, Hashable {
   package var plistData: [UInt8] { PropertyListValue.dictionary(values).binaryPropertyList }
 
   /// Writes the one row of `Z_METADATA`, replacing the old one.
-  public func write(to connection: StoreConnection, schema: String = "main") throws {
+  package func write(to connection: StoreConnection, schema: String = "main") throws {
     let table = "\(StoreSchema.identifier(schema)).Z_METADATA"
     try connection.execute("DELETE FROM \(table)")
     try connection.execute(
@@ -199,14 +199,14 @@ public struct StoreMetadata: Sendable, Hashable {
   // MARK: Core Data's keys
 
   /// The version of Core Data that wrote last (241 to 1344 were seen); nil when the key is missing.
-  public var frameworkVersion: Int64? { values[Key.frameworkVersion]?.integer }
+  package var frameworkVersion: Int64? { values[Key.frameworkVersion]?.integer }
 
   /// Entity name to version hash, abstract entities included.
   package var versionHashes: [String: [UInt8]] {
     (values[Key.versionHashes]?.dictionary ?? [:]).compactMapValues(\.bytes)
   }
 
-  /// The version hashes as `ManagedObjectModel.isCompatible(with:)` takes them; those of another length are left out.
+  /// The version hashes of the entities, by name; those of another length are left out.
   public var entityVersionHashes: [String: VersionHash] {
     versionHashes.compactMapValues { VersionHash(bytes: $0) }
   }
@@ -220,15 +220,15 @@ public struct StoreMetadata: Sendable, Hashable {
   }
 
   /// Base64 of SHA-512 over names and hashes; nil in stores of versions before 977.
-  public var digest: String? { values[Key.digest]?.string }
+  package var digest: String? { values[Key.digest]?.string }
 
   /// Base64 of SHA-256 over the hashes; nil in stores of versions before 1333.
-  public var checksum: String? { values[Key.checksum]?.string }
+  package var checksum: String? { values[Key.checksum]?.string }
 
   package var autoVacuumLevel: String? { values[Key.autoVacuumLevel]?.string }
 
   /// Everything that Core Data did not write.
-  public var applicationValues: [String: PropertyListValue] {
+  package var applicationValues: [String: PropertyListValue] {
     values.filter { !Key.all.contains($0.key) }
   }
 }

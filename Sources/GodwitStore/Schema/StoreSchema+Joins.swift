@@ -104,7 +104,9 @@ extension StoreSchema {
       naming.suffixGroups.append(ends)
     }
     for (owner, other, isReflexive) in owned {
-      naming.tables.append(table(owner: owner, other: other, isReflexive: isReflexive, suffixes: suffixes))
+      var join = table(owner: owner, other: other, isReflexive: isReflexive, suffixes: suffixes)
+      if known.reflexiveOrders[owner.end] == .relationship { join.ownerOrderColumn = join.alternativeOrderColumn }
+      naming.tables.append(join)
     }
     return naming
   }
@@ -161,6 +163,13 @@ extension StoreSchema {
       } else if model.root(of: owner.entity)?.name == model.root(of: inverse.entity)?.name {
         add(join, isLikely: false)
       }
+    }
+    for join in joinTables where join.isReflexive {
+      guard let (end, _) = join.ends, let name = join.ownerOrderColumn, let other = join.alternativeOrderColumn,
+        known.reflexiveOrders[end] == nil
+      else { continue }
+      guesses.append(
+        NameGuess(name: name, subject: "order column of \(end)", alternative: other, isLikely: false))
     }
     for (entity, joins) in selfReferential.sorted(by: { Text($0.key) < Text($1.key) }) {
       let pairs = joins.map { (first: $0.ownerRelationshipName, second: $0.inverseRelationshipName ?? "") }

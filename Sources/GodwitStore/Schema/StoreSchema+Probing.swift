@@ -1,5 +1,5 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 
 extension StoreSchema {
   /// Reads the schema of an existing store.
@@ -16,7 +16,7 @@ extension StoreSchema {
   /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or lacks a table
   ///   or
   ///   column of the model; `.permission` (77) when it cannot be read.
-  public init(model: ManagedObjectModel, ofStoreAt url: URL) throws {
+  package init(model: ManagedObjectModel, ofStoreAt url: URL) throws {
     let connection = try StoreConnection.openStore(readingAt: url.filePath, model: model)
     defer { try? connection.close() }
     try self.init(model: model, probing: connection)
@@ -380,6 +380,9 @@ struct StoreProbe {
     var actual = join
     (actual.ownerColumn, actual.destinationColumn) = try Self.choose(
       present, owner: (join.ownerColumn, pattern), destination: (join.destinationColumn, exact), in: join.name)
+    // The name of the order's column is a guess, so another one is read too, and a table without one has no order.
+    let orders = present.filter { $0.hasPrefix("Z_FOK_") }
+    actual.ownerOrderColumn = join.ownerOrderColumn.flatMap { orders.contains($0) ? $0 : orders.first }
     return actual
   }
 

@@ -2,16 +2,16 @@ import GodwitModel
 
 extension StoreSchema {
   /// `Z_ENT` of an entity; nil when the model has no such entity.
-  public func number(of entity: String) -> Int? { entityNumbers[entity] }
+  package func number(of entity: String) -> Int? { entityNumbers[entity] }
 
   /// The column of an attribute, inherited or own; nil when it is unknown or not stored.
-  public func column(of attribute: String, in entity: String) -> String? {
+  package func column(of attribute: String, in entity: String) -> String? {
     attributeColumn(attribute, in: entity)?.name
   }
 
   /// The columns of an entity's table that its objects use, in the table's order: the three fixed
   /// ones, its own and its ancestors'. Empty when the model has no such entity.
-  public func columns(of entity: String) -> [Column] {
+  package func columns(of entity: String) -> [Column] {
     let lineage = Set(model.lineage(of: entity).map(\.name))
     return (table(of: entity)?.columns ?? []).filter { column in
       switch column.role {
@@ -24,7 +24,7 @@ extension StoreSchema {
   }
 
   /// The storage of a relationship, seen from the entity; `.none` when it is unknown or transient.
-  public func storage(of relationship: String, in entity: String) -> RelationshipStorage {
+  package func storage(of relationship: String, in entity: String) -> RelationshipStorage {
     guard let described = model.relationship(relationship, of: entity), !described.isTransient else {
       return .none
     }
@@ -46,8 +46,7 @@ extension StoreSchema {
         if join.ownerEntityName == ancestor.name, join.ownerRelationshipName == relationship {
           return .join(
             join, subjectColumn: join.ownerColumn, objectColumn: join.destinationColumn,
-            // How the order of a relationship that is its own inverse is stored is not known.
-            orderColumn: join.isReflexive ? nil : join.ownerOrderColumn)
+            orderColumn: join.ownerOrderColumn)
         }
         if join.destinationEntityName == ancestor.name, join.inverseRelationshipName == relationship {
           return .join(
@@ -57,6 +56,12 @@ extension StoreSchema {
       }
     }
     return .none
+  }
+
+  /// Whether a path of relationships is a many-to-many that is its own inverse.
+  package func isOwnInverse(_ path: [String], of entity: String) -> Bool {
+    guard path.count == 1, case .join(let join, _, _, _) = storage(of: path[0], in: entity) else { return false }
+    return join.isReflexive
   }
 
   private func foreignKey(_ relationship: String, in entity: String) -> RelationshipStorage {

@@ -4,7 +4,7 @@ extension StoreSchema {
   /// The statements that make all tables of an empty store, spelt and ordered as Core Data's:
   /// each entity table with the join tables it owns, then `Z_PRIMARYKEY` and `Z_METADATA`.
   /// `Z_MODELCACHE` is left out: Core Data makes it itself when it wants a cache.
-  public var createStatements: [String] {
+  package var createStatements: [String] {
     tables.flatMap { table in
       let members = Set(model.family(of: table.rootEntityName).map(\.name))
       return [table.createStatement]
@@ -19,7 +19,7 @@ extension StoreSchema {
   ]
 
   /// The statements that make all indexes, in Core Data's order.
-  public var indexStatements: [String] { indexes.map(\.sql) }
+  package var indexStatements: [String] { indexes.map(\.sql) }
 
   /// The statements that make the triggers of derived attributes, as far as they are known: `triggers(of:)`.
   package var triggerStatements: [String] { triggers.map(\.sql) }

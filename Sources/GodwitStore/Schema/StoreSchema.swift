@@ -1,12 +1,12 @@
-public import GodwitModel
+package import GodwitModel
 
 /// How a SQLite store holds a model's objects: tables, columns, join tables, entity numbers.
 ///
 /// `init(model:)` gives the schema that Core Data would make today. ``init(model:ofStoreAt:)`` gives that of an
 /// existing file, which may differ if an older version of Core Data or an in-place migration made it.
-public struct StoreSchema: Sendable, Hashable {
+package struct StoreSchema: Sendable, Hashable {
   /// The role of a column of an entity table.
-  public enum ColumnRole: Sendable, Hashable {
+  package enum ColumnRole: Sendable, Hashable {
     /// `Z_PK`
     case primaryKey
     /// `Z_ENT`
@@ -24,13 +24,13 @@ public struct StoreSchema: Sendable, Hashable {
   }
 
   /// A column of an entity table.
-  public struct Column: Sendable, Hashable {
+  package struct Column: Sendable, Hashable {
     /// The column's name.
-    public var name: String
+    package var name: String
     /// The type in `CREATE TABLE`, for example `INTEGER`.
-    public var declaredType: String
+    package var declaredType: String
     /// The role of the column.
-    public var role: ColumnRole
+    package var role: ColumnRole
     package init(name: String, declaredType: String, role: ColumnRole) {
       self.name = name
       self.declaredType = declaredType
@@ -39,13 +39,13 @@ public struct StoreSchema: Sendable, Hashable {
   }
 
   /// The table of a root entity and all its descendants.
-  public struct EntityTable: Sendable, Hashable {
+  package struct EntityTable: Sendable, Hashable {
     /// The table's name.
-    public var name: String
+    package var name: String
     /// The name of the root entity.
-    public var rootEntityName: String
+    package var rootEntityName: String
     /// In declaration order, `Z_PK`, `Z_ENT`, `Z_OPT` first.
-    public var columns: [Column]
+    package var columns: [Column]
     package init(name: String, rootEntityName: String, columns: [Column]) {
       self.name = name
       self.rootEntityName = rootEntityName
@@ -54,30 +54,32 @@ public struct StoreSchema: Sendable, Hashable {
   }
 
   /// The table of a many-to-many relationship and its inverse.
-  public struct JoinTable: Sendable, Hashable {
+  package struct JoinTable: Sendable, Hashable {
     /// The table's name.
-    public var name: String
+    package var name: String
     /// The entity and relationship the table is named after. `ownerColumn` holds the owner's key.
-    public var ownerEntityName: String
+    package var ownerEntityName: String
     /// The relationship that the table is named after.
-    public var ownerRelationshipName: String
+    package var ownerRelationshipName: String
     /// The column with the owner's key.
-    public var ownerColumn: String
+    package var ownerColumn: String
     /// Holds the key of the object that `ownerRelationshipName` leads to.
-    public var destinationColumn: String
+    package var destinationColumn: String
     /// The entity that the relationship leads to.
-    public var destinationEntityName: String
+    package var destinationEntityName: String
     /// The relationship seen from the destination; nil for one without inverse.
-    public var inverseRelationshipName: String?
+    package var inverseRelationshipName: String?
     /// Place among the owner's objects, when the owner's relationship is ordered (`Z_FOK_…`).
-    public var ownerOrderColumn: String?
+    package var ownerOrderColumn: String?
     /// Place among the destination's objects, when the inverse is ordered.
-    public var destinationOrderColumn: String?
+    package var destinationOrderColumn: String?
 
     /// Whether it stores a relationship that is its own inverse. A pair may be stored once or in both directions.
     package var isReflexive: Bool { destinationColumn == StoreSchema.reflexiveColumn }
 
-    /// The table as it can follow FROM: each pair in both directions if the relationship is its own inverse.
+    /// The table as it can follow FROM: each pair in both directions if the relationship is its own inverse. If that
+    /// relationship is ordered, a row also has the place of its first object among those of the second, see
+    /// ``inverseOrderColumn(from:)``.
     ///
     /// - Parameters:
     ///   - database: The name under which the store is attached.
@@ -87,7 +89,27 @@ public struct StoreSchema: Sendable, Hashable {
       guard isReflexive else { return table }
       let (a, b) = (StoreSchema.identifier(ownerColumn), StoreSchema.identifier(destinationColumn))
       let filter = condition.map { " WHERE \($0)" } ?? ""
-      return "(SELECT \(a), \(b) FROM \(table)\(filter) UNION SELECT \(b), \(a) FROM \(table)\(filter))"
+      guard let order = ownerOrderColumn.map(StoreSchema.identifier) else {
+        return "(SELECT \(a), \(b) FROM \(table)\(filter) UNION SELECT \(b), \(a) FROM \(table)\(filter))"
+      }
+      // Each direction has a place of its own. A pair that is stored once has none in the other direction.
+      let turned = "FROM \(table) AS r WHERE r.\(a) = m.\(b) AND r.\(b) = m.\(a)"
+      let once = (condition.map { "\($0) AND " } ?? "") + "NOT EXISTS (SELECT 1 \(turned))"
+      return
+        "(SELECT m.\(a) AS \(a), m.\(b) AS \(b), m.\(order) AS \(order), (SELECT r.\(order) \(turned)) AS \(Self.turnedOrder) FROM \(table) AS m\(filter) "
+        + "UNION ALL SELECT m.\(b), m.\(a), NULL, m.\(order) FROM \(table) AS m WHERE \(once))"
+    }
+
+    /// The place in the other direction, in the rows of an ordered relationship that is its own inverse.
+    private static let turnedOrder = "godwit_turned_order"
+
+    /// The column of ``rows(in:where:)`` with the place of a row's subject among the objects of its object; nil if that
+    /// end is not ordered.
+    ///
+    /// - Parameter subject: The column with the subject's key.
+    package func inverseOrderColumn(from subject: String) -> String? {
+      if isReflexive { return ownerOrderColumn.map { _ in Self.turnedOrder } }
+      return subject == ownerColumn ? destinationOrderColumn : ownerOrderColumn
     }
 
     package init(
@@ -122,7 +144,7 @@ public struct StoreSchema: Sendable, Hashable {
   }
 
   /// How a relationship of an entity is stored, seen from that entity.
-  public enum RelationshipStorage: Sendable, Hashable {
+  package enum RelationshipStorage: Sendable, Hashable {
     /// A to-one: the key is in the object's own row. `entityColumn` exists when the destination has
     /// subentities; `orderColumn` when the inverse is an ordered to-many.
     case foreignKey(table: String, column: String, entityColumn: String?, orderColumn: String?)
@@ -139,13 +161,13 @@ public struct StoreSchema: Sendable, Hashable {
   static let reflexiveColumn = "REFLEXIVE"
 
   /// The version that the schema is for.
-  public internal(set) var model: ManagedObjectModel
+  package internal(set) var model: ManagedObjectModel
   /// Entity name to `Z_ENT`.
-  public internal(set) var entityNumbers: [String: Int]
+  package internal(set) var entityNumbers: [String: Int]
   /// In the order Core Data makes them.
-  public internal(set) var tables: [EntityTable]
+  package internal(set) var tables: [EntityTable]
   /// The join tables, in the order Core Data makes them.
-  public internal(set) var joinTables: [JoinTable]
+  package internal(set) var joinTables: [JoinTable]
   /// By join table of an existing store, the columns that come first in an index of the file's. Not part of the
   /// schema's identity.
   var joinWalks = Derived([String: Set<String>]())
@@ -183,7 +205,7 @@ public struct StoreSchema: Sendable, Hashable {
   ///
   /// Derived attributes get an ordinary column; `triggers` has the triggers that maintain them. A composite
   /// attribute gets a column for each of its leaves. Attributes without a storage type (undefined, object ID) get none.
-  public init(model: ManagedObjectModel) { self.init(model: model, names: JoinNames()) }
+  package init(model: ManagedObjectModel) { self.init(model: model, names: JoinNames()) }
 
   /// - Parameter names: Names known from a store; the rules decide the others.
   package init(model: ManagedObjectModel, names: JoinNames) {
@@ -235,7 +257,7 @@ public struct StoreSchema: Sendable, Hashable {
   package func entityName(_ number: Int) -> String? { lookUps.value.entityNames[number] }
 
   /// The table that holds an entity's rows, its root's; nil when the model has no such entity.
-  public func table(of entity: String) -> EntityTable? {
+  package func table(of entity: String) -> EntityTable? {
     model.lineage(of: entity).last.flatMap { lookUps.value.tables[$0.name] }
   }
 

@@ -5,7 +5,7 @@ import GodwitModel
 ///
 /// Core Data has one more, the in-memory store (`NSInMemoryStoreType`), which has no file. An application can have types
 /// of its own, subclasses of `NSAtomicStore` and `NSIncrementalStore`: only its code can read those.
-public enum StoreType: String, Sendable, Hashable, Codable {
+package enum StoreType: String, Sendable, Hashable, Codable {
   /// A SQLite database, `NSSQLiteStoreType`.
   case sqlite = "SQLite"
   /// An XML document, `NSXMLStoreType`.
@@ -44,6 +44,24 @@ public enum StoreType: String, Sendable, Hashable, Codable {
 
   /// The type in manifests.
   package var manifestName: String { rawValue.lowercased() }
+
+  /// Refuses models that Core Data can only use with SQLite stores. Apple's documentation of
+  /// `NSCompositeAttributeDescription` says that composite attributes are available only there.
+  ///
+  /// - Throws: `.configuration` (78) for a stored composite attribute, unless this is the type of a SQLite store.
+  func checkComposites(of model: ManagedObjectModel) throws {
+    guard isAtomic else { return }
+    for entity in model.entities {
+      guard let composite = entity.attributes.first(where: { $0.type == .composite && !$0.isTransient }) else {
+        continue
+      }
+      throw GodwitError(
+        .configuration,
+        "cannot use model '\(model.name)' with \(nounWithArticle): '\(entity.name).\(composite.name)' is a composite attribute, which Core Data has in SQLite stores only",
+        remedy:
+          "use a SQLite store (`destination-type: sqlite`), or a version with an attribute in place of each element")
+    }
+  }
 
   /// - Throws: `.dataWrong` (65) when metadata name a type that is not one of Core Data's.
   static func refuseCustom(_ metadata: [String: PropertyListValue], path: String) throws {

@@ -100,11 +100,11 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
         switch states[item] {
         case .ready(let value):
           pass(item)
-          settle(item)
+          handOver(item)
           return value
         case .claimed where wait != .never, nil where wait == .untilEnd && !isAtEnd: condition.wait()
         case .claimed, .owners, nil:
-          settle(item)
+          handOver(item)
           return nil
         }
       }
@@ -117,11 +117,11 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
       while true {
         switch states[item] {
         case .ready(let value):
-          settle(item)
+          handOver(item)
           return .use(value)
         case .owners, nil:
           pass(item)
-          settle(item)
+          handOver(item)
           return .compute
         case .claimed:
           if let ahead = claim() { return .computeAhead(ahead) }
@@ -132,7 +132,7 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
   }
 
   /// The item is the owner's from now on. Call with the lock.
-  private func settle(_ item: Int) {
+  private func handOver(_ item: Int) {
     states[item] = lead == nil ? .owners : nil
     condition.broadcast()
   }

@@ -13,9 +13,9 @@ struct XMLStoreNames {
   /// The entities by name in upper case.
   let entities: [String: Entity]
 
-  /// - Throws: `.configuration` (78) when two names differ in case alone, and for a stored composite attribute: no file
-  ///   shows how an XML store holds one.
+  /// - Throws: `.configuration` (78) when two names differ in case alone; as `StoreType.checkComposites`.
   init(model: ManagedObjectModel) throws {
+    try StoreType.xml.checkComposites(of: model)
     func collision(_ what: String, _ a: String, _ b: String) -> GodwitError {
       GodwitError(
         .configuration,
@@ -24,12 +24,6 @@ struct XMLStoreNames {
     }
     var entities: [String: Entity] = [:]
     for description in model.entities {
-      if let composite = description.attributes.first(where: { $0.type == .composite && !$0.isTransient }) {
-        throw GodwitError(
-          .configuration,
-          "cannot use model '\(model.name)' with an XML store: how one holds a composite attribute such as '\(description.name).\(composite.name)' is not known",
-          remedy: "use a SQLite store")
-      }
       var entity = Entity(name: description.name, root: model.root(of: description.name)?.name ?? description.name)
       for attribute in model.attributes(of: description.name)
       where !attribute.isTransient && !attribute.type.xmlNames.isEmpty {

@@ -3,7 +3,8 @@ import GodwitModel
 import GodwitStore
 import Synchronization
 
-/// SQLite's check of the pages and indexes of a destination and its source, on a second thread.
+/// SQLite's check of the pages and indexes of a destination and its source, on a second thread; on a third one for the
+/// source, where there is a processor for it.
 ///
 /// The comparison of rows runs at the same time. If a store cannot be opened a second time, its check runs when the
 /// result is needed.
@@ -23,7 +24,7 @@ final class IntegrityCheck {
   private let source: StoreConnection?
   private let usesShortcuts: Bool
   private let isStopped: @Sendable () -> Bool
-  private let task: BackgroundTask<Void>
+  private let tasks: [BackgroundTask<Void>]
   private let shared: Shared
 
   /// The state that both threads use.
@@ -42,7 +43,7 @@ final class IntegrityCheck {
   /// - Parameters:
   ///   - source: nil to leave it out.
   ///   - known: The findings of an earlier check of the same files.
-  ///   - cache: The cache of the second thread for each file.
+  ///   - cache: The cache for each file.
   init(
     destination: StoreConnection, source: StoreConnection?, known: Complaints?, cache: ByteCount, usesShortcuts: Bool,
     isStopped: @escaping @Sendable () -> Bool
@@ -51,39 +52,50 @@ final class IntegrityCheck {
     self.shared = shared
     (self.destination, self.source, self.usesShortcuts) = (destination, source, usesShortcuts)
     self.isStopped = isStopped
-    let readers = (
-      known?.destination == nil ? try destination.anotherReader(cache: cache) : nil,
-      known?.source == nil ? try source?.anotherReader(cache: cache) : nil
-    )
-    for reader in [readers.0, readers.1] {
-      reader?.whileRunning { isStopped() || shared.isAbandoned.withLock { $0 } }
+    let works = [
+      known?.destination == nil
+        ? try destination.anotherReader(cache: cache).map { Work($0, \.destination, Self.limits.destination) } : nil,
+      known?.source == nil
+        ? try source?.anotherReader(cache: cache).map { Work($0, \.source, Self.limits.source) } : nil,
+    ].compactMap(\.self)
+    for work in works { work.reader.whileRunning { isStopped() || shared.isAbandoned.withLock { $0 } } }
+    tasks = (ReaderPool.processors > 2 ? works.map { [$0] } : [works]).map { works in
+      BackgroundTask { _ in
+        for work in works {
+          let found = try Self.complaints(of: work.reader, limit: work.limit, usesShortcuts: usesShortcuts)
+          shared.known.withLock { $0[keyPath: work.place] = found }
+        }
+      }
     }
-    task = BackgroundTask { _ in
-      if let reader = readers.0 {
-        let found = try Self.complaints(of: reader, limit: Self.limits.destination, usesShortcuts: usesShortcuts)
-        shared.known.withLock { $0.destination = found }
-      }
-      if let reader = readers.1 {
-        let found = try Self.complaints(of: reader, limit: Self.limits.source, usesShortcuts: usesShortcuts)
-        shared.known.withLock { $0.source = found }
-      }
+  }
+
+  /// The check of one file.
+  private struct Work: Sendable {
+    let reader: StoreConnection
+    let place: any WritableKeyPath<Complaints, [String]?> & Sendable
+    let limit: Int
+
+    init(_ reader: StoreConnection, _ place: any WritableKeyPath<Complaints, [String]?> & Sendable, _ limit: Int) {
+      (self.reader, self.place, self.limit) = (reader, place, limit)
     }
   }
 
   deinit { abandon() }
 
-  /// Ends the second thread soon, without a result.
+  /// Ends the threads soon, without a result.
   func abandon() {
     shared.isAbandoned.withLock { $0 = true }
-    task.abandon()
+    for task in tasks { task.abandon() }
   }
 
   /// Waits for the result.
   ///
   /// - Throws: `.stopped` if the verification was.
   func complaints() throws -> Complaints {
-    guard try task.value(while: { [isStopped] in !isStopped() }) != nil else {
-      throw GodwitError(.stopped, "cannot check the stores: stopped", stopReason: .requested)
+    for task in tasks {
+      guard try task.value(while: { [isStopped] in !isStopped() }) != nil else {
+        throw GodwitError(.stopped, "cannot check the stores: stopped", stopReason: .requested)
+      }
     }
     var found = known
     if found.destination == nil {

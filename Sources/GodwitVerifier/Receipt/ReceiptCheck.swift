@@ -1,5 +1,5 @@
-public import Foundation
-public import GodwitJob
+package import Foundation
+package import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -13,7 +13,7 @@ import GodwitStore
 /// The receipt does not cover the order of rows and pages, indexes, triggers, tables that the model does not have, and
 /// `Z_OPT` of single objects. The checksums notice accidents and edits. They are not a signature: a person who can
 /// change the store and the receipt can make them agree.
-public struct ReceiptCheck: Sendable {
+package struct ReceiptCheck: Sendable {
   private let receiptPath: String
   private let destinationPath: String?
   /// Whether the quarantine beside the store is checked too. Without it only changes to the store itself are found.
@@ -27,7 +27,7 @@ public struct ReceiptCheck: Sendable {
   ///   - receipt: The receipt that the run wrote.
   ///   - destination: The store; nil for the one that has the name of the receipt's file without `.receipt.json`, or the
   ///     one that the receipt names, in the receipt's folder. The report says which it was.
-  public init(receipt: URL, destination: URL? = nil) {
+  package init(receipt: URL, destination: URL? = nil) {
     (receiptPath, destinationPath) = (receipt.filePath, destination?.filePath)
   }
 
@@ -39,7 +39,7 @@ public struct ReceiptCheck: Sendable {
   /// - Throws: `.missingInput` (66) without one of the two; `.dataWrong` (65) when one cannot be read, or the receipt
   ///   belongs to another store; `.stopped` (75) if it was stopped, or the store changed meanwhile; `CancellationError`
   ///   if the calling task is cancelled.
-  public func run(
+  package func run(
     control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil
   ) throws -> VerificationReport {
     try Task.checkCancellation()

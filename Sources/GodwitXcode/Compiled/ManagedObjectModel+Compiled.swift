@@ -1,5 +1,5 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 
 extension ManagedObjectModel {
   /// Reads a compiled model, the content of a `.mom`.
@@ -12,7 +12,7 @@ extension ManagedObjectModel {
   ///   - name: The name of the model, which the archive does not contain.
   /// - Throws: `GodwitError` with code `.missingInput` when it is damaged, too large (10 000 entities, 2 000
   ///   properties of one) or has a class, key or value that is not known.
-  public init(compiled: Data, name: String) throws { try self.init(compiled: [UInt8](compiled), name: name) }
+  package init(compiled: Data, name: String) throws { try self.init(compiled: [UInt8](compiled), name: name) }
 
   package init(compiled: [UInt8], name: String) throws {
     self = try CompiledModelReader.read(compiled, name: name, allowsOmissions: false).model
@@ -26,7 +26,7 @@ extension ManagedObjectModel {
   ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
   ///   - name: The name of the model, which the archive does not contain.
   /// - Throws: as ``init(compiled:name:)``.
-  public init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
+  package init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
 
   package init(modelCache: [UInt8], name: String) throws {
     self = try CachedModel(modelCache: modelCache, name: name).model
@@ -34,13 +34,13 @@ extension ManagedObjectModel {
 }
 
 /// The model that a store carries, for use as a migration's source.
-public struct CachedModel: Sendable, Hashable {
+package struct CachedModel: Sendable, Hashable {
   /// The model.
-  public let model: ManagedObjectModel
+  package let model: ManagedObjectModel
   /// The content of the archive that the model leaves out, one sentence each: defaults that are objects of the
   /// application, and validations and user info that Xcode's editor cannot make. None of them affects the content of
   /// the store.
-  public let omissions: [String]
+  package let omissions: [String]
 
   /// A model that was found elsewhere.
   package init(model: ManagedObjectModel, omissions: [String]) { (self.model, self.omissions) = (model, omissions) }
@@ -52,7 +52,7 @@ public struct CachedModel: Sendable, Hashable {
   ///   - name: The name of the model, which the archive does not contain.
   /// - Throws: Code `.missingInput` (66) when the archive is damaged, too large or has a class, key or value that is
   ///   not known.
-  public init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
+  package init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
 
   package init(modelCache: [UInt8], name: String) throws {
     (model, omissions) = try CompiledModelReader.read(

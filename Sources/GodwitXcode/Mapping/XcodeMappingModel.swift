@@ -8,7 +8,7 @@ public import GodwitModel
 /// two models; without them it uses those inside the file. A compiled form has every expression.
 public struct XcodeMappingModel: Sendable {
   /// How a file fits two models.
-  public enum Fit: Sendable, Hashable {
+  package enum Fit: Sendable, Hashable {
     /// The version hashes of both sides are equal.
     case hashes
     /// The file names versions of these names; its own copies of them are older, or cannot be read.
@@ -20,18 +20,18 @@ public struct XcodeMappingModel: Sendable {
   /// The file as the caller named it.
   package let path: String
   /// The file as the caller named it.
-  public var url: URL { URL(filePath: path) }
+  package var url: URL { URL(filePath: path) }
   /// `.mappingModel` or `.compiledMappingModel`.
   package let kind: XcodeFileKind
   /// The versions that a source form names; nil for a compiled one, which knows hashes only.
-  public let sourceModelName, destinationModelName: String?
+  package let sourceModelName, destinationModelName: String?
   /// The version hashes the file was made for: of all entities in a source form, in a compiled one of those that its
   /// mappings take and make. Empty where the models inside a source form cannot be read.
-  public let sourceEntityHashes, destinationEntityHashes: [String: VersionHash]
+  package let sourceEntityHashes, destinationEntityHashes: [String: VersionHash]
   /// The models inside a source form, from the last time that Xcode refreshed it; nil without a readable one.
-  public let embeddedSourceModel, embeddedDestinationModel: ManagedObjectModel?
+  package let embeddedSourceModel, embeddedDestinationModel: ManagedObjectModel?
   /// Why a model inside the file cannot be read.
-  public let embeddedModelProblem: GodwitError?
+  package let embeddedModelProblem: GodwitError?
 
   private let content: MappingContent
 
@@ -152,7 +152,7 @@ public struct XcodeMappingModel: Sendable {
   }
 
   /// The entity mappings by name, entities and policy, without their properties; needs no models.
-  public var outline: [EntityMapping] {
+  package var outline: [EntityMapping] {
     content.entities.map { entity in
       var mapping = EntityMapping(
         name: entity.name, kind: entity.kind, source: entity.source, destination: entity.destination)
@@ -166,7 +166,7 @@ public struct XcodeMappingModel: Sendable {
   // MARK: Which models
 
   /// Whether the file maps between two models: by the version hashes of both sides, otherwise by the names it gives.
-  public func fit(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Fit {
+  package func fit(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Fit {
     guard let difference = difference(from: source, to: destination) else { return .hashes }
     guard sourceModelName == source.name, destinationModelName == destination.name else {
       guard let sourceModelName, let destinationModelName else { return .none(difference) }
@@ -193,7 +193,7 @@ public struct XcodeMappingModel: Sendable {
   }
 
   /// The first difference between two models and those that the file was made for; nil if they are equal.
-  public func difference(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> String? {
+  package func difference(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> String? {
     difference(sourceEntityHashes, source, "source") ?? difference(destinationEntityHashes, destination, "destination")
   }
 

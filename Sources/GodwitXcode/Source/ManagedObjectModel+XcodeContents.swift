@@ -1,11 +1,11 @@
 import Foundation
-public import GodwitModel
+package import GodwitModel
 
 extension ManagedObjectModel {
   /// The model as the `contents` file of a `.xcdatamodel`, which Xcode and `ModelBundle` read.
   ///
   /// Reading it again gives an equal model. Only the first of several version identifiers is written.
-  public var xcodeContents: String { texts.contents { madeContents } }
+  package var xcodeContents: String { texts.contents { madeContents } }
 
   private var madeContents: String {
     var out = MarkupWriter(composites: CompositeNames(of: self))

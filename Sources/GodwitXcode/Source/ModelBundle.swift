@@ -9,7 +9,7 @@ import GodwitXML
 public struct ModelBundle: Sendable, Hashable {
   package let path: String
   /// The place of the model.
-  public var url: URL { URL(filePath: path) }
+  package var url: URL { URL(filePath: path) }
   /// Version names, without `.xcdatamodel` or `.mom`.
   public let versions: [String]
   /// The version that `.xccurrentversion` or `VersionInfo.plist` names, or the only one; nil when it is not known.
@@ -123,14 +123,14 @@ public struct ModelBundle: Sendable, Hashable {
   }
 
   /// The hashes that `VersionInfo.plist` or an adopted file publishes for a version; nil where none does.
-  public func publishedVersionHashes(of version: String) -> [String: VersionHash]? { published[version] }
+  package func publishedVersionHashes(of version: String) -> [String: VersionHash]? { published[version] }
 
   /// Gives the versions the hashes that are published for them.
   ///
   /// A version that cannot be read is skipped.
   ///
   /// - Throws: as `PublishedVersionHashes.adopted(by:)`.
-  public mutating func adopt(_ hashes: PublishedVersionHashes) throws {
+  package mutating func adopt(_ hashes: PublishedVersionHashes) throws {
     for model in try hashes.adopted(by: versions.compactMap { try? model(named: $0) })
     where !model.publishedVersionHashes.isEmpty {
       published[model.name] = model.publishedVersionHashes
@@ -193,7 +193,7 @@ public struct ModelBundle: Sendable, Hashable {
   }
 
   /// The names of the versions that can be read, in the order of `versions`.
-  public var readableVersions: [String] { versions.filter { (try? read($0)) != nil } }
+  package var readableVersions: [String] { versions.filter { (try? read($0)) != nil } }
 
   /// All versions, in the order of `versions`. Every call reads them again.
   public func models() throws -> [ManagedObjectModel] { try versions.map(model(named:)) }

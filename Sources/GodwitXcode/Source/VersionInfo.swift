@@ -1,21 +1,21 @@
-public import Foundation
-public import GodwitModel
+package import Foundation
+package import GodwitModel
 
 /// The `VersionInfo.plist` of a compiled model: its current version, and the hashes that Apple's compiler computed.
-public struct VersionInfo: Sendable, Hashable {
+package struct VersionInfo: Sendable, Hashable {
   /// Nil when the file names none, as for a model of one version.
-  public let currentVersion: String?
+  package let currentVersion: String?
   /// Version name to entity name to version hash.
-  public let versionHashes: [String: [String: VersionHash]]
+  package let versionHashes: [String: [String: VersionHash]]
   /// Version name to the base64 text of `ManagedObjectModel.versionChecksum`; Xcode 15 and later write it.
-  public let versionChecksums: [String: String]
+  package let versionChecksums: [String: String]
 
   /// Reads the file.
   ///
   /// - Parameter url: A `VersionInfo.plist`, or the `.momd` that holds it.
   /// - Throws: `GodwitError` with code `.missingInput` when the file is missing or is not a property list in binary or
   ///   XML form with this content; `.permission` when it cannot be read.
-  public init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
+  package init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
 
   package init(contentsOf path: String) throws {
     let path = XcodeFile.trimmed(path)

@@ -1,3 +1,4 @@
+import Foundation
 import GodwitModel
 import GodwitStore
 
@@ -23,13 +24,14 @@ final class Counterparts {
   /// `source` and `winner`, only with `unique-by`.
   let table: String
   private let scratch: StoreConnection
+  /// Held while the temporary tables are read.
+  private let turn: NSLock
   private var search: SQLStatement?
   private var insertion: SQLStatement?
   private var members: SQLStatement?
 
-  init(mapping: Int, isUnique: Bool, scratch: StoreConnection, limit: ByteCount) throws {
-    self.isUnique = isUnique
-    self.scratch = scratch
+  init(mapping: Int, isUnique: Bool, scratch: StoreConnection, turn: NSLock, limit: ByteCount) throws {
+    (self.isUnique, self.scratch, self.turn) = (isUnique, scratch, turn)
     table = "counterparts_\(mapping)"
     taken = TakenKeys(scratch: scratch, table: "taken_\(mapping)", limit: limit)
     winners = isUnique ? TakenKeys(scratch: scratch, table: "winners_\(mapping)", limit: limit) : taken
@@ -56,16 +58,22 @@ final class Counterparts {
     insertion = nil
   }
 
+  /// Whether keys are in a temporary table, whose walks are for one thread.
+  var isSpilled: Bool { taken.isSpilled || winners.isSpilled }
+
   /// Leaves only some of the objects.
   func keep(_ some: TakenKeys) { taken = some }
 
   /// nil for an object that is not taken.
   func winner(of source: Int64) throws -> Int64? {
     guard let search else { return try taken.contains(source) ? source : nil }
-    search.reset()
-    search.bind(source, at: 1)
-    defer { search.reset() }
-    return try search.step() ? search.row.int64(0) : nil
+    // Several threads may look up, and a connection is for one at a time.
+    return try turn.withLock {
+      search.reset()
+      search.bind(source, at: 1)
+      defer { search.reset() }
+      return try search.step() ? search.row.int64(0) : nil
+    }
   }
 
   /// All source objects of one destination object, in order.
@@ -123,7 +131,22 @@ final class Counterparts {
   }
 
   /// The objects of the mapping in the order of their keys.
-  func walk() throws -> Walk { Walk(sources: try winners.walk(), place: place) }
+  ///
+  /// - Parameter first: The walk begins at or before this key of the destination.
+  func walk(from first: Int64 = .min) throws -> Walk {
+    switch place {
+    case .none: return Walk(sources: try winners.walk(), place: place)
+    case .shift(let shift):
+      let (source, overflow) = first.subtractingReportingOverflow(shift)
+      return Walk(sources: try winners.walk(from: overflow ? .min : source), place: place)
+    case .start(let start):
+      let (rank, overflow) = first.subtractingReportingOverflow(start)
+      guard !overflow, rank > 0, let source = winners.key(ofRank: min(rank, winners.count - 1)) else {
+        return Walk(sources: try winners.walk(), place: place)
+      }
+      return Walk(sources: try winners.walk(from: source), place: .start(start + min(rank, winners.count - 1)))
+    }
+  }
 
   struct Walk {
     fileprivate var sources: TakenKeys.Walk
@@ -154,10 +177,12 @@ struct MadeObjects {
   private var walks: [(mapping: Int, walk: Counterparts.Walk)] = []
   private var heads: [Object?] = []
 
-  /// - Parameter mappings: In the order in which they claim keys: the first keeps one that several lead to.
-  init(_ mappings: [Int], _ counterparts: [Counterparts]) throws {
+  /// - Parameters:
+  ///   - mappings: In the order in which they claim keys: the first keeps one that several lead to.
+  ///   - first: The objects begin at or before this key.
+  init(_ mappings: [Int], _ counterparts: [Counterparts], from first: Int64) throws {
     for mapping in mappings {
-      walks.append((mapping, try counterparts[mapping].walk()))
+      walks.append((mapping, try counterparts[mapping].walk(from: first)))
       heads.append(nil)
     }
     for index in walks.indices { try advance(index) }

@@ -31,124 +31,11 @@ extension Verification {
 
   private func compareRows(root: String) throws {
     let start = checkpoint?.table.flatMap { $0.root == root ? $0 : nil }
-    var tally = start?.tally ?? TableTally()
-    var expected = try self.made(root)
-    let table = try destinationTable(root)
-    let cursor = try RowCursor(
-      destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
-    let proofs = try rowProofs(root: root)
-    defer {
-      cursor.finalize()
-      for proof in proofs.values { proof.finalize() }
-    }
-    let own = keys(of: root)
-    var wanted = try expected.next()
-    if let start { while let object = wanted, object.key < start.next { wanted = try expected.next() } }
-    _ = try start.map { try cursor.seek($0.next) } ?? cursor.next()
-    var hasRow = cursor.key != nil
-    /// The row as a whole, for rows that were not proved in place.
-    func stored(_ key: Int64) throws -> StoredRow {
-      guard let row = try destinationRow(key, of: root) else {
-        throw GodwitError(
-          .stopped, "cannot verify '\(job.destinationPath)': a row of \(table.name) is gone",
-          remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
-      }
-      return row
-    }
-    /// The sum with the rows that were proved in place.
-    func whole() -> TableTally {
-      var whole = tally
-      for proof in proofs.values where proof.objects > 0 { whole.counts[proof.entity, default: 0] += proof.objects }
-      return whole
-    }
-    while wanted != nil || hasRow {
-      if isCheckpointDue {
-        let next = min(wanted?.key ?? .max, cursor.key ?? .max)
-        keep { $0.table = .init(root: root, next: next, tally: whole()) }
-        isCheckpointDue = false
-        try checkStop()
-      }
-      guard hasRow, let key = cursor.key, wanted.map({ $0.key >= key }) ?? true else {
-        if let object = wanted {
-          let mapping = mappings[object.mapping]
-          find(
-            .missingObject, mapping.destinationEntity, key: object.key,
-            "mapping '\(mapping.name)' takes p\(object.source) of the source, its object is missing")
-          unsound.insert(root)
-        }
-        wanted = try expected.next()
-        continue
-      }
-      let object = wanted.flatMap { $0.key == key ? $0 : nil }
-      // A row that no source object explains is found outside a sample too.
-      if let sample, !sample.contains(key), object != nil || hasPolicies || !own.contains(key) {
-        tally.passedOver += 1
-        if object != nil { wanted = try expected.next() }
-        hasRow = try cursor.next()
-        continue
-      }
-      // The path of nearly every row.
-      if usesShortcuts, let object, let proof = proofs[object.mapping], !cursor.isLarge, own.contains(key),
-        cursor.row.storage(1) == .integer, cursor.row.int64(1) == proof.number
-      {
-        if try proof.holds(cursor.row, source: object.source) {
-          tally.values += Int64(proof.layout.attributes.count)
-        } else {
-          let row = try stored(key)
-          tally.values += try compareValues(row, key: key, mapping: proof.mapping, source: object.source)
-          try checkRow(row, key: key, layout: proof.layout, of: (proof.mapping, object.source))
-        }
-        try proof.compareReferences(cursor.row, source: object.source)
-        proof.objects += 1
-        noteRow()
-        wanted = try expected.next()
-        hasRow = try cursor.next()
-        continue
-      }
-      noteRow()
-      let row = try stored(key)
-      guard own.contains(key) else {
-        tally.others += 1
-        if let object {
-          find(
-            .sharedObject, root, key: key,
-            "mapping '\(mappings[object.mapping].name)' leads to an object of another job")
-          wanted = try expected.next()
-        }
-        try noteExternalFiles(ofOther: row, root: root)
-        hasRow = try cursor.next()
-        continue
-      }
-      let entity = try concreteEntity(of: row.values, key: key, root: root)
-      if let object, let proof = proofs[object.mapping], entity == proof.entity {
-        try proof.compareReferences(row, source: object.source)
-      } else {
-        unsound.insert(root)
-      }
-      if let object {
-        let mapping = mappings[object.mapping]
-        if let entity, entity != mapping.destinationEntity {
-          find(
-            .entity, mapping.destinationEntity, key: key,
-            "mapping '\(mapping.name)' makes \(mapping.destinationEntity), the row says \(entity)")
-        } else if entity != nil {
-          tally.values += try compareValues(row, key: key, mapping: mapping, source: object.source)
-        }
-        wanted = try expected.next()
-      } else if hasPolicies, let entity {
-        tally.made[entity, default: 0] += 1
-        policyEntities.insert(entity)
-      } else {
-        find(.extraObject, entity ?? root, key: key, "no source object explains it")
-      }
-      if let entity {
-        tally.counts[entity, default: 0] += 1
-        let origin = object.map { (mappings[$0.mapping], $0.source) }
-        try checkRow(row, key: key, layout: try self.layout(of: entity), of: origin)
-      }
-      hasRow = try cursor.next()
-    }
-    try report(whole(), root: root)
+    let comparison = try TableComparison(self, root: root, tally: start?.tally ?? TableTally())
+    defer { comparison.finalize() }
+    let first = try compareOnAllCores(comparison, from: start?.next ?? .min)
+    if let first { try comparison.compare(from: first, through: .max) }
+    try report(comparison.whole, root: root)
     objects.reset()
   }
 
@@ -162,19 +49,20 @@ extension Verification {
     if tally.values > 0 { report.count("values in \(try destinationTable(root).name)", tally.values) }
   }
 
-  /// Reports progress now and then.
-  private func noteRow() {
-    rowsDone += 1
-    guard rowsDone % rowsPerCheckpoint == 0 else { return }
+  /// Counts rows that were compared, and reports progress now and then.
+  func countRows(_ count: Int64 = 1) {
+    let before = rowsDone / rowsPerCheckpoint
+    rowsDone += count
+    guard rowsDone / rowsPerCheckpoint > before else { return }
     isCheckpointDue = true
     advance(min(Share.associations + rowShare * Double(rowsDone), Share.objects))
   }
 
   /// How the rows of each mapping are proved in place, by mapping.
-  private func rowProofs(root: String) throws -> [Int: RowProof] {
+  func rowProofs(root: String) throws -> [Int: RowProof] {
     var proofs: [Int: RowProof] = [:]
     var cursors: [CursorGroup: RowCursor] = [:]
-    for index in settled[root] ?? [] {
+    for index in claimed[root] ?? [] {
       let mapping = mappings[index]
       guard let object = try sourceObjects(of: mapping.sourceEntity) else { continue }
       // Keys with one shift are in the order of the source's.
@@ -200,7 +88,7 @@ extension Verification {
   }
 
   /// The entity that a row's `Z_ENT` names; nil, with a finding, when its objects cannot be in this table.
-  private func concreteEntity(of row: [SQLValue], key: Int64, root: String) throws -> String? {
+  func concreteEntity(of row: [SQLValue], key: Int64, root: String) throws -> String? {
     let number = SQLValue.int(destinationSchema.number(of: root) ?? -1)
     if let original, row.count > 2, row[1] != number, destinationSchema.fillsTable(root),
       try original.holdsNumber(row[1], ofKey: key, in: root)
@@ -221,7 +109,7 @@ extension Verification {
     return name
   }
 
-  private func compareValues(
+  func compareValues(
     _ row: StoredRow, key: Int64, mapping: VerifiedMapping, source: Int64
   ) throws -> Int64 {
     let layout = try layout(of: mapping.destinationEntity)
@@ -237,7 +125,7 @@ extension Verification {
   /// `Z_OPT`, columns of other entities, and the model's rules for attributes and required to-ones.
   ///
   /// - Parameter origin: The source object, and the mapping that took it; nil where none explains the row.
-  private func checkRow(
+  func checkRow(
     _ row: StoredRow, key: Int64, layout: VerifiedLayout, of origin: (mapping: VerifiedMapping, source: Int64)?
   ) throws {
     try checkLock(row.values[layout.lockPlace], key: key, entity: layout.entity)

@@ -37,8 +37,9 @@ final class TakenKeys {
   }
 
   /// Whether every key between the first and the last is there.
-  private var isRun: Bool { count > 0 && UInt64(bitPattern: last &- first) == UInt64(count - 1) }
-  private var isSpilled: Bool { insertion != nil }
+  var isRun: Bool { count > 0 && UInt64(bitPattern: last &- first) == UInt64(count - 1) }
+  /// Whether the keys are in the temporary table.
+  var isSpilled: Bool { insertion != nil }
 
   // MARK: Making
 
@@ -180,17 +181,36 @@ final class TakenKeys {
     return try search.step() ? search.row.int64(0) : nil
   }
 
+  /// The key of a rank; nil for keys in the temporary table, and for a rank that none has.
+  func key(ofRank rank: Int64) -> Int64? {
+    guard rank >= 0, rank < count else { return nil }
+    if isRun { return first + rank }
+    guard !isSpilled else { return nil }
+    guard let next = ranks.firstIndex(where: { $0 > rank }) ?? (ranks.isEmpty ? nil : ranks.count), next > 0 else {
+      return nil
+    }
+    let parts = Self.parts(of: groups[next - 1])
+    let place = Int(rank - ranks[next - 1])
+    return parts.indices.contains(place) ? prefixes[next - 1] << 16 | Int64(parts[place]) : nil
+  }
+
   private func index(of prefix: Int64) -> Int? {
     guard let lowest = prefixes.first else { return nil }
     // Without a missing group the place follows from the prefix.
     let guess = prefix &- lowest
     if guess >= 0, guess < Int64(prefixes.count), prefixes[Int(guess)] == prefix { return Int(guess) }
+    let found = group(from: prefix)
+    return found < prefixes.count && prefixes[found] == prefix ? found : nil
+  }
+
+  /// The first group whose prefix is at least the given one.
+  private func group(from prefix: Int64) -> Int {
     var (low, high) = (0, prefixes.count)
     while low < high {
       let middle = (low + high) / 2
       if prefixes[middle] < prefix { low = middle + 1 } else { high = middle }
     }
-    return low < prefixes.count && prefixes[low] == prefix ? low : nil
+    return low
   }
 
   private static func place(of part: UInt16, in list: [UInt16]) -> Int? {
@@ -214,7 +234,7 @@ final class TakenKeys {
   // MARK: Walking
 
   /// The keys in ascending order.
-  func walk() throws -> Walk { try Walk(self) }
+  func walk(from first: Int64 = .min) throws -> Walk { try Walk(self, from: first) }
 
   struct Walk {
     private let keys: TakenKeys
@@ -225,12 +245,22 @@ final class TakenKeys {
     private var parts: [UInt16] = []
     private var place = 0
 
-    fileprivate init(_ keys: TakenKeys) throws {
+    fileprivate init(_ keys: TakenKeys, from first: Int64) throws {
       self.keys = keys
       isRun = keys.isRun
-      nextInRun = isRun ? keys.first : nil
-      statement =
-        keys.isSpilled && !isRun ? try keys.scratch.prepare("SELECT key FROM temp.\(keys.table) ORDER BY key") : nil
+      nextInRun = isRun && first <= keys.last ? max(first, keys.first) : nil
+      guard keys.isSpilled, !isRun else {
+        statement = nil
+        guard !isRun, first > .min else { return }
+        group = keys.group(from: first >> 16)
+        guard group < keys.groups.count else { return }
+        parts = TakenKeys.parts(of: keys.groups[group]).filter { keys.prefixes[group] << 16 | Int64($0) >= first }
+        group += 1
+        return
+      }
+      let rest = try keys.scratch.prepare("SELECT key FROM temp.\(keys.table) WHERE key >= ?1 ORDER BY key")
+      rest.bind(first, at: 1)
+      statement = rest
     }
 
     mutating func next() throws -> Int64? {
