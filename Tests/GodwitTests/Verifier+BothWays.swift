@@ -5,13 +5,13 @@ import Testing
 
 extension Verifier {
   /// The report of a verification in place. It must be that of one that reads every object as a whole and replays every
-  /// relationship, and that of one that proves ranges of two rows on three threads.
+  /// relationship, and that of one that proves ranges of six rows on two threads.
   func runBothWays(sourceLocation: SourceLocation = #_sourceLocation) throws -> VerificationReport {
     let report = try run()
     var thorough = self
     thorough.usesShortcuts = false
-    let threaded = try EngineTuning.with(\.readers, 3) {
-      try EngineTuning.with(\.verifiedRowsPerRange, 2) { try run() }
+    let threaded = try EngineTuning.with(\.readers, 2) {
+      try EngineTuning.with(\.verifiedRowsPerRange, 6) { try run() }
     }
     for other in [try thorough.run(), threaded] {
       Self.expectSame(report, other, sourceLocation)

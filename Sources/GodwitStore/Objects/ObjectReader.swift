@@ -62,7 +62,7 @@ package final class ObjectReader {
   private let now: Double
   private let support: SupportFolder
   private let connection: StoreConnection
-  /// What an atomic store's numbers are above the keys, by root entity; see `AtomicStoreKeys`.
+  /// The difference between an atomic store's numbers and the keys, by root entity; see `AtomicStoreKeys`.
   private let offsets: [String: Int64]
   private var entityNames: [Int64: String] = [:]
   private var entityLookups: [String: SQLStatement] = [:]

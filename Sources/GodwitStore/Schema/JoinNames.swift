@@ -27,7 +27,7 @@ package struct JoinNames: Sendable, Hashable {
   /// Ordered to-many relationships without an inverse whose order the store has a column for.
   package private(set) var orders: Set<End> = []
 
-  /// What the column with the order of a many-to-many that is its own inverse is named after.
+  /// The name that the order column of a many-to-many that is its own inverse is made of.
   package enum ReflexiveOrder: String, Sendable {
     /// `Z_FOK_REFLEXIVE`, after the column with the keys of the ordered objects, as in any other many-to-many.
     case reflexive
@@ -204,7 +204,7 @@ extension StoreSchema {
     case suffix(JoinNames.End, String)
     /// There is a column for the order.
     case order(JoinNames.End)
-    /// What the column for the order is named after.
+    /// The name that the order column is made of.
     case reflexiveOrder(JoinNames.End, JoinNames.ReflexiveOrder)
   }
 

@@ -18,7 +18,7 @@ final class TableComparison {
   /// Where the walk is: every row and object below it was compared.
   private var next: Int64?
 
-  /// - Parameter tally: What is known of the rows before the first that is compared.
+  /// - Parameter tally: The result for the rows before the first that is compared.
   init(_ verification: Verification, root: String, tally: TableTally = TableTally()) throws {
     (self.verification, self.root, self.tally) = (verification, root, tally)
     table = try verification.destinationTable(root)
