@@ -16,7 +16,7 @@ let package = Package(
     .library(
       name: "Godwit",
       targets: [
-        "Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitInference", "GodwitJob",
+        "Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob",
         "GodwitVerifier",
       ]),
     .library(name: "GodwitManifest", targets: ["GodwitManifest"]),
@@ -105,7 +105,7 @@ let package = Package(
     .target(
       name: "Godwit",
       dependencies: [
-        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitInference",
+        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference",
         "GodwitDisk", "GodwitJob",
         "GodwitVerifier", "GodwitLowering", "GodwitEngine", "GodwitInPlace",
         .product(name: "Logging", package: "swift-log"),

@@ -60,7 +60,7 @@ package struct LockHolder: Codable, Sendable, Hashable {
   // MARK: The file
 
   /// Writes the holder into the lock file. A failure does not stop the run, because only people read the file.
-  func write(to descriptor: Int32, isSynced: Bool = true) {
+  package func write(to descriptor: Int32, isSynced: Bool = true) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     guard let data = try? encoder.encode(self), ftruncate(descriptor, 0) == 0,

@@ -11,17 +11,17 @@ import GodwitStore
 extension WorkFolder {
   /// Written when the folder is made.
   static let markerName = "made-by-godwit"
-  static let lockName = "lock"
+  package static let lockName = "lock"
   /// The text of the marker: the version of the folder's content.
   private static let markerText = "godwit work folder 2\n"
 
   /// Files beside the stores, each with the `.new` that it is written under. `run.json` alone says where a run stands.
   /// A resumed run also reads the lists of names, which are too long for `run.json`, and the percentage last shown.
-  static let notes: Set<String> = [
+  package static let notes: Set<String> = [
     "run.json", "receipt.json", "history.json", "shown.percent", "replaced.names", "given.names", "edited.names",
     "kept.json", "kept.removed", "rights.probe",
   ]
-  static let stores: Set<String> = [
+  package static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",
     "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite", "edited.sqlite",
   ]
@@ -149,7 +149,7 @@ extension WorkFolder {
   package static func isMarked(_ path: String) -> Bool { isTaken(path + "/" + markerName) }
 
   /// Marks the folder of the holder of the lock as Godwit's. It is the first of the folder's files.
-  static func mark(_ path: String, isSynced: Bool) throws {
+  package static func mark(_ path: String, isSynced: Bool) throws {
     guard try marker(of: path) != markerText else { return }
     let file = path + "/" + markerName
     let descriptor = open(file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)

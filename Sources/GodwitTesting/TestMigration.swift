@@ -56,9 +56,9 @@ public struct TestMigration: Sendable {
   /// The content of the manager's user info, for policies.
   public var userInfo: [String: PropertyListValue] = [:]
   /// The folder of the temporary folder; nil for `TMPDIR`.
-  var parentFolder: String?
+  package var parentFolder: String?
   /// Called with the path of the destination before it is verified.
-  var willVerify: (@Sendable (String) throws -> Void)?
+  package var willVerify: (@Sendable (String) throws -> Void)?
 
   /// A step between two versions of a model file.
   ///

@@ -123,7 +123,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   /// Whether nothing was found.
   public var isClean: Bool { totalFindings == 0 }
 
-  mutating func add(_ finding: Finding) {
+  package mutating func add(_ finding: Finding) {
     totalFindings += 1
     if findings.count < Self.findingLimit { findings.append(finding) }
   }
@@ -134,7 +134,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     findings = Array((first + findings).prefix(Self.findingLimit))
   }
 
-  mutating func count(_ name: String, _ count: Int64) {
+  package mutating func count(_ name: String, _ count: Int64) {
     if let index = checks.firstIndex(where: { $0.name == name }) {
       checks[index].count += count
     } else {

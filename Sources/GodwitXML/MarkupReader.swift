@@ -8,7 +8,7 @@ import GodwitModel
 package enum MarkupReader {
   package static let fileBytesMaximum = 64 << 20
   /// The limit of memory: a model of 12,000 entities has some 50,000 elements.
-  static let elementsMaximum = 500_000
+  package static let elementsMaximum = 500_000
 
   /// - Throws: code `.missingInput` with file, line and column.
   package static func read(_ bytes: [UInt8], file: String) throws -> MarkupElement {

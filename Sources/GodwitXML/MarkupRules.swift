@@ -3,7 +3,7 @@ package import GodwitModel
 /// The limits of a kind of XML file, and the words for it in messages.
 package struct MarkupRules: Sendable {
   /// Elements inside each other.
-  var depthMaximum: Int
+  package var depthMaximum: Int
   /// Bytes of a tag's attributes, or of a run of text.
   package var valueBytesMaximum: Int
   /// The most attributes of one element.
@@ -41,9 +41,9 @@ package struct MarkupRules: Sendable {
 
 /// A start tag.
 package struct MarkupTag {
-  struct Attribute {
-    var name: String
-    var value: [UInt8]
+  package struct Attribute {
+    package var name: String
+    package var value: [UInt8]
     var line: Int
     /// In UTF-8 bytes.
     var column: Int
@@ -52,7 +52,7 @@ package struct MarkupTag {
   package var name: String
   package var place: GodwitError.Location
   /// In the order of the file; no name occurs twice.
-  var attributes: [Attribute] = []
+  package var attributes: [Attribute] = []
 
   init(name: String, place: GodwitError.Location) {
     self.name = name

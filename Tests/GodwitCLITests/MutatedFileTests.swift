@@ -1,10 +1,9 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitXcode
 
 /// Damages bytes in the ways that parsers are wrong about: flips, cuts, repeats, foreign numbers.
 ///

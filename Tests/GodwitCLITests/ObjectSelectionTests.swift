@@ -1,8 +1,7 @@
+import GodwitCLI
 import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitCLI
 
 /// The objects that `export` writes.
 struct ObjectSelectionTests {

@@ -1,6 +1,5 @@
+import GodwitCLI
 import Testing
-
-@testable import GodwitCLI
 
 @Test(arguments: [("3h", 10800), ("90m", 5400), ("45s", 45), ("1h30m", 5400), ("1h0m1s", 3601), ("2m3s", 123)])
 func `--max-duration takes hours, minutes and seconds in that order`(text: String, seconds: Int) {

@@ -1,9 +1,8 @@
 import Foundation
+import GodwitLint
 import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitLint
 
 struct `Linting a project` {
   @Test(arguments: SeededFault.all)

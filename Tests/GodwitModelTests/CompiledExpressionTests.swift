@@ -1,7 +1,6 @@
+import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitModel
 
 /// Expressions made ready once and evaluated on many objects.
 @Suite struct CompiledExpressionTests {

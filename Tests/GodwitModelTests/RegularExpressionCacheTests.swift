@@ -1,6 +1,5 @@
+import GodwitModel
 import Testing
-
-@testable import GodwitModel
 
 @Suite struct RegularExpressionCacheTests {
   @Test func `a pattern is compiled once for any number of rows`() {

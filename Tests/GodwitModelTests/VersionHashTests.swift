@@ -1,8 +1,7 @@
 import Foundation
+import GodwitModel
 import TestSupport
 import Testing
-
-@testable import GodwitModel
 
 /// The published pairs of a definition and the hash that Apple's software stored for it.
 private struct PublishedPairs: Decodable {

@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
+import GodwitXML
 import TestSupport
 import Testing
-
-@testable import GodwitXML
 
 /// XML stores as tokens, read front to back in bounded memory.
 struct MarkupScannerTests {

@@ -1,6 +1,5 @@
+import GodwitStore
 import Testing
-
-@testable import GodwitStore
 
 @Test(arguments: [
   ("SELECT * FROM source.\"Z\" AS s", "SELECT * FROM main.\"Z\" AS s"),

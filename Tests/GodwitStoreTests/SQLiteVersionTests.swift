@@ -1,7 +1,6 @@
 import GodwitModel
+import GodwitStore
 import Testing
-
-@testable import GodwitStore
 
 @Suite struct SQLiteVersionTests {
   @Test func `an SQLite library that is too old is refused with both versions`() throws {

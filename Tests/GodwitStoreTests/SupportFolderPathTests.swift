@@ -1,7 +1,6 @@
 import Foundation
+import GodwitStore
 import Testing
-
-@testable import GodwitStore
 
 /// The path of a support folder without a URL is the one that a URL gives.
 @Test func `a plain path leads to the same support folder as its URL`() {

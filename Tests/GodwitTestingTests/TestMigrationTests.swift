@@ -1,10 +1,9 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitTesting
 import TestSupport
 import Testing
-
-@testable import GodwitTesting
 
 @Suite struct TestMigrationTests {
   @Test func `a policy's objects come back with their values and relationships`() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import GodwitDisk
 import GodwitJob
 import GodwitLowering
 import GodwitModel
@@ -7,7 +8,6 @@ import GodwitStore
 import TestSupport
 import Testing
 
-@testable import GodwitDisk
 @testable import GodwitEngine
 
 @Suite struct AdversarialCaseTests {

@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
+import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import GodwitDisk
 
 /// `existing: append`: a destination that exists takes the new rows.
 @Suite struct AppendTests {

@@ -81,8 +81,20 @@ struct AuditTests {
     return fixture
   }
 
+  /// Audits with one thread, and with ranges of each table on three, which must find the same.
   private static func audit(_ fixture: MigrationFixture, values: Bool = false) throws -> AuditReport {
-    try MigrationManager(fixture.job).audit(samples: 2, showingValues: values)
+    func audit(leastKeys: Int64) throws -> AuditReport {
+      try EngineTuning.with(\.leastCountedKeys, leastKeys) {
+        try EngineTuning.with(\.readers, 3) {
+          try MigrationManager(fixture.job).audit(samples: 2, showingValues: values)
+        }
+      }
+    }
+    let report = try audit(leastKeys: .max)
+    let parallel = try audit(leastKeys: 0)
+    #expect(parallel.findings == report.findings && parallel.notLookedAt == report.notLookedAt)
+    #expect(parallel.objects == report.objects && parallel.checks == report.checks)
+    return report
   }
 
   /// `invalid Person.age 3 1,2`: kind, place, count, and the keys of the samples.

@@ -1,12 +1,11 @@
 import Foundation
 import GodwitEngine
 import GodwitJob
+import GodwitLowering
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
-
-@testable import GodwitLowering
 
 /// The plans of SQLite for lowered statements: key ranges and indexes are used, and rows remain checked.
 @Suite struct ExpressionIndexTests {

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import GodwitInference
 import GodwitJob
 import GodwitLowering
 import GodwitModel
@@ -7,8 +8,6 @@ import GodwitStore
 import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import GodwitInference
 
 /// Rows whose `Z_ENT` is not the number of an entity of their table.
 ///

@@ -1,9 +1,8 @@
 import Foundation
 import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import GodwitVerifier
 
 /// When the indexes of a file are called sound without SQLite's full check.
 struct IndexProofTests {

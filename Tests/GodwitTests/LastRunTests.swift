@@ -1,4 +1,5 @@
 import Foundation
+import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitPlatform
@@ -7,7 +8,6 @@ import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitDisk
 
 /// The record of the last run under odd conditions, and a status that must not read the source.
 struct LastRunTests {

@@ -1,13 +1,13 @@
 import Foundation
 import Godwit
 import GodwitDisk
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
 
 @testable import GodwitEngine
-@testable import GodwitJob
 
 /// Waiting writes are never lost in silence: not by a hook that catches errors, and not by a chunk that runs twice.
 @Suite struct PolicyBatchFaultTests {

@@ -1,12 +1,12 @@
 import Foundation
 import Godwit
+import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
 
-@testable import GodwitDisk
 @testable import GodwitEngine
 
 private let source: [EntityDescription] = [

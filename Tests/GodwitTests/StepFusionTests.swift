@@ -1,11 +1,11 @@
 import Foundation
 import GodwitInference
+import GodwitJob
 import GodwitModel
 import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitJob
 
 private func attribute(
   _ name: String, _ type: AttributeType = .string, isOptional: Bool = true, default value: AttributeValue = .null,

@@ -4,10 +4,9 @@ import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
-
-@testable import GodwitVerifier
 
 @Suite struct VerifierTests {
   @Test func `the overview of a report has three lines, and sums up objects, values and links of all steps`() {

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
@@ -6,7 +7,6 @@ import TestSupport
 import Testing
 
 @testable import Godwit
-@testable import GodwitDisk
 
 /// `run.json`, and the pages that tell of it.
 struct WorkJournalTests {

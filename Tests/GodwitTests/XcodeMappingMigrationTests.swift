@@ -1,12 +1,11 @@
 import Foundation
 import GodwitEngine
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitJob
 
 /// Mapping models as Xcode saved them, run on stores that Core Data wrote.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

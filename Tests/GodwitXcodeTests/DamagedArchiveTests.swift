@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
+import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitXcode
 
 private func failure(_ body: () throws -> Void) -> GodwitError? {
   do {

@@ -1,10 +1,9 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitXcode
 
 /// A model as Xcode's editor archives it: entity `A` with a query, and two configurations.
 private func archived() -> [UInt8] {

@@ -1,10 +1,9 @@
 import Foundation
 import GodwitModel
+import GodwitXML
+import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitXML
-@testable import GodwitXcode
 
 /// Models that are larger than anybody's, or made to fill the memory.
 @Suite struct LargeModelTests {

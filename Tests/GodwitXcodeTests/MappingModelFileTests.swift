@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
+import GodwitXcode
 import TestSupport
 import Testing
-
-@testable import GodwitXcode
 
 /// The models of these tests: `Person` with a `car`, `Car` with a subentity from version 2 on.
 private func models() throws -> (source: ManagedObjectModel, destination: ManagedObjectModel) {

@@ -1,7 +1,6 @@
 import GodwitModel
+import GodwitXML
 import Testing
-
-@testable import GodwitXML
 
 /// XML of Xcode's files as a tree: the parts that are read, with their places, and those that are refused.
 struct MarkupReaderTests {

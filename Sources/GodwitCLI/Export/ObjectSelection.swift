@@ -1,7 +1,7 @@
-import GodwitModel
+package import GodwitModel
 
 /// The objects that `export` writes.
-struct ObjectSelection {
+package struct ObjectSelection {
   /// Entities of one inheritance tree, whose objects are written in the order of their keys.
   let groups: [[String]]
   /// The predicate that the objects have to fulfil; nil for all objects.
@@ -18,14 +18,14 @@ struct ObjectSelection {
   /// Every entity that can have objects.
   ///
   /// - Throws: `.configuration` (78) with a position for a predicate that does not fit every entity.
-  init(allOf model: ManagedObjectModel, where text: String?) throws {
+  package init(allOf model: ManagedObjectModel, where text: String?) throws {
     groups = model.entities.filter { !$0.isAbstract }.map { [$0.name] }
     condition = try Self.condition(text, for: groups.flatMap(\.self), model: model)
   }
 
   /// - Parameter subentities: Whether an entity stands for its subentities too.
   /// - Throws: `.usage` (64) for an unknown entity; `.configuration` (78) with a position for a wrong predicate.
-  init(_ names: [String], subentities: Bool, of model: ManagedObjectModel, where text: String?) throws {
+  package init(_ names: [String], subentities: Bool, of model: ManagedObjectModel, where text: String?) throws {
     var seen: Set<String> = []
     var groups: [[String]] = []
     for name in names {

@@ -1,11 +1,11 @@
 import ArgumentParser
 
 /// A span of time as the user writes it: `3h`, `90m`, `45s`, `1h30m`.
-struct TimeBox: ExpressibleByArgument, Hashable {
-  let seconds: Int
+package struct TimeBox: ExpressibleByArgument, Hashable {
+  package let seconds: Int
 
   /// Nil unless the text is hours, minutes, seconds in that order, each at most once, more than 0 in all.
-  init?(argument: String) {
+  package init?(argument: String) {
     let units: [(Character, Int)] = [("h", 3600), ("m", 60), ("s", 1)]
     var rest = argument[...]
     var total = 0
@@ -26,17 +26,17 @@ struct TimeBox: ExpressibleByArgument, Hashable {
     seconds = total
   }
 
-  var defaultValueDescription: String { "\(seconds)s" }
+  package var defaultValueDescription: String { "\(seconds)s" }
 
   /// Why a text is not a time box; printed after the value and the option.
-  struct Refusal: Error, CustomStringConvertible {
-    let description: String
+  package struct Refusal: Error, CustomStringConvertible {
+    package let description: String
   }
 
   /// Reads the value of an option.
   ///
   /// - Throws: `Refusal`, which says what is accepted: the parser's own message does not.
-  @Sendable static func parse(_ text: String) throws -> TimeBox {
+  @Sendable package static func parse(_ text: String) throws -> TimeBox {
     if let box = TimeBox(argument: text) { return box }
     let isZero = text.contains("0") && text.allSatisfy { "0hms".contains($0) }
     throw Refusal(

@@ -1,15 +1,15 @@
-import GodwitModel
+package import GodwitModel
 import GodwitStore
 
 /// Counts of a store's rows by the names of its model. It only reads, and returns no values.
 ///
 /// Each count scans the table concerned.
-final class StoreCounts {
+package final class StoreCounts {
   private let connection: StoreConnection
   private let schema: StoreSchema
 
   /// - Throws: as `StoreConnection.openStore` and `StoreSchema.init(model:probing:)`.
-  init(readingStoreAt path: String, model: ManagedObjectModel) throws {
+  package init(readingStoreAt path: String, model: ManagedObjectModel) throws {
     connection = try StoreConnection.openStore(readingAt: path, model: model)
     schema = try StoreSchema(model: model, probing: connection)
   }
@@ -29,24 +29,26 @@ final class StoreCounts {
   }
 
   /// Rows of exactly these entities.
-  func rows(of entities: [String]) throws -> Int64 { try count(entities) }
+  package func rows(of entities: [String]) throws -> Int64 { try count(entities) }
 
   // MARK: Attributes
 
   /// Rows whose attribute is null, or is not; nil when the store has no column for it.
-  func rows(of entities: [String], with attribute: String, isNull: Bool) throws -> Int64? {
+  package func rows(of entities: [String], with attribute: String, isNull: Bool) throws -> Int64? {
     guard let first = entities.first, let column = schema.column(of: attribute, in: first) else { return nil }
     return try count(entities, where: "\(Self.quoted(column)) IS \(isNull ? "" : "NOT ")NULL")
   }
 
   /// Rows whose value the new type of an attribute cannot hold; nil when the store has no column for it.
-  func rows(of entities: [String], with attribute: String, notFitting change: NumericChange) throws -> Int64? {
+  package func rows(of entities: [String], with attribute: String, notFitting change: NumericChange) throws -> Int64? {
     guard let first = entities.first, let column = schema.column(of: attribute, in: first) else { return nil }
     return try count(entities, where: change.misfit(Self.quoted(column)) ?? "FALSE")
   }
 
   /// Rows whose value, stored under `name`, breaks the limits of `attribute`; nil where SQL cannot decide.
-  func rows(of entities: [String], breaking attribute: AttributeDescription, storedAs name: String) throws -> Int64? {
+  package func rows(of entities: [String], breaking attribute: AttributeDescription, storedAs name: String) throws
+    -> Int64?
+  {
     guard let place = place(entities), let first = entities.first, let column = schema.column(of: name, in: first)
     else { return nil }
     let value = Self.quoted(column)
@@ -83,7 +85,7 @@ final class StoreCounts {
   // MARK: Relationships
 
   /// Rows with a target of the relationship, or without one (`isEmpty`); nil for a relationship without storage.
-  func rows(of entities: [String], leadingOn relationship: String, isEmpty: Bool) throws -> Int64? {
+  package func rows(of entities: [String], leadingOn relationship: String, isEmpty: Bool) throws -> Int64? {
     guard let first = entities.first else { return 0 }
     switch schema.storage(of: relationship, in: first) {
     case .none: return nil
@@ -101,7 +103,7 @@ final class StoreCounts {
   /// Rows whose to-many leads to more than `maximum` objects, or to some but fewer than `minimum`.
   ///
   /// A maximum of 0 or less means no maximum. nil for a relationship without storage.
-  func rows(
+  package func rows(
     of entities: [String], whereCountOf relationship: String, isBelow minimum: Int, orAbove maximum: Int,
     mayBeEmpty: Bool = true
   ) throws -> Int64? {
@@ -134,7 +136,7 @@ final class StoreCounts {
   /// Rows whose values of these properties another row has already; nil when one has no column.
   ///
   /// Rows with a null among them never count, as in SQLite's unique indexes.
-  func duplicates(in entities: [String], of properties: [String]) throws -> Int64? {
+  package func duplicates(in entities: [String], of properties: [String]) throws -> Int64? {
     guard let place = place(entities), let first = entities.first else { return 0 }
     var columns: [String] = []
     for property in properties {

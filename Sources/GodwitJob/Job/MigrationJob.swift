@@ -1,7 +1,7 @@
 public import Foundation
 import GodwitDisk
 public import GodwitModel
-package import GodwitStore
+public import GodwitStore
 
 /// One hop of a job, from a model version to another.
 public struct MigrationStep: Sendable {
@@ -85,7 +85,7 @@ public struct MigrationJob: Sendable {
   package var sourcePath: String
   package var destinationPath: String
   /// The type of the new store.
-  package var destinationType = StoreType.sqlite
+  public var destinationType = StoreType.sqlite
   /// At least one; each step's source model is the destination model of the step before.
   public var steps: [MigrationStep] {
     // A job without a step means nothing; the last sound value stays.
@@ -292,7 +292,7 @@ public struct MigrationJob: Sendable {
   var hookTexts: [String] { (requestedSteps ?? steps).flatMap(\.hookTexts) }
 
   /// A canonical text of all mappings, for the digest that notices a change.
-  var mappingText: String {
+  package var mappingText: String {
     // The models between decide the result as much as the mappings do.
     (requestedSteps ?? steps).enumerated().map { index, step in
       index == 0 ? step.mappingText : "step \(step.sourceModel.versionHashesDigest)\n" + step.mappingText

@@ -7,9 +7,9 @@ import GodwitModel
 /// asks for more than equal mappings. Whatever the first step reads must arrive, since a value of the wrong type stops
 /// a run where it is read; and every rule of the model between must be one of the last model's, since its rows are
 /// validated. A doubtful pair of steps stays apart.
-struct StepFusion {
+package struct StepFusion {
   /// The decision on two steps.
-  enum Outcome {
+  package enum Outcome {
     case fused(MigrationStep)
     /// Why they are not one.
     case apart(String)
@@ -30,7 +30,7 @@ struct StepFusion {
   /// Fuses two steps, the second of which reads what the first one made.
   ///
   /// - Returns: nil when one of them is not inferred, and so nothing is to be said.
-  static func outcome(_ first: MigrationStep, _ second: MigrationStep) -> Outcome? {
+  package static func outcome(_ first: MigrationStep, _ second: MigrationStep) -> Outcome? {
     guard first.isAsInferred, second.isAsInferred else { return nil }
     let hooks = [first.willMigrate, first.didMigrate, second.willMigrate, second.didMigrate].compactMap(\.self)
     if let hook = hooks.first { return .apart("the hook '\(hook.identity)' runs before or after them") }

@@ -5,7 +5,7 @@ public import GodwitModel
 /// It lives for one call of a hook; the compiler keeps it from escaping. Everything a hook does commits with its chunk
 /// or not at all.
 public struct PolicyContext: ~Copyable {
-  let run: any PolicyHost
+  package let run: any PolicyHost
 
   package init(_ run: any PolicyHost) { self.run = run }
 

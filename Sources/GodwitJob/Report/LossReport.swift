@@ -7,7 +7,7 @@ package import GodwitStore
 /// made.
 public struct LossReport: Sendable, Codable, Hashable {
   /// The kind of loss.
-  package enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
+  public enum Kind: String, Sendable, Codable, Hashable, CaseIterable {
     /// Objects that no mapping takes.
     case objects
     /// Values of an attribute that no mapping of their objects reads, and no path of another mapping reaches; values of
@@ -66,9 +66,9 @@ public struct LossReport: Sendable, Codable, Hashable {
   /// One thing that is lost, with its number.
   public struct Loss: Sendable, Codable, Hashable {
     /// The step that loses it, from 1.
-    package var step: Int
+    public var step: Int
     /// The kind of loss.
-    package var kind: Kind
+    public var kind: Kind
     /// An entity, `Entity.property`, a table or `TABLE.column` that no model names, or for a policy its class.
     public var subject: String
     /// How many; nil for a later step, whose rows are counted when the step before has finished, and for policies.

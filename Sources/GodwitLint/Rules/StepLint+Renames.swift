@@ -88,8 +88,8 @@ extension StepLint {
 }
 
 /// The similarity of two names, from 0 (none) to 1.
-enum NameLikeness {
-  static func value(_ a: String, _ b: String) -> Double {
+package enum NameLikeness {
+  package static func value(_ a: String, _ b: String) -> Double {
     let (x, y) = (words(a), words(b))
     if x.joined() == y.joined() { return 1 }
     // A slip in one word: `adress` and `address`.

@@ -82,7 +82,7 @@ package struct SearchTerm {
   }
 
   /// The least text above every text with this prefix; nil if it does not exist.
-  static func successor(of prefix: [UInt8]) -> [UInt8]? {
+  package static func successor(of prefix: [UInt8]) -> [UInt8]? {
     var bytes = prefix
     while let last = bytes.popLast() {
       if last < 0xFF { return bytes + [last + 1] }

@@ -61,10 +61,10 @@ extension SQLFunctions {
     }
   }
 
-  private static let pieceBytes = 1 << 16
+  package static let pieceBytes = 1 << 16
 
   /// The length in UTF-16 of the string that the bytes are as UTF-8, counted a piece at a time.
-  static func utf16Count(_ bytes: UnsafeRawBufferPointer, pieceBytes: Int = pieceBytes) -> Int {
+  package static func utf16Count(_ bytes: UnsafeRawBufferPointer, pieceBytes: Int = pieceBytes) -> Int {
     func isWithin(_ place: Int) -> Bool { bytes[place] & 0xc0 == 0x80 }
     var count = 0
     var start = 0

@@ -1,25 +1,27 @@
-import Foundation
+package import Foundation
 
 /// The regular expressions compiled last. Compiling one costs more than most matches.
-final class RegularExpressionCache: @unchecked Sendable {
-  static let shared = RegularExpressionCache()
+package final class RegularExpressionCache: @unchecked Sendable {
+  package static let shared = RegularExpressionCache()
   /// The most expressions kept.
-  static let limit = 64
+  package static let limit = 64
 
   private struct Key: Hashable {
     var pattern: Text
     var ignoresCase: Bool
   }
 
+  package init() {}
+
   private let lock = NSLock()
   private var known: [Key: NSRegularExpression?] = [:]
   /// How often a pattern was compiled.
-  private(set) var compilations = 0
+  package private(set) var compilations = 0
 
   /// How many are kept now.
-  var count: Int { lock.withLock { known.count } }
+  package var count: Int { lock.withLock { known.count } }
 
-  func compiled(_ pattern: String, ignoresCase: Bool) -> NSRegularExpression? {
+  package func compiled(_ pattern: String, ignoresCase: Bool) -> NSRegularExpression? {
     let key = Key(pattern: Text(pattern), ignoresCase: ignoresCase)
     lock.lock()
     defer { lock.unlock() }

@@ -9,7 +9,7 @@ package enum StringComparison {
   package typealias Options = FilterPredicate.Comparison.Options
 
   /// No character before it is a combining mark.
-  static let firstMark: UInt32 = 0x300
+  package static let firstMark: UInt32 = 0x300
 
   /// How often ICU may report on one match; it does so after every 10,000 steps.
   private static let maximumReports = 2000

@@ -1,16 +1,16 @@
 extension Text {
   /// In upper case, without a locale.
-  var uppercased: Text {
+  package var uppercased: Text {
     utf8.isASCII ? Text(utf8: utf8.map(\.uppercasedASCII)) : Text(string.uppercased())
   }
 
   /// In lower case, without a locale.
-  var lowercased: Text {
+  package var lowercased: Text {
     utf8.isASCII ? Text(utf8: utf8.map(\.lowercasedASCII)) : Text(string.lowercased())
   }
 
   /// The length in UTF-16 code units.
-  var utf16Count: Int { utf8.isASCII ? utf8.count : string.utf16.count }
+  package var utf16Count: Int { utf8.isASCII ? utf8.count : string.utf16.count }
 }
 
 extension [UInt8] {

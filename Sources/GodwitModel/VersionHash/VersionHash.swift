@@ -51,7 +51,7 @@ extension VersionHash {
   ///
   /// - Parameter digests: of every attribute and relationship that is stored, inherited ones
   ///   included, by name. Transient and fetched properties are left out.
-  init(
+  package init(
     entityName: String, isAbstract: Bool, parent: VersionHash?, digests: [String: VersionHash],
     versionHashModifier: String?, uniquenessConstraints: [[String]]
   ) {
@@ -62,7 +62,7 @@ extension VersionHash {
   }
 
   /// A composite attribute counts by its stored leaves alone, sorted by their own names.
-  init(_ attribute: AttributeDescription) {
+  package init(_ attribute: AttributeDescription) {
     var sum = SHA256()
     if let expression = attribute.derivationExpression {
       sum.update(text: Self.printed(derivation: expression))
@@ -84,7 +84,7 @@ extension VersionHash {
   }
 
   /// - Parameter isOwnInverse: such a relationship counts as one without inverse.
-  init(_ relationship: RelationshipDescription, isOwnInverse: Bool) {
+  package init(_ relationship: RelationshipDescription, isOwnInverse: Bool) {
     var sum = SHA256()
     sum.update(
       data: Self.common(
@@ -115,7 +115,7 @@ extension VersionHash {
   }
 
   /// The derivation as NSExpression prints it. Only the form of `x.@count` is confirmed.
-  static func printed(derivation: String) -> String {
+  package static func printed(derivation: String) -> String {
     let text = derivation.trimmingCharacters(in: .whitespacesAndNewlines)
     guard let path = countedPath(of: text) else { return text }
     return "count:(\(path))"

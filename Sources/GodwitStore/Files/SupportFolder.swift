@@ -24,7 +24,7 @@ package struct SupportFolder: Sendable, Hashable {
   /// The same for a path without characters that a URL would change. Nearly all paths are of this kind.
   ///
   /// - Returns: nil for any other.
-  static func path(ofPlainPath store: String) -> String? {
+  package static func path(ofPlainPath store: String) -> String? {
     let bytes = Array(store.utf8)
     let slash = bytes.lastIndex(of: UInt8(ascii: "/")) ?? -1
     guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > slash + 1, bytes[slash + 1] != UInt8(ascii: "."),

@@ -10,7 +10,7 @@ extension StoreConnection {
   }
 
   /// The statement with `main.` in place of every `source.` outside of quotes.
-  static func movedToMain(_ sql: String) -> String {
+  package static func movedToMain(_ sql: String) -> String {
     let word = Array(sourceSchema.utf8)
     let text = Array(sql.utf8)
     var moved: [UInt8] = []

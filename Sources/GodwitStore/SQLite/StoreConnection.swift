@@ -83,7 +83,7 @@ package final class StoreConnection: @unchecked Sendable {
 
   /// - Parameter found: As `sqlite3_libversion_number` counts: 3.37.2 is 3 037 002.
   /// - Throws: `.configuration` (78) when the library is too old.
-  static func checkVersion(_ found: Int32 = sqlite3_libversion_number()) throws {
+  package static func checkVersion(_ found: Int32 = sqlite3_libversion_number()) throws {
     guard found < minimumVersion else { return }
     func text(_ number: Int32) -> String { "\(number / 1_000_000).\(number / 1000 % 1000)" }
     throw GodwitError(

@@ -5,7 +5,7 @@ import GodwitModel
 ///
 /// Core Data has one more, the in-memory store (`NSInMemoryStoreType`), which has no file. An application can have types
 /// of its own, subclasses of `NSAtomicStore` and `NSIncrementalStore`: only its code can read those.
-package enum StoreType: String, Sendable, Hashable, Codable {
+public enum StoreType: String, Sendable, Hashable, Codable {
   /// A SQLite database, `NSSQLiteStoreType`.
   case sqlite = "SQLite"
   /// An XML document, `NSXMLStoreType`.

@@ -1,11 +1,11 @@
 import GodwitModel
-import GodwitStore
+package import GodwitStore
 
 /// A faster `PRAGMA integrity_check`: SQLite's quick check, and each index compared with its table in two walks in
 /// place of a search for each row.
 ///
 /// It only ever says that a file is sound. If it is not sure, SQLite's full check finds the fault.
-struct IndexProof {
+package struct IndexProof {
   private struct Index {
     var name: String
     var isUnique: Bool
@@ -16,13 +16,13 @@ struct IndexProof {
   private let database: String
   private let sums: EntrySum
 
-  init(_ connection: StoreConnection, database: String) {
+  package init(_ connection: StoreConnection, database: String) {
     (self.connection, self.database) = (connection, database)
     sums = EntrySum()
   }
 
   /// Whether the quick check has nothing to say and every index has the entries of its table, in order.
-  func holds() throws -> Bool {
+  package func holds() throws -> Bool {
     guard try connection.complaints(about: database, isFull: false, limit: 1).isEmpty else { return false }
     let tables = try names(
       "SELECT name FROM \(database).sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY name")

@@ -69,8 +69,8 @@ final class TableComparison {
     try seek(range.lowerBound)
     var proved = ProvedRows()
     while true {
-      let place = min(wanted?.key ?? .max, cursor.key ?? .max)
       guard let object = wanted, object.key == cursor.key, object.key <= range.upperBound, try isRight(object) else {
+        let place = min(wanted?.key ?? .max, cursor.key ?? .max)
         let isOver =
           (wanted.map { $0.key > range.upperBound } ?? true) && (cursor.key.map { $0 > range.upperBound } ?? true)
         proved.next = isOver ? nil : place

@@ -1,4 +1,4 @@
-import GodwitModel
+package import GodwitModel
 
 /// Turns the archive of a compiled model into a model.
 ///
@@ -6,7 +6,7 @@ import GodwitModel
 /// a migration. An unknown part outside of properties affects neither version hashes nor rows: it is left out and
 /// recorded. A store's own model may hold content that only code can give an entity (a default that is an object of the
 /// application, any predicate as a validation). It is left out and listed too.
-struct CompiledModelReader: ArchiveReader {
+package struct CompiledModelReader: ArchiveReader {
   let name: String
   /// Whether parts that a source store does not need may be left out.
   let allowsOmissions: Bool
@@ -27,7 +27,7 @@ struct CompiledModelReader: ArchiveReader {
   var expressionCount = 0
 
   /// - Throws: code `.missingInput`.
-  static func read(
+  package static func read(
     _ bytes: [UInt8], name: String, allowsOmissions: Bool
   ) throws -> (model: ManagedObjectModel, omissions: [String]) {
     let list = try PropertyListFile.read(

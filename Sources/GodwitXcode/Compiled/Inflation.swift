@@ -2,12 +2,12 @@ import CZlib
 import GodwitModel
 
 /// Raw DEFLATE, without the header of zlib or gzip.
-enum Inflation {
+package enum Inflation {
   /// The most bytes of output.
-  static let outputMaximum = 64 << 20
+  package static let outputMaximum = 64 << 20
 
   /// - Throws: code `.missingInput` when the bytes are damaged or make more than `maximum` bytes.
-  static func inflate(_ bytes: [UInt8], name: String, maximum: Int = outputMaximum) throws -> [UInt8] {
+  package static func inflate(_ bytes: [UInt8], name: String, maximum: Int = outputMaximum) throws -> [UInt8] {
     func wrong(_ problem: String) -> GodwitError {
       GodwitError(
         .missingInput, "cannot read compiled model '\(name)': \(problem)",

@@ -75,7 +75,7 @@ public struct XcodeMappingModel: Sendable {
   }
 
   /// - Parameter file: the name of the file in messages.
-  init(source bytes: [UInt8], path: String, file: String) throws {
+  package init(source bytes: [UInt8], path: String, file: String) throws {
     var reader = try SourceMappingReader(bytes, file: file)
     self.path = path
     kind = .mappingModel
@@ -103,7 +103,7 @@ public struct XcodeMappingModel: Sendable {
     destinationEntityHashes = embeddedDestinationModel?.versionHashes ?? [:]
   }
 
-  init(compiled bytes: [UInt8], path: String) throws {
+  package init(compiled bytes: [UInt8], path: String) throws {
     var reader = try CompiledMappingReader(bytes, file: path)
     self.path = path
     kind = .compiledMappingModel

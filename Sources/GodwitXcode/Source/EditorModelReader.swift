@@ -1,4 +1,4 @@
-import GodwitModel
+package import GodwitModel
 import GodwitXML
 
 /// Turns a model as Xcode's editor archives it into a model: the `elements` file of a model that Xcode 3 saved, or
@@ -6,7 +6,7 @@ import GodwitXML
 ///
 /// The archive is read as data and rewritten as the elements of a `contents` file, so that names, values and
 /// limits are checked in one place. A copy may be older than its model: Xcode keeps the last refresh.
-struct EditorModelReader: ArchiveReader {
+package struct EditorModelReader: ArchiveReader {
   var archive: KeyedArchive
   var expressionCount = 0
   let name: String
@@ -43,14 +43,14 @@ struct EditorModelReader: ArchiveReader {
   /// The copy of a model inside an `xcmapping.xml`.
   ///
   /// - Throws: code `.missingInput`.
-  static func read(embedded bytes: [UInt8], name: String) throws -> ManagedObjectModel {
+  package static func read(embedded bytes: [UInt8], name: String) throws -> ManagedObjectModel {
     try read(bytes, name: name, origin: .mappingModel)
   }
 
   /// The `elements` file of a `.xcdatamodel` that Xcode 3 saved.
   ///
   /// - Throws: code `.missingInput`.
-  static func read(elements bytes: [UInt8], name: String, file: String) throws -> ManagedObjectModel {
+  package static func read(elements bytes: [UInt8], name: String, file: String) throws -> ManagedObjectModel {
     try read(bytes, name: name, origin: .elements(file))
   }
 

@@ -1,5 +1,5 @@
 import Foundation
-import GodwitModel
+package import GodwitModel
 import GodwitXML
 
 /// Reads the `contents` file of a `.xcdatamodel`.
@@ -7,7 +7,7 @@ import GodwitXML
 /// Xcode's compiler ignores unknown words, so this reader does too, and records each with its place. An unknown value,
 /// and an unknown element in a property, are errors: they could be data lost in a migration. Flags that only concern
 /// Xcode or CloudKit are known and dropped.
-struct ModelContents {
+package struct ModelContents {
   let file: String
   let modelName: String
   /// Whether elements know their line in the file; those made of an archive do not.
@@ -32,7 +32,7 @@ struct ModelContents {
   }
 
   /// - Throws: code `.missingInput` with file, line and column.
-  static func read(_ bytes: [UInt8], file: String, modelName: String) throws -> ManagedObjectModel {
+  package static func read(_ bytes: [UInt8], file: String, modelName: String) throws -> ManagedObjectModel {
     let root = try MarkupReader.read(bytes, file: file)
     return try ModelContents(file: file, modelName: modelName).model(root)
   }
