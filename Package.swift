@@ -16,8 +16,7 @@ let package = Package(
     .library(
       name: "Godwit",
       targets: [
-        "Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob",
-        "GodwitVerifier",
+        "Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitVerifier",
       ]),
     .library(name: "GodwitManifest", targets: ["GodwitManifest"]),
     .library(name: "GodwitTesting", targets: ["GodwitTesting"]),
@@ -105,8 +104,7 @@ let package = Package(
     .target(
       name: "Godwit",
       dependencies: [
-        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference",
-        "GodwitDisk", "GodwitJob",
+        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob",
         "GodwitVerifier", "GodwitLowering", "GodwitEngine", "GodwitInPlace",
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
