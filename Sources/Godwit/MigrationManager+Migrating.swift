@@ -40,23 +40,17 @@ extension MigrationManager {
   public func plan(
     migratingStoreAt source: URL, to destination: URL, limits: MigrationLimits = MigrationLimits()
   ) throws -> MigrationPlan {
-    try plan(migratingStoreAt: source.filePath, to: destination.filePath, limits: limits)
-  }
-
-  package func plan(
-    migratingStoreAt source: String, to destination: String, limits: MigrationLimits = MigrationLimits()
-  ) throws -> MigrationPlan {
-    func path(_ name: String) -> String { URL(filePath: name).resolvingSymlinksInPath().path }
-    guard path(source) != path(destination) else {
+    guard source.resolvingSymlinksInPath().path != destination.resolvingSymlinksInPath().path else {
       throw GodwitError(
-        .configuration, "cannot migrate '\(source)' to itself", remedy: "name another destination, or migrate in place")
+        .configuration, "cannot migrate '\(source.filePath)' to itself",
+        remedy: "name another destination, or migrate in place")
     }
     guard limits.memory >= .mebibytes(16) else {
       throw GodwitError(
         .configuration, "cannot run with a memory budget of \(limits.memory): a run needs at least 16 MiB",
         remedy: "raise the limit")
     }
-    return try manager(ofStoreAt: source, to: destination, limits: limits).plan()
+    return try manager(ofStoreAt: source.filePath, to: destination.filePath, limits: limits).plan()
   }
 
   /// The durable work of a migration: see `status()`. Writes nothing.
@@ -65,11 +59,9 @@ extension MigrationManager {
   ///   - source: The store to migrate.
   ///   - destination: Where the new store goes.
   public func status(migratingStoreAt source: URL, to destination: URL) throws -> MigrationStatus {
-    try status(migratingStoreAt: source.filePath, to: destination.filePath)
-  }
-
-  package func status(migratingStoreAt source: String, to destination: String) throws -> MigrationStatus {
-    try manager(ofStoreAt: source, to: destination, limits: MigrationLimits(memory: job.memory)).status()
+    try manager(
+      ofStoreAt: source.filePath, to: destination.filePath, limits: MigrationLimits(memory: job.memory)
+    ).status()
   }
 
   /// A manager of models has no stores of its own, and an empty path is that of the working folder.

@@ -25,20 +25,14 @@ extension MigrationManager {
     control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
     progress: (MigrationProgress) -> Void = { _ in }
   ) throws -> MigrationSummary {
-    try recorded(control, maximumSeconds) { try run(watch: $0, progress: progress) }
-  }
-
-  /// Runs, and records how that ended for those who ask from outside.
-  func recorded(
-    _ control: MigrationControl, _ maximumSeconds: Double?, run: (StopCondition) throws -> MigrationSummary
-  ) throws -> MigrationSummary {
     try refuseWithoutStore()
     try job.refuseGuessedNames()
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // A store that is replaced tells them only before.
-    let notes = ((try? job.layoutNotes()) ?? []) + storeNotes()
+    let notes = ((try? job.layoutNotes()) ?? []) + job.storeNotes()
     var summary: MigrationSummary
-    do { summary = try run(watch) } catch {
+    // How it ended is recorded for those who ask from outside.
+    do { summary = try RunPipeline(manager: self, watch: watch).run(progress: progress) } catch {
       guard var known = (error as? GodwitError).map(tellingDiscard) else {
         noteEnd(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"), watch)
         throw error
@@ -59,10 +53,6 @@ extension MigrationManager {
     return summary
   }
 
-  func run(watch: StopCondition, progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
-    try RunPipeline(manager: self, watch: watch).run(progress: progress)
-  }
-
   func refuseStaleLog() throws {
     guard job.destinationType == .sqlite else { return }
     for suffix in ["-wal", "-journal"] {
@@ -72,5 +62,16 @@ extension MigrationManager {
         .cannotCreate, "cannot write '\(job.destinationPath)': it has the log of another store beside it, '\(path)'",
         remedy: "move that file away: SQLite would apply it to the new store")
     }
+  }
+
+  /// Adds to an error of a store in the work folder how to begin again: no backup has that store.
+  func tellingDiscard(_ error: GodwitError) -> GodwitError {
+    let folder = WorkFolder.path(forDestination: String(job.destinationPath.split(separator: "/").last ?? "")) + "/"
+    guard error.code == .dataWrong, error.message.contains(folder), error.remedy?.contains("discard") != true else {
+      return error
+    }
+    var told = error
+    told.remedy = "`godwit discard` the job and run again"
+    return told
   }
 }

@@ -58,14 +58,15 @@ extension MigrationManager {
         digest = try source.files.contentDigest()
         known.stamp = stamp
       }
-      try compare(known.identity, with: quick, source: digest)
+      try known.identity.refuseChanges(in: quick, source: digest, of: job)
       guard known.hops == job.steps.map(\.hops) else { throw otherSteps }
       return (known, true)
     }
     var identity = quick
     identity.source = try source.files.contentDigest()
     let record = WorkJournal.Steps(
-      identity: identity, stamp: stamp, now: job.now?.timeIntervalSinceReferenceDate ?? Self.now(),
+      identity: identity, stamp: stamp,
+      now: job.now?.timeIntervalSinceReferenceDate ?? Date().timeIntervalSinceReferenceDate,
       hops: job.steps.map(\.hops))
     try checkSteps()
     try journal.update { $0.steps = record }
@@ -85,16 +86,16 @@ extension MigrationManager {
     let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
     let before = folderBefore(index, in: folder)
     try WorkFolder.makeFolder(step.path, mode: 0o700)
-    let manager = self.manager(ofStep: index, source: before?.storePath, identity: record.identity)
+    let stepJob = job(ofStep: index, source: before?.storePath, identity: record.identity)
     if !FileManager.default.fileExists(atPath: step.storePath) {
       try run(
         job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0,
         source: source.files)
     }
     let stepSource =
-      try before.map { _ in try OpenSource(manager.job, attach: false, existing: source.existing) } ?? source
-    let run = SingleStepRun(
-      manager, in: step, journal, source: stepSource, origin: record.finished.last?.digest ?? record.identity.source,
+      try before.map { _ in try OpenSource(stepJob, attach: false, existing: source.existing) } ?? source
+    let run = StepRun(
+      stepJob, in: step, journal, source: stepSource, origin: record.finished.last?.digest ?? record.identity.source,
       now: record.now, watch: watch)
     defer { run.abandon() }
     do { return try run.run(progress: progress) } catch {
@@ -113,7 +114,7 @@ extension MigrationManager {
     let before = folderBefore(index, in: folder)
     try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
     if journal.isDurable { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
-    var identity = manager(ofStep: index, source: before?.storePath, identity: record.identity).quickIdentity
+    var identity = JobFingerprint(job(ofStep: index, source: before?.storePath, identity: record.identity))
     identity.source = record.finished.last?.digest ?? record.identity.source
     record.finished.append(
       .init(
@@ -158,10 +159,10 @@ extension MigrationManager {
     }
   }
 
-  private func manager(ofStep index: Int, source: String?, identity: JobFingerprint) -> MigrationManager {
-    var step = job.step(index, source: source)
+  private func job(ofStep index: Int, source: String?, identity: JobFingerprint) -> MigrationJob {
+    var step = MigrationManager(job.step(index, source: source)).job
     if step.position.isLast { step.position.jobDigest = identity.digest }
-    return MigrationManager(step)
+    return step
   }
 
   private func total(
@@ -228,7 +229,7 @@ extension MigrationManager {
       done = try ledger.done()
       isResumed = true
     } else {
-      (plan, program) = try planner.plan(now: Self.now())
+      (plan, program) = try planner.plan(now: Date().timeIntervalSinceReferenceDate)
     }
     if estimatesTime {
       plan.time = planner.timeEstimate(plan, program, done: done).repeated(
@@ -260,7 +261,7 @@ extension MigrationManager {
       }
       return steps
     }
-    return measured(plan, isResumed: isResumed)
+    return job.measured(plan, isResumed: isResumed)
   }
 
   /// The plan of a step on a store without objects: everything but counts.
@@ -274,7 +275,7 @@ extension MigrationManager {
       return try AttachedSource(
         connection, job: step, files: nil, existing: existing, digest: { try origin(ofStep: index) }
       ).planner(step).plan(
-        now: Self.now()
+        now: Date().timeIntervalSinceReferenceDate
       ).0
     } catch var error as GodwitError {
       error.context = error.context ?? step.position.context
@@ -320,7 +321,7 @@ extension MigrationManager {
   /// Whether the store of a step is complete. The step is recorded later, when its hook `after` is done too.
   private static func isWritten(_ folder: String, isLast: Bool) -> Bool {
     let metadata = try? StoreMetadata(readingStoreAt: StepFolder(path: folder).storePath)
-    return metadata?.applicationValues[isLast ? jobsKey : stepKey] != nil
+    return metadata?.applicationValues[isLast ? jobsKey : StoreMetadata.Key.step] != nil
   }
 }
 

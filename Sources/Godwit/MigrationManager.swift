@@ -40,15 +40,8 @@ public struct MigrationManager: Sendable {
   /// The metadata key under which a finished store names the digests of the jobs that made it.
   package static let jobsKey = StoreMetadata.Key.jobs
 
-  static let stepKey = StoreMetadata.Key.step
-
   /// All digests but the source's, which costs a reading of the whole store.
   var quickIdentity: JobFingerprint { JobFingerprint(job) }
-
-  /// The digest of the whole source content, counted once and trusted while the files' stamps are equal.
-  func identity(_ quick: JobFingerprint, files: StoreFiles) throws -> JobFingerprint {
-    try quick.withContent(of: files)
-  }
 
   // MARK: Plan
 
@@ -76,7 +69,7 @@ public struct MigrationManager: Sendable {
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice
     // The origin of the source model comes first: it decides everything else.
-    plan.codedNotes = try job.inputNotes + plan.codedNotes + job.layoutNotes() + storeNotes()
+    plan.codedNotes = try job.inputNotes + plan.codedNotes + job.layoutNotes() + job.storeNotes()
     try tellDestination(in: &plan)
     plan.quarantine = job.quarantine.map { "\($0), in \(job.quarantinePath)" }
     return plan
@@ -94,11 +87,12 @@ public struct MigrationManager: Sendable {
       var (plan, program) = try planner.plan(facts: try resumed.facts(), chunks: try resumed.chunks())
       if job.isInPlace { plan.describe(.executor(reason: Self.goesOn)) }
       if estimatesTime {
-        plan.time = estimate(planner.timeEstimate(plan, program, done: try resumed.done()), of: plan, opening)
+        plan.time = plan.estimate(
+          of: job, chunks: planner.timeEstimate(plan, program, done: try resumed.done()), opening: opening)
       }
-      return measured(plan, isResumed: true)
+      return job.measured(plan, isResumed: true)
     }
-    return measured(try plan(source, opening: estimatesTime ? opening : nil))
+    return job.measured(try plan(source, opening: estimatesTime ? opening : nil))
   }
 
   /// The durable work: the chunks of an unfinished run, or that the destination is finished; and the state of the last
@@ -269,7 +263,4 @@ public struct MigrationManager: Sendable {
     try ledger.checkTables(at: path)
     return ledger
   }
-
-  static func now() -> Double { Date().timeIntervalSinceReferenceDate }
-
 }

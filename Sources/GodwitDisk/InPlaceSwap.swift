@@ -38,17 +38,7 @@ package struct InPlaceSwap {
   /// Called before each step with its number; a test dies there.
   package var before: (Int) throws -> Void = { _ in }
 
-  package init(
-    store: String, keepsOld: Bool, makesHardLinks: Bool = true, keepsOldFiles: Bool = false,
-    oldModel: ManagedObjectModel? = nil, before: @escaping (Int) throws -> Void = { _ in }
-  ) {
-    self.store = store
-    self.keepsOld = keepsOld
-    self.makesHardLinks = makesHardLinks
-    self.keepsOldFiles = keepsOldFiles
-    self.oldModel = oldModel
-    self.before = before
-  }
+  package init(store: String, keepsOld: Bool) { (self.store, self.keepsOld) = (store, keepsOld) }
 
   /// `people.sqlite` becomes `people~.sqlite`.
   package static func oldPath(of store: String) -> String {
@@ -208,7 +198,7 @@ package struct InPlaceSwap {
       isMade = true
       try give(folder.path(of: name), secondName: other.path(of: name))
     }
-    if isMade { try sync(folders: [other.dataPath, other.path]) }
+    if isMade { for folder in [other.dataPath, other.path] { try WorkFolder.sync(folder) } }
   }
 
   /// Whether the store in place may have files. An atomic store has its binary data inside, and a support folder beside
@@ -280,6 +270,4 @@ package struct InPlaceSwap {
       }
     }
   }
-
-  private func sync(folders: [String]) throws { for folder in folders { try WorkFolder.sync(folder) } }
 }

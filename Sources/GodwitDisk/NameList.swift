@@ -32,19 +32,14 @@ package enum NameList {
     var rest: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: pieceBytes)
     while true {
-      let got = Self.get(descriptor, &buffer)
+      let got = CLibrary.read(descriptor, &buffer, buffer.count)
       if got < 0, errno == EINTR { continue }
       guard got >= 0 else { throw GodwitError.disk("cannot read '\(path)'", errno: errno) }
       guard got > 0 else { return }
       rest += buffer.prefix(got)
-      while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-        try body(String(decoding: rest[..<end], as: UTF8.self))
-        rest.removeSubrange(...end)
-      }
+      guard let end = rest.lastIndex(of: UInt8(ascii: "\n")) else { continue }
+      for name in rest[..<end].split(separator: UInt8(ascii: "\n")) { try body(String(decoding: name, as: UTF8.self)) }
+      rest.removeSubrange(...end)
     }
-  }
-
-  private static func get(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
-    CLibrary.read(descriptor, &buffer, buffer.count)
   }
 }

@@ -75,9 +75,7 @@ package final class SharedSpace: Sendable {
         end(number)
         return reason
       }
-      change.lock()
-      _ = change.wait(until: Date(timeIntervalSinceNow: Self.secondsOfPatience))
-      change.unlock()
+      change.withLock { _ = change.wait(until: Date(timeIntervalSinceNow: Self.secondsOfPatience)) }
     }
   }
 
@@ -119,11 +117,7 @@ package final class SharedSpace: Sendable {
       }
   }
 
-  private func tell() {
-    change.lock()
-    change.broadcast()
-    change.unlock()
-  }
+  private func tell() { change.withLock { change.broadcast() } }
 
   /// The bytes that the files below a folder take on its disk. A file with a second name elsewhere takes none of its own.
   fileprivate static func size(of folder: String) -> Int64 {

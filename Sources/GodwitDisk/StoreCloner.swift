@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitPlatform
+import GodwitStore
 
 /// A whole file under a second name, with contents of its own.
 ///
@@ -65,13 +66,7 @@ package enum StoreCloner {
       if got < 0, errno == EINTR { continue }
       guard got >= 0 else { throw failure() }
       guard got > 0 else { return }
-      var written = 0
-      while written < got {
-        let count = write(output, buffer.baseAddress?.advanced(by: written), got - written)
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else { throw failure() }
-        written += count
-      }
+      try NewFile.write(UnsafeRawBufferPointer(rebasing: buffer[..<got]), to: output) { _ in failure() }
       try checkpoint(got)
     }
   }

@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import Godwit
 import TestSupport
 import Testing
@@ -30,14 +31,16 @@ struct CallSiteTests {
       sourceModel: people3, destinationModel: people4, mappingModel: mapping,
       policies: ["PersonToContact": SplitFullName()])
     let plan = try manager.plan(
-      migratingStoreAt: store, to: destination, limits: MigrationLimits(memory: .mebibytes(64)))
+      migratingStoreAt: URL(filePath: store), to: URL(filePath: destination),
+      limits: MigrationLimits(memory: .mebibytes(64)))
     print(plan)
     #expect(plan.description.contains("filter     age >= 18"))
-    #expect(try plan == manager.plan(migratingStoreAt: store, to: destination))
+    #expect(try plan == manager.plan(migratingStoreAt: URL(filePath: store), to: URL(filePath: destination)))
     #expect(
       try plan
         != manager.plan(
-          migratingStoreAt: store, to: destination, limits: MigrationLimits(memory: .mebibytes(32), chunkRows: 1)))
+          migratingStoreAt: URL(filePath: store), to: URL(filePath: destination),
+          limits: MigrationLimits(memory: .mebibytes(32), chunkRows: 1)))
     let report = try await manager.migrate(plan) { progress in _ = progress.percent }
 
     #expect(report.outcome == .finished)
@@ -58,7 +61,8 @@ struct CallSiteTests {
       sourceModel: try CallSiteFiles.model(3), destinationModel: try CallSiteFiles.model(4),
       mappingModel: try CallSiteFiles.mapping(), policies: ["PersonToContact": SplitFullName()])
     let plan = try manager.plan(
-      migratingStoreAt: folder.file("people.sqlite"), to: folder.file("out/people.sqlite"),
+      migratingStoreAt: URL(filePath: folder.file("people.sqlite")),
+      to: URL(filePath: folder.file("out/people.sqlite")),
       limits: MigrationLimits(chunkRows: 1))
     let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
     let gate = DispatchSemaphore(value: 0)
@@ -83,12 +87,13 @@ struct CallSiteTests {
       sourceModel: try CallSiteFiles.model(3), destinationModel: try CallSiteFiles.model(4),
       mappingModel: try CallSiteFiles.mapping())
     let itself = #expect(throws: GodwitError.self) {
-      try manager.plan(migratingStoreAt: "/tmp/a.sqlite", to: "/tmp/../tmp/a.sqlite")
+      try manager.plan(migratingStoreAt: URL(filePath: "/tmp/a.sqlite"), to: URL(filePath: "/tmp/../tmp/a.sqlite"))
     }
     #expect(itself?.code == .configuration)
     let small = #expect(throws: GodwitError.self) {
       try manager.plan(
-        migratingStoreAt: "a.sqlite", to: "b.sqlite", limits: MigrationLimits(memory: .mebibytes(15)))
+        migratingStoreAt: URL(filePath: "a.sqlite"), to: URL(filePath: "b.sqlite"),
+        limits: MigrationLimits(memory: .mebibytes(15)))
     }
     #expect(small?.message == "cannot run with a memory budget of 15 MiB: a run needs at least 16 MiB")
   }

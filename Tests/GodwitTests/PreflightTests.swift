@@ -1,5 +1,6 @@
 import Foundation
 import GodwitDisk
+import GodwitEngine
 import GodwitJob
 import GodwitModel
 import TestSupport
@@ -55,7 +56,7 @@ import Testing
     let need = DiskNeed(destinationBytes: 600, temporaryBytes: 500)
     func check(_ destination: FreeSpace, _ temporary: FreeSpace) throws {
       let folder = job.folder.file("out")
-      try manager(job) { $0 == folder ? destination : temporary }.checkSpace(need)
+      try manager(job) { $0 == folder ? destination : temporary }.job.checkSpace(need)
     }
     try check(.init(device: 1, bytes: 600), .init(device: 2, bytes: 500))
     try check(.init(device: 1, bytes: 1100), .init(device: 1, bytes: 1100))
@@ -71,7 +72,7 @@ import Testing
   @Test func `figures that round to the same text are given in bytes`() throws {
     let need = DiskNeed(destinationBytes: 4 << 20, temporaryBytes: 0)
     let manager = try manager(FaultJob(.everyStage)) { _ in FreeSpace(device: 1, bytes: (4 << 20) - 1000) }
-    let error = #expect(throws: GodwitError.self) { try manager.checkSpace(need) }
+    let error = #expect(throws: GodwitError.self) { try manager.job.checkSpace(need) }
     // A smaller job may fit: a full disk is another thing.
     #expect(error?.topic == .tooLittleRoom)
     #expect(error?.message.contains("expected 4194304 bytes of free space") == true)

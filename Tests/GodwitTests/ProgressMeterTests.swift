@@ -1,4 +1,5 @@
 import Foundation
+import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
@@ -19,7 +20,7 @@ struct ProgressMeterTests {
 
   @Test func `the percent never decreases, and is 100 only when the store is in place`() throws {
     let plan = try plan()
-    var meter = ProgressMeter(plan: plan, done: [], start: Date())
+    let meter = ProgressMeter(plan: plan, done: [], start: Date())
     var percents = [meter.progress.percent]
     for chunk in plan.chunks { percents.append(meter.finish(chunk).percent) }
     #expect(percents == percents.sorted() && percents[0] == 0)
@@ -30,7 +31,7 @@ struct ProgressMeterTests {
 
   @Test func `a resumed run starts where the last one stopped`() throws {
     let plan = try plan()
-    var whole = ProgressMeter(plan: plan, done: [], start: Date())
+    let whole = ProgressMeter(plan: plan, done: [], start: Date())
     for chunk in plan.chunks.prefix(3) { _ = whole.finish(chunk) }
     let resumed = ProgressMeter(plan: plan, done: Set(plan.chunks.prefix(3).map(\.id)), start: Date())
     #expect(resumed.progress.percent == whole.progress.percent)
@@ -41,7 +42,7 @@ struct ProgressMeterTests {
   @Test func `the speed counts only the rows of this run`() throws {
     let plan = try plan()
     let before = Set(plan.chunks.prefix(2).map(\.id))
-    var meter = ProgressMeter(plan: plan, done: before, start: Date(timeIntervalSinceNow: -10))
+    let meter = ProgressMeter(plan: plan, done: before, start: Date(timeIntervalSinceNow: -10))
     let progress = meter.finish(plan.chunks[2])
     #expect(progress.rowsPerSecond > 0 && progress.rowsPerSecond <= Double(max(1, plan.chunks[2].rows)) / 10)
     let left = try #require(progress.secondsLeft)
@@ -51,7 +52,7 @@ struct ProgressMeterTests {
   @Test func `progress counts chunks within their stage and mapping`() throws {
     let plan = try plan()
     let created = plan.chunks.filter { $0.phase == .create }
-    var meter = ProgressMeter(plan: plan, done: [], start: Date())
+    let meter = ProgressMeter(plan: plan, done: [], start: Date())
     for (number, chunk) in created.enumerated() {
       let progress = meter.finish(chunk)
       #expect(progress.chunk == number + 1 && progress.chunks == created.count)
@@ -63,7 +64,7 @@ struct ProgressMeterTests {
   @Test func `a running chunk moves rows and percent, which the end of the chunk never lowers`() throws {
     let plan = try plan()
     let start = Date()
-    var meter = ProgressMeter(plan: plan, done: [], start: start)
+    let meter = ProgressMeter(plan: plan, done: [], start: start)
     let chunk = try #require(plan.chunks.first)
     meter.begin([chunk], now: start)
     let early = meter.tick(now: start)
@@ -83,7 +84,7 @@ struct ProgressMeterTests {
   @Test func `a chunk that is carried out again shows no lower percent`() throws {
     let plan = try plan()
     let start = Date()
-    var meter = ProgressMeter(plan: plan, done: [], start: start)
+    let meter = ProgressMeter(plan: plan, done: [], start: start)
     let pair = Array(plan.chunks.prefix(2))
     meter.begin(pair, now: start)
     for _ in 0..<100 { _ = meter.tick(now: start) }

@@ -161,7 +161,7 @@ struct TaskTests {
     let job = try job(folder)
     let manager = MigrationManager(
       sourceModel: job.sourceModel, destinationModel: job.destinationModel, mappingModel: job.mappingModels[0])
-    let plan = try manager.plan(migratingStoreAt: job.sourcePath, to: job.destinationPath)
+    let plan = try manager.plan(migratingStoreAt: URL(filePath: job.sourcePath), to: URL(filePath: job.destinationPath))
     await #expect(throws: GodwitError.self) { try await manager.verifier(of: plan).run() }
     try await manager.migrate(plan)
     #expect(try await manager.verifier(of: plan).run().isClean)
@@ -172,7 +172,7 @@ struct TaskTests {
     let job = try job(folder)
     let manager = MigrationManager(
       sourceModel: job.sourceModel, destinationModel: job.destinationModel, mappingModel: job.mappingModels[0])
-    let plan = try manager.plan(migratingStoreAt: job.sourcePath, to: job.destinationPath)
+    let plan = try manager.plan(migratingStoreAt: URL(filePath: job.sourcePath), to: URL(filePath: job.destinationPath))
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return try await manager.migrate(plan)
@@ -194,7 +194,7 @@ struct TaskTests {
       #expect(error?.code == .usage && error?.message.contains("names none") == true, "\(error?.message ?? "")")
     }
     func state() throws -> MigrationStatus.State {
-      try manager.status(migratingStoreAt: job.sourcePath, to: job.destinationPath).state
+      try manager.status(migratingStoreAt: URL(filePath: job.sourcePath), to: URL(filePath: job.destinationPath)).state
     }
     #expect(try state() == .notStarted)
     try MigrationManager(job).run()

@@ -31,7 +31,7 @@ extension MigrationManager {
     try look(.receipt) { try checkReceiptPlace() }
     try look(.destination) { try checkDestinationFolder() }
     if case .replace(let keepsOld) = job.existingDestination, isDestinationTaken {
-      notes += replacementNotes()
+      if job.replacesEarlierResult, (try? replaceable()) != nil { notes.append(replacementNote([])) }
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
       var known: Receipt?
       try look(.destination) { known = try replaceableResult() }
@@ -69,35 +69,6 @@ extension MigrationManager {
     throw GodwitError.disk(
       "cannot make '\(job.destinationPath)' in the folder '\(folder.path)'", errno: code, safe: "nothing was written")
   }
-
-  /// The notes of plan and summary on the two stores.
-  func storeNotes() -> [MigrationNote] {
-    let log = MissingLog.note(ofStoreAt: job.sourcePath).map { MigrationNote(.logMissing, "the source \($0)") }
-    return [log].compactMap(\.self) + transformerNotes()
-  }
-
-  /// A binary store has the objects of transformable attributes, any other store what a value transformer makes of them.
-  private func transformerNotes() -> [MigrationNote] {
-    let source = try? StoreFiles(path: job.sourcePath).type
-    guard let source, (source == .binary) != (job.destinationType == .binary) else { return [] }
-    return job.destinationModel.entities.flatMap { entity in
-      entity.attributes.compactMap { attribute in
-        guard attribute.type == .transformable, !attribute.isTransient, let name = attribute.valueTransformerName,
-          !Self.archivingTransformers.contains(name)
-        else { return nil }
-        return MigrationNote(
-          .transformerAssumed,
-          "'\(entity.name).\(attribute.name)' has the value transformer '\(name)' of the application, and is taken to be a keyed archive of its object; check the transformer"
-        )
-      }
-    }
-  }
-
-  /// Transformers of Foundation whose values are keyed archives.
-  private static let archivingTransformers: Set<String> = [
-    "NSKeyedUnarchiveFromData", "NSKeyedUnarchiveFromDataTransformer", "NSSecureUnarchiveFromData",
-    "NSSecureUnarchiveFromDataTransformer",
-  ]
 
   /// The receipt of a store that a run may replace.
   private func replaceableResult() throws -> Receipt {

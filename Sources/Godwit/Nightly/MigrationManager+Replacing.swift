@@ -5,6 +5,7 @@ import GodwitJob
 import GodwitModel
 import GodwitPlatform
 import GodwitStore
+import GodwitVerifier
 
 /// Checks of the destination and of the kept store, for a run that replaces its earlier result and for its plan.
 extension MigrationManager {
@@ -19,6 +20,31 @@ extension MigrationManager {
     guard access(job.destinationPath, W_OK) != 0 else { return }
     let code = errno
     throw GodwitError.disk("cannot replace '\(job.destinationPath)'", errno: code, safe: "nothing was written")
+  }
+
+  /// - Parameter known: The result of an earlier comparison.
+  func writtenSince(_ receipt: Receipt, known: WrittenSince? = nil, _ watch: StopCondition) throws -> WrittenSince {
+    try WrittenSince(
+      to: job.destinationPath, receipt: receipt, at: knownReceiptPath, known: known, control: watch.control)
+  }
+
+  /// The error for a destination whose changes would be lost.
+  func destinationChanged(_ written: WrittenSince, safe: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot replace '\(job.destinationPath)': it was written to since the job made it",
+      cause: written.differences.joined(separator: "\n"),
+      remedy:
+        "write `keep-old: true` to keep it as '\(keptPath)', or move it away; `godwit verify --receipt '\(knownReceiptPath)'` lists what differs",
+      safe: safe)
+  }
+
+  /// The error for a kept store whose changes would be lost.
+  func keptStoreChanged(_ written: WrittenSince, safe: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate,
+      "cannot keep the old store: '\(keptPath)', which the job kept before, was written to since the job made it",
+      cause: written.differences.joined(separator: "\n"),
+      remedy: "move it away with its external files and its receipt, or write `keep-old: false`", safe: safe)
   }
 
   // MARK: The old store
@@ -79,14 +105,17 @@ extension MigrationManager {
 
   // MARK: Notes
 
-  /// The notes of a plan on the destination that a run would replace.
-  func replacementNotes() -> [MigrationNote] {
-    guard job.replacesEarlierResult, isDestinationTaken, (try? replaceable()) != nil else { return [] }
-    return [replacementNote([])]
-  }
-
+  /// The note of plan and summary on a destination that is replaced.
   func replacementNote(_ changes: [MigrationStatus.Change]) -> MigrationNote {
     let why = changes.isEmpty ? "" : ", because \(changes.map(\.words).joined(separator: ", ")) changed"
     return MigrationNote(.replaces, "the new store replaces '\(job.destinationPath)', which the job made before\(why)")
+  }
+
+  /// The note in the summary on a store that was written to and is kept.
+  func changedNote(_ written: WrittenSince) -> MigrationNote {
+    MigrationNote(
+      .destinationChanged,
+      "'\(job.destinationPath)' was written to since the job made it, and is kept with that as '\(keptPath)': \(written.differences.joined(separator: "; "))"
+    )
   }
 }

@@ -96,11 +96,6 @@ extension MigrationManager {
     var now = quickIdentity
     // As long as the digest of a large source is not there, the stamp alone stands for it.
     now.source = try stamp == files.stamp() ? known.source : digest()
-    let parts: [(MigrationStatus.Change, String, String)] = [
-      (.source, known.source, now.source), (.sourceModel, known.sourceModel, now.sourceModel),
-      (.destinationModel, known.destinationModel, now.destinationModel), (.mappings, known.mappings, now.mappings),
-      (.manifest, known.manifest, now.manifest),
-    ]
-    return parts.filter { $0.1 != $0.2 }.map(\.0.words)
+    return now.changes(since: known).map(\.words)
   }
 }

@@ -24,7 +24,7 @@ extension MigrationManager {
     func run(
       _ search: RejectionSearch?, _ progress: (MigrationProgress) -> Void
     ) throws -> (MigrationSummary, MigrationProgress?) {
-      let run = SingleStepRun(self, in: folder, journal, source: source, watch: watch, rejections: search)
+      let run = StepRun(job, in: folder, journal, source: source, watch: watch, rejections: search)
       defer { run.abandon() }
       return try run.run(progress: progress)
     }
@@ -82,7 +82,7 @@ extension MigrationManager {
       digest = try files.contentDigest()
       if digest == known.source { try record.setStamp(stamp) }
     }
-    try compare(known, with: quick, source: digest)
+    try known.refuseChanges(in: quick, source: digest, of: job)
   }
 
   /// Removes what an earlier round has made, if that was not done.
@@ -143,7 +143,11 @@ extension MigrationManager {
       }
       return try missingFilesNote(record)
     }
-    let store = try makeQuarantine(record, digest, in: claim.path, made.source, control)
+    defer { control.setInterrupt(nil) }
+    let store = try QuarantineWriter(job, record, in: claim.path).make(digest: digest, from: made.source) {
+      connection in
+      control.setInterrupt { [connection] in connection.interrupt() }
+    }
     try record.setDigest(digest)
     let notes = try missingFilesNote(record)
     try record.close()
@@ -160,7 +164,7 @@ extension MigrationManager {
   }
 
   /// The digest of the job that a finished store names.
-  static func jobDigest(ofMade made: StepFolder) throws -> String {
+  private static func jobDigest(ofMade made: StepFolder) throws -> String {
     let metadata = try StoreMetadata(readingStoreAt: made.storePath)
     guard let digest = metadata.applicationValues[jobsKey]?.array?.last?.string else {
       throw GodwitError(.internalBug, "the finished store does not name its job")
@@ -168,17 +172,7 @@ extension MigrationManager {
     return digest
   }
 
-  /// Makes the store of the quarantine in the work folder.
-  func makeQuarantine(
-    _ record: RejectionRecord, _ digest: String, in folder: String, _ files: StoreFiles, _ control: MigrationControl
-  ) throws -> String {
-    defer { control.setInterrupt(nil) }
-    return try QuarantineWriter(job, record, in: folder).make(digest: digest, from: files) { connection in
-      control.setInterrupt { [connection] in connection.interrupt() }
-    }
-  }
-
-  func missingFilesNote(_ record: RejectionRecord) throws -> [MigrationNote] {
+  private func missingFilesNote(_ record: RejectionRecord) throws -> [MigrationNote] {
     let count = try record.missingFiles
     guard count > 0 else { return [] }
     return [

@@ -46,8 +46,8 @@ extension MigrationManager {
       let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath)
     else { return nil }
     let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
-    let file = URL(filePath: job.destinationPath).lastPathComponent
-    return jobs.contains(digest) && receipt.destination.file == file && receipt.destination.uuid == metadata.uuid
+    return jobs.contains(digest) && receipt.destination.file == destinationFile
+      && receipt.destination.uuid == metadata.uuid
       ? receipt : nil
   }
 }

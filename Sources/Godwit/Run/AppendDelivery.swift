@@ -1,3 +1,4 @@
+import Foundation
 import GodwitDisk
 import GodwitEngine
 import GodwitJob
@@ -75,12 +76,49 @@ final class AppendDelivery: Delivery {
   }
 
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
-    guard let before, try before.files.stamp() == before.stamp else { throw manager.changedDestination() }
+    guard let before, try before.files.stamp() == before.stamp else {
+      throw ExistingDestination.changed(job.destinationPath)
+    }
     var swap = swap(claim, keepsOld: false)
     swap.keepsOldFiles = true
     swap.before = job.hooks.beforeAppendStep
     try swap.exchange(made.file, support: made.folder.support, workFolder: claim.path)
-    try recordPlaced(claim)
+    try claim.journal.update { $0.phase = .placing }
     return []
+  }
+}
+
+extension MigrationManager {
+  /// The store to append to; nil when there is none, or the job does not append.
+  func existingDestination() throws -> ExistingDestination? {
+    guard job.appends else { return nil }
+    return isDestinationTaken ? try ExistingDestination(job) : nil
+  }
+
+  /// The digest under which the destination names this very job; nil if it does not. Reads all of the source.
+  func appendedDigest(_ source: OpenSource) throws -> String? {
+    guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath),
+      let jobs = metadata.applicationValues[Self.jobsKey]?.array, !jobs.isEmpty
+    else { return nil }
+    let digest = try quickIdentity.withContent(of: source.files).digest
+    return jobs.contains(.string(digest)) ? digest : nil
+  }
+}
+
+extension WorkFolder {
+  /// Takes back what the exchange of an append that is discarded did so far: new external files that got a name beside
+  /// the destination. Call only while the finished store is still in the folder.
+  func undoAppend(to destination: String) throws {
+    let live = SupportFolder(ofStoreAt: destination)
+    for store in try stores() {
+      let support = SupportFolder(ofStoreAt: store)
+      try support.forEachFile { name, _ in
+        // Its name was made for this job alone; the bytes are compared all the same.
+        guard try live.size(of: name) != nil, try live.holdsSameBytes(name, as: name, in: support) else { return }
+        unlink(live.path(of: name))
+      }
+    }
+    rmdir(live.dataPath)
+    rmdir(live.path)
   }
 }

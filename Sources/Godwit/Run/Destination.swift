@@ -63,7 +63,7 @@ extension MigrationManager {
   private func destinationByContent() throws -> Destination {
     let source = try OpenSource(job, attach: false)
     let (metadata, jobs) = try madeStore()
-    let identity = try identity(quickIdentity, files: source.files)
+    let identity = try quickIdentity.withContent(of: source.files)
     if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(identity.digest) {
       // The next run that replaces the store before it would remove this one.
       if mayBeKept, let receipt = Self.receipt(at: knownReceiptPath) { try refuseKept(receipt) }

@@ -79,7 +79,7 @@ final class InPlaceDelivery: Delivery {
 
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
     try exchange(claim).exchange(made.file, support: made.folder.support, workFolder: claim.path)
-    try recordPlaced(claim)
+    try claim.journal.update { $0.phase = .placing }
     return []
   }
 
@@ -89,12 +89,8 @@ final class InPlaceDelivery: Delivery {
   ) throws -> MigrationSummary {
     // A killed run left a copy that cannot be resumed.
     if claim.journal.content == nil { try claim.folder.removeContent() }
-    guard !keepsOld else {
-      return try manager.runCopy(program, files: files, claim, exchange(claim), watch, progress: progress) {
-        try recordPlaced($0)
-      }
-    }
-    return try manager.runDirectly(program, files: files, lock: lock, claim, watch, progress: progress)
+    return try manager.edit(
+      program, files: files, keepsOld ? exchange(claim) : nil, lock, claim, watch, progress: progress)
   }
 
   func hasBegunExchange(_ claim: borrowing Claim) -> Bool {

@@ -64,7 +64,7 @@ final class ReplaceDelivery: Delivery {
     let store = job.lastStepFolder(in: claim.path).storePath
     // One that died while it removed its folder leaves a folder without a journal.
     let isOver = try isInPlace || claim.journal.content == nil || !claim.folder.hasStores()
-    if isOver || Self.isSameFile(store, job.destinationPath) { try claim.release() }
+    if isOver || FileStatus.areSame(store, job.destinationPath) { try claim.release() }
   }
 
   /// Removes the receipt of a store that was to be kept by a run that died before it did.
@@ -74,11 +74,6 @@ final class ReplaceDelivery: Delivery {
       MigrationManager.isReceipt(receipt, ofStoreAt: job.destinationPath)
     else { return }
     try WorkFolder.removeFile(manager.keptReceiptPath)
-  }
-
-  private static func isSameFile(_ one: String, _ other: String) -> Bool {
-    guard let one = FileStatus(named: one), let other = FileStatus(named: other) else { return false }
-    return one.identity == other.identity
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
@@ -149,7 +144,7 @@ final class ReplaceDelivery: Delivery {
     let support =
       job.destinationType.isAtomic ? SupportFolder(path: claim.path + "/no-files") : made.folder.support
     try swap.replace(with: made.file, support: support, workFolder: claim.path)
-    try recordPlaced(claim)
+    try claim.journal.update { $0.phase = .placing }
     return written.differences.isEmpty ? [] : [manager.changedNote(written)]
   }
 

@@ -52,7 +52,7 @@ struct RunPipeline {
       beginning = try delivery.begin(claim)
       if case .make = beginning { try claim.begin(job) }
     } catch {
-      if !delivery.hasBegunExchange(claim) { claim.undoUnlessResumable() }
+      if !delivery.hasBegunExchange(claim), !claim.journal.isResumable { claim.folder.undo() }
       throw error
     }
     switch beginning {
@@ -84,7 +84,7 @@ struct RunPipeline {
     let control = watch.control
     let check = manager.job.needsNoThread(reading: source.files) ? nil : SourceCheck(job, source.files)
     defer { check?.abandon() }
-    var shown = RunProgress(job, in: claim, begin: watch.start)
+    var shown = RunProgress(job, in: claim.path, isDurable: claim.journal.isDurable, begin: watch.start)
     do {
       try manager.refuseOtherWork(in: claim)
       // The first of several is refused where its mapping is resolved.
@@ -97,21 +97,20 @@ struct RunPipeline {
       }
       if summary.outcome == .finished {
         let folder = job.lastStepFolder(in: claim.path)
-        let written = try manager.file(of: folder.storePath, in: claim.path, control: control) { objects, total in
+        let file = try file(of: folder.storePath, in: claim.path) { objects, total in
           if let part = shown.wrote(objects, of: total) { progress(part) }
         }
         summary.seconds = Date().timeIntervalSince(watch.start)
-        switch written {
-        case .stopped(let reason): (summary.outcome, summary.reason) = (.stopped, reason)
-        case .written(let file):
-          let made = Made(folder: folder, file: file, source: source.files)
-          if let reason = try manager.prepareReceipt(of: file, in: claim, &summary, control, history: shown.history) {
-            (summary.outcome, summary.reason) = (.stopped, reason)
-          } else {
+        var reason = file == nil ? control.reason : nil
+        if let file {
+          reason = try manager.prepareReceipt(of: file, in: claim, &summary, control, history: shown.history)
+          if reason == nil {
+            let made = Made(folder: folder, file: file, source: source.files)
             summary.codedNotes += try deliver(made, delivery, claim)
             if let last = shown.complete(last) { progress(last) }
           }
         }
+        if let reason { (summary.outcome, summary.reason) = (.stopped, reason) }
       }
       summary.seconds = Date().timeIntervalSince(watch.start)
       summary.peakBytes = ProcessMemory.peakBytes
@@ -123,6 +122,31 @@ struct RunPipeline {
       if claim.journal.isResumable { shown.history.end(.failed) }
       throw SourceCheck.cause(of: error, job, check)
     }
+  }
+
+  /// The file that becomes the destination: the finished store of the work folder, or what is written of it.
+  ///
+  /// An atomic store is written inside the folder. A run that dies or stops meanwhile writes it again: the finished store
+  /// is still there, and names the job in its metadata. A time limit does not stop the writing: the next run would
+  /// start over, and never get further.
+  ///
+  /// - Parameter progress: Called while an atomic store is written, with the number of objects in it and that of all.
+  /// - Returns: nil when the run was stopped meanwhile.
+  private func file(of store: String, in folder: String, progress: (Int64, Int64) -> Void) throws -> String? {
+    guard job.destinationType.isAtomic else { return store }
+    let path = folder + "/store.\(job.destinationType.manifestName)"
+    do {
+      try AtomicStoreWriter(
+        readingStoreAt: store, model: job.destinationModel, as: job.destinationType, name: job.destinationPath
+      ).write(to: path) {
+        progress($0, $1)
+        try watch.control.checkpoint()
+      }
+    } catch let error as GodwitError where error.code == .stopped {
+      guard watch.control.reason != nil else { throw error }
+      return nil
+    }
+    return path
   }
 
   /// Delivers the store, places the receipt and releases the folder.
@@ -197,7 +221,8 @@ extension Delivery {
 
   /// The exchange of the destination, which goes on where an earlier run has begun it.
   func swap(_ claim: borrowing Claim, keepsOld: Bool) -> InPlaceSwap {
-    var swap = InPlaceSwap(store: job.destinationPath, keepsOld: keepsOld, makesHardLinks: job.hooks.makesHardLinks)
+    var swap = InPlaceSwap(store: job.destinationPath, keepsOld: keepsOld)
+    swap.makesHardLinks = job.hooks.makesHardLinks
     let journal = claim.journal
     swap.mark = journal.content?.exchange
     swap.record = { mark in
@@ -208,11 +233,6 @@ extension Delivery {
     }
     swap.before = job.hooks.beforeSwapStep
     return swap
-  }
-
-  /// Records that the store is in its place.
-  func recordPlaced(_ claim: borrowing Claim) throws {
-    try claim.journal.update { $0.phase = .placing }
   }
 
   /// Finishes the exchange of an earlier run, or reverts it.

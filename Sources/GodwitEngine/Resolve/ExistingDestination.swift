@@ -1,7 +1,7 @@
 import Foundation
 import GodwitDisk
 package import GodwitJob
-import GodwitModel
+package import GodwitModel
 import GodwitPlatform
 package import GodwitStore
 
@@ -114,6 +114,14 @@ package struct ExistingDestination {
       path, why, remedy: "migrate it to the destination model first, or name the model it has (`godwit why` compares)")
   }
 
+  /// The error for a destination that another process changed while a run was about to replace it by its larger copy.
+  package static func changed(_ path: String) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot append to '\(path)': it changed since the run began",
+      remedy: "`godwit discard` the job and run again: its copy of the destination lacks the change",
+      safe: "the destination stays as it is now")
+  }
+
   // MARK: The copy
 
   /// Copies the store, which the caller has locked, and syncs the copy.
@@ -127,6 +135,33 @@ package struct ExistingDestination {
         .inputOutput, "cannot make '\(copy)'", cause: String(cString: strerror(errno)),
         remedy: "fix the cause and run the same command")
     }
+  }
+
+  /// Makes the copy ready for chunks. Call inside the transaction that makes the ledger.
+  ///
+  /// - Returns: The statements of the triggers that were there.
+  func dropTriggersAndIndexes(of copy: StoreConnection) throws -> [String] {
+    var triggers: [String] = []
+    let known = Set(schema.indexes.map(\.sql))
+    let items = try copy.rows(
+      "SELECT type, name, sql FROM main.sqlite_master WHERE type IN ('trigger', 'index') AND sql NOT NULL ORDER BY rowid"
+    )
+    for item in items {
+      guard case .text(let type) = item[0], case .text(let name) = item[1], case .text(let bytes) = item[2] else {
+        continue
+      }
+      let sql = String(decoding: bytes, as: UTF8.self)
+      let quotedName = quoted(String(decoding: name, as: UTF8.self))
+      if type.elementsEqual("trigger".utf8) {
+        // They call functions that exist inside Core Data alone.
+        triggers.append(sql)
+        try copy.execute("DROP TRIGGER main.\(quotedName)")
+      } else if known.contains(sql) {
+        // The index stage builds it, over old rows and new ones.
+        try copy.execute("DROP INDEX main.\(quotedName)")
+      }
+    }
+    return triggers
   }
 }
 

@@ -2,7 +2,7 @@ package import Foundation
 package import GodwitJob
 
 /// Turns bytes copied and tasks done into progress.
-package struct InPlaceSQLMeter {
+package final class InPlaceSQLMeter {
   private let program: any InPlaceProgram
   private let start: Date
   private let bytes: Int64
@@ -36,7 +36,7 @@ package struct InPlaceSQLMeter {
   }
 
   /// - Returns: The progress to show, when it is a percent further.
-  package mutating func copied(_ count: Int) -> MigrationProgress? {
+  package func copied(_ count: Int) -> MigrationProgress? {
     copiedBytes += Int64(count)
     let percent = min(1, Double(copiedBytes) / Double(max(1, bytes))) * Self.copyPercent
     guard percent - progress.percent >= 1 else { return nil }
@@ -45,7 +45,7 @@ package struct InPlaceSQLMeter {
     return progress
   }
 
-  package mutating func begin(_ tasks: [InPlaceTask]) {
+  package func begin(_ tasks: [InPlaceTask]) {
     self.tasks = tasks.count
     totalRows = max(1, tasks.reduce(0) { $0 + $1.rows })
     if isCounted { progress.totalRows = totalRows }
@@ -53,7 +53,7 @@ package struct InPlaceSQLMeter {
   }
 
   /// A task starts.
-  package mutating func begin(_ task: InPlaceTask) {
+  package func begin(_ task: InPlaceTask) {
     running = task
     share.begin(ChunkPhase(rawValue: task.stage) ?? .create, name: task.name, rows: task.rows)
   }
@@ -61,7 +61,7 @@ package struct InPlaceSQLMeter {
   /// SQLite has carried out some more instructions of the running task.
   ///
   /// - Returns: The progress to report, unless the last report is recent.
-  package mutating func tick(now: Date = Date()) -> MigrationProgress? {
+  package func tick(now: Date = Date()) -> MigrationProgress? {
     share.tick()
     guard let running, now.timeIntervalSince(told) >= pulseSeconds else { return nil }
     told = now
@@ -73,14 +73,14 @@ package struct InPlaceSQLMeter {
   }
 
   /// Advances to the share that a number of rows has of the whole.
-  private mutating func advance(to rows: Int64) {
+  private func advance(to rows: Int64) {
     // Progress never goes back, even if an estimate was too high.
     if isCounted { progress.rows = max(progress.rows, rows) }
     let before = bytes > 0 ? Self.copyPercent : 0
     advance(to: before + (99.9 - before) * min(1, Double(rows) / Double(totalRows)))
   }
 
-  package mutating func finish(_ task: InPlaceTask) -> MigrationProgress {
+  package func finish(_ task: InPlaceTask) -> MigrationProgress {
     share.finish()
     running = nil
     told = Date()
@@ -95,7 +95,7 @@ package struct InPlaceSQLMeter {
     return progress
   }
 
-  private mutating func advance(to percent: Double) {
+  private func advance(to percent: Double) {
     progress.percent = max(progress.percent, min(99.9, percent))
     let seconds = Date().timeIntervalSince(start)
     progress.rowsPerSecond = seconds > 0 ? Double(progress.rows) / seconds : 0
@@ -104,7 +104,7 @@ package struct InPlaceSQLMeter {
     progress.residentBytes = ProcessMemory.residentBytes
   }
 
-  package mutating func complete() -> MigrationProgress {
+  package func complete() -> MigrationProgress {
     progress.isEstimated = false
     progress.percent = 100
     progress.rows = progress.totalRows

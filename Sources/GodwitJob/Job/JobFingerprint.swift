@@ -30,7 +30,7 @@ package struct JobFingerprint: Codable, Equatable {
 
   /// The name for the part `mappings` in a message if it differs from the same job before: the first hook that changed,
   /// was added or left out, or else the mapping.
-  package func nameOfMappings(since known: JobFingerprint) -> String {
+  func nameOfMappings(since known: JobFingerprint) -> String {
     guard let before = known.hooks, let now = hooks, before != now else { return "the mapping" }
     let changed = zip(before, now).first { $0 != $1 }?.1 ?? (now.count > before.count ? now.last : before.last)
     return changed.map { "the hook \($0)" } ?? "the mapping"
@@ -50,6 +50,34 @@ package struct JobFingerprint: Codable, Equatable {
     var fingerprint = self
     fingerprint.source = try files.contentDigest()
     return fingerprint
+  }
+
+  /// The parts that changed since the same job before, in the order of comparison.
+  package func changes(since known: JobFingerprint) -> [MigrationStatus.Change] {
+    let parts: [(MigrationStatus.Change, KeyPath<JobFingerprint, String>)] = [
+      (.source, \.source), (.sourceModel, \.sourceModel), (.destinationModel, \.destinationModel),
+      (.mappings, \.mappings), (.manifest, \.manifest),
+    ]
+    return parts.filter { self[keyPath: $1] != known[keyPath: $1] }.map(\.0)
+  }
+
+  /// Refuses to go on with work of this fingerprint if the job is another one now, and names what differs.
+  ///
+  /// - Parameters:
+  ///   - now: The fingerprint of the job as it is.
+  ///   - source: The digest of its source.
+  /// - Throws: `.cannotCreate` (73).
+  package func refuseChanges(in now: JobFingerprint, source digest: String, of job: MigrationJob) throws {
+    var now = now
+    now.source = digest
+    guard let changed = now.changes(since: self).first else { return }
+    let subject = changed == .mappings ? now.nameOfMappings(since: self) : changed.words
+    // Before the digest of a large source is known, any change of the file's time counts, and cannot be undone.
+    let isUndoable = changed != .source || !source.isEmpty
+    throw GodwitError(
+      .cannotCreate, "cannot resume '\(job.name)': \(subject) changed since the run began",
+      remedy: (isUndoable ? "undo the change to resume, or " : "") + "`godwit discard` the job and run again",
+      safe: "what is durable is kept in '\(job.workPath)'")
   }
 
   /// One digest of all, kept in the finished store under `GodwitJobs`.

@@ -1,4 +1,5 @@
 import GodwitModel
+import GodwitStore
 
 extension MigrationJob {
   /// The notes in plan and summary on how the job found its source model and its mapping models.
@@ -20,4 +21,33 @@ extension MigrationJob {
     notes += mappingSearch.unsearched.map { MigrationNote(.mappingUnsearched, $0) }
     return notes
   }
+
+  /// The notes of plan and summary on the two stores.
+  package func storeNotes() -> [MigrationNote] {
+    let log = MissingLog.note(ofStoreAt: sourcePath).map { MigrationNote(.logMissing, "the source \($0)") }
+    return [log].compactMap(\.self) + transformerNotes()
+  }
+
+  /// A binary store has the objects of transformable attributes, any other store what a value transformer makes of them.
+  private func transformerNotes() -> [MigrationNote] {
+    let source = try? StoreFiles(path: sourcePath).type
+    guard let source, (source == .binary) != (destinationType == .binary) else { return [] }
+    return destinationModel.entities.flatMap { entity in
+      entity.attributes.compactMap { attribute in
+        guard attribute.type == .transformable, !attribute.isTransient, let name = attribute.valueTransformerName,
+          !Self.archivingTransformers.contains(name)
+        else { return nil }
+        return MigrationNote(
+          .transformerAssumed,
+          "'\(entity.name).\(attribute.name)' has the value transformer '\(name)' of the application, and is taken to be a keyed archive of its object; check the transformer"
+        )
+      }
+    }
+  }
+
+  /// Transformers of Foundation whose values are keyed archives.
+  private static let archivingTransformers: Set<String> = [
+    "NSKeyedUnarchiveFromData", "NSKeyedUnarchiveFromDataTransformer", "NSSecureUnarchiveFromData",
+    "NSSecureUnarchiveFromDataTransformer",
+  ]
 }

@@ -21,7 +21,25 @@ package struct StopCondition: Sendable {
     return Self.timeLimit
   }
 
+  /// - Throws: `.stopped` (75) once the run is to stop.
+  package func checkpoint() throws {
+    if let stopReason { throw GodwitError.stopped(stopReason, remedy: "run the same command") }
+  }
+
   package static let timeLimit = "time limit reached"
+}
+
+extension MigrationControl {
+  /// - Throws: `.stopped` (75) once the run was told to stop.
+  package func checkpoint() throws {
+    if let reason { throw GodwitError.stopped(reason, remedy: "run the same command to resume") }
+  }
+}
+
+extension GodwitError {
+  fileprivate static func stopped(_ reason: String, remedy: String) -> GodwitError {
+    GodwitError(.stopped, "stopped: \(reason)", remedy: remedy, stopReason: StopReason(of: reason))
+  }
 }
 
 extension GodwitError.StopReason {

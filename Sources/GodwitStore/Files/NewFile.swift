@@ -61,7 +61,7 @@ package enum NewFile {
     if copied == nil { try write(Array(bytes), to: descriptor, failure: failure) }
   }
 
-  static func write(
+  package static func write(
     _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, failure: (Int32) -> GodwitError
   ) throws {
     var written = 0

@@ -59,6 +59,11 @@ package enum EmptyStore {
   ) throws {
     try schema.checkColumns()
     for statement in schema.createStatements { try connection.execute(placed(statement, in: database)) }
+    try writeEntities(of: schema, on: connection)
+  }
+
+  /// Makes the entities' rows in `Z_PRIMARYKEY`, with counters of 0.
+  package static func writeEntities(of schema: StoreSchema, on connection: StoreConnection) throws {
     let insert = try connection.prepare(
       "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, ?3, 0)")
     defer { insert.finalize() }

@@ -1,9 +1,8 @@
 import Foundation
 import GodwitDisk
-import GodwitJob
+package import GodwitJob
 import GodwitModel
-import GodwitStore
-import GodwitVerifier
+package import GodwitStore
 
 /// The changes to a store since this job delivered it.
 ///
@@ -12,11 +11,11 @@ import GodwitVerifier
 ///    model names count as differences.
 /// 3. Other changes do not count: the log, counters, metadata that Core Data itself writes into a store that it opens,
 ///    and a quarantine that was moved away.
-struct WrittenSince {
+package struct WrittenSince {
   /// The differences, a line each; empty without any.
-  let differences: [String]
+  package let differences: [String]
   /// The files as they were compared; nil where a log may change them without a change of content.
-  let stamp: StoreFiles.Stamp?
+  package let stamp: StoreFiles.Stamp?
   /// The external files as they were compared.
   private let fileStamp: String?
   /// Whether an earlier run compared, which has noted the stamp of the store alone.
@@ -25,7 +24,7 @@ struct WrittenSince {
   private static let lineLimit = 5
 
   /// The result of an earlier run: no differences in that state of the files.
-  init(nothingAt stamp: StoreFiles.Stamp) {
+  package init(nothingAt stamp: StoreFiles.Stamp) {
     (differences, self.stamp, fileStamp, isOfEarlierRun) = ([], stamp, nil, true)
   }
 
@@ -33,7 +32,7 @@ struct WrittenSince {
   ///   - path: The store.
   ///   - known: The result of an earlier comparison: files that are unchanged since are not read again.
   /// - Throws: `.stopped` (75) when the run is to stop, or another process writes to the store.
-  init(
+  package init(
     to path: String, receipt: Receipt, at receiptPath: String, known: WrittenSince? = nil, control: MigrationControl
   ) throws {
     let files = try StoreFiles(path: path)
@@ -64,40 +63,5 @@ struct WrittenSince {
       guard let known = error as? GodwitError, known.stopReason == .sourceChanged else { throw error }
       throw StoreLock.busy("compare '\(path)' with its receipt")
     }
-  }
-}
-
-extension MigrationManager {
-  /// - Parameter known: The result of an earlier comparison.
-  func writtenSince(_ receipt: Receipt, known: WrittenSince? = nil, _ watch: StopCondition) throws -> WrittenSince {
-    try WrittenSince(
-      to: job.destinationPath, receipt: receipt, at: knownReceiptPath, known: known, control: watch.control)
-  }
-
-  /// The error for a destination whose changes would be lost.
-  func destinationChanged(_ written: WrittenSince, safe: String) -> GodwitError {
-    GodwitError(
-      .cannotCreate, "cannot replace '\(job.destinationPath)': it was written to since the job made it",
-      cause: written.differences.joined(separator: "\n"),
-      remedy:
-        "write `keep-old: true` to keep it as '\(keptPath)', or move it away; `godwit verify --receipt '\(knownReceiptPath)'` lists what differs",
-      safe: safe)
-  }
-
-  /// The error for a kept store whose changes would be lost.
-  func keptStoreChanged(_ written: WrittenSince, safe: String) -> GodwitError {
-    GodwitError(
-      .cannotCreate,
-      "cannot keep the old store: '\(keptPath)', which the job kept before, was written to since the job made it",
-      cause: written.differences.joined(separator: "\n"),
-      remedy: "move it away with its external files and its receipt, or write `keep-old: false`", safe: safe)
-  }
-
-  /// The note in the summary on a store that was written to and is kept.
-  func changedNote(_ written: WrittenSince) -> MigrationNote {
-    MigrationNote(
-      .destinationChanged,
-      "'\(job.destinationPath)' was written to since the job made it, and is kept with that as '\(keptPath)': \(written.differences.joined(separator: "; "))"
-    )
   }
 }

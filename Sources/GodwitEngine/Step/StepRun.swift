@@ -1,19 +1,17 @@
 import Foundation
-import GodwitDisk
-import GodwitEngine
-import GodwitInPlace
-import GodwitJob
+package import GodwitDisk
+package import GodwitJob
 import GodwitLowering
 import GodwitModel
 import GodwitStore
 
 /// One step on its way into the store of its folder.
-final class SingleStepRun {
-  private let manager: MigrationManager
-  private let folder: StepFolder
-  private let journal: RunJournal
-  private let source: OpenSource
-  private let quick: JobFingerprint
+package final class StepRun {
+  let job: MigrationJob
+  let folder: StepFolder
+  let journal: RunJournal
+  let source: OpenSource
+  let quick: JobFingerprint
   private let origin: String?
   private let now: Double?
   private let watch: StopCondition
@@ -23,32 +21,31 @@ final class SingleStepRun {
   /// The losses, if they are counted beside the run.
   private var losses: BackgroundTask<LossCount>?
 
-  private var job: MigrationJob { manager.job }
   private var control: MigrationControl { watch.control }
   /// The store that the job appends to.
-  private var existing: ExistingDestination? { job.appends ? source.existing : nil }
+  var existing: ExistingDestination? { job.appends ? source.existing : nil }
 
   /// - Parameters:
   ///   - folder: Gets the store.
   ///   - origin: For a step of several: the digest of all that came before, in place of the source's own.
   ///   - now: The value of `now()`, if a larger job decides that.
   ///   - rejections: Finds the objects that validation rejects; nil where they stop the run.
-  init(
-    _ manager: MigrationManager, in folder: StepFolder, _ journal: RunJournal, source: OpenSource,
+  package init(
+    _ job: MigrationJob, in folder: StepFolder, _ journal: RunJournal, source: OpenSource,
     origin: String? = nil, now: Double? = nil, watch: StopCondition, rejections: RejectionSearch? = nil
   ) {
-    (self.manager, self.folder, self.journal, self.source) = (manager, folder, journal, source)
+    (self.job, self.folder, self.journal, self.source) = (job, folder, journal, source)
     (self.origin, self.now, self.watch, self.rejections) = (origin, now, watch, rejections)
-    quick = manager.quickIdentity
+    quick = JobFingerprint(job)
   }
 
   /// Ends what runs beside.
-  func abandon() {
+  package func abandon() {
     digest?.abandon()
     losses?.abandon()
   }
 
-  private func identity() throws -> JobFingerprint {
+  func identity() throws -> JobFingerprint {
     var identity = quick
     identity.source =
       try origin ?? rejections?.known?.identity.source ?? digest?.value() ?? source.files.contentDigest()
@@ -79,7 +76,7 @@ final class SingleStepRun {
   /// Migrates the step into the store of its folder, or resumes, or finds that it is done.
   ///
   /// - Returns: The summary, and the progress to show when the store is in place.
-  func run(progress: (MigrationProgress) -> Void) throws -> (MigrationSummary, MigrationProgress?) {
+  package func run(progress: (MigrationProgress) -> Void) throws -> (MigrationSummary, MigrationProgress?) {
     guard let (connection, made) = try openStore() else {
       return (MigrationSummary(outcome: .finished, wasResumed: true), nil)
     }
@@ -91,7 +88,7 @@ final class SingleStepRun {
     if isCopied, let reason = watch.stopReason { return (MigrationSummary(outcome: .stopped, reason: reason), nil) }
     control.setInterrupt { [connection] in connection.interrupt() }
     defer { control.setInterrupt(nil) }
-    try manager.configure(connection, isNew: made && existing == nil)
+    try configure(connection, isNew: made && existing == nil)
     // Taken before the source is opened: a change from here on is noticed.
     let stamp = try source.files.stamp()
     // The record and the copy are of this state of the source.
@@ -104,7 +101,7 @@ final class SingleStepRun {
     try connection.attachSource(
       kept ?? source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { [control] in try control.checkpoint() })
-    try manager.checkSource(source.files, connection, isNew: made && origin == nil)
+    try checkSource(connection, isNew: made && origin == nil)
     var ledger = Ledger(connection: connection)
     rejections?.identify = { [unowned self, ledger] in try identity(ledger, stamp) }
     if !made {
@@ -112,7 +109,7 @@ final class SingleStepRun {
       try ledger.checkTables(at: folder.storePath)
     }
     let known = try made ? nil : ledger.identity()
-    if !made { try manager.checkExisting(existing, facts: try ledger.facts(), ledger: ledger) }
+    if !made { try checkExisting(facts: try ledger.facts(), ledger: ledger) }
     let opened = try AttachedSource(
       connection, job: job, files: source.files, existing: existing,
       digest: { try known?.source ?? identity().source })
@@ -125,9 +122,9 @@ final class SingleStepRun {
     ledger.pace = pace(plan, done: done)
     let executor = try executor(plan, program, opened, ledger, stamp)
     // The rate is that of the chunks: planning reads no rows that count.
-    var meter = ProgressMeter(plan: plan, done: done, start: Date())
+    let meter = ProgressMeter(plan: plan, done: done, start: Date())
     progress(meter.progress)
-    let stopped = try execute(executor, on: connection, meter: &meter, progress: progress)
+    let stopped = try execute(executor, on: connection, meter: meter, progress: progress)
     if let stopped, job.durability == .restart { return (MigrationSummary(outcome: .stopped, reason: stopped), nil) }
     return try complete(executor, opened, plan, isLast: meter.isComplete, stopped: stopped, made: made) {
       meter.complete()
@@ -163,17 +160,17 @@ final class SingleStepRun {
     if let error = job.error(for: summary.losses) { throw error }
     let isRestart = job.durability == .restart
     // Only this connection can count rows that are not committed.
-    let counting = isRestart ? nil : manager.countAhead(in: folder)
-    try manager.finish(
+    let counting = isRestart ? nil : countAhead()
+    try finish(
       connection, ledger: ledger, opened: opened, plan: plan, quarantined: rejections?.known?.count ?? 0
     ) {
       // The finished store is counted if this failed or was stopped.
       let content = try? counting?.value { [control] in control.reason == nil }
-      try manager.recordOutcome(
-        in: journal, plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
+      try recordOutcome(
+        plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
         content: content)
     } atEnd: { metadata in
-      if isRestart { journal.counted = try manager.count(connection, in: folder, metadata: metadata) }
+      if isRestart { journal.counted = try count(connection, metadata: metadata) }
       try executor.checkSource()
     }
     if isRestart { try connection.execute("COMMIT") }
@@ -188,39 +185,6 @@ final class SingleStepRun {
     MigrationStatus.Pace(
       began: watch.start.timeIntervalSinceReferenceDate,
       rowsBefore: plan.chunks.filter { done.contains($0.id) }.reduce(0) { $0 + max(1, $1.rows) })
-  }
-
-  /// Opens the store under construction, or makes it.
-  ///
-  /// - Returns: The connection and whether the store is new; nil when the step is done.
-  private func openStore() throws -> (StoreConnection, made: Bool)? {
-    let made = !FileManager.default.fileExists(atPath: folder.storePath)
-    journal.isResumable = !made
-    if made { try existing?.copy(to: folder.storePath) }
-    let connection = try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true)
-    guard !made, try !Ledger.exists(connection) else { return (connection, made) }
-    // Either all is done but the move, or the run died before its first commit.
-    if let jobs = try? StoreMetadata(reading: connection, schema: "main", path: folder.storePath)
-      .applicationValues[manager.madeByKey]?.array?.compactMap(\.string),
-      jobs.contains(try job.position.jobDigest ?? identity().digest), !manager.lacksOutcome(journal)
-    {
-      // The store may have been written to since.
-      let schema = StoreSchema(model: job.destinationModel)
-      let tables = schema.tables.map(\.createStatement) + ["CREATE TABLE Z_PRIMARYKEY"]
-      if existing == nil {
-        try MigrationManager.checkTables(tables, isOwn: false, of: connection, at: folder.storePath)
-      }
-      try connection.close()
-      return nil
-    }
-    journal.isResumable = false
-    try connection.close()
-    for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
-    // The record of this store must not be taken for that of the next one.
-    try journal.update { ($0.outcome, $0.phase) = (nil, .making) }
-    try WorkFolder.removeFile(WorkFolder.receiptPath(in: folder.path))
-    try existing?.copy(to: folder.storePath)
-    return (try StoreConnection(path: folder.storePath, cache: manager.cacheSize, create: true), true)
   }
 
   /// Whether losses are counted beside the chunks: not if one of them stops the run, or if that takes no time.
@@ -261,7 +225,8 @@ final class SingleStepRun {
     let planner = planner(opened, progress)
     do {
       var planned = try planner.plan(
-        now: now ?? job.now?.timeIntervalSinceReferenceDate ?? MigrationManager.now(), countsLosses: false)
+        now: now ?? job.now?.timeIntervalSinceReferenceDate ?? Date().timeIntervalSinceReferenceDate,
+        countsLosses: false)
       try countLosses(planner, &planned)
       try rejections?.setTaken(planned.0.facts)
       try rejections?.check()
@@ -283,7 +248,7 @@ final class SingleStepRun {
     guard let record = rejections?.known, try record.round > 0 else { return (nil, false) }
     let isThere = KeptSource.exists(in: folder.path)
     if !isThere {
-      try manager.checkSpace(DiskNeed(destinationBytes: source.files.size, temporaryBytes: 0), safe: keptSafe)
+      try job.checkSpace(DiskNeed(destinationBytes: source.files.size, temporaryBytes: 0), safe: keptSafe)
     }
     let reader = try StoreConnection(path: nil)
     defer { control.setInterrupt(nil) }
@@ -315,6 +280,17 @@ final class SingleStepRun {
     return need
   }
 
+  /// Refuses to go on with another job's work.
+  private func compare(_ ledger: Ledger, _ stamp: StoreFiles.Stamp) throws {
+    let known = try ledger.identity()
+    var digest = origin ?? known.source
+    if origin == nil, try ledger.stamp() != stamp {
+      digest = try source.files.contentDigest()
+      if digest == known.source { try ledger.setStamp(stamp) }
+    }
+    try known.refuseChanges(in: quick, source: digest, of: job)
+  }
+
   /// Plans, and makes the tables and the ledger in one transaction.
   private func begin(
     _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp,
@@ -326,15 +302,14 @@ final class SingleStepRun {
     var need = try need(plan)
     // The store of the step before and the one under construction lie side by side.
     if job.position.count > 1, job.position.isFirst { need.destinationBytes *= 2 }
-    try manager.checkSpace(need, safe: rejections?.known == nil ? nil : keptSafe)
+    try job.checkSpace(need, safe: rejections?.known == nil ? nil : keptSafe)
     let schema = opened.destinationSchema
     try connection.transaction {
       var triggers: [String] = []
       if let existing {
-        triggers = try manager.beginAppending(to: existing, connection)
+        triggers = try existing.dropTriggersAndIndexes(of: connection)
       } else {
-        for sql in schema.createStatements { try connection.execute(sql) }
-        try manager.writeEntityNumbers(schema, connection)
+        try EmptyStore.createTables(of: schema, on: connection)
       }
       for sql in program.scratchStatements { try connection.execute(sql) }
       // A large source is read beside the first chunks. Until its digest is there, the stamp stands for it.
@@ -358,8 +333,7 @@ final class SingleStepRun {
   private func resume(
     _ opened: AttachedSource, _ ledger: Ledger, _ stamp: StoreFiles.Stamp
   ) throws -> (MigrationPlan, StepProgram) {
-    try manager.compare(
-      ledger.identity(), with: quick, ledger: ledger, stamp: stamp, files: source.files, origin: origin)
+    try compare(ledger, stamp)
     let facts = try ledger.facts()
     try rejections?.setTaken(facts)
     try rejections?.check()
@@ -367,12 +341,12 @@ final class SingleStepRun {
     // It tells of no counting: the percent would be less than an earlier run has shown.
     let planner = opened.planner(job)
     var planned = try planner.plan(facts: facts, chunks: try ledger.chunks(), countsLosses: false)
-    try MigrationManager.checkTables(
+    try Self.checkTables(
       opened.destinationSchema.createStatements, isOwn: existing == nil,
-      others: planned.1.scratchStatements.map(MigrationManager.tableName),
+      others: planned.1.scratchStatements.map(Self.tableName),
       of: opened.connection, at: folder.storePath)
     try countLosses(planner, &planned)
-    manager.noteSpace(try need(planned.0))
+    job.noteSpace(try need(planned.0))
     return planned
   }
 
@@ -398,26 +372,18 @@ final class SingleStepRun {
       rejections: rejections, spillPath: { [folder] in folder.spillPath(mapping: $0) })
   }
 
-  /// A meter that a callback of SQLite moves on.
-  private final class RunningMeter {
-    var meter: ProgressMeter
-    init(_ meter: ProgressMeter) { self.meter = meter }
-  }
-
   /// - Returns: Why the run stopped; nil at the end of the chunks.
   private func execute(
-    _ executor: Executor, on connection: StoreConnection, meter: inout ProgressMeter,
+    _ executor: Executor, on connection: StoreConnection, meter: ProgressMeter,
     progress: (MigrationProgress) -> Void
   ) throws -> String? {
-    let running = RunningMeter(meter)
-    defer { meter = running.meter }
     return try withoutActuallyEscaping(progress) { progress in
-      connection.whileRunning(tick: { if let part = running.meter.tick() { progress(part) } })
+      connection.whileRunning(tick: { if let part = meter.tick() { progress(part) } })
       defer { connection.whileRunning(tick: nil) }
       var stopped: String?
       do {
-        try executor.run(beforeChunks: { running.meter.begin($0) }) { chunk in
-          progress(running.meter.finish(chunk))
+        try executor.run(beforeChunks: { meter.begin($0) }) { chunk in
+          progress(meter.finish(chunk))
           stopped = watch.stopReason
           return stopped == nil
         }

@@ -1,9 +1,9 @@
-import Foundation
-import GodwitJob
+package import Foundation
+package import GodwitJob
 
 /// Turns finished chunks, and the part of the running one, into progress. The percent is a part of all rows that chunks
 /// read, so it never goes backwards. `ShownProgress` knows what a resumed run may show at first.
-struct ProgressMeter {
+package final class ProgressMeter {
   private let plan: MigrationPlan
   private let start: Date
   private var done: Set<Int>
@@ -22,9 +22,9 @@ struct ProgressMeter {
   /// When progress was told last.
   private var told: Date
   private let pulseSeconds = EngineTuning.current.progressPulseSeconds
-  private(set) var progress: MigrationProgress
+  package private(set) var progress: MigrationProgress
 
-  init(plan: MigrationPlan, done: Set<Int>, start: Date) {
+  package init(plan: MigrationPlan, done: Set<Int>, start: Date) {
     self.plan = plan
     self.done = done
     self.start = start
@@ -56,7 +56,7 @@ struct ProgressMeter {
 
   private static func key(_ chunk: Chunk) -> String { "\(chunk.phase.rawValue) \(chunk.name)" }
 
-  var isComplete: Bool { done.count == plan.chunks.count }
+  package var isComplete: Bool { done.count == plan.chunks.count }
 
   /// Below 100 until the store is in place: moving it is part of the work.
   private func percent(_ rows: Double) -> Double { min(99.9, rows / Double(total) * 100) }
@@ -64,7 +64,7 @@ struct ProgressMeter {
   // MARK: The running chunk
 
   /// Chunks start that one statement carries out.
-  mutating func begin(_ chunks: [Chunk], now: Date = Date()) {
+  package func begin(_ chunks: [Chunk], now: Date = Date()) {
     guard let first = chunks.first else { return }
     running = (chunks, now)
     share.begin(first.phase, name: first.name, rows: Self.rows(chunks))
@@ -75,7 +75,7 @@ struct ProgressMeter {
   /// SQLite has carried out some more instructions of the running chunks.
   ///
   /// - Returns: The progress to tell, if none was told for a while.
-  mutating func tick(now: Date = Date()) -> MigrationProgress? {
+  package func tick(now: Date = Date()) -> MigrationProgress? {
     share.tick()
     guard let running, let first = running.chunks.first, now.timeIntervalSince(told) >= pulseSeconds else {
       return nil
@@ -95,7 +95,7 @@ struct ProgressMeter {
 
   // MARK: Finished chunks
 
-  mutating func finish(_ chunk: Chunk, now: Date = Date()) -> MigrationProgress {
+  package func finish(_ chunk: Chunk, now: Date = Date()) -> MigrationProgress {
     done.insert(chunk.id)
     // If several chunks end together, the first one gets the time of all.
     let seconds = now.timeIntervalSince(running?.since ?? told)
@@ -117,7 +117,7 @@ struct ProgressMeter {
     return progress
   }
 
-  private mutating func describe(_ chunk: Chunk) {
+  private func describe(_ chunk: Chunk) {
     if chunk.pass > 0 { progress.pass = chunk.pass }
     progress.name = chunk.name
     progress.stage = chunk.phase.rawValue
@@ -125,7 +125,7 @@ struct ProgressMeter {
     progress.chunks = totals[Self.key(chunk)] ?? 0
   }
 
-  private mutating func measure(_ now: Date) {
+  private func measure(_ now: Date) {
     let seconds = now.timeIntervalSince(start)
     progress.rowsPerSecond = seconds > 0 ? Double(progress.rows - rowsBefore) / seconds : 0
     guard now.timeIntervalSince(asked) >= Self.secondsBetweenAsking else { return }
@@ -133,7 +133,7 @@ struct ProgressMeter {
     progress.residentBytes = ProcessMemory.residentBytes
   }
 
-  mutating func complete() -> MigrationProgress {
+  package func complete() -> MigrationProgress {
     progress.percent = 100
     progress.rows = total
     progress.secondsLeft = 0

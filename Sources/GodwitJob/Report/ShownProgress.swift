@@ -1,6 +1,5 @@
-import Foundation
+package import Foundation
 import GodwitDisk
-import GodwitJob
 import GodwitStore
 
 /// The progress that a run shows, so that no later line says less, not even that of a later run.
@@ -11,7 +10,7 @@ import GodwitStore
 ///
 /// The file is not synced: a killed process leaves it whole. After a power cut it may be missing, and then the percent
 /// begins at what is durable.
-struct ShownProgress {
+package struct ShownProgress {
   /// nil where no later run asks.
   private let path: String?
   /// The percent that may be shown for a running chunk.
@@ -20,7 +19,7 @@ struct ShownProgress {
   private var time = SmoothedTime()
 
   /// - Parameter folder: The job's work folder; nil where no later run asks.
-  init(folder: String?) {
+  package init(folder: String?) {
     path = folder.map(Self.path)
     noted = folder.map(Self.percent) ?? 100
     highest = folder == nil ? 0 : noted
@@ -29,14 +28,14 @@ struct ShownProgress {
   private static func path(in folder: String) -> String { folder + "/shown.percent" }
 
   /// The percent that an earlier run has shown for a chunk that it did not finish; 0 when none did.
-  static func percent(in folder: String) -> Double {
+  package static func percent(in folder: String) -> Double {
     let text = ReadableFile.text(of: path(in: folder))
     guard let value = text.flatMap(Double.init), value.isFinite else { return 0 }
     return min(max(value, 0), 99.9)
   }
 
   /// The progress as it is shown.
-  mutating func shown(_ progress: MigrationProgress, now: Date = Date()) -> MigrationProgress {
+  package mutating func shown(_ progress: MigrationProgress, now: Date = Date()) -> MigrationProgress {
     var progress = progress
     // As many digits as a line has.
     let tenths = (progress.percent * 10).rounded(.down) / 10
@@ -65,18 +64,20 @@ struct ShownProgress {
 }
 
 /// The progress of a run as it is shown, and its history.
-struct RunProgress {
+package struct RunProgress {
   private var shown: ShownProgress
   private var meter: AtomicStoreMeter?
-  let history: HistoryRecorder
+  package let history: HistoryRecorder
 
-  init(_ job: MigrationJob, in claim: borrowing Claim, begin: Date) {
-    // A run that begins again after a kill leaves no progress to the next one.
-    let folder = claim.journal.isDurable ? claim.path : nil
+  /// - Parameters:
+  ///   - path: The work folder.
+  ///   - isDurable: Whether a later run resumes: one that begins again after a kill leaves no progress to the next one.
+  package init(_ job: MigrationJob, in path: String, isDurable: Bool, begin: Date) {
+    let folder = isDurable ? path : nil
     shown = ShownProgress(folder: folder)
     meter =
       job.destinationType.isAtomic
-      ? AtomicStoreMeter(steps: job.steps.count, shown: ShownProgress.percent(in: claim.path)) : nil
+      ? AtomicStoreMeter(steps: job.steps.count, shown: ShownProgress.percent(in: path)) : nil
     history = HistoryRecorder(job, folder: folder, begin: begin)
   }
 
@@ -89,15 +90,17 @@ struct RunProgress {
   }
 
   /// The progress of chunks as it is shown.
-  mutating func part(_ chunks: MigrationProgress) -> MigrationProgress { reported(meter?.part(chunks) ?? chunks) }
+  package mutating func part(_ chunks: MigrationProgress) -> MigrationProgress {
+    reported(meter?.part(chunks) ?? chunks)
+  }
 
   /// The progress when a number of objects is in an atomic store; nil for another store.
-  mutating func wrote(_ objects: Int64, of total: Int64) -> MigrationProgress? {
+  package mutating func wrote(_ objects: Int64, of total: Int64) -> MigrationProgress? {
     (meter?.wrote(objects, of: total)).map { reported($0) }
   }
 
   /// The last progress, when the store is in place.
-  mutating func complete(_ last: MigrationProgress?) -> MigrationProgress? {
+  package mutating func complete(_ last: MigrationProgress?) -> MigrationProgress? {
     (meter?.complete() ?? last).map { shown.shown($0) }
   }
 }

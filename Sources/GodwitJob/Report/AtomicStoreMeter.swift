@@ -1,13 +1,10 @@
 import Foundation
-import GodwitDisk
-import GodwitJob
-import GodwitStore
 
 /// The progress of a job whose destination is an atomic store: its chunks first, then the writing of the file.
 ///
 /// How long the writing takes is not known in advance, so it has a fixed share. A run that was stopped meanwhile writes
 /// the file again.
-struct AtomicStoreMeter {
+package struct AtomicStoreMeter {
   /// The percent that the chunks have of the whole.
   private static let chunksPercent = 60.0
 
@@ -24,7 +21,9 @@ struct AtomicStoreMeter {
   /// The percent of the job when so much of its chunks is done.
   ///
   /// - Parameter shown: The percent that was shown.
-  static func percent(ofChunks percent: Double, shown: Double) -> Double { max(percent * chunksPercent / 100, shown) }
+  package static func percent(ofChunks percent: Double, shown: Double) -> Double {
+    max(percent * chunksPercent / 100, shown)
+  }
 
   /// The progress of chunks as a part of the whole.
   mutating func part(_ chunks: MigrationProgress) -> MigrationProgress {

@@ -1,14 +1,13 @@
-import Foundation
+package import Foundation
 import GodwitDisk
-import GodwitJob
 import GodwitModel
 
 /// Notes the progress of a run in its history, and the history in the work folder now and then.
 ///
 /// It never fails a run, and nothing depends on it: a run that is killed loses what it did since the last note, which
 /// the next run does not miss.
-final class HistoryRecorder {
-  private(set) var history: RunHistory
+package final class HistoryRecorder {
+  package private(set) var history: RunHistory
   /// nil where nothing is kept between runs.
   private let path: String?
   private let start: ContinuousClock.Instant
@@ -20,7 +19,7 @@ final class HistoryRecorder {
   /// - Parameters:
   ///   - folder: The work folder of a job that can be resumed; nil for one that begins again each time.
   ///   - begin: When the run began.
-  init(_ job: MigrationJob, folder: String?, begin: Date) {
+  package init(_ job: MigrationJob, folder: String?, begin: Date) {
     path = folder.map(WorkFolder.historyPath)
     history = path.flatMap(RunHistory.read) ?? RunHistory()
     history.begin(at: begin, budget: job.memory, programBytes: ProcessMemory.residentBytes)
@@ -33,7 +32,7 @@ final class HistoryRecorder {
   }
 
   /// Notes what was done since the progress before.
-  func note(_ progress: MigrationProgress) {
+  package func note(_ progress: MigrationProgress) {
     // The first progress of chunks has the time of the plan.
     guard !progress.isPlanning else { return }
     let now = seconds
@@ -55,13 +54,13 @@ final class HistoryRecorder {
   }
 
   /// Ends the run, and keeps its history for the next one.
-  func end(_ outcome: RunHistory.Outcome) {
+  package func end(_ outcome: RunHistory.Outcome) {
     history.end(outcome)
     save()
   }
 
   /// The history of a job whose destination is complete.
-  func finished() -> RunHistory {
+  package func finished() -> RunHistory {
     var whole = history
     let now = seconds
     whole.add(
