@@ -45,7 +45,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
 
   @Test(arguments: spans)
   func `ranges cover a span of keys, each key once`(low: Int64, high: Int64) {
-    let ranges = SourceScan.ranges(from: low, through: high)
+    let ranges = KeySpans(low...high, parts: 16)
     #expect(ranges.first?.lowerBound == low && ranges.last?.upperBound == high)
     #expect(ranges.count <= 17)
     for (one, next) in zip(ranges, ranges.dropFirst()) { #expect(one.upperBound + 1 == next.lowerBound) }

@@ -47,11 +47,13 @@ enum ExportContent {
       switch self {
       case .objects(let selection, let reader):
         reader.leavesLargeValues = true
-        let writer = ObjectWriter(format: format, entities: selection.entities, reader: reader)
-        piece = writer.head
+        piece = ObjectWriter(format: format, entities: selection.entities, reader: reader).head
         for group in selection.groups where goesOn {
-          try reader.forEachObject(of: group, where: selection.condition) {
-            try writer.write($0, to: add)
+          try reader.write(objectsOf: group, where: selection.condition) { reader in
+            let writer = ObjectWriter(format: format, entities: selection.entities, reader: reader)
+            return { try writer.write($0, to: $1) }
+          } send: {
+            try add($0)
             return goesOn
           }
         }

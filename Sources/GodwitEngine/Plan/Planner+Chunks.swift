@@ -89,7 +89,7 @@ extension Planner {
   private func evenRanges(
     table: String, key: String, total: Int64, rows: Int64
   ) throws -> [(Chunk.KeyRange, Int64)] {
-    guard let ends = try scan.ends(of: table, column: key) else { return [] }
+    guard let ends = try connection.keys(of: "source.\(quoted(table))", column: key) else { return [] }
     let keys = UInt64(bitPattern: ends.upperBound &- ends.lowerBound)
     let count = max(1, (total + rows - 1) / max(1, rows))
     let shares = Self.shares(of: total, by: (0..<count).map { _ in 1 })

@@ -160,7 +160,7 @@ package struct Planner {
       var tally = RowTally(flags: part.flags)
       for row in count.rows { tally.add(row, flags: part.flags) }
       if count.isEstimate {
-        tally.scale(by: count.scaled, keys: try scan.ends(of: part.table) ?? 0...0)
+        tally.scale(by: count.scaled, keys: try connection.keys(of: "source.\(quoted(part.table))") ?? 0...0)
       }
       tallies[part.entity.name] = tally
     }

@@ -116,14 +116,6 @@ package final class SourceScan {
 
   // MARK: Cutting
 
-  /// The lowest and the highest key of a table; nil for a table without rows.
-  func ends(of table: String, column: String = "Z_PK") throws -> ClosedRange<Int64>? {
-    let from = "FROM source.\(quoted(table))"
-    let row = try connection.rows("SELECT (SELECT MIN(\(column)) \(from)), (SELECT MAX(\(column)) \(from))").first
-    guard let row, case (.integer(let low), .integer(let high)) = (row[0], row[1]), low <= high else { return nil }
-    return low...high
-  }
-
   private func cut(_ walk: SourceWalk) throws -> Cut {
     let table = Table(walk)
     let cut: Cut
@@ -142,7 +134,7 @@ package final class SourceScan {
 
   private func cut(_ table: Table) throws -> Cut {
     // A table of others may have no numbers for its rows.
-    let found = Result { try self.ends(of: table.name, column: table.column) }
+    let found = Result { try connection.keys(of: "source.\(quoted(table.name))", column: table.column) }
     let ends = table.column == "rowid" ? try? found.get() : try found.get()
     guard let ends else { return Cut(ranges: [nil]) }
     let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
@@ -150,7 +142,7 @@ package final class SourceScan {
     var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? Self.limitRows : min(span, Self.limitRows - 1) + 1)
     guard isSample else {
       if overflow || span >= EngineTuning.current.leastCountedKeys {
-        cut.ranges = Self.ranges(from: ends.lowerBound, through: ends.upperBound)
+        cut.ranges = Array(KeySpans(ends, parts: Self.parts))
       }
       return cut
     }
@@ -170,18 +162,5 @@ package final class SourceScan {
     sampled = (sampled.rows + read, sampled.of + cut.rows)
     cut.rows = read
     return cut
-  }
-
-  /// Equal parts of a span of keys, which may be all there are.
-  static func ranges(from low: Int64, through high: Int64) -> [ClosedRange<Int64>] {
-    let step = Int64(UInt64(bitPattern: high &- low) / UInt64(parts)) + 1
-    var ranges: [ClosedRange<Int64>] = []
-    var lower = low
-    while true {
-      let (upper, overflow) = lower.addingReportingOverflow(step - 1)
-      guard !overflow, upper < high else { return ranges + [lower...high] }
-      ranges.append(lower...upper)
-      lower = upper + 1
-    }
   }
 }

@@ -5,12 +5,15 @@ package import GodwitModel
 /// A renaming identifier may name only the previous name and no earlier one. Then only the versions between show how a
 /// property was renamed.
 package enum InferredLoss {
-  struct Name: Hashable, Comparable {
+  package struct Name: Hashable, Comparable {
     var entity: String
     /// Empty for the entity itself.
-    var property = ""
+    var property: String
+
+    package init(entity: String, property: String = "") { (self.entity, self.property) = (entity, property) }
+
     var description: String { property.isEmpty ? entity : "\(entity).\(property)" }
-    static func < (a: Name, b: Name) -> Bool { (a.entity, a.property) < (b.entity, b.property) }
+    package static func < (a: Name, b: Name) -> Bool { (a.entity, a.property) < (b.entity, b.property) }
   }
 
   /// Entities and `Entity.property` of the first version whose data single steps keep and one step over all versions
@@ -70,20 +73,23 @@ package enum InferredLoss {
     }
   }
 
-  static func carried(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> [Name: Name] {
+  /// The names that a single inferred step carries over, by their names before it. Values of a property that becomes transient are lost.
+  package static func carried(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) -> [Name: Name] {
     let pairing = ModelPairing(from: source, to: destination)
     var carried: [Name: Name] = [:]
     for case (let before?, let after?) in pairing.entities {
       carried[Name(entity: before.name)] = Name(entity: after.name)
-      if pairing.isSame(before, after) {
-        for property in ModelPairing.Property.all(of: after.name, in: destination) {
-          let name = Name(entity: after.name, property: property.name)
-          carried[name] = name
-        }
-        continue
-      }
+      let isSame = pairing.isSame(before, after)
       for property in ModelPairing.Property.all(of: after.name, in: destination) {
-        guard let origin = pairing.origin(of: property, in: after.name, from: before.name) else { continue }
+        switch property {
+        case .attribute(let attribute) where attribute.isTransient: continue
+        case .relationship(let relationship) where !destination.isStored(relationship): continue
+        default: break
+        }
+        let origin = isSame ? property : pairing.origin(of: property, in: after.name, from: before.name)
+        guard let origin else { continue }
         carried[Name(entity: before.name, property: origin.name)] = Name(entity: after.name, property: property.name)
       }
     }

@@ -34,42 +34,19 @@ extension StepLint {
     }
   }
 
-  /// The entities whose objects are kept, among an entity and its subentities: their names before and after.
-  private func survivors(_ entity: EntityDescription) -> [(was: String, now: String)] {
-    old.family(of: entity.name).filter { !$0.isAbstract }.compactMap { member in
-      pairing.newName(of: member.name).map { (member.name, $0) }
-    }
+  /// The entities whose objects are kept, among an entity and its subentities.
+  private func survivors(_ entity: EntityDescription) -> [String] {
+    old.family(of: entity.name).filter { !$0.isAbstract && pairing.newName(of: $0.name) != nil }.map(\.name)
   }
 
-  private func isCarried(_ name: String, from was: String, to now: String) -> Bool {
-    carried.names(from: was, to: now) {
-      let isSame = old.entity(was).flatMap { before in new.entity(now).map { pairing.isSame(before, $0) } } ?? false
-      return ModelPairing.Property.all(of: now, in: new).compactMap { property in
-        switch property {
-        case .attribute(let attribute) where attribute.isTransient: return nil
-        case .relationship(let relationship) where !new.isStored(relationship): return nil
-        default: return isSame ? property.name : pairing.origin(of: property, in: now, from: was)?.name
-        }
-      }
-    }.contains(name)
-  }
-
-  /// The earlier properties from which a later property has its values, by earlier and later entity.
-  final class CarriedNames {
-    private var known: [[String]: Set<String>] = [:]
-
-    func names(from was: String, to now: String, _ find: () -> [String]) -> Set<String> {
-      if let names = known[[was, now]] { return names }
-      let names = Set(find())
-      known[[was, now]] = names
-      return names
-    }
+  private func isCarried(_ name: String, of entity: String) -> Bool {
+    carried[.init(entity: entity, property: name)] != nil
   }
 
   private func lostAttributes(of before: EntityDescription) -> [AttributeDescription] {
     before.leaves.filter { attribute in
       guard !attribute.isTransient, !attribute.isDerived else { return false }
-      return survivors(before).contains { !isCarried(attribute.name, from: $0.was, to: $0.now) }
+      return survivors(before).contains { !isCarried(attribute.name, of: $0) }
     }
   }
 
@@ -79,10 +56,10 @@ extension StepLint {
       guard old.isStored(relationship) else { return false }
       let targets = old.entity(relationship.destinationEntityName).map(survivors) ?? []
       guard !targets.isEmpty,
-        survivors(before).contains(where: { !isCarried(relationship.name, from: $0.was, to: $0.now) })
+        survivors(before).contains(where: { !isCarried(relationship.name, of: $0) })
       else { return false }
       guard let inverse = old.inverse(of: relationship) else { return true }
-      if targets.contains(where: { isCarried(inverse.name, from: $0.was, to: $0.now) }) { return false }
+      if targets.contains(where: { isCarried(inverse.name, of: $0) }) { return false }
       // One finding for both sides.
       let other = old.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name ?? ""
       return (Text(before.name), Text(relationship.name)) <= (Text(other), Text(inverse.name))
@@ -158,7 +135,7 @@ extension StepLint {
       }
       for attribute in old.attributes(of: before.name) where !attribute.isTransient && !attribute.isDerived {
         guard !reads.isRead(attribute.name, of: before.name),
-          isCarried(attribute.name, from: before.name, to: after.name)
+          isCarried(attribute.name, of: before.name)
         else { continue }
         let subject = "\(before.name).\(attribute.name)"
         findings.append(

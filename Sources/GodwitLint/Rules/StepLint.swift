@@ -20,7 +20,8 @@ struct StepLint {
   let old, new: ManagedObjectModel
   let bundle: LintedBundle
   let pairing: ModelPairing
-  let carried = CarriedNames()
+  /// The names that an inferred step carries over.
+  let carried: [InferredLoss.Name: InferredLoss.Name]
   /// The places in the files of both versions, which are read when a finding needs them.
   var oldIndex: ElementIndex { bundle.index(old.name) }
   var newIndex: ElementIndex { bundle.index(new.name) }
@@ -30,6 +31,7 @@ struct StepLint {
     self.new = new
     self.bundle = bundle
     pairing = ModelPairing(from: old, to: new)
+    carried = InferredLoss.carried(from: old, to: new)
   }
 
   var step: LintFinding.Step { .init(from: old.name, to: new.name) }

@@ -125,18 +125,14 @@ package struct StoreChecksums: Sendable {
   ) throws -> [Part] {
     var parts: [Part] = schema.joinTables.map { .links($0) }
     for table in schema.tables {
-      let from = "FROM \(StoreSchema.identifier(database)).\(StoreSchema.identifier(table.name))"
-      let ends = try connection.rows("SELECT (SELECT MIN(Z_PK) \(from)), (SELECT MAX(Z_PK) \(from))").first ?? []
-      guard ends.count == 2, case (.integer(let low), .integer(let high)) = (ends[0], ends[1]), low < high,
-        case (let span, false) = high.subtractingReportingOverflow(low), span >= keysOfPart
+      let name = "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(table.name))"
+      guard let keys = try connection.keys(of: name),
+        case (let span, false) = keys.upperBound.subtractingReportingOverflow(keys.lowerBound), span >= keysOfPart
       else {
         parts.append(.rows(table, nil))
         continue
       }
-      let step = span / limitParts + 1
-      for lower in stride(from: low, through: high, by: Int64.Stride(step)) {
-        parts.append(.rows(table, lower...min(high, lower + (step - 1))))
-      }
+      parts += KeySpans(keys, parts: limitParts).map { .rows(table, $0) }
     }
     return parts
   }

@@ -61,7 +61,7 @@ package final class ObjectReader {
   /// The value of `now()`, in seconds since 2001.
   private let now: Double
   private let support: SupportFolder
-  private let connection: StoreConnection
+  let connection: StoreConnection
   /// The difference between an atomic store's numbers and the keys, by root entity; see `AtomicStoreKeys`.
   private let offsets: [String: Int64]
   private var entityNames: [Int64: String] = [:]
@@ -92,6 +92,14 @@ package final class ObjectReader {
     storeUUID = try StoreMetadata(reading: connection, path: path).uuid
     schema = try StoreSchema(model: model, probing: connection)
     for (name, number) in schema.entityNumbers { entityNames[Int64(number)] = name }
+  }
+
+  /// A reader of the same store with another connection.
+  init(_ other: ObjectReader, _ connection: StoreConnection) {
+    (path, offsets, now, support) = (other.path, other.offsets, other.now, other.support)
+    (storeUUID, schema, entityNames) = (other.storeUUID, other.schema, other.entityNames)
+    (leavesOutUnreadable, leavesLargeValues) = (other.leavesOutUnreadable, other.leavesLargeValues)
+    self.connection = connection
   }
 
   /// The stored properties of an entity, sorted by name.
@@ -129,7 +137,7 @@ package final class ObjectReader {
   /// - Throws: `.dataWrong` when a value does not fit its attribute.
   package func object(_ reference: Reference) throws -> Object? {
     var found: Object?
-    try forEachObject(of: [reference.entity], key: reference.key) { object in
+    try forEachObject(of: [reference.entity], keys: reference.key...reference.key) { object in
       found = object
       return false
     }
@@ -142,10 +150,10 @@ package final class ObjectReader {
   ///   - entities: Entities of one inheritance tree.
   ///   - condition: Leaves out the objects that do not fulfil it, and those for which it is unknown. It has to be one
   ///     that `ExpressionChecker` has passed.
-  ///   - key: The only key that is looked at; nil for all.
+  ///   - keys: The keys that are looked at.
   /// - Throws: `.dataWrong` when a value does not fit its attribute; the errors of `body`.
   package func forEachObject(
-    of entities: [String], where condition: FilterPredicate? = nil, key: Int64? = nil,
+    of entities: [String], where condition: FilterPredicate? = nil, keys: ClosedRange<Int64> = .min...(.max),
     _ body: (Object) throws -> Bool
   ) throws {
     let test = condition.map(test)
@@ -155,11 +163,7 @@ package final class ObjectReader {
       entityLookups = [:]
     }
     guard let first = entities.first, let table = schema.table(of: first) else { return }
-    var plans: [Int64: Plan] = [:]
-    for entity in entities {
-      guard let number = schema.number(of: entity), schema.table(of: entity)?.name == table.name else { continue }
-      plans[Int64(number)] = try plan(for: entity, in: table)
-    }
+    let plans = try plans(of: entities, in: table)
     let columns = table.columns.map { column in
       RowReader.Column(
         name: column.name, sql: column.role == .entity ? schema.entityNumber(inTableOf: first) : nil)
@@ -167,15 +171,15 @@ package final class ObjectReader {
     guard let entityPlace = table.columns.firstIndex(where: { $0.role == .entity }) else { return }
     let reader = try RowReader(
       connection, database: StoreConnection.sourceSchema, table: table.name, columns: columns,
-      where: schema.isObject(of: entities))
-    while let row = try key.map(reader.row) ?? reader.next() {
+      where: .init(
+        sql: "\(schema.isObject(of: entities).term) AND Z_PK BETWEEN \(keys.lowerBound) AND \(keys.upperBound)"))
+    while let row = try reader.next() {
       if case .integer(let number) = row.values[entityPlace], let plan = plans[number],
         case .integer(let key) = row.values[0]
       {
         let isTaken = try test.map { try $0(Reference(entity: plan.entity, key: key)) } ?? true
         if isTaken, try !body(try object(plan, key: key, row)) { return }
       }
-      if key != nil { return }
     }
   }
 
@@ -213,6 +217,21 @@ package final class ObjectReader {
   private struct Plan {
     var entity: String
     var sources: [(name: String, source: Source)] = []
+  }
+
+  private func plans(of entities: [String], in table: StoreSchema.EntityTable) throws -> [Int64: Plan] {
+    var plans: [Int64: Plan] = [:]
+    for entity in entities {
+      guard let number = schema.number(of: entity), schema.table(of: entity)?.name == table.name else { continue }
+      plans[Int64(number)] = try plan(for: entity, in: table)
+    }
+    return plans
+  }
+
+  /// Whether the store has an index for each to-many of the entities.
+  func isIndexed(_ entities: [String], in table: StoreSchema.EntityTable) throws -> Bool {
+    _ = try plans(of: entities, in: table)
+    return try connection.integer("SELECT COUNT(*) FROM temp.sqlite_master WHERE name LIKE 'godwit.%'") == 0
   }
 
   private func plan(for entity: String, in table: StoreSchema.EntityTable) throws -> Plan {

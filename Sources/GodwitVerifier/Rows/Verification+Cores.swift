@@ -63,18 +63,8 @@ extension Verification {
     let rows = (claimed[root] ?? []).reduce(0) { $0 + counterparts[$1].winners.count }
     let parts = min(rows / EngineTuning.current.verifiedRowsPerRange, 1 << 16)
     let table = try table(destinationTable(root).name)
-    guard parts > 1, let low = try integer("SELECT MIN(Z_PK) FROM \(table)", [], on: destination),
-      let high = try integer("SELECT MAX(Z_PK) FROM \(table)", [], on: destination), low < high
-    else { return nil }
-    let width = UInt64(bitPattern: high &- low) / UInt64(parts) + 1
-    var ranges: [ClosedRange<Int64>] = []
-    var lower = low
-    while UInt64(bitPattern: high &- lower) >= width {
-      let upper = lower &+ Int64(bitPattern: width - 1)
-      ranges.append(lower...upper)
-      lower = upper + 1
-    }
-    ranges.append(lower...high)
+    guard parts > 1, let keys = try destination.keys(of: table), keys.lowerBound < keys.upperBound else { return nil }
+    var ranges = Array(KeySpans(keys, parts: Int64(parts)))
     ranges[0] = .min...ranges[0].upperBound
     ranges[ranges.count - 1] = ranges[ranges.count - 1].lowerBound...(.max)
     return ranges.filter { $0.upperBound >= first }.map { max($0.lowerBound, first)...$0.upperBound }
