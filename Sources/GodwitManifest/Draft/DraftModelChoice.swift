@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 import GodwitXcode
 
@@ -12,10 +13,7 @@ struct DraftModelChoice {
   var isOfFolder: Bool { folder != nil }
 
   init(at path: String, request: DraftRequest, metadata: StoreMetadata) throws {
-    var isFolder: ObjCBool = false
-    guard XcodeFileKind.identify(path) == nil, FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
-      isFolder.boolValue
-    else {
+    guard XcodeFileKind.identify(path) == nil, FileStatus(following: path)?.isFolder == true else {
       (self.path, folder) = (path, nil)
       return
     }
@@ -24,8 +22,7 @@ struct DraftModelChoice {
     guard !found.isEmpty else {
       throw GodwitError(
         .missingInput, "cannot find a model in the folder '\(path)'",
-        cause:
-          "hidden folders and \(MappingSearch.foreignFolders.sorted().joined(separator: ", ")) are skipped",
+        cause: "hidden folders and \(MappingSearch.foreignFolders.sorted().joined(separator: ", ")) are skipped",
         remedy: "give the .xcdatamodeld or .momd itself")
     }
     folder = path
@@ -36,9 +33,7 @@ struct DraftModelChoice {
     path.count > 1 && path.hasSuffix("/") ? trimmed(String(path.dropLast())) : path
   }
 
-  private static func choose(
-    among found: [String], request: DraftRequest, metadata: StoreMetadata
-  ) throws -> String {
+  private static func choose(among found: [String], request: DraftRequest, metadata: StoreMetadata) throws -> String {
     let hashes = metadata.entityVersionHashes
     let versions = found.map { path in (path: path, versions: try? ModelVersions(references: [path])) }
     let fitting = versions.filter { entry in
@@ -49,9 +44,7 @@ struct DraftModelChoice {
     func command(_ path: String) -> String { "godwit init \(shell(request.store)) \(shell(path))" }
     guard let first = fitting.first else {
       let nearest = versions.compactMap { entry in
-        entry.versions.flatMap { $0.nearestVersion(to: hashes) }.map {
-          (path: entry.path, name: $0.name, count: $0.count)
-        }
+        entry.versions?.nearest(to: hashes).map { (path: entry.path, name: $0.model.name, count: $0.count) }
       }.filter { $0.count > 0 }.sorted { $0.count > $1.count }
       var lines = nearest.prefix(5).map { entry in
         "'\(entry.path)': \(entry.count) of \(hashes.count) entities fit its version '\(entry.name)'"
@@ -108,10 +101,7 @@ struct DraftModelChoice {
     let walk = MappingSearch(inFolder: Self.trimmed(folder))
     func isKnown(_ path: String) -> Bool { known.contains(URL(filePath: path).standardizedFileURL.path) }
     guard walk.files.contains(where: { !isKnown($0.path) }) else { return [] }
-    func folders(_ paths: [String]) -> [String] {
-      var seen: Set<String> = []
-      return paths.map(Self.folder).filter { seen.insert($0).inserted }
-    }
+    func folders(_ paths: [String]) -> [String] { paths.map(Self.folder).withoutRepeats() }
     var manifest = loader.manifest
     manifest.mappingSearch = folders(walk.files.map(\.path)).map {
       ManifestPath(raw: $0, resolved: $0, location: .init(file: "job.yaml", line: 1, column: 1))

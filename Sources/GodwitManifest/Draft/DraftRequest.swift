@@ -32,8 +32,7 @@ package struct DraftRequest: Sendable {
   package func draft() throws -> ManifestDraft {
     try checkArguments()
     let metadata = try StoreMetadata(readingStoreAt: store)
-    var reference = ModelReference(parsing: models)
-    reference = Self.withBundle(reference)
+    let reference = Self.withBundle(ModelReference(parsing: models))
     if let version = reference.version, let destinationModel, version != destinationModel {
       throw GodwitError(
         .usage, "expected one destination version, found '\(version)' after '#' and '\(destinationModel)' after --to",
@@ -45,8 +44,7 @@ package struct DraftRequest: Sendable {
     var draft = ManifestDraft(
       source: spelled(store), destination: spelled(destinationPath), models: [spelled(choice.path)])
     draft.file = file ?? "job.yaml"
-    draft.job =
-      file.map(JobManifest.name(ofFile:)) ?? URL(filePath: store).deletingPathExtension().lastPathComponent
+    draft.job = file.map(JobManifest.name(ofFile:)) ?? URL(filePath: store).deletingPathExtension().lastPathComponent
     try describe(&draft, metadata: metadata, versions: versions, target: target)
     return try plan(&draft, choice: choice, versions: versions)
   }
@@ -60,12 +58,11 @@ package struct DraftRequest: Sendable {
         .usage, "expected a store, found a \(kind.rawValue): '\(store)'",
         remedy: "give the store first: `godwit init STORE MODELS`")
     }
-    switch XcodeFileKind.identify(ModelReference(parsing: models).path) {
-    case .mappingModel?, .compiledMappingModel?:
+    let kind = XcodeFileKind.identify(ModelReference(parsing: models).path)
+    guard kind != .mappingModel, kind != .compiledMappingModel else {
       throw GodwitError(
         .usage, "expected a model or a folder, found a mapping model: '\(models)'",
         remedy: "give the .xcdatamodeld of the project, or the project's folder; mapping models are searched for")
-    default: break
     }
   }
 
@@ -89,11 +86,8 @@ package struct DraftRequest: Sendable {
     let url = URL(filePath: store)
     let ending = url.pathExtension.isEmpty ? "" : "." + url.pathExtension
     let stem = String(store.dropLast(ending.count))
-    for number in 1... {
-      let path = stem + "-migrated" + (number == 1 ? "" : "-\(number)") + ending
-      if FileStatus(named: path) == nil { return path }
-    }
-    return stem + "-migrated" + ending
+    let paths = (1...).lazy.map { stem + "-migrated" + ($0 == 1 ? "" : "-\($0)") + ending }
+    return paths.first { FileStatus(named: $0) == nil } ?? stem + "-migrated" + ending
   }
 
   /// A path as the manifest writes it: as it was given where it is absolute or the manifest goes to standard output,
@@ -133,16 +127,9 @@ package struct DraftRequest: Sendable {
     draft.doubt = MissingLog.note(ofStoreAt: store)
     draft.storeType = summary.type
     draft.isMirrored = !summary.cloudKitTables.isEmpty
-    var seen: Set<String> = []
-    draft.versions = versions.oldestFirst.map(\.name).filter { seen.insert($0).inserted }
+    draft.versions = versions.namesOldestFirst()
     if let target {
-      guard draft.versions.contains(target) else {
-        throw GodwitError(
-          .configuration,
-          "cannot lead to '\(target)': no model has this name"
-            + Spelling.suggestion(for: target, among: draft.versions),
-          cause: "the versions are " + draft.versions.map { "'\($0)'" }.joined(separator: ", "), remedy: "correct --to")
-      }
+      try Self.check(target, "lead to", option: "--to", among: draft.versions)
       draft.destinationModel = target
       draft.namesDestination = (try? versions.currentModel())?.name != target
     } else {
@@ -154,6 +141,14 @@ package struct DraftRequest: Sendable {
     try describeSource(&draft, metadata: metadata, versions: versions)
   }
 
+  private static func check(_ name: String, _ use: String, option: String, among versions: [String]) throws {
+    guard !versions.contains(name) else { return }
+    throw GodwitError(
+      .configuration,
+      "cannot \(use) '\(name)': no model has this name" + Spelling.suggestion(for: name, among: versions),
+      cause: "the versions are " + versions.map { "'\($0)'" }.joined(separator: ", "), remedy: "correct \(option)")
+  }
+
   private func describeSource(_ draft: inout ManifestDraft, metadata: StoreMetadata, versions: ModelVersions) throws {
     if let sourceModel {
       guard metadata.versionHashes.isEmpty else {
@@ -161,14 +156,7 @@ package struct DraftRequest: Sendable {
           .usage, "cannot use version '\(sourceModel)' for the store '\(store)': the store says which version it has",
           remedy: "leave --from out")
       }
-      guard draft.versions.contains(sourceModel) else {
-        throw GodwitError(
-          .configuration,
-          "cannot start from '\(sourceModel)': no model has this name"
-            + Spelling.suggestion(for: sourceModel, among: draft.versions),
-          cause: "the versions are " + draft.versions.map { "'\($0)'" }.joined(separator: ", "),
-          remedy: "correct --from")
-      }
+      try Self.check(sourceModel, "start from", option: "--from", among: draft.versions)
       draft.assumedModel = sourceModel
       return
     }
@@ -323,9 +311,9 @@ package struct DraftRequest: Sendable {
       }
     } catch {
       let error = job.tellingHints(error)
-      draft.problem = (error as? GodwitError)?.message ?? "\(error)"
-      draft.problemCode = (error as? GodwitError)?.code ?? .internalBug
-      draft.remedy = (error as? GodwitError)?.remedy
+      let known = error as? GodwitError
+      draft.problem = known?.message ?? "\(error)"
+      (draft.problemCode, draft.remedy) = (known?.code ?? .internalBug, known?.remedy)
     }
   }
 

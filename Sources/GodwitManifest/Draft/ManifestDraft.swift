@@ -104,9 +104,7 @@ package struct ManifestDraft: Sendable {
     lines += Self.comments(["The new store. The source stays as it is."])
     lines.append("destination: \(YAMLText.scalar(destination))")
     if storeType.isAtomic {
-      lines += Self.comments([
-        "The new store is \(storeType.adjective) too. Write `sqlite` here for a SQLite store."
-      ])
+      lines += Self.comments(["The new store is \(storeType.adjective) too. Write `sqlite` here for a SQLite store."])
       lines.append("destination-type: \(storeType.manifestName)")
     }
     return lines
@@ -144,12 +142,10 @@ package struct ManifestDraft: Sendable {
   }
 
   private var pathLines: [String] {
-    var lines: [String]
-    if isCurrent {
-      lines = ["No migration is needed: the store has this version. The job copies it."]
-    } else {
-      lines = ["The path, and what serves each step:"] + Self.clipped(steps.map { "  " + $0.line }, of: "steps")
-    }
+    var lines =
+      isCurrent
+      ? ["No migration is needed: the store has this version. The job copies it."]
+      : ["The path, and what serves each step:"] + Self.clipped(steps.map { "  " + $0.line }, of: "steps")
     if !unusedMappings.isEmpty {
       lines.append("Mapping models that were found, but that this path does not use:")
       lines += Self.clipped(unusedMappings.map { "  " + $0 }, of: "mapping models")
@@ -161,8 +157,7 @@ package struct ManifestDraft: Sendable {
       lines += mappingSearch.map { "  - \(YAMLText.scalar($0))" }
     }
     if !stages.isEmpty {
-      var seen: Set<String> = []
-      lines += Self.comments(stages.map(\.reason).filter { seen.insert($0).inserted })
+      lines += Self.comments(stages.map(\.reason).withoutRepeats())
       lines.append("stages:")
       lines += stages.map { "  - step: \(YAMLText.scalar($0.step))" }
     }

@@ -56,8 +56,7 @@ extension StoreExpectations {
     for quantifier in Quantifier.allCases {
       guard let listed = found[quantifier.rawValue] else { continue }
       entity.conditions += try reader.items(listed.value, key: listed.key, expected: "a predicate").map { node in
-        let source = SourceText(
-          try reader.text(node, key: listed.key, expected: "a predicate"), location: reader.file.textLocation(of: node))
+        let source = try reader.source(node, key: listed.key, expected: "a predicate")
         do throws(ExpressionError) {
           return Condition(quantifier, try FilterPredicate(parsing: source))
         } catch { throw GodwitError(error, in: source, what: "'\(listed.key)' of '\(entry.key)'") }

@@ -8,6 +8,7 @@ import GodwitPlatform
 /// a child that it left in the background and that holds its output open.
 struct HookProcess {
   let command: String
+  /// Empty for the current one.
   let folder: String
   let environment: [String: String]
   /// Takes what the command prints, whole lines at a time.
@@ -19,14 +20,20 @@ struct HookProcess {
   /// How often it is asked whether the command has ended while it prints nothing.
   private static let waitMilliseconds: Int32 = 20
 
+  /// Runs the command to its end.
+  ///
+  /// - Parameter failed: The error for a cause: the command cannot be started, or does not end with status 0.
+  func run(orThrow failed: (_ cause: String) -> GodwitError) throws {
+    let problem: String?
+    do { problem = try outcome() } catch let error as GodwitError { throw failed(error.cause ?? error.message) }
+    if let problem { throw failed(problem) }
+  }
+
   /// - Returns: nil when the command ended with status 0, else what it did.
   /// - Throws: `.inputOutput` when it cannot be started.
-  func run() throws -> String? {
-    var pipe: [Int32] = [-1, -1]
-    guard Self.makePipe(&pipe) == 0 else { throw failure(errno) }
+  private func outcome() throws -> String? {
+    let pipe = try makePipe(waitsAtEnd: 1)
     defer { close(pipe[0]) }
-    for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    _ = fcntl(pipe[0], F_SETFL, O_NONBLOCK)
     var feed: InputFeed?
     defer { feed?.finish() }
     let process: pid_t
@@ -68,23 +75,28 @@ struct HookProcess {
   /// without input.
   private func makeInput() throws -> (end: Int32?, feed: InputFeed?) {
     guard let input else { return (nil, nil) }
-    var pipe: [Int32] = [-1, -1]
-    guard Self.makePipe(&pipe) == 0 else { throw failure(errno) }
-    for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    _ = fcntl(pipe[1], F_SETFL, O_NONBLOCK)
+    let pipe = try makePipe(waitsAtEnd: 0)
     return (pipe[0], InputFeed(descriptor: pipe[1], rest: input[...]))
   }
 
   private func spawn(input: Int32?, output: Int32) throws -> pid_t {
     // The command starts with default signal actions, whatever this process blocks or ignores.
     let (process, code) = CLibrary.spawn(
-      "/bin/sh", ["/bin/sh", "-c", command], environment: environment, folder: folder, input: input, output: output,
+      "/bin/sh", ["/bin/sh", "-c", command], environment: environment, folder: folder.isEmpty ? "." : folder,
+      input: input, output: output,
       defaults: [SIGPIPE, SIGXFSZ])
     guard code == 0 else { throw failure(code) }
     return process
   }
 
-  private static func makePipe(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
+  /// The end to read from and the end to write to. Only the command's own end waits.
+  private func makePipe(waitsAtEnd own: Int) throws -> [Int32] {
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw failure(errno) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(ends[1 - own], F_SETFL, O_NONBLOCK)
+    return ends
+  }
 
   private func failure(_ code: Int32) -> GodwitError {
     GodwitError(.inputOutput, "cannot start '\(command)'", cause: String(cString: strerror(code)))
@@ -133,7 +145,7 @@ private struct LineBuffer {
   /// Takes what is there to be read; returns whether that was all there will ever be.
   mutating func read(_ descriptor: Int32) -> Bool {
     while true {
-      let count = Self.get(descriptor, &buffer)
+      let count = CLibrary.read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { return count == 0 || errno != EAGAIN }
       bytes += buffer.prefix(count)
@@ -148,9 +160,5 @@ private struct LineBuffer {
     guard !bytes.isEmpty else { return }
     write(String(decoding: bytes, as: UTF8.self) + "\n")
     bytes = []
-  }
-
-  private static func get(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {
-    CLibrary.read(descriptor, &buffer, buffer.count)
   }
 }

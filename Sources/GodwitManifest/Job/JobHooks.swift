@@ -34,17 +34,13 @@ package struct JobHooks: Sendable {
   package func run(_ key: Key, summary: String, variables: [String: String]) throws {
     let environment = ProcessInfo.processInfo.environment.merging(variables) { _, new in new }
     for command in commands[key] ?? [] {
-      func failed(_ cause: String) -> GodwitError {
+      let process = HookProcess(
+        command: command.value, folder: folder, environment: environment, output: output, input: Array(summary.utf8))
+      try process.run { cause in
         GodwitError(
           .inputOutput, "the \(key.rawValue) command '\(command.value)' failed", location: command.location,
           cause: cause, remedy: "fix the cause and run the same command")
       }
-      var process = HookProcess(
-        command: command.value, folder: folder.isEmpty ? "." : folder, environment: environment, output: output)
-      process.input = Array(summary.utf8)
-      let problem: String?
-      do { problem = try process.run() } catch let error as GodwitError { throw failed(error.cause ?? error.message) }
-      if let problem { throw failed(problem) }
     }
   }
 }

@@ -24,9 +24,8 @@ extension JobLoader {
       let pair = mapping.pairs.first.map { ", '\($0.source)' to '\($0.destination)'" } ?? ""
       return "not searched: '\(mapping.origin)'\(pair)"
     }
-    let more =
-      found.count > Self.namedElsewhere ? ["and \(found.count - Self.namedElsewhere) more mapping models"] : []
-    error.cause = ([error.cause].compactMap(\.self) + lines + more).joined(separator: "\n")
+    let more = found.count > Self.namedElsewhere ? "and \(found.count - Self.namedElsewhere) more mapping models" : nil
+    error.cause = ([error.cause] + lines + [more]).compactMap(\.self).joined(separator: "\n")
     error.remedy =
       "write `\(searchKey(found, known))`: mapping models for these versions are there"
       + (error.remedy.map { "; or \($0)" } ?? "")
@@ -56,11 +55,11 @@ extension JobLoader {
   ///
   /// It takes the place of the whole search, so that it has to name what is found without it, too.
   private func searchKey(_ found: [ServedVersions], _ known: [String]) -> String {
-    var places = manifest.mappingSearch.map(\.raw)
-    for path in (places.isEmpty ? known : []) + found.map(\.path) {
-      let folder = belowManifest(URL(filePath: path).deletingLastPathComponent().path)
-      if !places.contains(folder) { places.append(folder) }
+    let named = manifest.mappingSearch.map(\.raw)
+    let folders = ((named.isEmpty ? known : []) + found.map(\.path)).map { path in
+      belowManifest(URL(filePath: path).deletingLastPathComponent().path)
     }
+    let places = named + folders.filter { !named.contains($0) }.withoutRepeats()
     return "mapping-search: [\(places.map(MigrationPathFinder.yaml).joined(separator: ", "))]"
   }
 
@@ -95,8 +94,7 @@ extension JobLoader {
   /// further up. The home folder, the temporary folder and the folders above them are left out.
   private var foldersAround: [String] {
     let own = Self.whole(URL(filePath: manifest.file).deletingLastPathComponent().path)
-    var folders: [String] = []
-    for model in manifest.models {
+    return manifest.models.map { model in
       let bundle = ModelSearch.modelOrPath(ModelReference(parsing: model.resolved).path)
       var folder = MappingSearch.folder(ofModel: bundle)
       for _ in 0..<Self.levelsAbove {
@@ -104,10 +102,8 @@ extension JobLoader {
         guard Self.mayBeProject(above) else { break }
         folder = above
       }
-      if folder.hasPrefix(own + "/"), Self.mayBeProject(own) { folder = own }
-      if !folders.contains(folder) { folders.append(folder) }
-    }
-    return folders
+      return folder.hasPrefix(own + "/") && Self.mayBeProject(own) ? own : folder
+    }.withoutRepeats()
   }
 
   private static func mayBeProject(_ folder: String) -> Bool {

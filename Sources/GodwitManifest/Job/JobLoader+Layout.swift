@@ -25,11 +25,7 @@ extension JobLoader {
   func layoutStore(for model: ManagedObjectModel) throws -> LayoutStore? {
     if let path = manifest.layout?.from { return try layoutStore(at: path, for: model) }
     for path in manifest.models where PublishedVersionHashes.isFile(at: path.resolved) {
-      guard let files = try? StoreFiles(path: path.resolved), files.type == .sqlite,
-        let metadata = try? StoreMetadata(readingStoreAt: path.resolved),
-        metadata.applicationValues[MigrationManager.jobsKey] == nil, Self.fits(metadata, model),
-        let store = try? LayoutStore(path: path.resolved, model: model)
-      else { continue }
+      guard let store = try? layoutStore(at: path, for: model) else { continue }
       logger.debug("names of tables are taken from a store among the models", metadata: ["file": "\(path.resolved)"])
       return store
     }
@@ -42,22 +38,17 @@ extension JobLoader {
         .configuration, "cannot take names from '\(path.resolved)': \(why)", location: path.location,
         remedy: "name a SQLite store of version '\(model.name)' that Core Data wrote, or remove 'from'")
     }
-    do {
+    return try locating(path.location) {
       guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is not a SQLite store") }
       let metadata = try StoreMetadata(readingStoreAt: path.resolved)
       guard metadata.applicationValues[MigrationManager.jobsKey] == nil else {
         throw refuse("Godwit made this store, so its names do not show what Core Data would choose")
       }
-      guard Self.fits(metadata, model) else { throw refuse("it is not a store of version '\(model.name)'") }
+      let hashes = metadata.entityVersionHashes
+      guard hashes.count == metadata.versionHashes.count, model.isCompatible(with: hashes) else {
+        throw refuse("it is not a store of version '\(model.name)'")
+      }
       return try LayoutStore(path: path.resolved, model: model)
-    } catch var error as GodwitError {
-      error.location = error.location ?? path.location
-      throw error
     }
-  }
-
-  private static func fits(_ metadata: StoreMetadata, _ model: ManagedObjectModel) -> Bool {
-    let hashes = metadata.entityVersionHashes
-    return hashes.count == metadata.versionHashes.count && model.isCompatible(with: hashes)
   }
 }

@@ -1,4 +1,3 @@
-import GodwitInference
 package import GodwitModel
 package import GodwitXcode
 
@@ -16,12 +15,7 @@ package enum ListedMapping {
   package init(_ path: String, named name: String, location: GodwitError.Location? = nil) throws {
     switch XcodeFileKind.identify(path) {
     case .mappingModel?, .compiledMappingModel?:
-      do {
-        self = .xcode(try XcodeMappingModel(contentsOf: path), location: location)
-      } catch var error as GodwitError {
-        error.location = error.location ?? location
-        throw error
-      }
+      self = .xcode(try locating(location) { try XcodeMappingModel(contentsOf: path) }, location: location)
     case let kind?:
       throw GodwitError(
         .configuration, "cannot use mapping '\(name)': expected a mapping model, found a \(kind.rawValue)",
@@ -43,22 +37,15 @@ package enum ListedMapping {
     switch self {
     case .text(let model): return model
     case .xcode(let model, let location):
-      do { return try model.mappingModel(from: source, to: destination) } catch var error as GodwitError {
-        error.location = error.location ?? location
-        throw error
-      }
+      return try locating(location) { try model.mappingModel(from: source, to: destination) }
     }
   }
 }
 
-extension JobLoader {
-  /// - Throws: 69 at the key `mappings`, with every reason, when none can be inferred.
-  func inferredMapping(
-    from source: ManagedObjectModel, to destination: ManagedObjectModel
-  ) throws -> MappingModel {
-    do { return try MappingModel(inferredFrom: source, to: destination) } catch var error as GodwitError {
-      error.location = error.location ?? manifest.locations["mappings"]
-      throw error
-    }
+/// The result of `body`, whose error gets a location if it has none.
+func locating<Value>(_ location: GodwitError.Location?, _ body: () throws -> Value) throws -> Value {
+  do { return try body() } catch var error as GodwitError {
+    error.location = error.location ?? location
+    throw error
   }
 }

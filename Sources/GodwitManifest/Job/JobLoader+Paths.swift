@@ -79,10 +79,9 @@ extension JobLoader {
       let between = versions.readable(named: passed.dropFirst().dropLast())
       let kept = InferredLoss.keptThrough([step.sourceModel] + between + [step.destinationModel])
       guard !kept.isEmpty else { return nil }
-      var seen: Set<String> = []
       return BetterStep(
         source: step.sourceModel.name, destination: step.destinationModel.name, kept: kept,
-        versions: between.map(\.name).filter { seen.insert($0).inserted })
+        versions: between.map(\.name).withoutRepeats())
     }
   }
 }

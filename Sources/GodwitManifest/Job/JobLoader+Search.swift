@@ -1,6 +1,7 @@
 import Foundation
 package import GodwitJob
 package import GodwitModel
+import GodwitPlatform
 import GodwitXcode
 import Logging
 import Synchronization
@@ -74,14 +75,17 @@ extension JobLoader {
       "searched for mapping models in " + found.places.joined(separator: ", ")
       + (found.mappings.isEmpty ? ": none found" : "")
     logger.debug("\(looked)")
-    let record = SearchLog(looked)
-    record.change { $0.emptyFolders = found.empty }
+    let record = Mutex(MappingSearchRecord())
+    record.withLock {
+      $0.add(looked)
+      $0.emptyFolders = found.empty
+    }
     var finder = MigrationPathFinder(
       models: ordered, mappings: found.mappings.map(\.mapping), stages: try stages(among: names),
       infers: manifest.mappings != .modelsOnly
     ) { [logger] line in
       logger.debug("\(line)")
-      record.change { $0.add(line) }
+      record.withLock { $0.add(line) }
     }
     let misses = Mutex<[(origin: String, line: String)]>([])
     finder.logMiss = { origin, line in misses.withLock { $0.append((origin, line)) } }
@@ -94,7 +98,7 @@ extension JobLoader {
         where found.mappings.contains(where: {
           $0.mapping.origin == miss.origin && Self.isForNoStep($0.mapping, among: all)
         }) {
-          record.change { $0.advise(miss.line) }
+          record.withLock { $0.advise(miss.line) }
         }
       }
       for step in steps {
@@ -104,10 +108,10 @@ extension JobLoader {
           let line =
             "mapping model '\(candidate.mapping.origin)' is stale: \(reason); it is used because the names of its models match"
           logger.debug("\(line)")
-          record.change { $0.addAdvice(line) }
+          record.withLock { $0.addAdvice(line) }
         }
       }
-      return (steps, record.value)
+      return (steps, record.withLock { $0 })
     } catch var error as GodwitError {
       if error.location == nil, error.code == .noPath {
         error.location = manifest.locations["mappings"]
@@ -130,22 +134,6 @@ extension JobLoader {
     }
   }
 
-  /// Records the verdict of the path finder on each mapping model.
-  private final class SearchLog: Sendable {
-    private let record: Mutex<MappingSearchRecord>
-    var value: MappingSearchRecord { record.withLock { $0 } }
-
-    init(_ first: String) {
-      var record = MappingSearchRecord()
-      record.add(first)
-      self.record = Mutex(record)
-    }
-
-    func change(_ body: (inout MappingSearchRecord) -> Void) {
-      record.withLock { body(&$0) }
-    }
-  }
-
   private struct Candidate {
     var path: String
     var mapping: FoundMapping
@@ -165,8 +153,7 @@ extension JobLoader {
 
   /// All version names, oldest first: by `version-order`, else by their natural order with what is current last.
   func orderedNames(_ versions: ModelVersions, leadingTo destination: String) throws -> [String] {
-    var seen: Set<String> = []
-    let names = versions.oldestFirst(leadingTo: destination).map(\.name).filter { seen.insert($0).inserted }
+    let names = versions.namesOldestFirst(leadingTo: destination)
     guard !manifest.versionOrder.isEmpty else { return names }
     return try manifest.versionOrder.map { name in
       guard names.contains(name) else {
@@ -235,14 +222,13 @@ extension JobLoader {
     var seen: Set<String> = []
     func isNew(_ path: String) -> Bool { seen.insert(URL(filePath: path).standardizedFileURL.path).inserted }
     for place in manifest.mappingSearch {
-      var isFolder: ObjCBool = false
-      guard FileManager.default.fileExists(atPath: place.resolved, isDirectory: &isFolder) else {
+      guard let status = FileStatus(following: place.resolved) else {
         throw GodwitError(
           .missingInput, "cannot search '\(place.raw)' for mapping models: no such file or folder",
           location: place.location, remedy: "correct 'mapping-search'")
       }
       let isBundle = XcodeFileKind.identify(place.resolved) == .mappingModel
-      if isFolder.boolValue && !isBundle {
+      if status.isFolder && !isBundle {
         folders.append(place)
         for path in MappingSearch.mappingFiles(inFolder: place.resolved) where isNew(path) {
           found.append(readable(path, among: models, isBeside: true))

@@ -54,19 +54,13 @@ extension JobLoader {
     environment["GODWIT_STORE_IS_WRITABLE"] = context.isStoreWritable ? "1" : "0"
     environment["GODWIT_SOURCE_MODEL"] = context.sourceModel.name
     environment["GODWIT_DESTINATION_MODEL"] = context.destinationModel.name
-    func failed(_ cause: String) -> GodwitError {
+    let process = HookProcess(command: command.value, folder: folder, environment: environment, output: output)
+    try process.run { cause in
       GodwitError(
         .inputOutput, "the hook '\(command.value)' failed", location: command.location, cause: cause,
         remedy:
           "fix the cause and run the same job; to change the command, `godwit discard` the job and run it again"
       )
     }
-    let problem: String?
-    do {
-      problem = try HookProcess(
-        command: command.value, folder: folder.isEmpty ? "." : folder, environment: environment, output: output
-      ).run()
-    } catch let error as GodwitError { throw failed(error.cause ?? error.message) }
-    if let problem { throw failed(problem) }
   }
 }

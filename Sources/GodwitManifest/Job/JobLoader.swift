@@ -1,5 +1,6 @@
 public import Foundation
 import Godwit
+import GodwitInference
 public import GodwitJob
 import GodwitModel
 import GodwitStore
@@ -96,10 +97,10 @@ public struct JobLoader {
   private func read(for purpose: Purpose, among versions: ModelVersions? = nil) throws -> MigrationJob {
     let path = try sourcePath(for: purpose)
     let metadata = try StoreMetadata(readingStoreAt: path)
-    let known = inputs?.way(metadata.versionHashes).map(ownHooks)
+    let known = inputs?.ways[metadata.versionHashes].map(ownHooks)
     let way = try known ?? self.way(of: metadata, path: path, among: versions ?? modelVersions())
     // One from the store's own cache is that store's.
-    if known == nil, way.origin == nil { inputs?.keep(way, for: metadata.versionHashes) }
+    if known == nil, way.origin == nil { inputs?.ways[metadata.versionHashes] = way }
     var job = MigrationJob(
       name: manifest.job, sourcePath: path, destinationPath: destination(), first: way.steps[0],
       later: Array(way.steps.dropFirst()), chunkRows: manifest.chunks.rows,
@@ -232,7 +233,8 @@ public struct JobLoader {
     }
     do {
       return (try versions.model(fitting: metadata, path: path), nil)
-    } catch let error as GodwitError where error.code == .noPath {
+    } catch var error as GodwitError where error.code == .noPath {
+      let problem: String?
       // The last resort, and an old one: what the application ships with wins where it fits.
       switch try StoredModel(inStoreAt: path, metadata: metadata, name: nameWanted) {
       case .fits(let cached):
@@ -243,16 +245,11 @@ public struct JobLoader {
       case .inReceipt(let model, let receipt):
         logger.debug("source model taken from the receipt of the store", metadata: ["receipt": "\(receipt)"])
         return (model, "from the receipt '\(receipt)'")
-      case .missing(let problem):
-        var error = error
-        error.cause = [error.cause, problem].compactMap(\.self).joined(separator: "\n")
-        if error.cause?.isEmpty == true { error.cause = nil }
-        throw error
-      case .differs, .unreadable:
-        var error = error
-        error.cause = (error.cause.map { $0 + "\n" } ?? "") + "the model in the store's own cache does not fit either"
-        throw error
+      case .missing(let receiptProblem): problem = receiptProblem
+      case .differs, .unreadable: problem = "the model in the store's own cache does not fit either"
       }
+      if let problem { error.cause = [error.cause, problem].compactMap(\.self).joined(separator: "\n") }
+      throw error
     }
   }
 
@@ -296,9 +293,12 @@ public struct JobLoader {
       let models = try listed.map { try $0.model(from: source, to: destination) }
       step = MigrationStep(sourceModel: source, destinationModel: destination, mappingModels: models)
     case .inferred:
+      let inferred = try locating(manifest.locations["mappings"]) {
+        try MappingModel(inferredFrom: source, to: destination)
+      }
       step = MigrationStep(
-        sourceModel: source, destinationModel: destination,
-        mappingModels: [try inferredMapping(from: source, to: destination)], origin: MigrationStep.inferredOrigin)
+        sourceModel: source, destinationModel: destination, mappingModels: [inferred],
+        origin: MigrationStep.inferredOrigin)
     case .auto, .modelsOnly: return try path(from: source, to: destination, among: versions)
     }
     for stage in try stages(among: versions.names) {
@@ -323,9 +323,9 @@ public struct JobLoader {
           "chunks.by names the unknown mapping '\(name)'" + Spelling.suggestion(for: name, among: known),
           location: manifest.chunks.locations[name], remedy: "correct the name, or remove it from 'chunks.by'")
       }
-      var parsed: [FilterPredicate] = []
-      for text in texts { parsed.append(try chunkPredicate(text, after: parsed, of: texts.count, mapping: name)) }
-      all[name] = parsed
+      all[name] = try texts.reduce(into: []) { parsed, text in
+        parsed.append(try chunkPredicate(text, after: parsed, of: texts.count, mapping: name))
+      }
     }
     return all
   }

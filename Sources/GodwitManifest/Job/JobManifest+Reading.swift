@@ -100,14 +100,13 @@ extension JobManifest {
     return name.lastIndex(of: ".").flatMap { $0 > name.startIndex ? String(name[..<$0]) : nil } ?? name
   }
 
-  private typealias Entries = [String: YAMLReader.Entry]
+  private typealias Entries = YAMLReader.Entries
 
   private static func required(_ key: String, _ top: Entries, _ reader: YAMLReader) throws -> YAMLReader.Entry {
     guard let entry = top[key] else {
       throw reader.error(
         "expected the key '\(key)', found none",
-        at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root),
-        remedy: "add `\(key): PATH`")
+        at: top["godwit"]?.location ?? reader.file.location(of: reader.file.root), remedy: "add `\(key): PATH`")
     }
     return entry
   }
@@ -160,9 +159,7 @@ extension JobManifest {
       try reader.located($0.value, key: $0.key, expected: "a model version name")
     }
     if let entry = top["mappings"] { mappings = try Self.mappings(entry.value, reader) }
-    if let entry = top["merge-models"] {
-      mergeModels = try reader.paths(entry.value, key: entry.key, fragment: true)
-    }
+    if let entry = top["merge-models"] { mergeModels = try reader.paths(entry.value, key: entry.key, fragment: true) }
     configuration = try top["configuration"].map { try reader.text($0.value, key: $0.key, expected: "a name") }
     if let entry = top["version-order"] {
       var seen: Set<String> = []
@@ -261,8 +258,7 @@ extension JobManifest {
       for entry in try reader.entries(by.value, key: "by", expected: "mapping names with lists of predicates") {
         chunks.locations[entry.key] = entry.location
         chunks.by[entry.key] = try reader.items(entry.value, key: entry.key, expected: "a predicate").map {
-          SourceText(
-            try reader.text($0, key: entry.key, expected: "a predicate"), location: reader.file.textLocation(of: $0))
+          try reader.source($0, key: entry.key, expected: "a predicate")
         }
       }
     }

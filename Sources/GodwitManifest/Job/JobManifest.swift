@@ -27,17 +27,9 @@ package struct JobManifest: Sendable {
     /// Rows in a chunk; nil: chosen from sampled row widths and the memory budget.
     package var rows: Int?
     /// Filter predicates in place of key ranges, by mapping name.
-    package var by: [String: [SourceText]]
+    package var by: [String: [SourceText]] = [:]
     /// The places of the mapping names under `by`.
-    package var locations: [String: GodwitError.Location]
-
-    package init(
-      rows: Int? = nil, by: [String: [SourceText]] = [:], locations: [String: GodwitError.Location] = [:]
-    ) {
-      self.rows = rows
-      self.by = by
-      self.locations = locations
-    }
+    package var locations: [String: GodwitError.Location] = [:]
   }
 
   /// The treatment of a row that validation rejects.

@@ -38,17 +38,14 @@ public struct ManifestOverride: Sendable, Hashable {
   /// - Parameter text: The key, `=`, and the value as YAML.
   /// - Throws: `.usage` (64) when it has no `=` or a part of the key is empty.
   package init(parsing text: String) throws {
-    guard let mark = text.firstIndex(of: "=") else {
-      throw GodwitError(
-        .usage, "cannot set '\(text)': expected KEY=VALUE, found no '='",
+    func wrong(_ found: String) -> GodwitError {
+      GodwitError(
+        .usage, "cannot set '\(text)': expected KEY=VALUE, found \(found)",
         remedy: "write the key as in a manifest, for example `--set memory=128MiB` or `--set chunks.rows=1000`")
     }
+    guard let mark = text.firstIndex(of: "=") else { throw wrong("no '='") }
     self.init(key: String(text[..<mark]), value: String(text[text.index(after: mark)...]))
-    guard !path.contains(where: { $0.allSatisfy(\.isWhitespace) }) else {
-      throw GodwitError(
-        .usage, "cannot set '\(text)': expected KEY=VALUE, found an empty key",
-        remedy: "write the key as in a manifest, for example `--set memory=128MiB` or `--set chunks.rows=1000`")
-    }
+    guard !path.contains(where: { $0.allSatisfy(\.isWhitespace) }) else { throw wrong("an empty key") }
   }
 
   /// Keys of an earlier version that `destination` has taken the place of.

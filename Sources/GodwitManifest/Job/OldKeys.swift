@@ -40,9 +40,8 @@ struct OldKeys {
   func set(_ key: String, to value: Node?, in top: inout Node.Mapping) throws {
     func flag() throws -> Bool { try value.map { try reader.flag($0, key: key) } ?? false }
     switch key {
-    case "in-place": set("in-place", at: ["destination", "existing"], if: try flag(), like: value, in: &top)
-    case "append": set("append", at: ["destination", "existing"], if: try flag(), like: value, in: &top)
-    case "allow-empty": set("allow-empty", at: ["on-loss"], if: try flag(), like: value, in: &top)
+    case "in-place", "append": set(key, at: ["destination", "existing"], if: try flag(), like: value, in: &top)
+    case "allow-empty": set(key, at: ["on-loss"], if: try flag(), like: value, in: &top)
     case "on-existing":
       let word: OnExisting = try value.map { try reader.choice($0, key: key) } ?? .fail
       set("replace", at: ["destination", "existing"], if: word == .replace, like: value, in: &top)
@@ -54,9 +53,7 @@ struct OldKeys {
   }
 
   /// Sets a word, or removes it where it stands. A job that must lose nothing must not lose everything either.
-  private func set(
-    _ word: String, at path: [String], if isSet: Bool, like value: Node?, in top: inout Node.Mapping
-  ) {
+  private func set(_ word: String, at path: [String], if isSet: Bool, like value: Node?, in top: inout Node.Mapping) {
     let now = top.node(at: path)?.scalar?.string
     if isSet, word != "allow-empty" || now != "fail" {
       top.set(.scalar(Node.Scalar(word, .implicit, .plain, value?.mark)), at: path)

@@ -33,8 +33,6 @@ struct MappingReader {
 
   let reader: YAMLReader
 
-  private typealias Entries = [String: YAMLReader.Entry]
-
   private func keys(in map: String) -> [String] { Self.keys[map] ?? [] }
 
   func model() throws -> MappingModel {
@@ -63,7 +61,7 @@ struct MappingReader {
     return model
   }
 
-  private func name(_ key: String, _ entries: Entries) throws -> String? {
+  private func name(_ key: String, _ entries: YAMLReader.Entries) throws -> String? {
     try entries[key].map { try reader.text($0.value, key: key, expected: "a name") }
   }
 
@@ -81,9 +79,7 @@ struct MappingReader {
     mapping.location = reader.file.location(of: node)
     mapping.locations = entries.mapValues { reader.file.textLocation(of: $0.value) }
     if let entry = entries["type"] { mapping.kind = try reader.choice(entry.value, key: "type") }
-    mapping.filter = try entries["filter"].map {
-      try predicate($0.value, key: "filter", what: "filter of mapping '\(name)'")
-    }
+    mapping.filter = try entries["filter"].map { try filter($0.value, of: name) }
     mapping.policyName = try self.name("policy", entries)
     if let entry = entries["unique-by"] {
       mapping.uniqueBy = try reader.items(entry.value, key: "unique-by", expected: "an attribute name").map {
@@ -100,9 +96,7 @@ struct MappingReader {
         try relationship($0, mapping: name)
       }
     }
-    if let entry = entries["user-info"] {
-      mapping.userInfo = try texts(entry.value, key: "user-info")
-    }
+    if let entry = entries["user-info"] { mapping.userInfo = try texts(entry.value, key: "user-info") }
     if let entry = entries["property-user-info"] {
       for property in try reader.entries(entry.value, key: "property-user-info") {
         mapping.propertyUserInfo[property.key] = try texts(property.value, key: property.key)
@@ -201,36 +195,31 @@ struct MappingReader {
     return segments
   }
 
-  private func source(_ node: Node, key: String, expected: String) throws -> SourceText {
+  private func source(_ node: Node, key: String) throws -> SourceText {
     if case .scalar(let scalar) = node, YAMLReader.isNull(scalar), !scalar.string.isEmpty {
       return SourceText("nil", location: reader.file.location(of: node))
     }
-    let text = try reader.text(node, key: key, expected: expected)
-    guard text != MappingPlaceholder.marker else {
+    let source = try reader.source(node, key: key, expected: "an expression")
+    guard source.text != MappingPlaceholder.marker else {
       throw reader.error(
         "'\(key)' is still a placeholder ('\(MappingPlaceholder.marker)')", at: reader.file.textLocation(of: node),
-        remedy: "write \(expected) in place of '\(MappingPlaceholder.marker)', or remove the line")
+        remedy: "write an expression in place of '\(MappingPlaceholder.marker)', or remove the line")
     }
-    return SourceText(text, location: reader.file.textLocation(of: node))
+    return source
   }
 
   private func expression(_ node: Node, key: String, what: String) throws -> ValueExpression {
-    let source = try source(node, key: key, expected: "an expression")
+    let source = try source(node, key: key)
     do throws(ExpressionError) {
       return try ValueExpression(parsing: source)
-    } catch {
-      throw complaint(error, in: source, node, what: what)
-    }
+    } catch { throw complaint(error, in: source, node, what: what) }
   }
 
-  private func predicate(_ node: Node, key: String, what: String) throws -> FilterPredicate {
-    let source = SourceText(
-      try reader.text(node, key: key, expected: "a predicate"), location: reader.file.textLocation(of: node))
+  private func filter(_ node: Node, of mapping: String) throws -> FilterPredicate {
+    let source = try reader.source(node, key: "filter", expected: "a predicate")
     do throws(ExpressionError) {
       return try FilterPredicate(parsing: source)
-    } catch {
-      throw complaint(error, in: source, node, what: what)
-    }
+    } catch { throw complaint(error, in: source, node, what: "filter of mapping '\(mapping)'") }
   }
 
   private func complaint(_ error: ExpressionError, in source: SourceText, _ node: Node, what: String) -> GodwitError {

@@ -22,6 +22,12 @@ extension MappingModel {
   }
 }
 
+/// The mark in a drafted mapping file for a value that only a person knows.
+package enum MappingPlaceholder {
+  /// No expression, so a file that still has one is refused.
+  package static let marker = "???"
+}
+
 /// Comments of a mapping file.
 enum MappingComment {
   /// One line for any text, in characters that YAML accepts.
@@ -58,10 +64,9 @@ extension EntityMapping {
     ) {
       let gaps = remarks.filter { $0.isPlaceholder && $0.subject == subject($0.subject.property ?? "") }
       let loose = remarks.filter { remark in
-        guard !remark.isPlaceholder, let property = remark.subject.property, remark.subject == subject(property) else {
-          return false
-        }
-        return !mapped.contains { $0.name == property }
+        let property = remark.subject.property
+        return !remark.isPlaceholder && remark.subject == property.map(subject)
+          && !mapped.contains { $0.name == property }
       }
       if !mapped.isEmpty || !gaps.isEmpty { lines.append("  \(title):") }
       for (name, line) in mapped { lines.append("    \(YAMLText.scalar(name)): \(line)\(comment(subject(name)))") }
@@ -157,8 +162,8 @@ enum YAMLText {
     let isDigit = { (s: Unicode.Scalar) in ("0"..."9").contains(s) }
     guard isLetter(first) || isDigit(first) || ["$", "_", "(", "/", "."].contains(first), last != " ", last != ":"
     else { return false }
-    let words = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nil"]
-    guard !words.dropLast().contains(text.lowercased()) else { return false }
+    let words = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"]
+    guard !words.contains(text.lowercased()) else { return false }
     let quiet: Set<Unicode.Scalar> = [
       "$", "_", "(", ")", "/", ".", "-", "+", "*", "=", "<", ">", "!", ";", "@", "?", "\"", "'", " ", "%", "^", "~",
     ]

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitPlatform
 import GodwitXcode
 
 /// Finds the files of mapping models that `mappings: auto` considers, where nobody says with `mapping-search` where
@@ -38,20 +39,13 @@ package struct MappingSearch {
 
   /// - Parameter models: Paths of models, without a version.
   package init(besideModels models: [String]) {
-    var folders: [String] = []
-    for model in models {
-      let folder = Self.folder(ofModel: model)
-      if !folders.contains(folder) { folders.append(folder) }
-    }
+    let folders = models.map(Self.folder).withoutRepeats()
     for folder in folders {
       places.append("'\(folder)' and below")
       add(Self.mappingFiles(inFolder: folder), isBeside: true)
     }
     for folder in folders { walk(folder, depth: 0) }
-    var roots: [String] = []
-    for folder in folders {
-      guard let root = Self.root(above: folder), !roots.contains(root) else { continue }
-      roots.append(root)
+    for root in folders.compactMap(Self.root).withoutRepeats() {
       places.append("the project in '\(root)'")
       walk(root, depth: 0)
     }
@@ -116,8 +110,7 @@ package struct MappingSearch {
         !Self.closedExtensions.contains(URL(filePath: name).pathExtension.lowercased())
       else { continue }
       let path = folder + "/" + name
-      let type = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
-      guard type == .typeDirectory else { continue }
+      guard FileStatus(named: path)?.isFolder == true else { continue }
       walk(path, depth: depth + 1)
       if isCutShort, entries > Self.limitEntries { return }
     }

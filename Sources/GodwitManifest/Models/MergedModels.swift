@@ -24,8 +24,7 @@ struct MergedModels {
 
     /// The latest version that fits.
     func latest(where fits: (ManagedObjectModel) -> Bool) -> ManagedObjectModel? {
-      for name in bundle.versions.reversed() { if let model = version(name), fits(model) { return model } }
-      return nil
+      bundle.versions.reversed().lazy.compactMap(version).first(where: fits)
     }
 
     private func version(_ name: String) -> ManagedObjectModel? {

@@ -121,9 +121,9 @@ package struct ModelVersions {
   /// Names alone do not show it: `Store 5` may be older than `App v2`. The current version is the newest.
   var oldestFirst: [Candidate] { oldestFirst(leadingTo: nil) }
 
-  /// The names of all versions, oldest first, for a way to a version; to the current one when none is named.
+  /// The names of all versions, each once, oldest first, for a way to a version; to the current one when none is named.
   package func namesOldestFirst(leadingTo destination: String? = nil) -> [String] {
-    oldestFirst(leadingTo: destination).map(\.name)
+    oldestFirst(leadingTo: destination).map(\.name).withoutRepeats()
   }
 
   /// The order for a way to a version: where it leads to another than the current one, the current one is not its end,
@@ -229,17 +229,16 @@ package struct ModelVersions {
     let unreadable = models.filter { $0.readable == nil }.compactMap(\.problem)
     if let problem = unreadable.first, unreadable.count == models.count, models.count == 1 { throw problem }
     let passedOver = unreadable.map { "not considered: \($0.line)" }
-    guard let nearest = nearest(to: hashes) else {
+    guard let (model, count) = nearest(to: hashes) else {
       throw GodwitError(
         .noPath, "no model fits the store '\(path)'",
         cause: passedOver.isEmpty ? nil : passedOver.joined(separator: "\n"),
         remedy: isJob ? "list its model under 'models'" : "name its model with `--models`"
       ).about(.unknownStoreVersion)
     }
-    let model = nearest
     let difference = Self.firstDifference(hashes, model)
     var cause =
-      "the nearest is '\(model.name)', which \(Self.equalCount(hashes, model)) of \(hashes.count) entities fit; "
+      "the nearest is '\(model.name)', which \(count) of \(hashes.count) entities fit; "
       + (difference?.text ?? "its hashes cannot be compared")
     if let entity = difference?.entity, let rule = model.unconfirmedHashRules(of: entity).first {
       cause += "\nits hash relies on an unconfirmed rule: \(rule)"
@@ -272,22 +271,14 @@ package struct ModelVersions {
   }
 
   /// The version that most entities of a store fit, and how many; nil without any version.
-  func nearestVersion(to hashes: [String: VersionHash]) -> (name: String, count: Int)? {
-    nearest(to: hashes).map { ($0.name, Self.equalCount(hashes, $0)) }
-  }
-
-  private func nearest(to hashes: [String: VersionHash]) -> ManagedObjectModel? {
+  func nearest(to hashes: [String: VersionHash]) -> (model: ManagedObjectModel, count: Int)? {
     var best: (model: ManagedObjectModel, count: Int)?
     for model in models.lazy.compactMap(\.readable) {
-      let count = Self.equalCount(hashes, model)
+      let count = model.versionHashes.count { hashes[$0.key] == $0.value }
       // On a tie the later version wins: the versions in use are near the end.
       if count >= best?.count ?? 0 { best = (model, count) }
     }
-    return best?.model
-  }
-
-  private static func equalCount(_ hashes: [String: VersionHash], _ model: ManagedObjectModel) -> Int {
-    model.versionHashes.count { hashes[$0.key] == $0.value }
+    return best
   }
 
   private static func firstDifference(

@@ -14,9 +14,7 @@ enum VersionOrder {
 
   /// - Parameter served: The versions that mapping models lead from and to. Pairs that are served in both directions,
   ///   and those that lead away from the current version, are ignored.
-  static func order(
-    _ names: [String], current: String?, served: [(source: String, destination: String)]
-  ) -> [String] {
+  static func order(_ names: [String], current: String?, served: [(source: String, destination: String)]) -> [String] {
     let natural = natural(names)
     var families: [String] = []
     var members: [String: [String]] = [:]

@@ -30,7 +30,7 @@ extension JobLoader {
       for path in searchedMappings.sorted() { try digest.add(path) }
     }
     if let path = manifest.layout?.from { try digest.add(path.resolved) }
-    return digest.finish().prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    return digest.finish().prefix(16).hex
   }
 }
 

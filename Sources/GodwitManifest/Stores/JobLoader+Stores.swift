@@ -107,7 +107,7 @@ extension JobLoader {
     guard !matches.isEmpty || !isWhole else { throw noStore }
     let inputs = SharedInputs()
     if checksPlaces {
-      var places = StorePlaces(manifest, manifest.isList ? nil : storePattern, ClaimedPlaces())
+      var places = StorePlaces(manifest, manifest.isList ? nil : storePattern)
       for match in matches {
         let made = store(for: match, memory: share, inputs)
         try places.claim(made.store, receipt: made.receipt)

@@ -20,7 +20,8 @@ extension JobManifest {
     guard isForManyStores else { return try refusePlaceholders(place) }
     if destination.existing == .append {
       throw refusal(
-        at: "destination", "expected one store beside 'existing: append', found the pattern '\(source.raw)'",
+        at: locations["destination"] ?? source.location,
+        "expected one store beside 'existing: append', found the pattern '\(source.raw)'",
         remedy: "append each store with a command of its own: `--source FILE`")
     }
     if let place, let path = destination.path { try check(place, of: path, key: "destination") }
@@ -31,13 +32,12 @@ extension JobManifest {
   private mutating func refusePlaceholders(_ place: StorePlaceholders?) throws {
     guard let place, let path = destination.path else { return }
     guard !place.hasWords else {
-      throw GodwitError(
-        .configuration,
+      throw refusal(
+        at: path.location,
         "expected a pattern such as 'stores/*.sqlite' as 'source' beside '\(path.raw)' as 'destination', found '\(source.raw)'",
-        location: path.location,
         remedy:
-          "to migrate one store, name its destination too: `--source FILE --destination FILE`; `{{name}}` stands for the text itself",
-        safe: "nothing was written")
+          "to migrate one store, name its destination too: `--source FILE --destination FILE`; `{{name}}` stands for the text itself"
+      )
     }
     if path.raw.contains("{{") { destination.path = ManifestPath(place.plain, location: path.location) }
   }
@@ -45,23 +45,20 @@ extension JobManifest {
   private func check(_ place: StorePlaceholders, of path: ManifestPath, key: String) throws {
     let words = StorePlaceholders.Word.allCases.map(\.rawValue)
     if let word = place.unknown.first {
-      throw GodwitError(
-        .configuration, "unknown placeholder '{\(word)}' in '\(key)'" + Spelling.suggestion(for: word, among: words),
-        location: path.location,
-        remedy: "write one of {name}, {ext}, {file}, {folder}; `{{\(word)}}` stands for the text itself",
-        safe: "nothing was written")
+      throw refusal(
+        at: path.location,
+        "unknown placeholder '{\(word)}' in '\(key)'" + Spelling.suggestion(for: word, among: words),
+        remedy: "write one of {name}, {ext}, {file}, {folder}; `{{\(word)}}` stands for the text itself")
     }
     guard place.hasName else {
-      throw GodwitError(
-        .configuration,
+      throw refusal(
+        at: path.location,
         "expected '{name}' in '\(key)' beside the pattern '\(source.raw)' as 'source', found '\(path.raw)'",
-        location: path.location, remedy: "write for example `\(key): \"out/{name}.sqlite\"`",
-        safe: "nothing was written")
+        remedy: "write for example `\(key): \"out/{name}.sqlite\"`")
     }
   }
 
-  private func refusal(at key: String, _ message: String, remedy: String) -> GodwitError {
-    GodwitError(
-      .configuration, message, location: locations[key] ?? source.location, remedy: remedy, safe: "nothing was written")
+  private func refusal(at location: GodwitError.Location, _ message: String, remedy: String) -> GodwitError {
+    GodwitError(.configuration, message, location: location, remedy: remedy, safe: "nothing was written")
   }
 }

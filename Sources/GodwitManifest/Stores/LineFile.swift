@@ -8,12 +8,8 @@ package final class LineFile {
   /// A line without its end.
   package struct Line {
     package var bytes: [UInt8]
-    /// Where it begins.
-    package var offset: Int64
     /// Whether a line feed ends it. Only the last one may lack it.
     package var isWhole: Bool
-
-    package var text: String? { String(validating: bytes, as: UTF8.self) }
   }
 
   /// No line may be longer. A path has at most 4096 bytes, a message of an error a few kilobytes.
@@ -21,19 +17,13 @@ package final class LineFile {
 
   private let path: String
   private let descriptor: Int32
-  private let isOwn: Bool
   private var buffer: [UInt8] = []
   private var place = 0
   private var isAtEnd = false
-  /// Where the next line begins.
-  package private(set) var offset: Int64
 
-  /// - Parameters:
-  ///   - path: The file.
-  ///   - offset: Where the first line begins.
   /// - Throws: `.missingInput` (66) without the file, `.permission` (77), `.inputOutput` (74).
-  package init(path: String, from offset: Int64 = 0) throws {
-    (self.path, self.offset, isOwn) = (path, offset, true)
+  package init(path: String) throws {
+    self.path = path
     descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw Self.failure(path, errno) }
     guard FileStatus(openFile: descriptor)?.isFile == true else {
@@ -41,15 +31,9 @@ package final class LineFile {
         .missingInput, "cannot read '\(path)': expected a file, found a folder or a special file",
         remedy: "name a file, or give the list on standard input")
     }
-    guard offset == 0 || lseek(descriptor, off_t(offset), SEEK_SET) >= 0 else { throw Self.failure(path, errno) }
   }
 
-  /// Reads standard input.
-  package init(standardInputNamed name: String) {
-    (path, offset, isOwn, descriptor) = (name, 0, false, STDIN_FILENO)
-  }
-
-  deinit { if isOwn { close(descriptor) } }
+  deinit { close(descriptor) }
 
   private static func failure(_ path: String, _ code: Int32) -> GodwitError {
     let kind: GodwitError.Code =
@@ -71,7 +55,7 @@ package final class LineFile {
       if let end = buffer[place...].firstIndex(of: 0x0A) {
         line += buffer[place..<end]
         place = end + 1
-        return made(line, ends: 1)
+        return Self.made(line, isWhole: true)
       }
       line += buffer[place...]
       (buffer, place) = ([], 0)
@@ -80,16 +64,14 @@ package final class LineFile {
           .dataWrong, "cannot read '\(path)': a line has more than \(Self.bytesMaximum) bytes",
           remedy: "check that this is the file you mean")
       }
-      if try !fill() { return line.isEmpty ? nil : made(line, ends: 0) }
+      if try !fill() { return line.isEmpty ? nil : Self.made(line, isWhole: false) }
     }
   }
 
-  private func made(_ bytes: [UInt8], ends: Int) -> Line {
-    let start = offset
-    offset += Int64(bytes.count + ends)
+  private static func made(_ bytes: [UInt8], isWhole: Bool) -> Line {
     var bytes = bytes
     if bytes.last == 0x0D { bytes.removeLast() }
-    return Line(bytes: bytes, offset: start, isWhole: ends == 1)
+    return Line(bytes: bytes, isWhole: isWhole)
   }
 
   /// - Returns: false at the end of the file.

@@ -35,9 +35,7 @@ struct NamePattern: Sendable, Hashable {
       }
     }
     self.tokens = tokens
-    hasWildcards = tokens.contains {
-      if case .character = $0 { false } else { true }
-    }
+    hasWildcards = tokens.contains { if case .character = $0 { false } else { true } }
   }
 
   /// The set after a `[`, and what follows its `]`; nil when there is none.

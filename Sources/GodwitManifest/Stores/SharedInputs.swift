@@ -8,7 +8,8 @@ import GodwitXcode
 /// Only one thread loads jobs. A file that cannot be read is tried again for the next store.
 package final class SharedInputs {
   private var versions: ModelVersions?
-  private var ways: [[String: [UInt8]]: JobWay] = [:]
+  /// The way of each store that was loaded, by its version hashes. The models decide all of it.
+  var ways: [[String: [UInt8]]: JobWay] = [:]
   private var search: MappingSearch?
   private var folders: [String: MappingSearch] = [:]
   private var texts: [String: MappingModel] = [:]
@@ -17,51 +18,31 @@ package final class SharedInputs {
 
   package init() {}
 
-  /// The way of an earlier store with the same version hashes. The models decide all of it.
-  func way(_ hashes: [String: [UInt8]]) -> JobWay? { ways[hashes] }
-
-  func keep(_ way: JobWay, for hashes: [String: [UInt8]]) { ways[hashes] = way }
-
-  func versions(_ read: () throws -> ModelVersions) rethrows -> ModelVersions {
-    if let versions { return versions }
+  private func cached<Value>(
+    _ place: ReferenceWritableKeyPath<SharedInputs, Value?>, _ read: () throws -> Value
+  ) rethrows -> Value {
+    if let value = self[keyPath: place] { return value }
     let made = try read()
-    versions = made
+    self[keyPath: place] = made
     return made
   }
 
-  func search(_ look: () -> MappingSearch) -> MappingSearch {
-    if let search { return search }
-    let made = look()
-    search = made
-    return made
-  }
+  func versions(_ read: () throws -> ModelVersions) rethrows -> ModelVersions { try cached(\.versions, read) }
+
+  func search(_ look: () -> MappingSearch) -> MappingSearch { cached(\.search, look) }
 
   func search(inFolder folder: String) -> MappingSearch {
-    if let search = folders[folder] { return search }
-    let made = MappingSearch(inFolder: folder)
-    folders[folder] = made
-    return made
+    cached(\.folders[folder]) { MappingSearch(inFolder: folder) }
   }
 
-  func listed(_ read: () throws -> [ListedMapping]) rethrows -> [ListedMapping] {
-    if let listed { return listed }
-    let made = try read()
-    listed = made
-    return made
-  }
+  func listed(_ read: () throws -> [ListedMapping]) rethrows -> [ListedMapping] { try cached(\.listed, read) }
 
   func text(_ path: String) throws -> MappingModel {
-    if let model = texts[path] { return model }
-    let made = try MappingModel(contentsOfYAML: path)
-    texts[path] = made
-    return made
+    try cached(\.texts[path]) { try MappingModel(contentsOfYAML: path) }
   }
 
   func xcode(_ path: String) throws -> XcodeMappingModel {
-    if let model = xcode[path] { return model }
-    let made = try XcodeMappingModel(contentsOf: path)
-    xcode[path] = made
-    return made
+    try cached(\.xcode[path]) { try XcodeMappingModel(contentsOf: path) }
   }
 }
 

@@ -1,27 +1,18 @@
-import Foundation
 import GodwitModel
 
 /// A list of stores: a path on each line. Empty lines do not count, and a line may end as on Windows.
 package struct StoreList {
   private let lines: LineFile
-  private let name: String
+  private let path: String
   /// The folder that relative paths count from, with a slash at its end; empty for the current one.
   private let folder: String
 
   /// - Throws: When the file cannot be opened.
   package init(path: String) throws {
     lines = try LineFile(path: path)
-    name = path
+    self.path = path
     let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     folder = end.map { String(decoding: path.utf8[...$0], as: UTF8.self) } ?? ""
-  }
-
-  /// Standard input, whose paths count from the current folder.
-  package init() {
-    name = "standard input"
-    lines = LineFile(standardInputNamed: name)
-    let current = FileManager.default.currentDirectoryPath
-    folder = current.hasSuffix("/") ? current : current + "/"
   }
 
   /// Calls `body` with each path.
@@ -38,7 +29,7 @@ package struct StoreList {
       guard let path = String(validating: bytes, as: UTF8.self), !path.utf8.contains(0) else {
         throw GodwitError(
           .dataWrong, "cannot read the list of stores: expected a path in UTF-8, found other bytes",
-          location: .init(file: name, line: number, column: 1),
+          location: .init(file: self.path, line: number, column: 1),
           remedy: "write one path on each line, for example with `find stores -name '*.sqlite'`",
           safe: "nothing was written")
       }

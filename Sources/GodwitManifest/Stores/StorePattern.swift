@@ -137,9 +137,7 @@ package struct StorePattern: Sendable, Hashable {
     let refuse: (String, GodwitError) throws -> Void
 
     /// - Parameter path: The folder with a slash at its end; empty for the current one.
-    func look(
-      in path: String, folder: String, _ parts: ArraySlice<Part>, _ body: (Match) throws -> Void
-    ) throws {
+    func look(in path: String, folder: String, _ parts: ArraySlice<Part>, _ body: (Match) throws -> Void) throws {
       guard let part = parts.first else { return }
       let rest = parts.dropFirst()
       switch part {

@@ -5,24 +5,6 @@ import GodwitPlatform
 import GodwitStore
 import GodwitVerifier
 
-/// The places that jobs claimed, by real path.
-package protocol StoreClaims: AnyObject {
-  /// The store that a place belongs to; nil when nobody claimed it.
-  func owner(of place: String) throws -> String?
-
-  /// Notes a place that nobody has claimed.
-  func claim(_ place: String, for store: String) throws
-}
-
-/// The places that the jobs of one command claimed, in memory.
-final class ClaimedPlaces: StoreClaims {
-  /// By the bytes of a path: names that differ in nothing else are two files.
-  private var taken: [[UInt8]: String] = [:]
-
-  func owner(of place: String) -> String? { taken[Array(place.utf8)] }
-  func claim(_ place: String, for store: String) { taken[Array(place.utf8)] = store }
-}
-
 /// Where the jobs of many stores write, checked before any of them begins.
 package struct StorePlaces {
   private let manifest: JobManifest
@@ -30,13 +12,14 @@ package struct StorePlaces {
   private let pattern: StorePattern?
   /// The real path of the pattern's folder.
   private let root: String
-  private let taken: any StoreClaims
+  /// The store that claimed a place, by the bytes of its real path: names that differ in nothing else are two files.
+  private var owners: [[UInt8]: String] = [:]
   /// Real paths of folders that were asked for, by the bytes of what was asked.
   private var folders: [[UInt8]: String] = [:]
   private static let foldersMaximum = 10_000
 
-  package init(_ manifest: JobManifest, _ pattern: StorePattern?, _ claims: any StoreClaims) {
-    (self.manifest, self.pattern, taken) = (manifest, pattern, claims)
+  package init(_ manifest: JobManifest, _ pattern: StorePattern?) {
+    (self.manifest, self.pattern) = (manifest, pattern)
     root = pattern.map { Self.real(folder: $0.root.isEmpty ? "." : $0.root) } ?? ""
   }
 
@@ -49,22 +32,20 @@ package struct StorePlaces {
     if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex {
       // The usual case, for each of a million stores: a URL takes ten times as long.
       let name = String(decoding: path.utf8[slash...].dropFirst(), as: UTF8.self)
-      let key = Array(path.utf8[..<slash])
-      if !["", ".", ".."].contains(name) {
-        if folders.count >= Self.foldersMaximum { folders = [:] }
-        let known = folders[key] ?? Self.real(folder: String(decoding: key, as: UTF8.self))
-        folders[key] = known
-        return (known == "/" ? "" : known) + "/" + name
-      }
+      if !["", ".", ".."].contains(name) { return real(name, in: Array(path.utf8[..<slash])) }
     }
     let url = URL(filePath: path)
-    let folder = url.deletingLastPathComponent().path
-    let key = Array(folder.utf8)
-    let known = folders[key] ?? Self.real(folder: folder)
-    if folders.count >= Self.foldersMaximum { folders = [:] }
-    folders[key] = known
-    return (known == "/" ? "" : known) + "/" + url.lastPathComponent
+    return real(url.lastPathComponent, in: Array(url.deletingLastPathComponent().path.utf8))
   }
+
+  private mutating func real(_ name: String, in folder: [UInt8]) -> String {
+    if folders.count >= Self.foldersMaximum { folders = [:] }
+    let known = folders[folder] ?? Self.real(folder: String(decoding: folder, as: UTF8.self))
+    folders[folder] = known
+    return (known == "/" ? "" : known) + "/" + name
+  }
+
+  private func owner(of place: String) -> String? { owners[Array(place.utf8)] }
 
   /// Refuses a store whose job would write what belongs to another store too, or what would be a source at the next run.
   ///
@@ -119,7 +100,10 @@ package struct StorePlaces {
   private mutating func claimFiles(ofStoreAt product: String, of store: ManifestStore, at path: ManifestPath) throws {
     let folder = SupportFolder(ofStoreAt: product).path
     let place = real(folder)
-    guard let other = try taken.owner(of: place) else { return try taken.claim(place, for: store.path) }
+    guard let other = owner(of: place) else {
+      owners[Array(place.utf8)] = store.path
+      return
+    }
     // Most models have no such files, and names that differ in their extension alone do no harm.
     guard other != store.path, try store.loader.mayMakeFiles(for: [store.path, other]) else { return }
     let isInPlace = store.loader.isInPlace
@@ -142,12 +126,12 @@ package struct StorePlaces {
     _ product: String, of store: String, at path: ManifestPath
   ) throws -> String {
     let place = real(product)
-    if let other = try taken.owner(of: place) {
+    if let other = owner(of: place) {
       throw refusal(
         at: path, "two stores would write '\(product)': '\(other)' and '\(store)'",
         remedy: "tell them apart by more placeholders: {folder}, {ext} or {file}")
     }
-    try taken.claim(place, for: store)
+    owners[Array(place.utf8)] = store
     return place
   }
 
@@ -187,7 +171,7 @@ package struct StorePlaces {
     }
     for place in [real(path)] + (target.map { [String(cString: $0)] } ?? []) {
       for log in Self.logs where place.hasSuffix(log) {
-        guard let store = try taken.owner(of: String(place.dropLast(log.count))) else { continue }
+        guard let store = owner(of: String(place.dropLast(log.count))) else { continue }
         throw refusal("the job of '\(store)' has one of its files there")
       }
       let folders = place.split(separator: "/").dropLast()
@@ -207,7 +191,7 @@ package struct StorePlaces {
     defer { free(target) }
     // The path may itself be a link.
     let places = [real(store)] + (target.map { [String(cString: $0)] } ?? [])
-    guard let other = try places.compactMap({ try taken.owner(of: $0) }).first else { return }
+    guard let other = places.compactMap(owner).first else { return }
     throw refusal(
       at: manifest.source, "'\(store)' is a source, and the job of '\(other)' writes it",
       remedy: "name a destination folder outside of the pattern")

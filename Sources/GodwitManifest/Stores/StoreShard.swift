@@ -84,7 +84,8 @@ extension JobManifest {
       let expected = "a number of stores, or a percentage such as 1 %"
       let text = try reader.text(part.value, key: part.key, expected: expected)
       if text.hasSuffix("%") {
-        let digits = text.dropLast().trimming(while: \.isWhitespace)
+        var digits = text.dropLast().drop(while: \.isWhitespace)
+        while digits.last?.isWhitespace == true { digits.removeLast() }
         guard let percent = Double(digits), (0...100).contains(percent) else {
           throw reader.wrong(part.key, expected: expected, part.value)
         }
@@ -117,14 +118,5 @@ extension JobManifest {
       remedy:
         "write `stores: {results: FOLDER, max-failed: N, jobs: N}` into the job's manifest, and run it with `godwit run JOB --shard I/N`"
     )
-  }
-}
-
-extension StringProtocol {
-  fileprivate func trimming(while isTrimmed: (Character) -> Bool) -> SubSequence {
-    var rest = self[...]
-    while let last = rest.last, isTrimmed(last) { rest.removeLast() }
-    while let first = rest.first, isTrimmed(first) { rest.removeFirst() }
-    return rest
   }
 }

@@ -40,3 +40,11 @@ package struct ManifestPath: Sendable, Hashable {
     self.init(raw: raw, resolved: raw.hasPrefix("/") ? raw : folder + raw, location: location)
   }
 }
+
+extension Sequence where Element: Hashable {
+  /// Each element once, where it comes first.
+  func withoutRepeats() -> [Element] {
+    var seen: Set<Element> = []
+    return filter { seen.insert($0).inserted }
+  }
+}

@@ -197,9 +197,7 @@ struct YAMLFile {
       location: lines.location(line: 1, column: 1), remedy: "write fewer and shallower lists, maps and aliases")
   }
 
-  private static func complaint(
-    _ error: YamlError, what: String, lines: YAMLLines
-  ) -> GodwitError {
+  private static func complaint(_ error: YamlError, what: String, lines: YAMLLines) -> GodwitError {
     var mark = (line: 1, column: 1)
     var text: String
     var remedy = "correct the YAML there"
@@ -275,10 +273,10 @@ struct YAMLFile {
       GodwitError(
         .permission, "cannot read \(what) '\(path)': permission denied",
         remedy: "grant read permission for the file and its folders")
-    case EIO:
-      GodwitError(.inputOutput, "cannot read \(what) '\(path)': \(String(cString: strerror(number)))")
     default:
-      GodwitError(.missingInput, "cannot read \(what) '\(path)': \(String(cString: strerror(number)))")
+      GodwitError(
+        number == EIO ? .inputOutput : .missingInput,
+        "cannot read \(what) '\(path)': \(String(cString: strerror(number)))")
     }
   }
 }

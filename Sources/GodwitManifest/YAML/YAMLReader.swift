@@ -12,14 +12,10 @@ struct YAMLReader {
   }
 
   func wrong(_ key: String, expected: String, _ node: Node) -> GodwitError {
-    guard !key.isEmpty else {
-      return error(
-        "expected \(expected), found \(Self.kind(of: node))", at: file.location(of: node),
-        remedy: "write `key: value` lines")
-    }
-    return error(
-      "expected \(expected) for '\(key)', found \(Self.kind(of: node))", at: file.location(of: node),
-      remedy: "write \(expected) after '\(key):'")
+    error(
+      "expected \(expected)\(key.isEmpty ? "" : " for '\(key)'"), found \(Self.kind(of: node))",
+      at: file.location(of: node),
+      remedy: key.isEmpty ? "write `key: value` lines" : "write \(expected) after '\(key):'")
   }
 
   static func kind(of node: Node) -> String {
@@ -48,6 +44,8 @@ struct YAMLReader {
     var location: GodwitError.Location
     var value: Node
   }
+
+  typealias Entries = [String: Entry]
 
   /// The entries of a map in file order. A key that is listed twice is refused.
   func entries(_ node: Node, key: String, expected: String = "keys and values") throws -> [Entry] {
@@ -78,16 +76,13 @@ struct YAMLReader {
   }
 
   /// The entries of a map whose keys are all known.
-  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> [String:
-    Entry]
-  {
-    var result: [String: Entry] = [:]
+  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> Entries {
+    var result: Entries = [:]
     for entry in try entries(node, key: key, expected: expected) {
       guard known.contains(entry.key) else {
         throw error(
           "unknown key '\(entry.key)'\(Self.place(key))\(Spelling.suggestion(for: entry.key, among: known))",
-          at: entry.location,
-          remedy: "use one of: \(known.joined(separator: ", "))")
+          at: entry.location, remedy: "use one of: \(known.joined(separator: ", "))")
       }
       result[entry.key] = entry
     }
@@ -107,6 +102,11 @@ struct YAMLReader {
 
   func located(_ node: Node, key: String, expected: String = "text") throws -> Located<String> {
     Located(value: try text(node, key: key, expected: expected), location: file.textLocation(of: node))
+  }
+
+  /// A text to parse, which knows its place.
+  func source(_ node: Node, key: String, expected: String) throws -> SourceText {
+    SourceText(try text(node, key: key, expected: expected), location: file.textLocation(of: node))
   }
 
   /// One text or a list of them.
@@ -163,9 +163,7 @@ struct YAMLReader {
     let names = Value.allCases.map(\.rawValue)
     guard case .scalar(let scalar) = node, let value = Value(rawValue: scalar.string) else {
       var complaint = wrong(key, expected: names.joined(separator: " or "), node)
-      if case .scalar(let scalar) = node {
-        complaint.message += Spelling.suggestion(for: scalar.string, among: names)
-      }
+      if case .scalar(let scalar) = node { complaint.message += Spelling.suggestion(for: scalar.string, among: names) }
       throw complaint
     }
     return value
