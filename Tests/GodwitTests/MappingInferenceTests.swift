@@ -355,3 +355,25 @@ struct `Inference on the corpus` {
     return isBySQL
   }
 }
+
+struct `What an inferred step loses` {
+  private func model(_ name: String, _ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
+    try ManagedObjectModel(name: name, entities: [entity("A", attributes)])
+  }
+
+  @Test func `an attribute that becomes transient is lost, one with the renaming identifier of an older name is not`()
+    throws
+  {
+    let stored = try model("1", [optional("a"), optional("b")])
+    var transient = optional("a")
+    transient.isTransient = true
+    #expect(InferredLoss.losesNames(from: stored, to: try model("2", [transient, optional("b")])))
+    var renamed = optional("c")
+    renamed.renamingIdentifier = "a"
+    let later = try model("2", [renamed, optional("b")])
+    #expect(!InferredLoss.losesNames(from: stored, to: later))
+    // The third version has the name, but not the values, unless a run goes through the second.
+    let last = try model("3", [optional("c"), transient, optional("b")])
+    #expect(InferredLoss.keptThrough([stored, later, last]) == ["A.a"])
+  }
+}

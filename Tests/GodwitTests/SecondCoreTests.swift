@@ -43,12 +43,15 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     (.min, .max), (5, 5), (-3, 100), (0, 15), (0, 16), (.min, .min), (.max - 1, .max), (.min, .min + 40),
   ]
 
-  @Test(arguments: spans)
-  func `ranges cover a span of keys, each key once`(low: Int64, high: Int64) {
-    let ranges = KeySpans(low...high, parts: 16)
-    #expect(ranges.first?.lowerBound == low && ranges.last?.upperBound == high)
-    #expect(ranges.count <= 17)
+  @Test(arguments: spans, [0, 1, 2, 16] as [Int64])
+  func `ranges cover a span of keys, each key once`(span: (low: Int64, high: Int64), parts: Int64) {
+    let ranges = KeySpans(span.low...span.high, parts: parts)
+    #expect(ranges.first?.lowerBound == span.low && ranges.last?.upperBound == span.high)
+    #expect(ranges.count <= max(1, parts) + 1)
     for (one, next) in zip(ranges, ranges.dropFirst()) { #expect(one.upperBound + 1 == next.lowerBound) }
+    for (number, range) in ranges.enumerated() {
+      #expect(ranges.number(of: range.lowerBound) == number && ranges.number(of: range.upperBound) == number)
+    }
   }
 
   private func facts(_ fixture: MigrationFixture, leastKeys: Int64) throws -> PlanFacts {

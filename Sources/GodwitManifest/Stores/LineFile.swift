@@ -29,7 +29,7 @@ package final class LineFile {
     guard FileStatus(openFile: descriptor)?.isFile == true else {
       throw GodwitError(
         .missingInput, "cannot read '\(path)': expected a file, found a folder or a special file",
-        remedy: "name a file, or give the list on standard input")
+        remedy: "name a file")
     }
   }
 

@@ -1,11 +1,13 @@
 package import GodwitModel
 
 extension ObjectReader {
-  /// What one core has written of a range of keys.
+  /// The text that one core has written of a range of keys.
   private struct Piece {
     var text = ""
     /// The keys that it left: those from the first object on that has an error, or text above the limit.
     var rest: ClosedRange<Int64>?
+    /// The error behind the last object of the range.
+    var error: (any Error)?
   }
 
   private struct PieceIsFull: Error {}
@@ -16,8 +18,8 @@ extension ObjectReader {
 
   /// Hands on what a writer makes of each object, in the order of keys, until `send` returns false.
   ///
-  /// A large table is cut into ranges of keys, which all processors write. What cannot be written so is written in its
-  /// turn: large values, and objects with an error. Memory holds 32 pieces of at most 512 KiB.
+  /// A large table is cut into ranges of keys, which all processors write. The calling thread writes the rest in its
+  /// turn: objects with large values, and those behind an error. Memory holds 32 pieces of at most 512 KiB.
   ///
   /// - Parameters:
   ///   - entities: Entities of one inheritance tree.
@@ -53,6 +55,7 @@ extension ObjectReader {
       for piece in pieces where goesOn {
         if !piece.text.isEmpty { goesOn = try send(piece.text) }
         if goesOn, let rest = piece.rest { try writeHere(rest) }
+        if goesOn, let error = piece.error { throw error }
       }
     }
   }
@@ -63,35 +66,39 @@ extension ObjectReader {
     _ write: (Object, (String) throws -> Void) throws -> Void
   ) -> Piece {
     var piece = Piece()
-    var (begin, next) = (piece.text.endIndex, keys.lowerBound)
+    var next: Int64? = keys.lowerBound
     do {
       try forEachObject(of: entities, where: condition, keys: keys) { object in
-        (begin, next) = (piece.text.endIndex, object.reference.key)
+        let key = object.reference.key
+        next = key
+        var record = ""
         try write(object) { text in
-          piece.text += text
-          guard piece.text.utf8.count <= Self.limitPieceBytes else { throw PieceIsFull() }
+          record += text
+          guard piece.text.utf8.count + record.utf8.count <= Self.limitPieceBytes else { throw PieceIsFull() }
         }
-        (begin, next) = (piece.text.endIndex, object.reference.key &+ 1)
+        piece.text += record
+        next = key < keys.upperBound ? key + 1 : nil
         return true
       }
     } catch {
-      piece.text.removeSubrange(begin...)
-      piece.rest = next...keys.upperBound
+      if let next { piece.rest = next...keys.upperBound } else { piece.error = error }
     }
     return piece
   }
 
-  /// The ranges of keys of a large table; nil for one that is not worth it.
+  /// The ranges of keys of a large table; nil for one that is not worth it, or that cannot be counted: the objects before
+  /// the damage are written all the same.
   private func spans(of entities: [String], _ rowsPerPiece: Int64) throws -> KeySpans? {
-    guard let first = entities.first, let table = schema.table(of: first) else { return nil }
-    let name = "\(StoreConnection.sourceSchema).\(StoreSchema.identifier(table.name))"
-    guard let keys = try connection.keys(of: name), ReaderPool.processors > 1,
+    guard ReaderPool.processors > 1, let first = entities.first, let table = schema.table(of: first),
       let other = try connection.anotherReader(cache: .init(bytes: 1 << 16))
     else { return nil }
     try other.close()
-    let rows = try connection.integer("SELECT COUNT(*) FROM \(name)") ?? 0
-    // Links without an index are copied for one connection.
-    guard rows / rowsPerPiece > 1, try isIndexed(entities, in: table) else { return nil }
+    let name = "\(StoreConnection.sourceSchema).\(StoreSchema.identifier(table.name))"
+    guard let keys = try? connection.keys(of: name), let rows = try? connection.integer("SELECT COUNT(*) FROM \(name)"),
+      rows / rowsPerPiece > 1,
+      // Links without an index are copied, for one connection.
+      try isIndexed(entities, in: table)
+    else { return nil }
     return KeySpans(keys, rows: rows, rowsPerSpan: rowsPerPiece)
   }
 }
