@@ -109,6 +109,29 @@ struct OwnInverseTests {
     return lists
   }
 
+  @Test func `a path of two links that are their own inverse leads to friends of friends`() throws {
+    let led = EntityDescription.make(
+      "Person", ["name": .string],
+      [.toMany("led", "Person", inverse: "leader"), .toOne("leader", "Person", inverse: "led")])
+    let fixture = try ordered(led)
+    // The last assigned of several leads a person.
+    let pairs = Self.friends.flatMap { key, friends in friends.flatMap { [[key, $0], [$0, key]] } }
+    var leaders: [Int64: Int64] = [:]
+    for one in pairs {
+      for other in pairs where other[0] == one[1] { leaders[other[1]] = max(leaders[other[1]] ?? 0, one[0]) }
+    }
+    fixture.chunkRows = 2
+    fixture.mappings = [
+      try .make(
+        "Person", "Person", attributes: ["name": "$source.name"],
+        relationships: ["led": .mapping("PersonToPerson", keyPath: ["friends", "friends"])])
+    ]
+    try fixture.run()
+    #expect(
+      try fixture.rows("SELECT Z_PK, ZLEADER FROM source.ZPERSON ORDER BY Z_PK")
+        == (Int64(1)...5).map { "\($0)|\(leaders[$0] ?? 0)" })
+  }
+
   @Test(arguments: [1, 2, 100]) func `an ordered many-to-many that is its own inverse keeps the order of each end`(
     chunkRows: Int
   ) throws {

@@ -106,17 +106,18 @@ extension PolicyStatements {
       let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
       let counterpart = try association.lookup(lookup, key: key, entity: wanted)
       let inverse = try step.relationships.inverseOrder(of: source, in: mapping, target: counterpart, association)
-      let (tables, conditions) = chain.isToMany ? RelationshipStatements.split(chain.from) : ("", "")
+      let parts: (tables: [String], conditions: [String]) = chain.isToMany ? chain.parts : ([], [])
       let sources =
         hasManySources
-        ? "CROSS JOIN main.\(StepProgram.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity "
-        : ""
+        ? [
+          "main.\(StepProgram.pairTable(mapping.index)) AS o ON o.destination = a.destination AND o.entity = a.entity"
+        ] : []
+      let row = "\(try association.table(mapping.index)) AS s ON s.Z_PK = \(hasManySources ? "o" : "a").source"
+      let tables = ["temp.godwit_asked AS a"] + sources + [row] + parts.tables
       // For a mapping with a policy the target is the source key, from which the policy may have made several objects.
       let found = """
         SELECT \(turn) AS turn, a.destination AS subject, \(isExplicit(lookup) ? key : counterpart) AS target, \(inverse) AS inverse_position \
-        FROM temp.godwit_asked AS a \(sources)\
-        CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = \(hasManySources ? "o" : "a").source\(tables.isEmpty ? "" : " CROSS JOIN \(tables)") \
-        \(conditions.isEmpty ? "" : "WHERE \(conditions)")
+        FROM \(tables.joined(separator: " CROSS JOIN ")) WHERE \((["1"] + parts.conditions).joined(separator: " AND "))
         """
       var (from, target) = ("(\(found)) AS p", "p.target")
       if isExplicit(lookup) {

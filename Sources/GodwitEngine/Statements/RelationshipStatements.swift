@@ -358,11 +358,11 @@ package struct RelationshipStatements: StageStatements {
       let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
       let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
       target = try found(key)
-      let inner = chain.isToMany ? chain.from : ""
-      // The chain's FROM joins on the row `s`: one FROM clause holds both.
-      let parts = inner.isEmpty ? ("", "") : Self.split(inner)
-      from =
-        "\(table) AS s\(parts.0.isEmpty ? "" : " CROSS JOIN \(parts.0)") WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)\(parts.1.isEmpty ? "" : " AND \(parts.1)")"
+      // The chain joins on the row `s`: one FROM clause holds both.
+      let parts: (tables: [String], conditions: [String]) = chain.isToMany ? chain.parts : ([], [])
+      let tables = ["\(table) AS s"] + parts.tables
+      let conditions = ["s.Z_PK BETWEEN ?1 AND ?2", taken.sql] + parts.conditions
+      from = "\(tables.joined(separator: " CROSS JOIN ")) WHERE \(conditions.joined(separator: " AND "))"
       position = chain.isToMany ? chain.order : nil
       let counterpart = try association.lookup(lookup, key: key, entity: source.relationship.destinationEntityName)
       inversePosition = try inverseOrder(
@@ -396,10 +396,5 @@ package struct RelationshipStatements: StageStatements {
       WHERE d.\(first) BETWEEN ?1 AND ?2 AND \(own.holds) AND \(found.holds) ORDER BY d.\(first), d.\(second)
       """
     return (sql, association.matches(mapping.index, alias: "s").reason.map { [$0] } ?? [])
-  }
-
-  static func split(_ from: String) -> (tables: String, conditions: String) {
-    guard let range = from.range(of: " WHERE ") else { return (String(from.dropFirst(6)), "") }
-    return (String(from[from.startIndex..<range.lowerBound].dropFirst(6)), String(from[range.upperBound...]))
   }
 }
