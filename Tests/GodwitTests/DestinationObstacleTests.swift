@@ -13,7 +13,7 @@ struct DestinationObstacleTests {
   /// The obstacles of a plan that writes nothing.
   private func obstacles(
     _ job: MigrationJob, notes: [MigrationNote.Code] = [.replaces], sourceLocation: SourceLocation = #_sourceLocation
-  ) throws -> [DestinationObstacle] {
+  ) throws -> [RunObstacle] {
     let folder = (job.destinationPath as NSString).deletingLastPathComponent
     let before = try FolderContents(folder)
     let plan = try MigrationManager(job).plan()
@@ -29,7 +29,7 @@ struct DestinationObstacleTests {
 
   /// Checks that a plan has one obstacle, and that a run ends with the same.
   private func expect(
-    _ code: DestinationObstacle.Code, _ job: MigrationJob, notes: [MigrationNote.Code] = [.replaces],
+    _ code: RunObstacle.Code, _ job: MigrationJob, notes: [MigrationNote.Code] = [.replaces],
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let found = try obstacles(job, notes: notes, sourceLocation: sourceLocation)

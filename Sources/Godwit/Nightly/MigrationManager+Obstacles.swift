@@ -12,7 +12,7 @@ import GodwitStore
 /// process has the store open when it is exchanged.
 extension MigrationManager {
   /// The obstacles to a run at its destination. Writes nothing.
-  package func destinationObstacles() throws -> [DestinationObstacle] { try destinationFindings().obstacles }
+  package func destinationObstacles() throws -> [RunObstacle] { try destinationFindings().obstacles }
 
   /// Adds to a plan what would stop a run at its destination, and what a run would say of it.
   func tellDestination(in plan: inout MigrationPlan) throws {
@@ -22,11 +22,11 @@ extension MigrationManager {
   }
 
   /// The content of the destination is read only if its size or its first bytes are not those of its delivery.
-  private func destinationFindings() throws -> (obstacles: [DestinationObstacle], notes: [MigrationNote]) {
-    var obstacles: [DestinationObstacle] = []
+  private func destinationFindings() throws -> (obstacles: [RunObstacle], notes: [MigrationNote]) {
+    var obstacles: [RunObstacle] = []
     var notes: [MigrationNote] = []
-    func look(_ code: DestinationObstacle.Code, _ action: () throws -> Void) throws {
-      do { try action() } catch let error as GodwitError { obstacles.append(DestinationObstacle(code, error)) }
+    func look(_ code: RunObstacle.Code, _ action: () throws -> Void) throws {
+      do { try action() } catch let error as GodwitError { obstacles.append(RunObstacle(code, error)) }
     }
     try look(.receipt) { try checkReceiptPlace() }
     try look(.destination) { try checkDestinationFolder() }
@@ -44,7 +44,7 @@ extension MigrationManager {
             notes.append(changedNote(written))
           } else {
             obstacles.append(
-              DestinationObstacle(.destinationChanged, destinationChanged(written, safe: "nothing was written")))
+              RunObstacle(.destinationChanged, destinationChanged(written, safe: "nothing was written")))
           }
         }
         if keepsOld { try look(.oldStore) { try checkKept(watch, safe: "nothing was written") } }

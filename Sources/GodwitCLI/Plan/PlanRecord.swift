@@ -4,6 +4,14 @@ import GodwitModel
 
 /// A plan as JSON: what `godwit plan --format json` prints, and with all digests what `-o` writes.
 struct PlanRecord: Codable {
+  struct Obstacle: Codable {
+    var code: RunObstacle.Code
+    /// The exit status that a run would have.
+    var status: Int32
+    /// As the summary has it.
+    var message: String
+  }
+
   /// The format of the document.
   static let version = 1
 
@@ -36,7 +44,7 @@ struct PlanRecord: Codable {
   /// The code of each note, in the same order.
   var noteCodes: [MigrationNote.Code]?
   /// The obstacles to a run, in the order of the summary's obstacles.
-  var obstacles: [PlanObstacle]?
+  var obstacles: [Obstacle]?
   var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
   var temporaryFolder: String?
   var shortage: String?
@@ -64,7 +72,7 @@ struct PlanRecord: Codable {
     mappingSearch = plan.mappingSearch
     notes = plan.notes
     noteCodes = plan.codedNotes.map(\.code)
-    obstacles = PlanObstacle.all(of: plan)
+    obstacles = plan.obstacles.map { Obstacle(code: $0.code, status: $0.failure.rawValue, message: $0.text) }
     totalRows = plan.totalRows
     diskBytes = plan.diskBytes
     temporaryBytes = plan.disk.temporaryBytes
@@ -73,61 +81,5 @@ struct PlanRecord: Codable {
     temporaryFreeBytes = plan.temporaryFreeBytes
     sourceBytes = plan.sourceBytes
     shortage = plan.shortage
-  }
-}
-
-/// An obstacle to a run of a plan.
-struct PlanObstacle: Codable, Equatable {
-  enum Code: String, Codable {
-    /// A policy is not registered.
-    case policyMissing = "policy-missing"
-    /// Values do not fit their new type.
-    case valuesDoNotFit = "values-do-not-fit"
-    /// The job must lose nothing.
-    case losses
-    /// There is too little disk space.
-    case diskSpace = "disk-space"
-    /// The job may not replace what is at the destination.
-    case destination
-    /// The destination was changed since the job made it.
-    case destinationChanged = "destination-changed"
-    /// The store that the run would replace cannot be kept.
-    case oldStore = "old-store"
-    /// The receipt cannot be written where the manifest wants it.
-    case receipt
-    /// The work folder has the unfinished work of another job.
-    case workFolder = "work-folder"
-
-    init(_ code: DestinationObstacle.Code) {
-      switch code {
-      case .destination: self = .destination
-      case .destinationChanged: self = .destinationChanged
-      case .oldStore: self = .oldStore
-      case .receipt: self = .receipt
-      case .workFolder: self = .workFolder
-      }
-    }
-  }
-
-  var code: Code
-  /// The exit status that a run would have.
-  var status: Int32
-  /// As the summary has it.
-  var message: String
-
-  /// The summary says them in this order: all policies in one, then one for each attribute whose values do not fit, and
-  /// last what is in the way at the destination.
-  static func all(of plan: MigrationPlan) -> [PlanObstacle] {
-    let kinds: [(Code, GodwitError.Code, Int)] = [
-      (.policyMissing, .configuration, plan.missingPolicies.isEmpty ? 0 : 1),
-      (.valuesDoNotFit, .dataWrong, plan.misfits.count),
-      (.losses, .dataWrong, plan.mustLoseNothing ? 1 : 0),
-      (.diskSpace, .inputOutput, plan.shortage == nil ? 0 : 1),
-    ]
-    var codes = kinds.flatMap { code, status, count in Array(repeating: (code, status), count: count) }
-    codes += plan.destinationObstacles.map { (Code($0.code), $0.failure) }
-    return zip(codes, plan.summary.obstacles).map { kind, message in
-      PlanObstacle(code: kind.0, status: kind.1.rawValue, message: message)
-    }
   }
 }

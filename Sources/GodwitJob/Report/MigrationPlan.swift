@@ -214,7 +214,7 @@ public struct MigrationPlan: Sendable {
   /// Why there is too little free space for a run; nil if there is enough.
   package var shortage: String?
   /// The obstacles to a run at its destination or at the place of its receipt.
-  package var destinationObstacles: [DestinationObstacle] = []
+  package var destinationObstacles: [RunObstacle] = []
   /// How long a run may take; nil where nobody asked for it.
   public var time: TimeEstimate?
   /// The step that is counted, from 1: the first that is not done.

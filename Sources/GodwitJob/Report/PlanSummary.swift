@@ -70,37 +70,28 @@ package struct PlanSummary: Sendable, Codable, Hashable {
     }
     (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .ambiguousToOne))
     rowsLost = sum(.rows)
-    obstacles = plan.stops.map(\.text)
+    obstacles = plan.obstacles.map(\.text)
     let stop = obstacles.first.map { [$0 + plan.furtherStops] } ?? []
     verdict = (stop + plan.clauses(of: steps, withoutPolicy: stepsWithoutPolicy.count)).joined(separator: "; ")
   }
 }
 
-/// Why a run of a plan would stop, and how it would end.
-package struct PlanStop: Sendable, Hashable {
-  package var code: GodwitError.Code
-  package var message: String
-
-  /// The obstacle as a plan lists it.
-  package var text: String { "the run stops with \(code.rawValue): \(message)" }
-}
-
 extension MigrationPlan {
   /// The obstacles to a run, the first one first.
-  package var stops: [PlanStop] {
-    var found: [PlanStop] = []
+  package var obstacles: [RunObstacle] {
+    var found: [RunObstacle] = []
     var policies: [String] = []
     for use in missingPolicies where !policies.contains(use.policy) { policies.append(use.policy) }
     if !policies.isEmpty {
       let names = policies.map { "'\($0)'" }.joined(separator: ", ")
-      found.append(PlanStop(code: .configuration, message: "no policy is registered as \(names)"))
+      found.append(.init(.policyMissing, .configuration, "no policy is registered as \(names)"))
     }
-    found += misfits.map { PlanStop(code: .dataWrong, message: $0) }
+    found += misfits.map { .init(.valuesDoNotFit, .dataWrong, $0) }
     if mustLoseNothing {
-      found.append(PlanStop(code: .dataWrong, message: "the job must lose nothing (on-loss: fail)"))
+      found.append(.init(.losses, .dataWrong, "the job must lose nothing (on-loss: fail)"))
     }
-    if let shortage { found.append(PlanStop(code: .inputOutput, message: shortage)) }
-    return found + destinationObstacles.map { PlanStop(code: $0.failure, message: $0.message) }
+    if let shortage { found.append(.init(.diskSpace, .inputOutput, shortage)) }
+    return found + destinationObstacles
   }
 
   /// Whether `on-loss: fail` stops a run of the plan.
@@ -110,20 +101,20 @@ extension MigrationPlan {
 
   /// The error of a plan whose run would stop; nil for a run that would not.
   package var stopError: GodwitError? {
-    stops.first.map { stop in
+    obstacles.first.map { stop in
       let remedy =
-        switch stop.code {
+        switch stop.failure {
         case .inputOutput: "free disk space, or name a destination on another disk"
         case .dataWrong: "change the source or the mapping"
         default: "see what `godwit run` suggests"
         }
       return GodwitError(
-        stop.code, "a run of job '\(job)' would stop: \(stop.message)", remedy: remedy, safe: "nothing was written")
+        stop.failure, "a run of job '\(job)' would stop: \(stop.message)", remedy: remedy, safe: "nothing was written")
     }
   }
 
   fileprivate var furtherStops: String {
-    let count = stops.count
+    let count = obstacles.count
     return count > 1 ? " (and \(count - 1) more)" : ""
   }
 
@@ -131,8 +122,8 @@ extension MigrationPlan {
   package var verdict: String {
     let summary = summary
     var clauses = self.clauses(of: summary.steps, withoutPolicy: summary.stepsWithoutPolicy.count)
-    if let stop = stops.first {
-      return (["STOPS (\(stop.code.rawValue)): \(stop.message)\(furtherStops)"] + clauses).joined(separator: "; ")
+    if let stop = obstacles.first {
+      return (["STOPS (\(stop.failure.rawValue)): \(stop.message)\(furtherStops)"] + clauses).joined(separator: "; ")
     }
     if !summary.steps.contains(.loses), !summary.stepsWithoutPolicy.isEmpty, clauses.count > 1 {
       clauses.swapAt(0, 1)

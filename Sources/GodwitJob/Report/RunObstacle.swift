@@ -1,9 +1,17 @@
 package import GodwitModel
 
-/// An obstacle to a run at its destination or at a file beside it, as far as it can be found without writing.
-package struct DestinationObstacle: Sendable, Hashable {
+/// An obstacle to a run, as far as it can be found without writing.
+package struct RunObstacle: Sendable, Hashable {
   /// The kind of obstacle. The raw values never change.
-  package enum Code: String, Sendable, Hashable, CaseIterable {
+  package enum Code: String, Sendable, Codable, Hashable {
+    /// A policy is not registered.
+    case policyMissing = "policy-missing"
+    /// Values do not fit their new type.
+    case valuesDoNotFit = "values-do-not-fit"
+    /// The job must lose nothing.
+    case losses
+    /// There is too little disk space.
+    case diskSpace = "disk-space"
     /// The job may not replace what is at the destination.
     case destination
     /// The destination was changed since the job made it.
@@ -24,9 +32,11 @@ package struct DestinationObstacle: Sendable, Hashable {
   package var message: String
 
   /// The obstacle as a plan lists it.
-  package var text: String { PlanStop(code: failure, message: message).text }
+  package var text: String { "the run stops with \(failure.rawValue): \(message)" }
 
-  package init(_ code: Code, _ error: GodwitError) {
-    (self.code, failure, message) = (code, error.code, error.line)
+  package init(_ code: Code, _ failure: GodwitError.Code, _ message: String) {
+    (self.code, self.failure, self.message) = (code, failure, message)
   }
+
+  package init(_ code: Code, _ error: GodwitError) { self.init(code, error.code, error.line) }
 }
