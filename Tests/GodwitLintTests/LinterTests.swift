@@ -78,9 +78,9 @@ struct `Linting a project` {
   }
 
   @Test func `the page of codes has each with its severity, words and help`() throws {
-    let page = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().appending(path: "Sources/Godwit/Godwit.docc/Lint.md")
-    let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix("| `GW") }
+    let lines = try Checkout.text("Sources/Godwit/Godwit.docc/Lint.md").split(separator: "\n").filter {
+      $0.hasPrefix("| `GW")
+    }
     #expect(
       lines.map(String.init)
         == LintRule.allCases.map {

@@ -62,7 +62,7 @@ import Yams
   }
 
   @Test func `every file under jobs conforms to its schema`() throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../jobs").standardizedFileURL
+    let folder = Checkout.url("jobs")
     let names = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
     for name in names where name.hasSuffix(".yaml") || name.hasSuffix(".yml") {
       let text = try String(contentsOf: folder.appending(path: name), encoding: .utf8)

@@ -5,8 +5,7 @@ import Testing
 
 /// The code of a service that runs a manifest. It imports `GodwitManifest` alone of our modules.
 @Suite struct ServiceTests {
-  private static let jobs = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "jobs")
+  private static let jobs = Checkout.url("jobs")
 
   @Test func `a manifest is loaded, run and verified`() throws {
     let folder = try TemporaryFolder()

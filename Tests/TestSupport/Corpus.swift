@@ -4,9 +4,7 @@ package import Foundation
 package enum Corpus {
   /// The folder, or nil when this machine has none; tests that need it are skipped then.
   package static let folder: URL? = {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let folder = root.deletingLastPathComponent().appending(path: "shared/corpus")
+    let folder = Checkout.folder.deletingLastPathComponent().appending(path: "shared/corpus")
     return FileManager.default.fileExists(atPath: folder.path) ? folder : nil
   }()
 

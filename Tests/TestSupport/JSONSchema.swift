@@ -6,8 +6,7 @@ package import Foundation
 package struct JSONSchema: Sendable {
   private let root: JSONValue
 
-  package static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    .appending(path: "../../Sources/GodwitManifest/Schemas").standardizedFileURL
+  package static let folder = Checkout.url("Sources/GodwitManifest/Schemas")
 
   /// A schema of the project, by the name of its file.
   package init(named name: String) throws {

@@ -6,8 +6,7 @@ import GodwitXcode
 /// The stores of `jobs/peoplizer`, made from scratch and the same every time.
 package enum PeoplizerStores {
   /// The folder of the models, mappings and jobs.
-  package static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appending(path: "jobs/peoplizer")
+  package static let folder = Checkout.url("jobs/peoplizer")
 
   package static let versions = 1...4
 
