@@ -19,7 +19,7 @@ struct FileInspection: Encodable {
   }
 
   let path: String
-  let kind: Kind
+  private(set) var kind: Kind
   /// One line more on the kind.
   var detail: String?
   var store: StoreSummary?
@@ -151,42 +151,9 @@ struct FileInspection: Encodable {
     let head = try Self.head(of: path)
     if GitLFSPointer.matches(head) { throw GitLFSPointer.problem(path, what: "file", .dataWrong) }
     let content = StoreType.Content(head: head)
-    if case .store = content {
-      do {
-        store = try StoreSummary(readingStoreAt: path)
-      } catch let error as GodwitError where content == .store(.sqlite) && error.code == .dataWrong {
-        guard let tables = try? DatabaseTables(readingDatabaseAt: path) else { throw error }
-        (kind, database, problem) = (.database, tables, error)
-        return
-      }
+    if case .store(let type) = content {
       kind = .store
-      detail = MissingLog.note(ofStoreAt: path)
-      let metadata = try StoreMetadata(readingStoreAt: path)
-      let stored = try StoredModel(inStoreAt: path, metadata: metadata)
-      cachedModel = Self.cachedModel(stored, of: path)
-      var fitting: ManagedObjectModel?
-      switch stored {
-      case .fits(let cached): fitting = cached.model
-      case .inReceipt(let model, let receipt): (fitting, receiptWithModel) = (model, receipt)
-      case .missing, .differs, .unreadable: break
-      }
-      if !models.isEmpty {
-        let found = try ModelVersions(references: models, configuration: configuration)
-          .model(fitting: metadata, path: path, isJob: false)
-        (fitting, fittingModel) = (found, found.name)
-      }
-      if checks, content == .store(.sqlite) { try runCheck() }
-      guard withDetails else { return }
-      guard let fitting else {
-        problem =
-          problem
-          ?? GodwitError(
-            .usage, "cannot show details of '\(path)': expected --models, found none",
-            cause: "neither the store nor a receipt beside it has a model that fits",
-            remedy: "give the model of the store with --models MODEL")
-        return
-      }
-      details = try StoreDetails(ofStoreAt: path, model: fitting)
+      try readStore(type, models, configuration: configuration, withDetails: withDetails, checks: checks)
     } else if Self.isSpillFile(head) {
       kind = .spillFile
       spill = try Self.spill(path)
@@ -203,6 +170,45 @@ struct FileInspection: Encodable {
     } else {
       throw Self.unknown(path, head.isEmpty ? "an empty file" : "an unknown kind of file")
     }
+  }
+
+  private mutating func readStore(
+    _ type: StoreType, _ models: [String], configuration: String?, withDetails: Bool, checks: Bool
+  ) throws {
+    do {
+      store = try StoreSummary(readingStoreAt: path)
+    } catch let error as GodwitError where type == .sqlite && error.code == .dataWrong {
+      guard let tables = try? DatabaseTables(readingDatabaseAt: path) else { throw error }
+      (kind, database, problem) = (.database, tables, error)
+      return
+    }
+    detail = MissingLog.note(ofStoreAt: path)
+    let metadata = try StoreMetadata(readingStoreAt: path)
+    let stored = try StoredModel(inStoreAt: path, metadata: metadata)
+    cachedModel = Self.cachedModel(stored, of: path)
+    var fitting: ManagedObjectModel?
+    switch stored {
+    case .fits(let cached): fitting = cached.model
+    case .inReceipt(let model, let receipt): (fitting, receiptWithModel) = (model, receipt)
+    case .missing, .differs, .unreadable: break
+    }
+    if !models.isEmpty {
+      let found = try ModelVersions(references: models, configuration: configuration)
+        .model(fitting: metadata, path: path, isJob: false)
+      (fitting, fittingModel) = (found, found.name)
+    }
+    if checks, type == .sqlite { try runCheck() }
+    guard withDetails else { return }
+    guard let fitting else {
+      problem =
+        problem
+        ?? GodwitError(
+          .usage, "cannot show details of '\(path)': expected --models, found none",
+          cause: "neither the store nor a receipt beside it has a model that fits",
+          remedy: "give the model of the store with --models MODEL")
+      return
+    }
+    details = try StoreDetails(ofStoreAt: path, model: fitting)
   }
 
   private mutating func runCheck() throws {

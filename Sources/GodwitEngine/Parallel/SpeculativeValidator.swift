@@ -3,10 +3,10 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Validates on a second core, while indexes are built, the chunks that the plan validates after them.
+/// Validates on the other cores, while indexes are built, the chunks that the plan validates after them.
 ///
 /// 1. It begins between two transactions, when all rows are final: from then on only indexes and the ledger change.
-/// 2. It reads the file through a connection of its own without locks, whose pages are those of the tables.
+/// 2. Each thread reads the file through a connection of its own without locks, whose pages are those of the tables.
 /// 3. A chunk counts as valid only if no fault was found. After a broken rule, a page that moved under the reader, or
 ///    an error, the chunk is validated again in its turn, and reported there.
 final class SpeculativeValidator {
@@ -21,24 +21,31 @@ final class SpeculativeValidator {
   /// The header of a row of so many columns lies within its b-tree page.
   static let limitColumns = 80
 
-  private let worker: PrefetchWorker<Void>
-  /// The worker's item of a chunk.
-  private let items: [Int: Int]
-  /// The worker's answers so far.
+  private let workers: [PrefetchWorker<Void>]
+  /// The worker of a chunk, and its number there.
+  private let items: [Int: (worker: Int, number: Int)]
+  /// The workers' answers so far.
   private var answers: [Int: Bool] = [:]
 
   /// - Parameters:
   ///   - path: The store under construction.
-  ///   - cache: Memory for pages of it.
-  init(_ works: [Work], path: String, cache: ByteCount) throws {
+  ///   - cache: Memory of each thread for pages of it.
+  init(_ works: [Work], path: String, threads: Int, cache: ByteCount) throws {
     // From the end, because the run starts at the beginning.
     let works = Array(works.reversed())
-    items = Dictionary(uniqueKeysWithValues: works.enumerated().map { ($1.id, $0) })
-    let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
-    try connection.attachUnlocked(path: path, cache: cache)
-    worker = PrefetchWorker(connection, count: works.count, lead: nil)
-    worker.start { worker in
-      worker.computeItems { try Self.isInOrder(works[$0], connection) ? () : nil }
+    items = Dictionary(uniqueKeysWithValues: works.enumerated().map { ($1.id, ($0 % threads, $0 / threads)) })
+    let parts = (0..<min(threads, works.count)).map { first in
+      stride(from: first, to: works.count, by: threads).map { works[$0] }
+    }
+    workers = try parts.map { part in
+      let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+      try connection.attachUnlocked(path: path, cache: cache)
+      return PrefetchWorker(connection, count: part.count, lead: nil)
+    }
+    for (worker, part) in zip(workers, parts) {
+      worker.start { worker in
+        worker.computeItems { try Self.isInOrder(part[$0], worker.connection) ? () : nil }
+      }
     }
   }
 
@@ -46,16 +53,16 @@ final class SpeculativeValidator {
   func passed(_ chunk: Int) -> Bool {
     guard let item = items[chunk] else { return false }
     if let known = answers[chunk] { return known }
-    let hasPassed = worker.take(item, waiting: .never) != nil
+    let hasPassed = workers[item.worker].take(item.number, waiting: .never) != nil
     answers[chunk] = hasPassed
     return hasPassed
   }
 
-  /// Ends the thread and waits for it.
-  func stop() { worker.stop() }
+  /// Ends the threads and waits for them.
+  func stop() { for worker in workers { worker.stop() } }
 
   /// Waits until nothing is left to do.
-  func finish() { worker.fill() }
+  func finish() { for worker in workers { worker.fill() } }
 
   private static func isInOrder(_ work: Work, _ connection: StoreConnection) throws -> Bool {
     var isInOrder = true
@@ -92,7 +99,8 @@ extension Executor {
       rows += chunk.rows
     }
     guard !works.isEmpty, rows >= EngineTuning.current.leastValidatedRows else { return nil }
+    let others = ReaderPool.others(budget: job.memory, readers: EngineTuning.current.readers ?? ReaderPool.processors)
     return try SpeculativeValidator(
-      works, path: connection.path, cache: .init(bytes: max(1 << 20, job.memory.bytes / 32)))
+      works, path: connection.path, threads: max(1, others.count), cache: others.cache)
   }
 }

@@ -25,9 +25,15 @@ package struct ReaderPool {
   ///   - readers: The threads, the calling one included.
   package init(_ connection: StoreConnection, budget: ByteCount, readers: Int = Self.processors) {
     self.connection = connection
+    let others = Self.others(budget: budget, readers: readers)
+    (count, cache) = (1 + others.count, others.cache)
+  }
+
+  /// The readers beside the calling thread, and the page cache of each.
+  package static func others(budget: ByteCount, readers: Int = Self.processors) -> (count: Int, cache: ByteCount) {
     let share = budget.bytes / 8
-    count = max(1, min(readers, 1 + Int(clamping: share / Self.leastCacheBytes)))
-    cache = .init(bytes: max(Self.leastCacheBytes, min(share / Int64(max(1, count - 1)), budget.bytes / 32)))
+    let count = max(0, min(readers - 1, Int(clamping: share / leastCacheBytes)))
+    return (count, .init(bytes: max(leastCacheBytes, min(share / Int64(max(1, count)), budget.bytes / 32))))
   }
 
   /// The state that the readers share.

@@ -141,9 +141,9 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
     try EngineTuning.with(\.leastValidatedRows, 0) { try fixture.run() }
   }
 
-  @Test func `speculative validation gives the same store`() throws {
+  @Test(arguments: [1, 2, 4]) func `speculative validation gives the same store`(readers: Int) throws {
     let (ahead, after) = (try fixture(), try fixture())
-    try run(ahead)
+    try EngineTuning.with(\.readers, readers) { _ = try run(ahead) }
     try after.run()
     let rows = "SELECT * FROM source.ZPERSON ORDER BY Z_PK"
     #expect(try ahead.rows(rows) == after.rows(rows))
@@ -163,18 +163,20 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   }
 
   /// One chunk of validation for the people from key 0 on, of a store.
-  private func ahead(_ fixture: MigrationFixture, of path: String) throws -> SpeculativeValidator {
+  private func ahead(_ fixture: MigrationFixture, of path: String, threads: Int = 1) throws -> SpeculativeValidator {
     let sql = "SELECT Z_PK, 0 FROM source.ZPERSON WHERE Z_PK BETWEEN ?1 AND ?2 AND ZNAME IS NULL"
     let works = [(1, Int64(0)), (2, 500)].map { id, lower in
       SpeculativeValidator.Work(
         id: id, sql: sql, range: .init(lower: lower, upper: lower + 500))
     }
-    return try SpeculativeValidator(works, path: path, cache: .mebibytes(1))
+    return try SpeculativeValidator(works, path: path, threads: threads, cache: .mebibytes(1))
   }
 
-  @Test func `a chunk passes speculative validation only if every row was found correct`() throws {
+  @Test(arguments: 1...3) func `a chunk passes speculative validation only if every row was found correct`(
+    threads: Int
+  ) throws {
     let fixture = try fixture { $0 == 101 ? .null : .init("person \($0)") }
-    let ahead = try ahead(fixture, of: fixture.sourcePath)
+    let ahead = try ahead(fixture, of: fixture.sourcePath, threads: threads)
     ahead.finish()
     #expect(ahead.passed(1))
     #expect(!ahead.passed(2))
