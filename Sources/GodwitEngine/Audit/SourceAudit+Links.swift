@@ -88,9 +88,9 @@ extension SourceAudit {
   func entityName(inTableOf entity: String, row: String) -> String {
     let root = model.root(of: entity)?.name ?? entity
     let cases = model.family(of: root).compactMap { described in
-      schema.number(of: described.name).map { "WHEN \($0) THEN \(Self.literal(described.name))" }
+      schema.number(of: described.name).map { "WHEN \($0) THEN \(textLiteral(described.name))" }
     }
-    guard !cases.isEmpty else { return Self.literal(entity) }
+    guard !cases.isEmpty else { return textLiteral(entity) }
     return "CASE \(schema.entityNumber(inTableOf: entity, row: row)) \(cases.joined(separator: " ")) END"
   }
 }

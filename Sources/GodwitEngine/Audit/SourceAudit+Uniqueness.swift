@@ -56,7 +56,7 @@ extension SourceAudit {
           let taken = taken(mapping.index, alias: "s", association)
           if filterFailures[mapping.index]?.isComplete == false { isPartial = true }
           parts.append(
-            "SELECT s.Z_PK AS k, \(Self.literal(mapping.source.name)) AS e, \(Self.named(values)) FROM \(try association.table(mapping.index)) AS s WHERE (\(taken)) AND \(filled)"
+            "SELECT s.Z_PK AS k, \(textLiteral(mapping.source.name)) AS e, \(Self.named(values)) FROM \(try association.table(mapping.index)) AS s WHERE (\(taken)) AND \(filled)"
           )
         }
         guard !parts.isEmpty else { continue }

@@ -116,7 +116,7 @@ package final class SourceAudit {
       }
       for (check, count) in zip(part, try planner.scan.counts([walk])[0].sums(part.count)) where count > 0 {
         let value = showsValues ? check.value ?? "NULL" : "NULL"
-        let entity = check.ownEntity ?? Self.literal(check.entity)
+        let entity = check.ownEntity ?? textLiteral(check.entity)
         let broken = rows.from(nil, "(\(check.condition))")
         let found = try rows.read(
           "SELECT \(check.key), \(entity), \(value) \(broken) ORDER BY 1 LIMIT \(sampleCount)", connection,
@@ -131,8 +131,6 @@ package final class SourceAudit {
     countChecks(checks.count)
     for finding in findings { add(finding) }
   }
-
-  static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
 
   /// - Parameters:
   ///   - row: The object's key, the name of its entity, and the values concerned.

@@ -116,9 +116,8 @@ package struct KeptSource {
 
   /// The keys of rejected objects of a table, of some entities or of all, as SQL.
   private static func keys(root: String, entities: [String]? = nil) -> String {
-    func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
-    let only = entities.map { " AND entity IN (\($0.map(literal).joined(separator: ", ")))" } ?? ""
-    return "SELECT key FROM \(RejectionRecord.schema).rejected WHERE root = \(literal(root))\(only)"
+    let only = entities.map { " AND entity IN (\($0.map(textLiteral).joined(separator: ", ")))" } ?? ""
+    return "SELECT key FROM \(RejectionRecord.schema).rejected WHERE root = \(textLiteral(root))\(only)"
   }
 
   /// Makes the to-ones nil that lead to rejected objects.

@@ -24,8 +24,6 @@ struct QuarantineMerge {
     partners = QuarantinePartners(copy, schema)
   }
 
-  private static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
-
   func count() throws -> QuarantineEdits {
     func rows(_ table: String) throws -> Int64 { try copy.integer("SELECT COUNT(*) FROM temp.\(table)") ?? 0 }
     let (edited, held) = (try rows("godwit_changed"), try rows("godwit_held"))
@@ -119,9 +117,9 @@ struct QuarantineMerge {
   }
 
   private func held(_ root: String, _ key: String, _ entities: [String]) -> String {
-    let list = entities.map(Self.literal).joined(separator: ", ")
+    let list = entities.map(textLiteral).joined(separator: ", ")
     return
-      "EXISTS (SELECT 1 FROM temp.godwit_held AS h WHERE h.root = \(Self.literal(root)) AND h.key = \(key) AND h.entity IN (\(list)))"
+      "EXISTS (SELECT 1 FROM temp.godwit_held AS h WHERE h.root = \(textLiteral(root)) AND h.key = \(key) AND h.entity IN (\(list)))"
   }
 
   private func link(_ name: String, _ owner: String) -> (link: Link, fields: [Field])? {

@@ -117,18 +117,16 @@ package struct QuarantineWriter {
 
   // MARK: Objects
 
-  private static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
-
   private func rejected(_ root: String, row alias: String, _ column: String, entities: [String]) -> String {
-    let list = entities.map(Self.literal).joined(separator: ", ")
+    let list = entities.map(textLiteral).joined(separator: ", ")
     return
-      "\(RejectionRecord.schema).rejected AS \(alias) WHERE \(alias).root = \(Self.literal(root)) AND \(alias).key = \(column) AND \(alias).entity IN (\(list))"
+      "\(RejectionRecord.schema).rejected AS \(alias) WHERE \(alias).root = \(textLiteral(root)) AND \(alias).key = \(column) AND \(alias).entity IN (\(list))"
   }
 
   /// The number of an entity by its name, as SQL.
   private func number(of entities: [String], _ name: String, _ schema: StoreSchema) -> String {
     let cases = entities.compactMap { entity in
-      schema.number(of: entity).map { "WHEN \(Self.literal(entity)) THEN \($0)" }
+      schema.number(of: entity).map { "WHEN \(textLiteral(entity)) THEN \($0)" }
     }
     return cases.isEmpty ? "NULL" : "CASE \(name) \(cases.joined(separator: " ")) END"
   }
@@ -187,7 +185,7 @@ package struct QuarantineWriter {
       INSERT INTO main.\(quoted(table.name)) (\(columns.map { quoted($0.name) }.joined(separator: ", "))) \
       SELECT \(columns.map(\.value).joined(separator: ", ")) FROM \(RejectionRecord.schema).rejected AS r \
       CROSS JOIN source.\(quoted(old.name)) AS s ON s.Z_PK = r.key \
-      WHERE r.root = \(Self.literal(root)) AND r.entity = \(Self.literal(entity)) ORDER BY r.key
+      WHERE r.root = \(textLiteral(root)) AND r.entity = \(textLiteral(entity)) ORDER BY r.key
       """)
   }
 
@@ -230,7 +228,7 @@ package struct QuarantineWriter {
       let number = schema.number(of: QuarantineModel.reasonEntity)
     else { throw GodwitError(.internalBug, "the quarantine has no table of reasons") }
     func uri(_ uuid: String) -> String {
-      "'x-coredata://' || \(Self.literal(uuid)) || '/' || o.entity || '/p' || r.key"
+      "'x-coredata://' || \(textLiteral(uuid)) || '/' || o.entity || '/p' || r.key"
     }
     let values: [QuarantineModel.Attribute: String] = [
       .objectURI: uri(uuids.own), .sourceURI: uri(uuids.source), .entity: "o.entity", .key: "r.key",

@@ -137,7 +137,7 @@ package struct CreationStatements: StageStatements {
       // from the key range, which such a chunk does not narrow.
       let terms = SearchTerm.terms(of: predicate, schema: sourceSchema, row: row, builder: builder)
       if !terms.isEmpty, !isPart {
-        if condition.hasPrefix("s.Z_PK BETWEEN") { condition = "+" + condition }
+        if !isUnique { condition = "+" + condition }
         condition += " AND " + terms.joinedEvenly(by: " AND ")
       }
     }

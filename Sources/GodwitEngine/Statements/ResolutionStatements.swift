@@ -114,23 +114,23 @@ struct ResolutionStatements: StageStatements {
   func survives(_ index: Int) -> String {
     let link = links[index]
     let table = StepProgram.linkTable(index)
-    func notLater(_ condition: String) -> String {
-      let none = "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE \(condition) AND"
+    func notLater(side: Int, _ condition: String) -> String {
+      let none = "NOT EXISTS (SELECT 1 FROM \(table) AS l WHERE l.side = \(side) AND \(condition) AND"
       let later = "\(none) (l.mapping, l.turn) > (e.mapping, e.turn))"
-      guard condition.hasPrefix("l.side = 1") else { return later }
+      guard side == 1 else { return later }
       return "\(later) AND (e.side = 1 OR \(none) l.mapping = e.mapping AND l.turn = e.turn))"
     }
     var conditions: [String]
     if link.isOwnInverse, link.isToMany(.first) {
-      conditions = ["d", "x"].map { notLater("l.side = 0 AND l.subject = e.\($0)") }
+      conditions = ["d", "x"].map { notLater(side: 0, "l.subject = e.\($0)") }
     } else if link.isOwnInverse {
       conditions = ["d", "x"].flatMap {
-        [notLater("l.side = 0 AND l.subject = e.\($0)"), notLater("l.side = 0 AND l.target = e.\($0)")]
+        [notLater(side: 0, "l.subject = e.\($0)"), notLater(side: 0, "l.target = e.\($0)")]
       }
     } else {
-      conditions = [notLater("l.side = 0 AND l.subject = e.d"), notLater("l.side = 1 AND l.subject = e.x")]
-      if !link.isToMany(.first) { conditions.append(notLater("l.side = 1 AND l.target = e.d")) }
-      if link.second != nil, !link.isToMany(.second) { conditions.append(notLater("l.side = 0 AND l.target = e.x")) }
+      conditions = [notLater(side: 0, "l.subject = e.d"), notLater(side: 1, "l.subject = e.x")]
+      if !link.isToMany(.first) { conditions.append(notLater(side: 1, "l.target = e.d")) }
+      if link.second != nil, !link.isToMany(.second) { conditions.append(notLater(side: 0, "l.target = e.x")) }
     }
     return conditions.joinedEvenly(by: " AND ")
   }

@@ -44,7 +44,7 @@ extension StoreSchema {
       Self.identifier(owner.name), Self.identifier(column), Self.identifier(table), Self.identifier(key)
     )
     func tell(_ function: String, _ row: String) -> String {
-      "SELECT \(function)(\(Self.literal(owner.name)), Z_ENT, Z_PK, \(Self.literal(attribute.name)), \(c)) FROM \(source) WHERE Z_PK = \(row);"
+      "SELECT \(function)(\(textLiteral(owner.name)), Z_ENT, Z_PK, \(textLiteral(attribute.name)), \(c)) FROM \(source) WHERE Z_PK = \(row);"
     }
     func parameter(_ event: String, _ when: String, _ row: String, set value: String) -> Trigger {
       let name = "Z_DA_\(table)_\(entity)_\(attribute.name)_PARAMETER_\(event)"
@@ -68,6 +68,4 @@ extension StoreSchema {
           + tell("NSCoreDataDATriggerInsertUpdatedAffectedObjectValue", "NEW.Z_PK") + " END"),
     ]
   }
-
-  private static func literal(_ text: String) -> String { "'" + text.replacing(scalar: "'", with: "''") + "'" }
 }

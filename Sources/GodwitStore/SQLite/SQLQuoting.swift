@@ -4,3 +4,6 @@ import GodwitModel
 package func quoted(_ identifier: String) -> String {
   "\"" + identifier.replacing(scalar: "\"", with: "\"\"") + "\""
 }
+
+/// An SQL text in single quotes.
+package func textLiteral(_ text: String) -> String { "'" + text.replacing(scalar: "'", with: "''") + "'" }
