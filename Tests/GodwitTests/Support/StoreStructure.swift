@@ -16,8 +16,6 @@ struct StoreStructure: Hashable {
     case formerName(String, of: String)
     /// The same tables in another order, which means nothing to Core Data.
     case tableOrder
-    /// A join column bears another clash number than the rule gives it.
-    case clashNumber(table: String, column: String, made: String)
   }
 
   var tables: [String] = []
@@ -69,10 +67,6 @@ struct StoreStructure: Hashable {
         #expect(made.tables != apple.tables, comment)
         made.tables.sort()
         apple.tables.sort()
-      case .clashNumber(let table, let column, let made):
-        apple.tables = apple.tables.map {
-          $0.hasPrefix("CREATE TABLE \(table) (") ? $0.replacing(column, with: made) : $0
-        }
       }
       #expect(before != apple, "\(difference) is no difference of \(comment)")
     }
