@@ -72,7 +72,7 @@ struct CorpusInitTests {
     }
     let care = "carekit-apple_CareKit/CareKitStore/CareKitStore"
     all[care + "Tests/CoreDataSchema/Migrations/SampleStore2.0.sqlite"] = policy("five policies")
-    all[care + "/CoreData/CareKitStore.xcdatamodeld"] = mappingsElsewhere
+    all[care + "/CoreData/CareKitStore.xcdatamodeld"] = policy("five policies")
     let wibosco = "wibosco_CoreDataMigration-Example/CoreDataMigration-Example"
     for name in ["1", "2"] {
       all[wibosco + "Tests/Resources/SQLite/CoreDataMigration_Example_\(name).sqlite"] = policy(
