@@ -225,7 +225,8 @@ public struct MigrationManager: Sendable {
     try placeReceipt(inDiscarded: folder, journal, destination: destination)
     if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder.path) }
     if isInPlace {
-      swap.undo()
+      if swap.hasExchanged, journal?.phase == .exchanging { try swap.finish(workFolder: folder.path) }
+      try swap.undo(made: WorkFolder.stores(in: folder.path) + [folder.path + "/copy.sqlite"])
     } else if !WorkFolder.isTaken(destination) {
       try folder.removeStores()
       try WorkFolder.removeMovedSupport(of: destination, mark: journal?.support)

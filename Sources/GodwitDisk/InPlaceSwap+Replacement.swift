@@ -63,20 +63,20 @@ extension InPlaceSwap {
       try finish(workFolder: workFolder)
       return true
     }
-    undo()
-    try removeGiven(workFolder: workFolder)
+    try undo()
+    try remove { try NameList.read(Self.givenPath(in: workFolder), $0) }
     return false
   }
 
-  /// Removes the external files that were added for a store that was not delivered. A file that a row of the store in
+  /// Removes files that were added beside the store for one that was not delivered. A file that a row of the store in
   /// place names stays, whichever run added it.
-  private func removeGiven(workFolder: String) throws {
+  func remove(_ forEachName: ((String) throws -> Void) throws -> Void) throws {
     let live = SupportFolder(ofStoreAt: store)
     guard live.exists else { return }
     try live.refuseLinks()
     let isStore = try FileStatus(named: store) != nil && StoreFiles(path: store).type == .sqlite
     let named = isStore ? try NamedFiles(inStoreAt: store) : nil
-    try NameList.read(Self.givenPath(in: workFolder)) { name in
+    try forEachName { name in
       guard SupportFolder.isFileName(name), try live.size(of: name) != nil, try named?.contains(name) != true else {
         return
       }
@@ -84,7 +84,6 @@ extension InPlaceSwap {
     }
     // After a power cut no file may be there again whose name is forgotten.
     try WorkFolder.sync(live.dataPath)
-    rmdir(live.dataPath)
-    rmdir(live.path)
+    for path in [live.dataPath, live.path] { rmdir(path) }
   }
 }

@@ -205,12 +205,10 @@ package struct WorkFolder: ~Copyable {
   }
 
   /// Whether the folder has a store under construction, or a finished one that is not in its place yet.
-  package func hasStores() throws -> Bool { try !stores().isEmpty }
-
-  package func stores() throws -> [String] { try Self.stores(in: path) }
+  package func hasStores() throws -> Bool { try !Self.stores(in: path).isEmpty }
 
   /// The stores of the folder, that of the last step first.
-  private static func stores(in path: String) throws -> [String] {
+  package static func stores(in path: String) throws -> [String] {
     try (steps(in: path) + [path]).map { StepFolder(path: $0).storePath }.filter(FileManager.default.fileExists)
   }
 

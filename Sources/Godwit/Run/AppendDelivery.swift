@@ -110,7 +110,7 @@ extension WorkFolder {
   /// the destination. Call only while the finished store is still in the folder.
   func undoAppend(to destination: String) throws {
     let live = SupportFolder(ofStoreAt: destination)
-    for store in try stores() {
+    for store in try Self.stores(in: path) {
       let support = SupportFolder(ofStoreAt: store)
       try support.forEachFile { name, _ in
         // Its name was made for this job alone; the bytes are compared all the same.

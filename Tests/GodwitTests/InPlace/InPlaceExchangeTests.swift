@@ -25,8 +25,8 @@ struct InPlaceExchangeTests {
   }
 
   /// Six people, of whom some have photos and scans in files; the last two lie in the write-ahead log.
-  private func fixture() throws -> MigrationFixture {
-    let fixture = try MigrationFixture([Self.photo()], to: [Self.photo("motto")])
+  private func fixture(to: EntityDescription = photo("motto")) throws -> MigrationFixture {
+    let fixture = try MigrationFixture([Self.photo()], to: [to])
     try fixture.build { store in
       for key in Int64(1)...6 { try store.insert("Person", key: key, attributes: ["name": .init("p\(key)")]) }
     }
@@ -198,20 +198,48 @@ struct InPlaceExchangeTests {
     #expect(old >= 8 && failures < 99, "\(old) of \(failures)")
   }
 
-  @Test(arguments: [true, false])
-  func `discarding a job that died in its exchange leaves the old store`(links: Bool) throws {
+  @Test(arguments: [true, false], [true, false])
+  func `discarding a job that died in its exchange leaves the old store`(links: Bool, isLightweight: Bool) throws {
     let fixture = try fixture()
     for step in 1...5 {
       let path = try storeWithLog(fixture, "discarded-\(step)")
       let before = try content(path)
       #expect(throws: Died.self) {
-        try MigrationManager(job(fixture, path, links: links, dyingBefore: step)).run()
+        try MigrationManager(job(fixture, path, isLightweight: isLightweight, links: links, dyingBefore: step)).run()
       }
       #expect(try MigrationManager.discard(destination: path, isInPlace: true))
-      #expect(try content(path).dump == before.dump)
+      #expect(try content(path) == before, "step \(step)")
       let left = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent)
       #expect(
         left.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted() == [".source_SUPPORT", "source.sqlite"])
+    }
+  }
+
+  @Test(arguments: [true, false], [true, false])
+  func `discarding a job that died in its exchange removes the external files that it added`(
+    links: Bool, keepsOld: Bool
+  ) throws {
+    var twice = Self.photo()
+    twice.attributes.append(twice.attributes[1])
+    twice.attributes[3].name = "print"
+    let fixture = try fixture(to: twice)
+    // The second attribute with the value of a file gets a file of its own.
+    fixture.mappings = [
+      try .make(
+        "Person", "Person",
+        attributes: ["name": "$source.name", "photo": "$source.photo", "print": "$source.photo"])
+    ]
+    for step in 1...6 {
+      let path = try fixture.copyOfSource("added-\(step)")
+      let before = try content(path)
+      let job = job(fixture, path, isLightweight: false, links: links, keepsOld: keepsOld, dyingBefore: step)
+      #expect(throws: Died.self) { try MigrationManager(job).run() }
+      #expect(try MigrationManager.discard(destination: path, isInPlace: true))
+      if step < 6 {
+        #expect(try content(path) == before, "step \(step)")
+      } else {
+        #expect(try content(path).files.count == 4)
+      }
     }
   }
 
