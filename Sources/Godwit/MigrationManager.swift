@@ -221,12 +221,11 @@ public struct MigrationManager: Sendable {
     let journal = try? WorkJournal.read(in: folder.path)
     var swap = InPlaceSwap(store: destination, keepsOld: true)
     swap.mark = journal?.exchange
-    if !isInPlace, journal?.phase != .placing { _ = try swap.finishReplacement(workFolder: folder.path) }
+    if journal?.phase != .placing { _ = try swap.finishReplacement(workFolder: folder.path) }
     try placeReceipt(inDiscarded: folder, journal, destination: destination)
     if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder.path) }
     if isInPlace {
-      if swap.hasExchanged, journal?.phase == .exchanging { try swap.finish(workFolder: folder.path) }
-      try swap.undo(made: WorkFolder.stores(in: folder.path) + [folder.path + "/copy.sqlite"])
+      swap.undo()
     } else if !WorkFolder.isTaken(destination) {
       try folder.removeStores()
       try WorkFolder.removeMovedSupport(of: destination, mark: journal?.support)

@@ -3,15 +3,16 @@ import GodwitModel
 import GodwitPlatform
 package import GodwitStore
 
-/// A destination that is replaced by the store that the same job makes of a source that has changed.
+/// An exchange that can be undone: of a destination that the same job makes again because its source has changed, and of
+/// a store in place.
 ///
-/// The exchange is that of a store in place, with one difference. A run may be abandoned between two steps because the
-/// source changes once more. The files that the exchange has added beside the old store must then be removed.
-/// `given.names` in the work folder lists these external files before the first of them is added.
+/// A run may be abandoned between two steps, by `discard` or because the source changes once more. The files that the
+/// exchange has added beside the old store must then be removed. `given.names` in the work folder lists these external
+/// files before the first of them is added.
 extension InPlaceSwap {
   private static func givenPath(in workFolder: String) -> String { workFolder + "/given.names" }
 
-  /// Exchanges the stores. The caller holds the lock of the old store, and has undone an earlier unfinished exchange.
+  /// Exchanges the stores, or goes on with it. The caller holds the lock of the old store.
   ///
   /// - Parameters:
   ///   - made: The finished store in the work folder.
@@ -20,10 +21,13 @@ extension InPlaceSwap {
   ///   store.
   package func replace(with made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
-    try NameList.write(Self.givenPath(in: workFolder)) { add in
-      try support.forEachFile { name, _ in
-        guard SupportFolder.isFileName(name), try isMissing(name, in: live, orSameAsIn: support) else { return }
-        try add(name)
+    // An exchange that goes on has the list: its files are there now.
+    if !hasBegun || mark?.listsGiven != true {
+      try NameList.write(Self.givenPath(in: workFolder)) { add in
+        try support.forEachFile { name, _ in
+          guard SupportFolder.isFileName(name), try isMissing(name, in: live, orSameAsIn: support) else { return }
+          try add(name)
+        }
       }
     }
     try WorkFolder.sync(workFolder)
@@ -63,20 +67,20 @@ extension InPlaceSwap {
       try finish(workFolder: workFolder)
       return true
     }
-    try undo()
-    try remove { try NameList.read(Self.givenPath(in: workFolder), $0) }
+    undo()
+    try removeGiven(workFolder: workFolder)
     return false
   }
 
-  /// Removes files that were added beside the store for one that was not delivered. A file that a row of the store in
+  /// Removes the external files that were added for a store that was not delivered. A file that a row of the store in
   /// place names stays, whichever run added it.
-  func remove(_ forEachName: ((String) throws -> Void) throws -> Void) throws {
+  private func removeGiven(workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
     guard live.exists else { return }
     try live.refuseLinks()
     let isStore = try FileStatus(named: store) != nil && StoreFiles(path: store).type == .sqlite
     let named = isStore ? try NamedFiles(inStoreAt: store) : nil
-    try forEachName { name in
+    try NameList.read(Self.givenPath(in: workFolder)) { name in
       guard SupportFolder.isFileName(name), try live.size(of: name) != nil, try named?.contains(name) != true else {
         return
       }

@@ -179,13 +179,8 @@ package struct InPlaceSwap {
     for path in [live.dataPath, live.path] { rmdir(path) }
   }
 
-  /// Undoes steps 1 to 4 of a job that is discarded, as long as the old store has its name.
-  ///
-  /// - Parameter made: Stores of the work folder, whose external files may have been added.
-  package func undo(made: [String] = []) throws {
-    for support in made.map(SupportFolder.init(ofStoreAt:)) where hasBegun && usesFiles && support.exists {
-      try remove { body in try support.forEachFile { name, _ in try body(name) } }
-    }
+  /// Undoes steps 1 to 4 of a job that is discarded. Call only while the old store has its name.
+  package func undo() {
     guard ownsOldName else { return }
     if usesFiles { try? SupportFolder(ofStoreAt: oldPath).remove() }
     unlink(oldPath)

@@ -78,7 +78,7 @@ final class InPlaceDelivery: Delivery {
   }
 
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
-    try exchange(claim).exchange(made.file, support: made.folder.support, workFolder: claim.path)
+    try exchange(claim).replace(with: made.file, support: made.folder.support, workFolder: claim.path)
     try claim.journal.update { $0.phase = .placing }
     return []
   }
