@@ -116,7 +116,7 @@ extension MigrationManager {
       swap.keepsOldFiles = program.keepsFiles
       // The journal may have begun with the receipt.
       swap.mark = claim.journal.content?.exchange
-      try swap.exchange(copy, support: support, workFolder: claim.path)
+      try swap.replace(with: copy, support: support, workFolder: claim.path)
       try claim.journal.update { $0.phase = .placing }
     } else {
       // The dead journal is unused now: the store is whole even if it cannot be removed.

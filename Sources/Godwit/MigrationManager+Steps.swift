@@ -117,11 +117,7 @@ extension MigrationManager {
     var identity = JobFingerprint(job(ofStep: index, source: before?.storePath, identity: record.identity))
     identity.source = record.finished.last?.digest ?? record.identity.source
     record.finished.append(
-      .init(
-        digest: identity.digest, objects: summary.objects, ambiguousToOne: summary.ambiguousToOne,
-        overridden: summary.overridden, dropped: summary.dropped, losses: summary.losses,
-        keptInvalid: summary.keptInvalid.isEmpty ? nil : summary.keptInvalid,
-        receipt: journal.content?.outcome?.step))
+      .init(digest: identity.digest, summary: summary, receipt: journal.content?.outcome?.step))
     try journal.update { $0.steps = record }
     if let before { try? WorkFolder.removeStep(before.path) }
   }
@@ -168,14 +164,16 @@ extension MigrationManager {
   private func total(
     _ record: WorkJournal.Steps, plus running: MigrationSummary? = nil, isResumed: Bool
   ) -> MigrationSummary {
+    let steps = record.finished.map(\.summary) + [running].compactMap(\.self)
     var summary = MigrationSummary(outcome: .stopped, reason: running?.reason)
     // Objects of the last step are those of the destination; what went wrong on the way counts in every step.
-    summary.objects = running?.objects ?? record.finished.last?.objects ?? 0
-    summary.ambiguousToOne = record.finished.reduce(running?.ambiguousToOne ?? 0) { $0 + $1.ambiguousToOne }
-    summary.overridden = record.finished.reduce(running?.overridden ?? 0) { $0 + $1.overridden }
-    summary.keptInvalid = record.finished.flatMap { $0.keptInvalid ?? [] } + (running?.keptInvalid ?? [])
-    summary.dropped = record.finished.flatMap(\.dropped) + (running?.dropped ?? [])
-    summary.losses = LossReport(record.finished.flatMap(\.losses.losses) + (running?.losses.losses ?? []))
+    summary.objects = steps.last?.objects ?? 0
+    summary.ambiguousToOne = steps.reduce(0) { $0 + $1.ambiguousToOne }
+    summary.overridden = steps.reduce(0) { $0 + $1.overridden }
+    summary.keptInvalid = steps.flatMap(\.keptInvalid)
+    summary.dropped = steps.flatMap(\.dropped)
+    summary.losses = LossReport(steps.flatMap(\.losses.losses))
+    for note in steps.flatMap(\.codedNotes) where !summary.codedNotes.contains(note) { summary.codedNotes.append(note) }
     summary.wasResumed = isResumed || running?.wasResumed == true
     return summary
   }
@@ -223,7 +221,7 @@ extension MigrationManager {
     let planner = try source.planner(here)
     var done: Set<Int> = []
     var isResumed = false
-    if let ledger = try Self.openLedger(inFolder: StepFolder.path(ofStep: current + 1, in: folder)) {
+    if let ledger = try Ledger.opened(in: StepFolder.path(ofStep: current + 1, in: folder)) {
       defer { try? ledger.connection.close() }
       (plan, program) = try planner.plan(facts: try ledger.facts(), chunks: try ledger.chunks())
       done = try ledger.done()
@@ -245,7 +243,7 @@ extension MigrationManager {
     plan.steps = try job.steps.indices.flatMap { index in
       let part = index == current ? counted : try planWithoutRows(step: index)
       var steps = part.steps
-      plan.losses.add(record.flatMap { index < current ? $0.finished[index].losses : nil } ?? part.losses)
+      plan.losses.add(record.flatMap { index < current ? $0.finished[index].summary.losses : nil } ?? part.losses)
       for position in steps.indices {
         steps[position].hooks = [("before", job.steps[index].willMigrate), ("after", job.steps[index].didMigrate)]
           .compactMap { place, hook in hook.map { "\(place): \($0.identity)" } }
@@ -294,21 +292,21 @@ extension MigrationManager {
 
   // MARK: Status
 
-  /// nil when no work folder with steps exists.
-  func statusOfSteps() throws -> MigrationStatus? {
-    let folder = WorkFolder.path(forDestination: job.destinationPath)
-    guard let finished = try WorkJournal.read(in: folder)?.steps?.finished.count else { return nil }
+  /// nil without steps.
+  func statusOfSteps(_ journal: WorkJournal) throws -> MigrationStatus? {
+    guard let finished = journal.steps?.finished.count else { return nil }
+    let folder = job.workPath
     let current = StepFolder.path(ofStep: finished + 1, in: folder)
     let isLast = finished + 1 >= job.steps.count
     var status: MigrationStatus
-    if let ledger = try Self.openLedger(inFolder: current) {
+    if let ledger = try Ledger.opened(in: current) {
       defer { try? ledger.connection.close() }
       status = try Self.status(of: job, ledger)
       // The rows of later steps are not known.
       if !isLast { status.secondsLeft = nil }
     } else {
-      // The ledger goes when the step's store is complete.
-      let isWritten = (!isLast || !job.appends) && Self.isWritten(current, isLast: isLast)
+      // The ledger goes when the step's store is complete. A store that is appended to names its jobs from the start.
+      let isWritten = isLast && job.appends ? journal.phase != .making : Self.isWritten(current, isLast: isLast)
       status = MigrationStatus(
         state: .unfinished, job: job.name, chunks: [], done: [], percent: isWritten ? 100 : 0)
     }

@@ -81,7 +81,7 @@ public struct MigrationManager: Sendable {
     let begin = clock.now
     let source = try OpenSource(job, existing: try existingDestination())
     let opening = clock.now - begin
-    if let resumed = try openLedger() {
+    if let resumed = try Ledger.opened(in: job.workPath) {
       defer { try? resumed.connection.close() }
       let planner = try source.planner(job)
       var (plan, program) = try planner.plan(facts: try resumed.facts(), chunks: try resumed.chunks())
@@ -147,16 +147,15 @@ public struct MigrationManager: Sendable {
 
   /// The status by what the work folder holds; nil without work to resume.
   private func statusOfWork(_ journal: WorkJournal, comparesSource: Bool) throws -> MigrationStatus? {
-    if job.isStepped, let status = try statusOfSteps() { return status }
-    if let ledger = try openLedger() {
+    // A run that died between the link and the removal of its folder is finished but for that folder.
+    guard try journal.phase == .making || !destination(comparesSource ? .content : .times).isCurrent else { return nil }
+    if job.isStepped, let status = try statusOfSteps(journal) { return status }
+    if let ledger = try Ledger.opened(in: job.workPath) {
       defer { try? ledger.connection.close() }
       return try Self.status(of: job, ledger)
     }
-    guard !job.isStepped else { return nil }
-    // A run that died between the link and the removal of its folder is finished but for that folder.
-    guard !job.appends, FileManager.default.fileExists(atPath: job.lastStepFolder(in: job.workPath).storePath),
-      journal.phase != .making || journal.outcome != nil,
-      try !destination(comparesSource ? .content : .times).isCurrent
+    guard !job.isStepped, job.owns(journal.owner), journal.phase != .making || journal.outcome != nil,
+      FileManager.default.fileExists(atPath: job.lastStepFolder(in: job.workPath).storePath)
     else { return nil }
     return MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100)
   }
@@ -224,14 +223,11 @@ public struct MigrationManager: Sendable {
     if journal?.phase != .placing { _ = try swap.finishReplacement(workFolder: folder.path) }
     try placeReceipt(inDiscarded: folder, journal, destination: destination)
     if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder.path) }
-    if isInPlace {
-      swap.undo()
-    } else if !WorkFolder.isTaken(destination) {
+    if WorkFolder.isTaken(destination) {
+      try removeLeftoversOfKept(destination, in: folder.path)
+    } else {
       try folder.removeStores()
       try WorkFolder.removeMovedSupport(of: destination, mark: journal?.support)
-    } else if try swap.mark != nil && journal?.owner.appends == true && folder.hasStores() {
-      // The exchange of an append had begun.
-      try folder.undoAppend(to: destination)
     }
     try folder.remove()
     return true
@@ -239,28 +235,4 @@ public struct MigrationManager: Sendable {
 
   /// Whether anything exists at the destination, including a broken symbolic link.
   var isDestinationTaken: Bool { job.isDestinationTaken }
-
-  private func openLedger() throws -> Ledger? {
-    try Self.openLedger(inFolder: WorkFolder.path(forDestination: job.destinationPath))
-  }
-
-  /// The ledger of the unfinished store in a folder; nil when there is none.
-  static func openLedger(inFolder folder: String) throws -> Ledger? {
-    let path = folder + "/store.sqlite"
-    guard FileManager.default.fileExists(atPath: path) else { return nil }
-    // Looking never writes. A run may be at work; one that was killed may have left a journal, through which the store
-    // is read as it was before.
-    var connection = try StoreConnection(path: nil)
-    do { try connection.attachShared(path: path) } catch let error as GodwitError where error.code != .stopped {
-      // Not while a run holds the store: its journal is not a dead one's.
-      connection = try StoreConnection(path: nil)
-      try connection.attachSource(try StoreFiles(path: path))
-    }
-    guard try connection.integer("SELECT COUNT(*) FROM source.sqlite_master WHERE name = 'godwit_ledger'") == 1 else {
-      return nil
-    }
-    let ledger = Ledger(connection: connection)
-    try ledger.checkTables(at: path)
-    return ledger
-  }
 }

@@ -3,10 +3,9 @@ import GodwitModel
 import GodwitPlatform
 package import GodwitStore
 
-/// An exchange that can be undone: of a destination that the same job makes again because its source has changed, and of
-/// a store in place.
+/// An exchange that can be undone.
 ///
-/// A run may be abandoned between two steps, by `discard` or because the source changes once more. The files that the
+/// A run may be abandoned between two steps, by a kill, by `discard` or because the source changes. The files that the
 /// exchange has added beside the old store must then be removed. `given.names` in the work folder lists these external
 /// files before the first of them is added.
 extension InPlaceSwap {
@@ -22,7 +21,7 @@ extension InPlaceSwap {
   package func replace(with made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
     // An exchange that goes on has the list: its files are there now.
-    if !hasBegun || mark?.listsGiven != true {
+    if !hasBegun {
       try NameList.write(Self.givenPath(in: workFolder)) { add in
         try support.forEachFile { name, _ in
           guard SupportFolder.isFileName(name), try isMissing(name, in: live, orSameAsIn: support) else { return }
@@ -31,7 +30,7 @@ extension InPlaceSwap {
       }
     }
     try WorkFolder.sync(workFolder)
-    try exchange(made, support: support, workFolder: workFolder, listsGiven: true)
+    try exchange(made, support: support, workFolder: workFolder)
   }
 
   /// Whether the old store has no file of a name. Core Data never changes a file, so that one of the same name has the
@@ -62,7 +61,7 @@ extension InPlaceSwap {
   ///
   /// - Returns: Whether the store in place was made in this work folder.
   package func finishReplacement(workFolder: String) throws -> Bool {
-    guard mark?.listsGiven == true else { return hasExchanged }
+    guard mark != nil else { return false }
     if hasExchanged {
       try finish(workFolder: workFolder)
       return true

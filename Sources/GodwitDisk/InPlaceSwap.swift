@@ -1,7 +1,7 @@
 import Foundation
 package import GodwitModel
 import GodwitPlatform
-package import GodwitStore
+import GodwitStore
 
 /// Puts a finished store in the place of the one it was made of.
 ///
@@ -64,8 +64,6 @@ package struct InPlaceSwap {
     var made: String
     /// Whether `Name~.ext` is a name that the exchange gives out and may remove.
     var keepsOld: Bool
-    /// Whether `given.names` lists the files that the exchange adds, as for a destination that is replaced.
-    var listsGiven: Bool
   }
 
   /// Device and inode of a file, which stay while it has a name.
@@ -127,9 +125,7 @@ package struct InPlaceSwap {
   /// - Parameters:
   ///   - made: The finished store in the work folder.
   ///   - support: Its external files.
-  package func exchange(
-    _ made: String, support: SupportFolder, workFolder: String, listsGiven: Bool = false
-  ) throws {
+  func exchange(_ made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
     try live.refuseLinks()
     try makeRoom()
@@ -137,8 +133,7 @@ package struct InPlaceSwap {
     try checkOldName()
     try record(
       Mark(
-        store: Self.identity(store) ?? "", made: Self.identity(made) ?? "", keepsOld: keepsOld || ownsOldName,
-        listsGiven: listsGiven))
+        store: Self.identity(store) ?? "", made: Self.identity(made) ?? "", keepsOld: keepsOld || ownsOldName))
     try before(1)
     if keepsOld, usesFiles { try give(filesOf: live, secondNamesIn: SupportFolder(ofStoreAt: oldPath), like: live) }
     try before(2)
@@ -179,8 +174,8 @@ package struct InPlaceSwap {
     for path in [live.dataPath, live.path] { rmdir(path) }
   }
 
-  /// Undoes steps 1 to 4 of a job that is discarded. Call only while the old store has its name.
-  package func undo() {
+  /// Undoes steps 1 and 4. Call only while the old store has its name.
+  func undo() {
     guard ownsOldName else { return }
     if usesFiles { try? SupportFolder(ofStoreAt: oldPath).remove() }
     unlink(oldPath)

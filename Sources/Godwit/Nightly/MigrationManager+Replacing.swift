@@ -58,6 +58,27 @@ extension MigrationManager {
     return type?.isAtomic == true ? nil : SupportFolder(ofStoreAt: keptPath)
   }
 
+  /// The store that was kept before, on its way out.
+  static func removedPath(in workFolder: String) -> String { workFolder + "/kept.removed" }
+
+  /// Removes what a run left that died after it had begun to remove the store kept before, or to keep the one at the
+  /// destination, which is still there: external files without their store, and a receipt without one.
+  static func removeLeftoversOfKept(_ destination: String, in workFolder: String) throws {
+    let kept = InPlaceSwap.oldPath(of: destination)
+    guard !WorkFolder.isTaken(kept) else { return }
+    let (removed, path) = (removedPath(in: workFolder), kept + Receipt.suffix)
+    let isRemoved = WorkFolder.isTaken(removed)
+    if isRemoved, (try? StoreFiles(path: removed).type)?.isAtomic != true {
+      try SupportFolder(ofStoreAt: kept).remove()
+    }
+    if let receipt = receipt(at: path), isRemoved || isReceipt(receipt, ofStoreAt: destination),
+      receipt.destination.keptFrom == URL(filePath: destination).lastPathComponent
+    {
+      try WorkFolder.removeFile(path)
+    }
+    try WorkFolder.removeFile(removed)
+  }
+
   /// Refuses a job whose old store would take the name of a file that the job did not keep there itself, or that was
   /// written to since.
   ///

@@ -85,7 +85,7 @@ extension MigrationManager {
     if job.isStepped {
       guard let steps = journal.steps else { return [] }
       (known, stamp) = (steps.identity, steps.stamp)
-    } else if let ledger = try Self.openLedger(inFolder: folder) {
+    } else if let ledger = try Ledger.opened(in: folder) {
       defer { try? ledger.connection.close() }
       (known, stamp) = (try ledger.identity(), try ledger.stamp())
     } else if let note = journal.outcome {

@@ -29,6 +29,7 @@ extension MigrationManager {
       return try run.run(progress: progress)
     }
     guard let limits = job.quarantine else { return try run(nil, progress) }
+    let isResumed = RejectionRecord.exists(in: folder.path)
     defer { if RejectionRecord.exists(in: folder.path) { journal.isResumable = true } }
     while true {
       let search = try RejectionSearch(job, limits: limits, in: folder.path) { watch.stopReason }
@@ -48,6 +49,7 @@ extension MigrationManager {
           progress(part)
         }
         if let record = search.known { result.0.quarantined = try record.quarantined() }
+        result.0.wasResumed = result.0.wasResumed || isResumed
         return result
       } catch is RejectedObjectsFound {
         guard round + 1 < job.hooks.rejectionRounds else { throw try tooManyRounds(search.record, round + 1) }

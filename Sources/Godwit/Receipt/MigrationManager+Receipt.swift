@@ -143,13 +143,13 @@ extension MigrationManager {
       var receipt = try receipt(ofStoreAt: store, note?.content, journal.counted) { try control.checkpoint() }
       if job.isStepped, let record = journal.content?.steps {
         receipt.steps = record.finished.compactMap(\.receipt)
-        receipt.losses = record.finished.flatMap(\.losses.losses)
+        receipt.losses = record.finished.flatMap(\.summary.losses.losses)
         receipt.source.digest = record.identity.source
         receipt.source.stamp = Receipt.sourceStamp(record.stamp)
         receipt.began = Receipt.time(record.now)
       } else if let note {
         receipt.steps = [note.step]
-        receipt.losses = note.losses.losses
+        receipt.losses = note.summary.losses.losses
         receipt.source.digest = note.identity.source
         receipt.source.stamp = note.stamp.map(Receipt.sourceStamp)
         receipt.began = Receipt.time(job.now == nil ? note.began : summary.begin)

@@ -50,7 +50,7 @@ final class AppendDelivery: Delivery {
   private func isDelivered(_ digest: String, in claim: borrowing Claim) throws -> Bool {
     guard let content = claim.journal.content, try claim.folder.hasStores() else { return true }
     if let steps = content.steps { return steps.identity.digest == digest }
-    if let ledger = try? MigrationManager.openLedger(inFolder: claim.path) {
+    if let ledger = try? Ledger.opened(in: claim.path) {
       defer { try? ledger.connection.close() }
       return (try? ledger.identity().digest) == digest
     }
@@ -67,11 +67,11 @@ final class AppendDelivery: Delivery {
       }
       return .finished(try manager.finishedBefore(digest: digest, manager.finish(claim)))
     }
+    // The receipt of another job, whose run died when its objects were in the destination.
+    let notes = try finishExchange(claim) ? manager.placeReceipt(of: claim) : []
     let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
     try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
     before = try source.existing.map { ($0.files, try $0.files.stamp()) }
-    // The receipt of another job, whose run died when its objects were in the destination.
-    let notes = claim.journal.content?.phase == .placing ? try manager.placeReceipt(of: claim) : []
     return .make(source, notes: notes)
   }
 
@@ -82,7 +82,7 @@ final class AppendDelivery: Delivery {
     var swap = swap(claim, keepsOld: false)
     swap.keepsOldFiles = true
     swap.before = job.hooks.beforeAppendStep
-    try swap.exchange(made.file, support: made.folder.support, workFolder: claim.path)
+    try swap.replace(with: made.file, support: made.folder.support, workFolder: claim.path)
     try claim.journal.update { $0.phase = .placing }
     return []
   }
@@ -102,23 +102,5 @@ extension MigrationManager {
     else { return nil }
     let digest = try quickIdentity.withContent(of: source.files).digest
     return jobs.contains(.string(digest)) ? digest : nil
-  }
-}
-
-extension WorkFolder {
-  /// Takes back what the exchange of an append that is discarded did so far: new external files that got a name beside
-  /// the destination. Call only while the finished store is still in the folder.
-  func undoAppend(to destination: String) throws {
-    let live = SupportFolder(ofStoreAt: destination)
-    for store in try Self.stores(in: path) {
-      let support = SupportFolder(ofStoreAt: store)
-      try support.forEachFile { name, _ in
-        // Its name was made for this job alone; the bytes are compared all the same.
-        guard try live.size(of: name) != nil, try live.holdsSameBytes(name, as: name, in: support) else { return }
-        unlink(live.path(of: name))
-      }
-    }
-    rmdir(live.dataPath)
-    rmdir(live.path)
   }
 }

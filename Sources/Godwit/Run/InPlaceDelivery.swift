@@ -42,6 +42,7 @@ final class InPlaceDelivery: Delivery {
     // Asked again under the lock: another run may have finished meanwhile.
     if try manager.isMigratedInPlace() { return .finished(try finishExchanged(claim)) }
     lock = try StoreLock(store: job.sourcePath)
+    _ = try finishExchange(claim)
     try exchange(claim).checkRights(workFolder: claim.path)
     let files = try StoreFiles(path: job.sourcePath)
     switch try manager.lightweightWay(isResumed: claim.journal.isResumable, files: files) {

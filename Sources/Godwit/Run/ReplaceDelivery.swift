@@ -49,31 +49,16 @@ final class ReplaceDelivery: Delivery {
     guard WorkFolder.exists(forDestination: job.destinationPath) else { return }
     let claim = try Claim(job)
     let isInPlace = try finishExchange(claim)
-    if claim.journal.content?.exchange != nil, !isInPlace {
-      try claim.journal.update {
-        $0.phase = .made
-        $0.exchange = nil
-      }
-    }
     let receipt = MigrationManager.receipt(at: claim.folder.receiptPath)
     if receipt.map({ MigrationManager.isReceipt($0, ofStoreAt: job.destinationPath) }) == true {
       notes += try manager.placeReceipt(of: claim)
     }
-    if !isInPlace { try removeReceiptOfNone() }
+    if !isInPlace { try MigrationManager.removeLeftoversOfKept(job.destinationPath, in: claim.path) }
     // A run that died after its store had got its name leaves a folder without one, or with a second name of it.
     let store = job.lastStepFolder(in: claim.path).storePath
     // One that died while it removed its folder leaves a folder without a journal.
     let isOver = try isInPlace || claim.journal.content == nil || !claim.folder.hasStores()
     if isOver || FileStatus.areSame(store, job.destinationPath) { try claim.release() }
-  }
-
-  /// Removes the receipt of a store that was to be kept by a run that died before it did.
-  private func removeReceiptOfNone() throws {
-    guard !WorkFolder.isTaken(manager.keptPath), let receipt = MigrationManager.receipt(at: manager.keptReceiptPath),
-      job.isNamed(receipt.job.name), receipt.destination.keptFrom == manager.destinationFile,
-      MigrationManager.isReceipt(receipt, ofStoreAt: job.destinationPath)
-    else { return }
-    try WorkFolder.removeFile(manager.keptReceiptPath)
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
@@ -167,7 +152,7 @@ final class ReplaceDelivery: Delivery {
   ) throws {
     try manager.checkKept(watch, known: known, safe: safe)
     let folder = URL(filePath: manager.keptPath).deletingLastPathComponent().path
-    let removed = workFolder + "/kept.removed"
+    let removed = MigrationManager.removedPath(in: workFolder)
     if manager.isKeptByUs(manager.keptPath) {
       // The store moves away before its files go: a store without them looks like one that was written to.
       for suffix in ["-wal", "-shm", "-journal"] { try WorkFolder.removeFile(manager.keptPath + suffix) }
@@ -183,7 +168,6 @@ final class ReplaceDelivery: Delivery {
     if WorkFolder.isTaken(removed) {
       try manager.keptSupport?.remove()
       try WorkFolder.sync(folder)
-      try WorkFolder.removeFile(removed)
     }
     let note = workFolder + "/kept.json"
     var kept = receipt
@@ -197,5 +181,6 @@ final class ReplaceDelivery: Delivery {
       throw GodwitError.disk("cannot write '\(manager.keptReceiptPath)'", errno: EXDEV)
     }
     try WorkFolder.sync(folder)
+    try WorkFolder.removeFile(removed)
   }
 }

@@ -235,15 +235,23 @@ extension Delivery {
     return swap
   }
 
-  /// Finishes the exchange of an earlier run, or reverts it.
+  /// Finishes the exchange of an earlier run, or reverts it. The next run exchanges again.
   ///
   /// - Returns: Whether the store in place came out of this work folder.
   func finishExchange(_ claim: borrowing Claim) throws -> Bool {
     let swap = swap(claim, keepsOld: true)
-    guard claim.journal.content?.phase == .placing else { return try swap.finishReplacement(workFolder: claim.path) }
-    // A power cut may have brought back files that were removed. A store that was put here since has files of its own.
-    if swap.hasExchanged { try swap.finish(workFolder: claim.path) }
-    return true
+    guard claim.journal.content?.phase != .placing else {
+      // A power cut may have brought back files that were removed. A store that was put here since has files of its own.
+      if swap.hasExchanged { try swap.finish(workFolder: claim.path) }
+      return true
+    }
+    if try swap.finishReplacement(workFolder: claim.path) { return true }
+    guard swap.mark != nil else { return false }
+    try claim.journal.update {
+      $0.phase = .made
+      $0.exchange = nil
+    }
+    return false
   }
 
   /// Makes the store the destination where nothing is.

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitDisk
 package import GodwitJob
 import GodwitModel
 import GodwitSpill
@@ -33,8 +34,26 @@ package struct Ledger {
   /// The format of the ledger's tables, and of the rows of an unfinished store.
   static let version = 6
 
-  package static func exists(_ connection: StoreConnection) throws -> Bool {
-    try connection.integer("SELECT COUNT(*) FROM main.sqlite_master WHERE name = 'godwit_ledger'") == 1
+  package static func exists(_ connection: StoreConnection, schema: String = "main") throws -> Bool {
+    try connection.integer("SELECT COUNT(*) FROM \(schema).sqlite_master WHERE name = 'godwit_ledger'") == 1
+  }
+
+  /// The ledger of the unfinished store in a folder; nil when there is none.
+  package static func opened(in folder: String) throws -> Ledger? {
+    let path = StepFolder(path: folder).storePath
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    // Looking never writes. A run may be at work; one that was killed may have left a journal, through which the store
+    // is read as it was before.
+    var connection = try StoreConnection(path: nil)
+    do { try connection.attachShared(path: path) } catch let error as GodwitError where error.code != .stopped {
+      // Not while a run holds the store: its journal is not a dead one's.
+      connection = try StoreConnection(path: nil)
+      try connection.attachSource(try StoreFiles(path: path))
+    }
+    guard try exists(connection, schema: StoreConnection.sourceSchema) else { return nil }
+    let ledger = Ledger(connection: connection)
+    try ledger.checkTables(at: path)
+    return ledger
   }
 
   /// Makes the tables and writes the data that a resumed run needs. Call inside the transaction that makes the store.

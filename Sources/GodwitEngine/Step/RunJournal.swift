@@ -32,9 +32,11 @@ package final class RunJournal {
 
   /// Whether a folder with a journal has a store under construction, a finished step or rejected objects.
   package static func isResumable(_ content: WorkJournal, in folder: String) -> Bool {
-    content.steps != nil
-      || [StepFolder(path: folder).storePath, RejectionRecord.path(in: folder)].contains(
-        where: FileManager.default.fileExists)
+    if content.steps != nil || RejectionRecord.exists(in: folder) { return true }
+    guard FileManager.default.fileExists(atPath: StepFolder(path: folder).storePath) else { return false }
+    guard content.phase == .making, content.outcome == nil else { return true }
+    // Until the plan is committed, the next run begins again. The run itself reports a ledger that cannot be read.
+    do { return try Ledger.opened(in: folder) != nil } catch { return true }
   }
 
   /// Changes the journal. The change is durable when the call returns, if anything of the run is.

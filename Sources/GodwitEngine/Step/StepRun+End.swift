@@ -162,7 +162,7 @@ extension StepRun {
   ///   - quarantined: The objects of the source that the plan did not count, since they are in quarantine.
   ///   - content: The content of the store, if it is counted already.
   func recordOutcome(
-    _ plan: MigrationPlan, _ ledger: Ledger, losses: LossReport, quarantined: [QuarantinedObjects],
+    _ plan: MigrationPlan, _ ledger: Ledger, _ summary: MigrationSummary, quarantined: [QuarantinedObjects],
     content: Receipt.Content?
   ) throws {
     // A later run may ask for a receipt that this one does not.
@@ -184,7 +184,7 @@ extension StepRun {
     let kept = try ledger.keptInvalid()
     step.keptInvalid = kept.isEmpty ? nil : kept
     let note = Receipt.Note(
-      step: step, losses: losses, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
+      step: step, summary: summary, identity: try ledger.identity(), began: facts.now, stamp: try ledger.stamp(),
       content: content)
     try journal.update { $0.outcome = note }
   }

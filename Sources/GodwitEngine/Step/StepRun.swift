@@ -78,7 +78,9 @@ package final class StepRun {
   /// - Returns: The summary, and the progress to show when the store is in place.
   package func run(progress: (MigrationProgress) -> Void) throws -> (MigrationSummary, MigrationProgress?) {
     guard let (connection, made) = try openStore() else {
-      return (MigrationSummary(outcome: .finished, wasResumed: true), nil)
+      var summary = journal.content?.outcome?.summary ?? MigrationSummary(outcome: .finished)
+      (summary.outcome, summary.reason, summary.wasResumed) = (.finished, nil, true)
+      return (summary, nil)
     }
     let writeback = job.durability == .resumable ? Writeback(of: folder.storePath) : nil
     defer { writeback?.end() }
@@ -167,8 +169,7 @@ package final class StepRun {
       // The finished store is counted if this failed or was stopped.
       let content = try? counting?.value { [control] in control.reason == nil }
       try recordOutcome(
-        plan, ledger, losses: summary.losses, quarantined: rejections?.known?.quarantined() ?? [],
-        content: content)
+        plan, ledger, summary, quarantined: rejections?.known?.quarantined() ?? [], content: content)
     } atEnd: { metadata in
       if isRestart { journal.counted = try count(connection, metadata: metadata) }
       try executor.checkSource()

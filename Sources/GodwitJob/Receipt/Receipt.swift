@@ -131,7 +131,7 @@ extension Receipt {
   /// The durable record of a step when its store is finished; the ledger is gone by then. It lies beside the store.
   package struct Note: Codable, Sendable {
     package var step: Step
-    package var losses: LossReport
+    package var summary: MigrationSummary
     package var identity: JobFingerprint
     /// Seconds since 2001.
     package var began: Double
@@ -141,10 +141,10 @@ extension Receipt {
     package var content: Content?
 
     package init(
-      step: Step, losses: LossReport, identity: JobFingerprint, began: Double, stamp: StoreFiles.Stamp?,
+      step: Step, summary: MigrationSummary, identity: JobFingerprint, began: Double, stamp: StoreFiles.Stamp?,
       content: Content?
     ) {
-      (self.step, self.losses, self.identity, self.began) = (step, losses, identity, began)
+      (self.step, self.summary, self.identity, self.began) = (step, summary, identity, began)
       (self.stamp, self.content) = (stamp, content)
     }
   }

@@ -68,9 +68,9 @@ public struct MigrationProgress: Sendable, Hashable, Codable {
 }
 
 /// The result of a run.
-public struct MigrationSummary: Sendable, Hashable {
+public struct MigrationSummary: Sendable, Codable, Hashable {
   /// How a run ended.
-  public enum Outcome: String, Sendable, Hashable {
+  public enum Outcome: String, Sendable, Codable, Hashable {
     /// The destination is finished.
     case finished
     /// The destination was finished by an earlier run of the same job.

@@ -42,21 +42,12 @@ package struct WorkJournal: Codable, Sendable {
     package struct Step: Codable, Sendable {
       /// The digest of the step and of all before it.
       package var digest: String
-      package var objects, ambiguousToOne, overridden: Int64
-      package var dropped: [MigrationPlan.Dropped]
-      package var losses: LossReport
-      /// Objects that break a rule as they did before; nil without any.
-      package var keptInvalid: [KeptInvalid]?
+      package var summary: MigrationSummary
       /// The receipt of the step; nil without one.
       package var receipt: Receipt.Step?
 
-      package init(
-        digest: String, objects: Int64, ambiguousToOne: Int64, overridden: Int64, dropped: [MigrationPlan.Dropped],
-        losses: LossReport, keptInvalid: [KeptInvalid]?, receipt: Receipt.Step?
-      ) {
-        (self.digest, self.objects, self.ambiguousToOne) = (digest, objects, ambiguousToOne)
-        (self.overridden, self.dropped, self.losses) = (overridden, dropped, losses)
-        (self.keptInvalid, self.receipt) = (keptInvalid, receipt)
+      package init(digest: String, summary: MigrationSummary, receipt: Receipt.Step?) {
+        (self.digest, self.summary, self.receipt) = (digest, summary, receipt)
       }
     }
 
@@ -82,7 +73,7 @@ package struct WorkJournal: Codable, Sendable {
     package init(path: String, replaced: String? = nil) { (self.path, self.replaced) = (path, replaced) }
   }
 
-  private static let version = 1
+  private static let version = 2
 
   private var version = Self.version
   package var owner: Owner

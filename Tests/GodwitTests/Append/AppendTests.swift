@@ -370,4 +370,19 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: world.destinationPath)) == store)
     #expect(try world.run(world.job("c.sqlite")).outcome == .finished)
   }
+
+  @Test(arguments: [1, 5]) func `a finished append that waits for its exchange has no chunk left`(step: Int) throws {
+    struct Died: Error {}
+    let world = try AppendWorld()
+    for name in ["a.sqlite", "b.sqlite"] { try world.build(name) }
+    try world.run(world.job("a.sqlite"))
+    let before = try Data(contentsOf: URL(filePath: world.destinationPath))
+    var job = try world.job("b.sqlite")
+    job.hooks.beforeAppendStep = { if $0 == step { throw Died() } }
+    #expect(throws: Died.self) { try MigrationManager(job).run() }
+    let status = try MigrationManager(job).status()
+    #expect(status.state == .unfinished && status.percent == 100 && status.run?.startsAgain == false, "\(status)")
+    #expect(try MigrationManager.discard(destination: job.destinationPath))
+    #expect(try Data(contentsOf: URL(filePath: world.destinationPath)) == before)
+  }
 }

@@ -215,10 +215,11 @@ struct InPlaceExchangeTests {
     }
   }
 
-  @Test(arguments: [true, false], [true, false])
-  func `discarding a job that died in its exchange removes the external files that it added`(
-    links: Bool, keepsOld: Bool
+  @Test(arguments: [(true, true), (true, false), (false, true)], [true, false])
+  func `the external files that an exchange added are not left by a job that died in it`(
+    _ kind: (links: Bool, keepsOld: Bool), isDiscarded: Bool
   ) throws {
+    let (links, keepsOld) = kind
     var twice = Self.photo()
     twice.attributes.append(twice.attributes[1])
     twice.attributes[3].name = "print"
@@ -234,6 +235,14 @@ struct InPlaceExchangeTests {
       let before = try content(path)
       let job = job(fixture, path, isLightweight: false, links: links, keepsOld: keepsOld, dyingBefore: step)
       #expect(throws: Died.self) { try MigrationManager(job).run() }
+      guard isDiscarded else {
+        let whole = self.job(fixture, path, isLightweight: false, links: links, keepsOld: keepsOld)
+        #expect(try MigrationManager(whole).run().outcome == (step < 6 ? .finished : .alreadyFinished))
+        let kept = InPlaceSwap.oldPath(of: path)
+        #expect(try content(path).files.count == 4)
+        #expect(try keepsOld ? content(kept) == before : !WorkFolder.exists(kept), "step \(step)")
+        continue
+      }
       #expect(try MigrationManager.discard(destination: path, isInPlace: true))
       if step < 6 {
         #expect(try content(path) == before, "step \(step)")

@@ -42,17 +42,17 @@ private struct ReplacementSweep {
   /// Strikes at each operation on the store that was kept the night before, and at the two after it, which sync folders.
   ///
   /// - Parameter part: The third of these operations that is struck on each change.
-  func runOnKeptStore(part: Int, fault: (Int) -> FaultLayer.Fault) throws {
+  func runOnKeptStore(part: Int, isDiscarded: Bool = false, fault: (Int) -> FaultLayer.Fault) throws {
     let names = ["people~", "kept.removed"]
     let places = operations.indices.filter { names.contains(where: operations[$0].path.contains) }
     #expect(places.count > 10)
     let positions = Set(places.flatMap { $0 + 1...$0 + 3 })
     let all = positions.sorted().filter { $0 <= operations.count }
     let third = all.indices.filter { ($0 + testRound) % 3 == part }.map { all[$0] }
-    for position in TestTier.choose(third, long: all) { try strike(fault(position)) }
+    for position in TestTier.choose(third, long: all) { try strike(fault(position), isDiscarded: isDiscarded) }
   }
 
-  private func strike(_ fault: FaultLayer.Fault) throws {
+  private func strike(_ fault: FaultLayer.Fault, isDiscarded: Bool = false) throws {
     let job = try night.copy()
     let layer = try FaultLayer(fault, root: job.folder.path)
     var failure: (any Error)?
@@ -67,6 +67,12 @@ private struct ReplacementSweep {
     try layer.survive(.syncedOnly)
     let found = try SecondNight.content(job.destinationPath)
     #expect(found.holds(night.old) || found.holds(night.new), "\(place): neither store is whole")
+    if isDiscarded {
+      _ = try MigrationManager.discard(destination: job.destinationPath)
+      let left = try job.namesLeft()
+      let stray = left.filter { $0.contains("people~") && !left.contains("people~.sqlite") }
+      #expect(stray.isEmpty && Set(left).isSubset(of: night.leftNames), "\(place): \(left)")
+    }
     do {
       let summary = try FaultLayer(.none).run { try MigrationManager(night.job(job)).run() }
       #expect([.finished, .alreadyFinished].contains(summary.outcome), "\(place)")
@@ -91,6 +97,7 @@ private struct ReplacementSweep {
     let sweep = try ReplacementSweep(Self.night(true))
     try sweep.runOnKeptStore(part: 0) { .death(at: $0) }
     try sweep.runOnKeptStore(part: 1) { .powerCut(at: $0) }
+    try sweep.runOnKeptStore(part: 2, isDiscarded: true) { .death(at: $0) }
   }
 
   @Test(arguments: [false, true])

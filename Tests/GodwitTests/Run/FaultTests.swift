@@ -1,4 +1,5 @@
 import Foundation
+import Godwit
 import GodwitDisk
 import GodwitJob
 import GodwitModel
@@ -11,6 +12,8 @@ private struct FaultSweep {
   let whole: FaultJob
   let expected: [String]
   let source: [String: Data]
+  /// The summary of an undisturbed run.
+  private let told: MigrationSummary
   private let operations: [DiskOperation]
 
   init(_ kind: FaultJob.Kind) throws {
@@ -18,7 +21,7 @@ private struct FaultSweep {
     source = try whole.sourceBytes()
     let reference = try FaultJob(again: whole)
     let layer = try FaultLayer(.none)
-    try layer.run { _ = try reference.run() }
+    told = try layer.run { try reference.run() }
     operations = layer.operations
     expected = try reference.content()
     #expect(try reference.namesLeft() == reference.leftNames)
@@ -84,8 +87,12 @@ private struct FaultSweep {
       #expect(try job.sourceBytes() == source, "\(place): the source changed")
     }
     do {
-      let summary = try FaultLayer(.none).run { try job.run() }
-      #expect([.finished, .alreadyFinished].contains(summary.outcome), "\(place)")
+      let (status, summary) = try FaultLayer(.none).run { (try MigrationManager(job.job).status(), try job.run()) }
+      #expect(summary.outcome == (status.state == .finished ? .alreadyFinished : .finished), "\(place): \(status)")
+      if summary.outcome == .finished {
+        #expect(Self.facts(of: summary) == Self.facts(of: told), "\(place)")
+        #expect(status.run.map { $0.startsAgain != summary.wasResumed } ?? !summary.wasResumed, "\(place): \(status)")
+      }
       let found = try job.content()
       #expect(found == expected, "\(place): \(Self.difference(found, expected))")
       #expect(try job.namesLeft() == job.leftNames, "\(place)")
@@ -94,6 +101,14 @@ private struct FaultSweep {
       Issue.record("\(place): run again, then \(error)\nfirst: \(String(describing: failure))")
     }
     return true
+  }
+
+  /// A summary without what differs between an interrupted migration and one that is not.
+  private static func facts(of summary: MigrationSummary) -> MigrationSummary {
+    var facts = summary
+    (facts.wasResumed, facts.seconds, facts.peakBytes) = (false, 0, 0)
+    facts.codedNotes.sort { $0.text < $1.text }
+    return facts
   }
 
   private static func difference(_ a: [String], _ b: [String]) -> String {

@@ -36,7 +36,7 @@ struct WorkJournalTests {
     let file = URL(filePath: folder.file("run.json"))
     let text = try String(contentsOf: file, encoding: .utf8)
     for (other, code) in [
-      (text.replacing("\"version\":1", with: "\"version\":2"), GodwitError.Code.cannotCreate),
+      (text.replacing("\"version\":2", with: "\"version\":1"), GodwitError.Code.cannotCreate),
       (String(text.dropLast(3)), .dataWrong), ("", .dataWrong),
     ] {
       try Data(other.utf8).write(to: file)
