@@ -41,7 +41,7 @@ struct RunVerb: Verb {
   @Option(
     name: .customLong("log-format"),
     help: ArgumentHelp("Write errors, warnings and log messages as text or as JSON lines.", valueName: "text|json"))
-  var logFormat: LogFormat = .text
+  var logFormat: OutputFormat = .text
 
   static var isForOutput: Bool { false }
 
