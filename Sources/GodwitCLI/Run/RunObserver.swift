@@ -77,7 +77,7 @@ struct RunObserver {
       metrics.findings = report.map { $0.totalFindings }
       metrics.destinationBytes = Self.size(of: job.destinationPath)
     }
-    let record = SummaryRecord(summary, job: job, time: time, status: status, verifyFailure: broken)
+    let record = SummaryRecord(summary, job: job, time: Clock.stamp, status: status, verifyFailure: broken)
     let isSuccess = status == 0 || status == RunVerb.quarantinedStatus
     var failure = call(
       isSuccess ? .success : .failure, record, status: status, outcome: summary.outcome.rawValue)
@@ -96,7 +96,7 @@ struct RunObserver {
   /// - Parameter status: The status if a verification was stopped after the migration had finished.
   func stopped(_ summary: MigrationSummary, job: MigrationJob, status: Int32 = 0) {
     metrics?.change { $0.summary = summary }
-    let record = SummaryRecord(summary, job: job, time: time, status: status)
+    let record = SummaryRecord(summary, job: job, time: Clock.stamp, status: status)
     finish(record.status, summary.outcome.rawValue, reason: record.reasonCode)
   }
 
@@ -105,7 +105,7 @@ struct RunObserver {
     switch error.code {
     case .stopped, .interrupted, .terminated: break
     default:
-      let record = FailureRecord(error, type: nil, time: time, job: jobName)
+      let record = FailureRecord(error, type: nil, time: Clock.stamp, job: jobName)
       if let second = call(.failure, record, status: error.code.rawValue, outcome: record.outcome) {
         session.warn(second.message + (second.cause.map { ": \($0)" } ?? ""))
       }
@@ -125,8 +125,6 @@ struct RunObserver {
     default: hooks?.has(.failure) == true
     }
   }
-
-  private var time: String { ObjectWriter.date(Date().timeIntervalSinceReferenceDate) }
 
   private func finish(_ status: Int32, _ outcome: String, reason: String? = nil) {
     metrics?.finish(.init(time: Date(), status: status, outcome: outcome, reason: reason ?? ""))
