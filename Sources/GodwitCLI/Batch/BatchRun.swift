@@ -119,10 +119,8 @@ struct BatchRun {
     // Printed first: commands may take long.
     if !isSignal || !isQuiet { _ = GodwitCommand.report(error, in: session) }
     let record = FailureRecord(error, type: nil, time: Clock.stamp, job: loader.manifest.job)
-    switch error.code {
-    case .stopped, .interrupted, .terminated: break
-    default:
-      if let second = call(.failure, record, status: error.code.rawValue, outcome: record.outcome) { warn(of: second) }
+    if !error.code.isStop, let second = loader.hooks.call(.failure, record, job: loader.manifest.job) {
+      session.warn(of: second)
     }
     if mode == .json, !isQuiet { session.output.write(try JSONText.line(ofType: "summary", record) + "\n") }
     if isSignal { signals.dieIfStopped() }
@@ -191,7 +189,7 @@ struct BatchRun {
         session.write(failure)
         status = failure.code.rawValue
       } else {
-        warn(of: failure)
+        session.warn(of: failure)
       }
     }
     if !isQuiet {
@@ -208,28 +206,9 @@ struct BatchRun {
 
   /// Calls the commands for the end of the run, once for all stores.
   private func callCommands(_ summary: BatchSummaryRecord, _ table: StoreTable) -> GodwitError? {
+    guard summary.outcome != "stopped" else { return nil }
     var summary = summary
     summary.results = table.results
-    switch summary.outcome {
-    case "finished": return call(.success, summary, status: summary.status, outcome: summary.outcome)
-    case "failed": return call(.failure, summary, status: summary.status, outcome: summary.outcome)
-    default: return nil
-    }
-  }
-
-  private func call(_ key: JobHooks.Key, _ record: some Encodable, status: Int32, outcome: String) -> GodwitError? {
-    let hooks = loader.hooks
-    guard hooks.has(key) else { return nil }
-    let variables = [
-      "GODWIT_STATUS": "\(status)", "GODWIT_OUTCOME": outcome, "GODWIT_JOB": loader.manifest.job,
-    ]
-    do {
-      try hooks.run(key, summary: try JSONText.line(ofType: "summary", record) + "\n", variables: variables)
-      return nil
-    } catch { return GodwitCommand.known(error) }
-  }
-
-  private func warn(of error: GodwitError) {
-    session.warn(error.message + (error.cause.map { ": \($0)" } ?? ""))
+    return loader.hooks.call(summary.outcome == "finished" ? .success : .failure, summary, job: loader.manifest.job)
   }
 }

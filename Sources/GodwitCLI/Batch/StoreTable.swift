@@ -79,7 +79,7 @@ struct StoresDocument: Encodable {
 }
 
 /// The last line of a run of many stores, which its commands get too.
-struct BatchSummaryRecord: Encodable {
+struct BatchSummaryRecord: SummaryLine {
   let schemaVersion = OutputKind.version
   let time: String
   let status: Int32

@@ -38,6 +38,9 @@ extension CommandSession {
   /// Writes a warning.
   func warn(_ message: String) { diagnostics.log("warning", message) }
 
+  /// Warns of an error that leaves the exit status as it is.
+  func warn(of error: GodwitError) { warn(error.message + (error.cause.map { ": \($0)" } ?? "")) }
+
   /// Writes an error.
   func write(_ error: GodwitError) {
     guard let settings = diagnostics.logSettings else {

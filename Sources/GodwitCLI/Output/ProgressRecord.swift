@@ -28,7 +28,7 @@ struct ProgressRecord: Encodable {
 }
 
 /// The last JSON line of a run.
-struct SummaryRecord: Encodable {
+struct SummaryRecord: SummaryLine {
   let schemaVersion = OutputKind.version
   let time: String
   /// The exit status.
@@ -92,7 +92,7 @@ struct SummaryRecord: Encodable {
 }
 
 /// A failure as JSON: the last line of a run, or a document in place of what a verb prints.
-struct FailureRecord: Encodable {
+struct FailureRecord: SummaryLine {
   let schemaVersion = OutputKind.version
   /// Left out of a line of a run, which has it already.
   let type: String?
