@@ -112,10 +112,7 @@ struct BatchRun {
   private func fail(with error: GodwitError, _ signals: StopSignals) throws -> Int32 {
     signals.finish()
     var error = error
-    let isSignal = error.code == .stopped && signals.stopSignal != nil
-    if isSignal, let status = signals.status {
-      (error.code, error.stopReason) = (GodwitError.Code(rawValue: status) ?? .stopped, .signal)
-    }
+    let isSignal = signals.tell(in: &error)
     // Printed first: commands may take long.
     if !isSignal || !isQuiet { _ = GodwitCommand.report(error, in: session) }
     let record = FailureRecord(error, type: nil, time: Clock.stamp, job: loader.manifest.job)

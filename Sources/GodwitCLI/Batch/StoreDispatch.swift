@@ -111,10 +111,8 @@ struct StoreDispatch: Sendable {
     } catch {
       var known = GodwitCommand.known(job.tellingHints(error))
       if known.code == .stopped, let reason = self.control.reason, [.signal, .requested].contains(known.stopReason) {
-        let status = isWorker ? GodwitError.Code.stopped.rawValue : StopSignals.status(of: reason)
-        if let code = GodwitError.Code(rawValue: status), StopSignals.status(of: reason) != 75 {
-          (known.code, known.stopReason) = (code, .signal)
-        }
+        let code = StopSignals.code(of: reason)
+        if code != .stopped { (known.code, known.stopReason) = (isWorker ? .stopped : code, .signal) }
       }
       tell(index, StoreResult(store, failed: known, seconds: Clock.seconds(since: begin)), known)
     }

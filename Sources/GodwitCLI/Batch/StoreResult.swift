@@ -97,7 +97,8 @@ struct StoreResult: Encodable, Sendable {
       }
     let done = summary.quarantinedObjects > 0 ? RunVerb.quarantinedStatus : 0
     self.init(
-      store, outcome, status: outcome == .stopped ? StopSignals.status(of: summary.reason) : done, seconds: seconds)
+      store, outcome, status: outcome == .stopped ? StopSignals.code(of: summary.reason).rawValue : done,
+      seconds: seconds)
     if summary.outcome != .alreadyFinished {
       objects = summary.isCounted ? summary.objects : nil
       losses = summary.losses.refusable.count
@@ -158,12 +159,12 @@ extension GodwitError {
 }
 
 extension StopSignals {
-  /// The exit status of what stopped for a reason: that of a signal, else 75.
-  static func status(of reason: String?) -> Int32 {
+  /// The code of what stopped for a reason: that of a signal, else `.stopped`.
+  static func code(of reason: String?) -> GodwitError.Code {
     switch reason {
-    case name(of: SIGINT)?: GodwitError.Code.interrupted.rawValue
-    case name(of: SIGTERM)?: GodwitError.Code.terminated.rawValue
-    default: GodwitError.Code.stopped.rawValue
+    case name(of: SIGINT)?: .interrupted
+    case name(of: SIGTERM)?: .terminated
+    default: .stopped
     }
   }
 }

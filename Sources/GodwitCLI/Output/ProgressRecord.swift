@@ -59,7 +59,7 @@ struct SummaryRecord: SummaryLine {
     _ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0, verifyFailure: GodwitError? = nil
   ) {
     self.time = time
-    self.status = summary.outcome == .stopped && status == 0 ? StopSignals.status(of: summary.reason) : status
+    self.status = summary.outcome == .stopped && status == 0 ? StopSignals.code(of: summary.reason).rawValue : status
     outcome = summary.outcome.rawValue
     reason = summary.reason
     reasonCode = summary.stopReason?.rawValue
