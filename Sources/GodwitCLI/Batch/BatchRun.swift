@@ -13,17 +13,16 @@ import GodwitVerifier
 struct BatchRun {
   let session: CommandSession
   let loader: JobLoader
-  var jobs = 1
+  let jobs: Int
   /// The stores to take, with their results in a folder; nil: all of them, and no folder.
-  var shard: StoreShard?
+  let shard: StoreShard?
   /// Whether stores that have failed run again.
-  var retries = false
-  var mode = ProgressMode.auto
-  var isQuiet = false
-  var verifies = false
-  var maximumSeconds: Double?
+  let retries: Bool
+  let mode: ProgressMode
+  let isQuiet, verifies: Bool
+  let maximumSeconds: Double?
   /// Whether a signal ends the command with 75.
-  var isWorker = false
+  let isWorker: Bool
 
   /// The objects that the threads of the jobs need.
   private struct Work: Sendable {
@@ -36,14 +35,10 @@ struct BatchRun {
 
     /// Writes down what became of a store, or of a place that cannot be looked at.
     func tell(_ index: Int, _ result: StoreResult, _ error: GodwitError? = nil) {
-      if let shard {
-        let told = shard.record(index, result, error)
-        do { try progress.ended(index, told) } catch { problem.set(GodwitCommand.known(error)) }
-        if told.status != 0 { control.keep(index, told) }
-        return
-      }
-      do { try progress.ended(index, result) } catch { problem.set(GodwitCommand.known(error)) }
-      control.keep(index, result)
+      let told = shard?.record(index, result, error) ?? result
+      do { try progress.ended(index, told) } catch { problem.set(GodwitCommand.known(error)) }
+      // The table of a shard has rows for what did not go well.
+      if shard == nil || told.status != 0 { control.keep(index, told) }
     }
   }
 
@@ -70,22 +65,19 @@ struct BatchRun {
     do {
       try refuseLostProofs()
       let folder = try shard.map { _ in try ResultsFolder(loader.manifest) }
-      let path = shard.flatMap { folder?.resultsPath($0) }
-      if shard != nil { try ShardRun.check(loader, folder) }
+      if let folder { try ShardRun.check(loader, folder) }
       stores = try loader.selection(
-        shard ?? .whole, jobs: jobs, results: path, isStopped: { control.reason != nil },
-        unreadable: { unreadable.append((path: $0, error: $1)) }, note: { if !isQuiet { session.warn($0) } })
+        shard ?? .whole, jobs: jobs, results: shard.flatMap { folder?.resultsPath($0) },
+        isStopped: { control.reason != nil }, unreadable: { unreadable.append((path: $0, error: $1)) },
+        note: { if !isQuiet { session.warn($0) } })
       matches = stores.matches
       if let shard, let folder {
         let run = try ShardRun(
           shard, folder, loader, stores, &unreadable, retries: retries, verifies: verifies, control: control)
         (shardRun, matches) = (run, run.matches)
-        progress.setStores(
-          sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
-        progress.pass(run.passed)
-      } else {
-        progress.setStores(sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
       }
+      progress.setStores(sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
+      if let shardRun { progress.pass(shardRun.passed) }
     } catch { return try fail(with: GodwitCommand.known(error), signals) }
     let work = Work(
       control: control, progress: progress, problem: FirstError(), end: deadline, shard: shardRun)

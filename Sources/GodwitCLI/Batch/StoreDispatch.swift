@@ -38,19 +38,12 @@ struct StoreDispatch: Sendable {
   /// `BatchControl.waitForAll`.
   ///
   /// - Parameter next: The next store and its number, asked for when there is a place for it; nil when there is none.
-  /// - Throws: The errors of `next`.
-  func run(_ next: () throws -> (index: Int, store: ManifestStore)?) rethrows {
+  func run(_ next: () -> (index: Int, store: ManifestStore)?) {
     var warned: Set<[String]> = []
     while true {
       control.take(limit: jobs)
       if secondsLeft == 0 { control.stop(reason: StopCondition.timeLimit) }
-      guard control.reason == nil else { return control.end() }
-      let taken: (index: Int, store: ManifestStore)?
-      do { taken = try next() } catch {
-        control.end()
-        throw error
-      }
-      guard let (index, store) = taken else { return control.end() }
+      guard control.reason == nil, let (index, store) = next() else { return control.end() }
       begin(index, store, &warned)
     }
   }

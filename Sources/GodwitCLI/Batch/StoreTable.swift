@@ -8,8 +8,6 @@ struct StoreTable {
   var others: [StoreResult.Outcome: Int] = [:]
   var otherObjects: Int64 = 0
 
-  init(results: [StoreResult]) { self.results = results }
-
   /// Puts the results in the order of their paths.
   init(sorting results: [StoreResult]) {
     self.results = results.sorted { $0.store.utf8.lexicographicallyPrecedes($1.store.utf8) }
