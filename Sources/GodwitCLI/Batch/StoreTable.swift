@@ -53,17 +53,7 @@ struct StoreTable {
         Clock.text(result.seconds), "\(result.status)", result.note.onOneLine,
       ]
     }
-    let lines = [header] + rows
-    let widths = header.indices.map { column in lines.reduce(0) { max($0, $1[column].count) } }
-    return lines.map { line in
-      var text = ""
-      for (column, cell) in line.enumerated() {
-        let padding = String(repeating: " ", count: widths[column] - cell.count)
-        text += ((2...4).contains(column) ? padding + cell : cell + padding) + "  "
-      }
-      while text.hasSuffix(" ") { text.removeLast() }
-      return text + "\n"
-    }.joined()
+    return TextTable.text([header] + rows, numbers: 2..<5)
   }
 }
 
