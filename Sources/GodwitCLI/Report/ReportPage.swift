@@ -38,7 +38,7 @@ struct ReportPage {
       case .foreign: "removed"
       }
     var state = status.state.rawValue
-    if status.state == .unfinished { state += ", \(ReportText.percent(status.percent))" }
+    if status.state == .unfinished { state += ", \(ProgressLine.percent(status.percent))" }
     return [
       .element(
         "h1", [:], "Job ", .name(content.job.name), " ",
@@ -65,7 +65,7 @@ struct ReportPage {
       let next = content.obstacles.isEmpty ? "The next run replaces it." : "The next run stops: see the findings."
       return "The destination is finished, and \(changes) changed since it was made. \(next)"
     case .unfinished:
-      var text = "\(ReportText.percent(status.percent)) of the job is durable"
+      var text = "\(ProgressLine.percent(status.percent)) of the job is durable"
       if let step = status.step, let steps = status.steps { text += ", step \(step) of \(steps)" }
       if status.run?.state == .running { return text + ". A run is under way." }
       let end =

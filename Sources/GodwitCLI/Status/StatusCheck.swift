@@ -81,8 +81,7 @@ struct StatusCheck {
 
   /// The level and text of the state alone.
   private static func judge(_ status: MigrationStatus) -> (Level, String) {
-    let tenths = Int(min(max(status.percent, 0), 100) * 10)
-    let percent = "\(tenths / 10).\(tenths % 10)%"
+    let percent = ProgressLine.percent(status.percent)
     if let run = status.run, run.state != .finished {
       switch run.state {
       case .running: return (.ok, "\(run), \(percent)")
