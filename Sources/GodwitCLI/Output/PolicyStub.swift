@@ -26,7 +26,7 @@ struct PolicyStub {
   var isEmpty: Bool { types.isEmpty }
 
   /// The whole file.
-  var text: String { ([head] + [policyText, registration]).joined(separator: "\n") }
+  var text: String { ([head] + types.map(text) + [registration]).joined(separator: "\n") }
 
   private var head: String {
     """
@@ -38,9 +38,6 @@ struct PolicyStub {
 
     """
   }
-
-  /// The types alone.
-  var policyText: String { types.map(text).joined(separator: "\n") }
 
   private var registration: String {
     let entries = types.map { "      \(Self.literal($0.policy)): { \($0.type)() },\n" }.joined()

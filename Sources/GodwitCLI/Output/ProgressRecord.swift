@@ -12,12 +12,10 @@ struct VersionRecord: Encodable {
 
 /// A JSON line between the first and the last: the library's progress, with the time of the line.
 struct ProgressRecord: Encodable {
-  private let progress: MigrationProgress
-  private let time: String
+  let progress: MigrationProgress
+  let time: String
 
   private enum CodingKeys: String, CodingKey { case schemaVersion, time }
-
-  init(_ progress: MigrationProgress, time: String) { (self.progress, self.time) = (progress, time) }
 
   func encode(to encoder: any Encoder) throws {
     try progress.encode(to: encoder)
