@@ -37,8 +37,7 @@ struct StoreTable {
 
   /// `12 stores: 9 finished, 1 already finished, 2 failed`.
   var counts: String {
-    var order: [StoreResult.Outcome] = []
-    for result in results where !order.contains(result.outcome) { order.append(result.outcome) }
+    var order = results.grouped(by: \.outcome).map(\.key)
     order += others.keys.filter { !order.contains($0) }.sorted { $0.rawValue < $1.rawValue }
     let parts = order.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")
     return "\(stores) \(stores == 1 ? "store" : "stores"): \(parts)"

@@ -8,18 +8,9 @@ struct PolicyStub {
 
   init(_ job: MigrationJob) {
     self.job = job
-    var grouped: [(policy: String, uses: [PolicyUse])] = []
-    for use in job.policyUses {
-      if let index = grouped.firstIndex(where: { $0.policy == use.policy }) {
-        grouped[index].uses.append(use)
-      } else {
-        grouped.append((use.policy, [use]))
-      }
-    }
     var taken = Self.reserved
-    types = grouped.map { policy, uses in
-      let type = Self.typeName(policy, taken: &taken)
-      return (policy, type, uses)
+    types = job.policyUses.grouped(by: \.policy).map { policy, uses in
+      (policy, Self.typeName(policy, taken: &taken), uses)
     }
   }
 
