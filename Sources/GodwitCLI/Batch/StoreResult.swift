@@ -134,17 +134,15 @@ struct StoreResult: Encodable, Sendable {
     if let message { return (location.map { "\($0): " } ?? "") + message }
     if let reason { return reason }
     if let percent { return ProgressLine.percent(percent) }
-    let said =
-      (findings.map { [$0 == 1 ? "1 finding" : "\($0) findings"] } ?? [])
-      + (quarantined.map { [$0 == 1 ? "1 object in quarantine" : "\($0) objects in quarantine"] } ?? []) + (notes ?? [])
-    return ([way].compactMap(\.self) + said).joined(separator: "; ")
+    let said = [way, findings?.counted("finding"), quarantined.map { $0.counted("object") + " in quarantine" }]
+    return (said.compactMap(\.self) + (notes ?? [])).joined(separator: "; ")
   }
 
   /// Where the models of a plan lead, and how much is lost there.
   private var way: String? {
     guard let sourceModel, let destinationModel else { return nil }
     let way = sourceModel == destinationModel ? sourceModel : "\(sourceModel) to \(destinationModel)"
-    return way + (losses.map { $0 == 0 ? "" : $0 == 1 ? ", 1 loss" : ", \($0) losses" } ?? "")
+    return way + (losses.map { $0 == 0 ? "" : ", " + $0.counted("loss", "losses") } ?? "")
   }
 }
 

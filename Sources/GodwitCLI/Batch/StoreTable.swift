@@ -40,7 +40,7 @@ struct StoreTable {
     var order = results.grouped(by: \.outcome).map(\.key)
     order += others.keys.filter { !order.contains($0) }.sorted { $0.rawValue < $1.rawValue }
     let parts = order.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")
-    return "\(stores) \(stores == 1 ? "store" : "stores"): \(parts)"
+    return "\(stores.counted("store")): \(parts)"
   }
 
   /// One row for each store.

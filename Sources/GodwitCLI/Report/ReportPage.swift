@@ -138,8 +138,7 @@ struct ReportPage {
       if let hook = step.didMigrate { remarks.append("after: \(hook.identity)") }
       if let planned = content.plan?.steps, planned.indices.contains(index) {
         if let way = planned[index].way { remarks.append(way) }
-        let passes = planned[index].passes.count
-        remarks.append("\(passes) pass\(passes == 1 ? "" : "es")")
+        remarks.append(planned[index].passes.count.counted("pass", "passes"))
       }
       return (step.sourceModel.name, step.destinationModel.name, remarks)
     }
@@ -307,7 +306,7 @@ struct ReportPage {
       parts.append(.element("ul", [:], notes.map { .element("li", [:], Markup(text: $0)) }) + .line)
     }
     for file in content.found {
-      let verdict = file.isClean ? "nothing" : "\(file.total) finding\(file.total == 1 ? "" : "s")"
+      let verdict = file.isClean ? "nothing" : file.total.counted("finding")
       parts.append(
         .element(
           "p", [:], .element("span", ["class": "badge \(file.isClean ? "added" : "removed")"], Markup(text: file.type)),
