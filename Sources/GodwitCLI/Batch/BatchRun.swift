@@ -13,17 +13,16 @@ import GodwitVerifier
 struct BatchRun {
   let session: CommandSession
   let loader: JobLoader
-  var jobs = 1
+  let jobs: Int
   /// The stores to take, with their results in a folder; nil: all of them, and no folder.
-  var shard: StoreShard?
+  let shard: StoreShard?
   /// Whether stores that have failed run again.
-  var retries = false
-  var mode = ProgressMode.auto
-  var isQuiet = false
-  var verifies = false
-  var maximumSeconds: Double?
+  let retries: Bool
+  let mode: ProgressMode
+  let isQuiet, verifies: Bool
+  let maximumSeconds: Double?
   /// Whether a signal ends the command with 75.
-  var isWorker = false
+  let isWorker: Bool
 
   /// The objects that the threads of the jobs need.
   private struct Work: Sendable {
@@ -36,14 +35,10 @@ struct BatchRun {
 
     /// Writes down what became of a store, or of a place that cannot be looked at.
     func tell(_ index: Int, _ result: StoreResult, _ error: GodwitError? = nil) {
-      if let shard {
-        let told = shard.record(index, result, error)
-        do { try progress.ended(index, told) } catch { problem.set(GodwitCommand.known(error)) }
-        if told.status != 0 { control.keep(index, told) }
-        return
-      }
-      do { try progress.ended(index, result) } catch { problem.set(GodwitCommand.known(error)) }
-      control.keep(index, result)
+      let told = shard?.record(index, result, error) ?? result
+      do { try progress.ended(index, told) } catch { problem.set(GodwitCommand.known(error)) }
+      // The table of a shard has rows for what did not go well.
+      if shard == nil || told.status != 0 { control.keep(index, told) }
     }
   }
 
@@ -70,22 +65,19 @@ struct BatchRun {
     do {
       try refuseLostProofs()
       let folder = try shard.map { _ in try ResultsFolder(loader.manifest) }
-      let path = shard.flatMap { folder?.resultsPath($0) }
-      if shard != nil { try ShardRun.check(loader, folder) }
+      if let folder { try ShardRun.check(loader, folder) }
       stores = try loader.selection(
-        shard ?? .whole, jobs: jobs, results: path, isStopped: { control.reason != nil },
-        unreadable: { unreadable.append((path: $0, error: $1)) }, note: { if !isQuiet { session.warn($0) } })
+        shard ?? .whole, jobs: jobs, results: shard.flatMap { folder?.resultsPath($0) },
+        isStopped: { control.reason != nil }, unreadable: { unreadable.append((path: $0, error: $1)) },
+        note: { if !isQuiet { session.warn($0) } })
       matches = stores.matches
       if let shard, let folder {
         let run = try ShardRun(
           shard, folder, loader, stores, &unreadable, retries: retries, verifies: verifies, control: control)
         (shardRun, matches) = (run, run.matches)
-        progress.setStores(
-          sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
-        progress.pass(run.passed)
-      } else {
-        progress.setStores(sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
       }
+      progress.setStores(sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
+      if let shardRun { progress.pass(shardRun.passed) }
     } catch { return try fail(with: GodwitCommand.known(error), signals) }
     let work = Work(
       control: control, progress: progress, problem: FirstError(), end: deadline, shard: shardRun)
@@ -112,17 +104,12 @@ struct BatchRun {
   private func fail(with error: GodwitError, _ signals: StopSignals) throws -> Int32 {
     signals.finish()
     var error = error
-    let isSignal = error.code == .stopped && signals.stopSignal != nil
-    if isSignal, let status = signals.status {
-      (error.code, error.stopReason) = (GodwitError.Code(rawValue: status) ?? .stopped, .signal)
-    }
+    let isSignal = signals.tell(in: &error)
     // Printed first: commands may take long.
     if !isSignal || !isQuiet { _ = GodwitCommand.report(error, in: session) }
     let record = FailureRecord(error, type: nil, time: Clock.stamp, job: loader.manifest.job)
-    switch error.code {
-    case .stopped, .interrupted, .terminated: break
-    default:
-      if let second = call(.failure, record, status: error.code.rawValue, outcome: record.outcome) { warn(of: second) }
+    if !error.code.isStop, let second = loader.hooks.call(.failure, record, job: loader.manifest.job) {
+      session.warn(of: second)
     }
     if mode == .json, !isQuiet { session.output.write(try JSONText.line(ofType: "summary", record) + "\n") }
     if isSignal { signals.dieIfStopped() }
@@ -191,7 +178,7 @@ struct BatchRun {
         session.write(failure)
         status = failure.code.rawValue
       } else {
-        warn(of: failure)
+        session.warn(of: failure)
       }
     }
     if !isQuiet {
@@ -208,28 +195,9 @@ struct BatchRun {
 
   /// Calls the commands for the end of the run, once for all stores.
   private func callCommands(_ summary: BatchSummaryRecord, _ table: StoreTable) -> GodwitError? {
+    guard summary.outcome != "stopped" else { return nil }
     var summary = summary
     summary.results = table.results
-    switch summary.outcome {
-    case "finished": return call(.success, summary, status: summary.status, outcome: summary.outcome)
-    case "failed": return call(.failure, summary, status: summary.status, outcome: summary.outcome)
-    default: return nil
-    }
-  }
-
-  private func call(_ key: JobHooks.Key, _ record: some Encodable, status: Int32, outcome: String) -> GodwitError? {
-    let hooks = loader.hooks
-    guard hooks.has(key) else { return nil }
-    let variables = [
-      "GODWIT_STATUS": "\(status)", "GODWIT_OUTCOME": outcome, "GODWIT_JOB": loader.manifest.job,
-    ]
-    do {
-      try hooks.run(key, summary: try JSONText.line(ofType: "summary", record) + "\n", variables: variables)
-      return nil
-    } catch { return GodwitCommand.known(error) }
-  }
-
-  private func warn(of error: GodwitError) {
-    session.warn(error.message + (error.cause.map { ": \($0)" } ?? ""))
+    return loader.hooks.call(summary.outcome == "finished" ? .success : .failure, summary, job: loader.manifest.job)
   }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Times of what many jobs do.
+/// Times as output has them.
 enum Clock {
   /// Now, as JSON has it.
   static var stamp: String { ObjectWriter.date(Date().timeIntervalSinceReferenceDate) }

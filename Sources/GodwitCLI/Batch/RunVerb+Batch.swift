@@ -12,11 +12,10 @@ extension RunVerb {
     guard hasFolder || !batch.retry else {
       throw ValidationError("--retry goes with --shard, or with 'stores' in the manifest")
     }
-    var run = BatchRun(
+    return try BatchRun(
       session: session, loader: loader, jobs: batch.jobs ?? loader.manifest.stores?.jobs ?? 1,
-      mode: long.progress, isQuiet: quiet, verifies: verify, maximumSeconds: long.maximumSeconds, isWorker: worker)
-    if hasFolder { run.shard = batch.shard ?? .whole }
-    run.retries = batch.retry
-    return try run.run()
+      shard: hasFolder ? batch.shard ?? .whole : nil, retries: batch.retry, mode: long.progress, isQuiet: quiet,
+      verifies: verify, maximumSeconds: long.maximumSeconds, isWorker: worker
+    ).run()
   }
 }

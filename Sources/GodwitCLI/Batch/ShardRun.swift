@@ -18,12 +18,19 @@ final class ShardRun: Sendable {
     var isChanged = false
   }
 
-  fileprivate struct State {
+  private struct State {
     var failed = 0
     var counts: [StoreResult.Outcome: Int] = [:]
     var objects: Int64 = 0
     var ended = 0
     var statuses: Set<Int32> = []
+
+    mutating func add(_ outcome: StoreResult.Outcome, _ status: Int32) {
+      counts[outcome, default: 0] += 1
+      ended += 1
+      statuses.insert(status)
+      if outcome == .failed { failed += 1 }
+    }
   }
 
   let shard: StoreShard
@@ -52,8 +59,8 @@ final class ShardRun: Sendable {
   /// Checks folder and machine before the stores are looked for.
   ///
   /// - Throws: 73 for a results folder that is not ours; 74 for a machine that can read no store, or make none.
-  static func check(_ loader: JobLoader, _ folder: ResultsFolder?) throws {
-    if let folder, folder.exists { try folder.check() }
+  static func check(_ loader: JobLoader, _ folder: ResultsFolder) throws {
+    if folder.exists { try folder.check() }
     try StoresMachine(loader, identity: loader.resultsIdentity(), hasResults: false).check()
   }
 
@@ -223,14 +230,5 @@ final class ShardRun: Sendable {
       return GodwitError.Code.dataWrong.rawValue
     }
     return StoreTable.worst(of: statuses)
-  }
-}
-
-extension ShardRun.State {
-  fileprivate mutating func add(_ outcome: StoreResult.Outcome, _ status: Int32) {
-    counts[outcome, default: 0] += 1
-    ended += 1
-    statuses.insert(status)
-    if outcome == .failed { failed += 1 }
   }
 }

@@ -38,19 +38,12 @@ struct StoreDispatch: Sendable {
   /// `BatchControl.waitForAll`.
   ///
   /// - Parameter next: The next store and its number, asked for when there is a place for it; nil when there is none.
-  /// - Throws: The errors of `next`.
-  func run(_ next: () throws -> (index: Int, store: ManifestStore)?) rethrows {
+  func run(_ next: () -> (index: Int, store: ManifestStore)?) {
     var warned: Set<[String]> = []
     while true {
       control.take(limit: jobs)
       if secondsLeft == 0 { control.stop(reason: StopCondition.timeLimit) }
-      guard control.reason == nil else { return control.end() }
-      let taken: (index: Int, store: ManifestStore)?
-      do { taken = try next() } catch {
-        control.end()
-        throw error
-      }
-      guard let (index, store) = taken else { return control.end() }
+      guard control.reason == nil, let (index, store) = next() else { return control.end() }
       begin(index, store, &warned)
     }
   }
@@ -111,10 +104,8 @@ struct StoreDispatch: Sendable {
     } catch {
       var known = GodwitCommand.known(job.tellingHints(error))
       if known.code == .stopped, let reason = self.control.reason, [.signal, .requested].contains(known.stopReason) {
-        let status = isWorker ? GodwitError.Code.stopped.rawValue : StopSignals.status(of: reason)
-        if let code = GodwitError.Code(rawValue: status), StopSignals.status(of: reason) != 75 {
-          (known.code, known.stopReason) = (code, .signal)
-        }
+        let code = StopSignals.code(of: reason)
+        if code != .stopped { (known.code, known.stopReason) = (isWorker ? .stopped : code, .signal) }
       }
       tell(index, StoreResult(store, failed: known, seconds: Clock.seconds(since: begin)), known)
     }

@@ -97,7 +97,8 @@ struct StoreResult: Encodable, Sendable {
       }
     let done = summary.quarantinedObjects > 0 ? RunVerb.quarantinedStatus : 0
     self.init(
-      store, outcome, status: outcome == .stopped ? StopSignals.status(of: summary.reason) : done, seconds: seconds)
+      store, outcome, status: outcome == .stopped ? StopSignals.code(of: summary.reason).rawValue : done,
+      seconds: seconds)
     if summary.outcome != .alreadyFinished {
       objects = summary.isCounted ? summary.objects : nil
       losses = summary.losses.refusable.count
@@ -133,17 +134,15 @@ struct StoreResult: Encodable, Sendable {
     if let message { return (location.map { "\($0): " } ?? "") + message }
     if let reason { return reason }
     if let percent { return ProgressLine.percent(percent) }
-    let said =
-      (findings.map { [$0 == 1 ? "1 finding" : "\($0) findings"] } ?? [])
-      + (quarantined.map { [$0 == 1 ? "1 object in quarantine" : "\($0) objects in quarantine"] } ?? []) + (notes ?? [])
-    return ([way].compactMap(\.self) + said).joined(separator: "; ")
+    let said = [way, findings?.counted("finding"), quarantined.map { $0.counted("object") + " in quarantine" }]
+    return (said.compactMap(\.self) + (notes ?? [])).joined(separator: "; ")
   }
 
   /// Where the models of a plan lead, and how much is lost there.
   private var way: String? {
     guard let sourceModel, let destinationModel else { return nil }
     let way = sourceModel == destinationModel ? sourceModel : "\(sourceModel) to \(destinationModel)"
-    return way + (losses.map { $0 == 0 ? "" : $0 == 1 ? ", 1 loss" : ", \($0) losses" } ?? "")
+    return way + (losses.map { $0 == 0 ? "" : ", " + $0.counted("loss", "losses") } ?? "")
   }
 }
 
@@ -158,12 +157,12 @@ extension GodwitError {
 }
 
 extension StopSignals {
-  /// The exit status of what stopped for a reason: that of a signal, else 75.
-  static func status(of reason: String?) -> Int32 {
+  /// The code of what stopped for a reason: that of a signal, else `.stopped`.
+  static func code(of reason: String?) -> GodwitError.Code {
     switch reason {
-    case name(of: SIGINT)?: GodwitError.Code.interrupted.rawValue
-    case name(of: SIGTERM)?: GodwitError.Code.terminated.rawValue
-    default: GodwitError.Code.stopped.rawValue
+    case name(of: SIGINT)?: .interrupted
+    case name(of: SIGTERM)?: .terminated
+    default: .stopped
     }
   }
 }

@@ -8,8 +8,6 @@ struct StoreTable {
   var others: [StoreResult.Outcome: Int] = [:]
   var otherObjects: Int64 = 0
 
-  init(results: [StoreResult]) { self.results = results }
-
   /// Puts the results in the order of their paths.
   init(sorting results: [StoreResult]) {
     self.results = results.sorted { $0.store.utf8.lexicographicallyPrecedes($1.store.utf8) }
@@ -39,11 +37,10 @@ struct StoreTable {
 
   /// `12 stores: 9 finished, 1 already finished, 2 failed`.
   var counts: String {
-    var order: [StoreResult.Outcome] = []
-    for result in results where !order.contains(result.outcome) { order.append(result.outcome) }
+    var order = results.grouped(by: \.outcome).map(\.key)
     order += others.keys.filter { !order.contains($0) }.sorted { $0.rawValue < $1.rawValue }
     let parts = order.map { "\(count($0)) \($0.rawValue)" }.joined(separator: ", ")
-    return "\(stores) \(stores == 1 ? "store" : "stores"): \(parts)"
+    return "\(stores.counted("store")): \(parts)"
   }
 
   /// One row for each store.
@@ -55,17 +52,7 @@ struct StoreTable {
         Clock.text(result.seconds), "\(result.status)", result.note.onOneLine,
       ]
     }
-    let lines = [header] + rows
-    let widths = header.indices.map { column in lines.reduce(0) { max($0, $1[column].count) } }
-    return lines.map { line in
-      var text = ""
-      for (column, cell) in line.enumerated() {
-        let padding = String(repeating: " ", count: widths[column] - cell.count)
-        text += ((2...4).contains(column) ? padding + cell : cell + padding) + "  "
-      }
-      while text.hasSuffix(" ") { text.removeLast() }
-      return text + "\n"
-    }.joined()
+    return TextTable.text([header] + rows, numbers: 2..<5)
   }
 }
 
@@ -79,7 +66,7 @@ struct StoresDocument: Encodable {
 }
 
 /// The last line of a run of many stores, which its commands get too.
-struct BatchSummaryRecord: Encodable {
+struct BatchSummaryRecord: SummaryLine {
   let schemaVersion = OutputKind.version
   let time: String
   let status: Int32

@@ -109,7 +109,7 @@ struct StoresRecord: Encodable {
   }
 
   var text: String {
-    var text = "\(ReportText.percent(percent)) of job '\(job)'\n"
+    var text = "\(ProgressLine.percent(percent)) of job '\(job)'\n"
     let outcomes = [(finished, "finished"), (failed, "failed"), (left, "left")]
     let told = outcomes.filter { $0.0 > 0 }.map { "\(ReportText.number(Int64($0.0))) \($0.1)" }
     text += "  stores     \(told.isEmpty ? "none" : told.joined(separator: ", "))\n"

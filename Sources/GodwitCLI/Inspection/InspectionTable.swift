@@ -53,18 +53,7 @@ struct InspectionTable {
 
   var text: String {
     let header = ["PATH", "KIND", "SIZE", "ENTITIES", "OBJECTS", "MODEL"]
-    let lines = [header] + rows.map { Self.cells($0).map(\.onOneLine) }
-    let widths = header.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
-    return lines.map { line in
-      var text = ""
-      for (column, cell) in line.enumerated() {
-        let padding = String(repeating: " ", count: widths[column] - cell.count)
-        text += (2...4).contains(column) ? padding + cell : cell + padding
-        text += "  "
-      }
-      while text.hasSuffix(" ") { text.removeLast() }
-      return text + "\n"
-    }.joined()
+    return TextTable.text([header] + rows.map { Self.cells($0).map(\.onOneLine) }, numbers: 2..<5)
   }
 
   private static func cells(_ row: Row) -> [String] {

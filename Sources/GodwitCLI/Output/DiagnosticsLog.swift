@@ -1,17 +1,10 @@
-import ArgumentParser
-import Foundation
 import GodwitModel
-
-/// How diagnostics are written to standard error.
-enum LogFormat: String, ExpressibleByArgument, CaseIterable {
-  case text, json
-}
 
 /// One line of `--log-format json`.
 struct LogRecord: Encodable {
   let schemaVersion = OutputKind.version
   /// RFC 3339 in UTC.
-  let time: String
+  let time = Clock.stamp
   let level: String
   /// The job's name, once the manifest is read.
   let job: String?
@@ -26,36 +19,35 @@ struct LogRecord: Encodable {
   /// The values of a debug message, by name.
   var values: [String: String]?
 
-  init(level: String, job: String?, message: String, time: String) {
-    (self.level, self.job, self.message, self.time) = (level, job, message, time)
-  }
+  var line: String? { try? JSONText.line(ofType: "log", self) }
+}
 
-  init(_ error: GodwitError, job: String?, time: String) {
-    self.init(level: "error", job: job, message: error.message, time: time)
+extension LogRecord {
+  init(_ error: GodwitError, job: String?) {
+    self.init(level: "error", job: job, message: error.message)
     status = error.code.rawValue
     code = error.code.name
     reasonCode = error.stopReason?.rawValue
     location = error.location?.text
     (site, cause, remedy, safe) = (error.context, error.cause, error.remedy, error.safe)
   }
-
-  var line: String? { try? JSONText.line(ofType: "log", self) }
 }
 
 /// Errors, warnings and log lines of a session, as text or as JSON lines.
 extension CommandSession {
-  private var now: String { ObjectWriter.date(Date().timeIntervalSinceReferenceDate) }
-
   /// Writes a warning.
   func warn(_ message: String) { diagnostics.log("warning", message) }
 
+  /// Warns of an error that leaves the exit status as it is.
+  func warn(of error: GodwitError) { warn(error.message + (error.cause.map { ": \($0)" } ?? "")) }
+
   /// Writes an error.
   func write(_ error: GodwitError) {
-    guard let settings = diagnostics.logSettings, settings.format == .json else {
+    guard let settings = diagnostics.logSettings else {
       return diagnostics.write(
         [.init(text: "godwit:", role: .error), .init(text: " \(error)\n")], style: diagnostics.style)
     }
-    guard let line = LogRecord(error, job: settings.job, time: now).line else { return }
+    guard let line = LogRecord(error, job: settings.job).line else { return }
     diagnostics.write(record: line)
   }
 }
@@ -66,15 +58,13 @@ extension TextStream {
 
   /// Writes a message: `godwit: warning: text`, or the same as JSON.
   func log(_ level: String, _ message: String, values: [String: String] = [:]) {
-    guard let settings = logSettings, settings.format == .json else {
+    guard let settings = logSettings else {
       let pairs = values.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
       let lead = TerminalStyle.Span(text: "godwit: \(level):", role: level == "warning" ? .warning : .plain)
       return write([lead, .init(text: " \(message)\(pairs)\n")], style: style)
     }
-    var record = LogRecord(
-      level: level, job: settings.job, message: message,
-      time: ObjectWriter.date(Date().timeIntervalSinceReferenceDate))
-    if !values.isEmpty { record.values = values }
+    let record = LogRecord(
+      level: level, job: settings.job, message: message, values: values.isEmpty ? nil : values)
     if let line = record.line { write(record: line) }
   }
 }

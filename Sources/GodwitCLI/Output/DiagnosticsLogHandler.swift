@@ -6,8 +6,6 @@ struct DiagnosticsLogHandler: LogHandler {
   var metadata: Logger.Metadata = [:]
   var logLevel: Logger.Level = .info
 
-  init(stream: TextStream) { self.stream = stream }
-
   subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }
     set { metadata[key] = newValue }

@@ -8,25 +8,16 @@ struct PolicyStub {
 
   init(_ job: MigrationJob) {
     self.job = job
-    var grouped: [(policy: String, uses: [PolicyUse])] = []
-    for use in job.policyUses {
-      if let index = grouped.firstIndex(where: { $0.policy == use.policy }) {
-        grouped[index].uses.append(use)
-      } else {
-        grouped.append((use.policy, [use]))
-      }
-    }
     var taken = Self.reserved
-    types = grouped.map { policy, uses in
-      let type = Self.typeName(policy, taken: &taken)
-      return (policy, type, uses)
+    types = job.policyUses.grouped(by: \.policy).map { policy, uses in
+      (policy, Self.typeName(policy, taken: &taken), uses)
     }
   }
 
   var isEmpty: Bool { types.isEmpty }
 
   /// The whole file.
-  var text: String { ([head] + [policyText, registration]).joined(separator: "\n") }
+  var text: String { ([head] + types.map(text) + [registration]).joined(separator: "\n") }
 
   private var head: String {
     """
@@ -38,9 +29,6 @@ struct PolicyStub {
 
     """
   }
-
-  /// The types alone.
-  var policyText: String { types.map(text).joined(separator: "\n") }
 
   private var registration: String {
     let entries = types.map { "      \(Self.literal($0.policy)): { \($0.type)() },\n" }.joined()

@@ -32,10 +32,8 @@ final class ProgressPrinter: Sendable {
     var isWholeTold = false
   }
 
-  /// nil shows nothing but what is asked for by a signal.
+  /// nil shows nothing but what is asked for by a signal, not even the summary.
   private let mode: ProgressMode?
-  /// Whether not even the summary is printed.
-  private let isQuiet: Bool
   private let stream: TextStream
   private let style: TerminalStyle
   private let clock: @Sendable () -> Date
@@ -55,7 +53,6 @@ final class ProgressPrinter: Sendable {
     terminal: String? = ProcessInfo.processInfo.environment["TERM"], clock: @escaping @Sendable () -> Date = { Date() }
   ) {
     let canRedraw = terminal != "dumb"
-    self.isQuiet = isQuiet
     self.mode =
       switch mode {
       case _ where isQuiet: nil
@@ -152,13 +149,13 @@ final class ProgressPrinter: Sendable {
   ) throws {
     try state.withLock { state in
       closeBar(&state)
-      guard !isQuiet else { return }
       switch mode {
+      case nil: break
       case .json:
         if summary.stopReason == nil { tellWhole(&state) }
         let record = SummaryRecord(summary, job: job, time: time, status: status, verifyFailure: broken)
         stream.write(try JSONText.line(ofType: "summary", record) + "\n")
-      case .auto, .bar, .plain, nil:
+      case .auto, .bar, .plain:
         let isDone = summary.outcome != .stopped && summary.stopReason == nil
         let text = RunSummary.text(summary, job: job, programBytes: state.programBytes)
         stream.write((isDone ? "\(ProgressLine.percent(100)) " : "") + text + "\n")
@@ -198,8 +195,8 @@ final class ProgressPrinter: Sendable {
     switch mode {
     case nil: break
     case .json:
-      guard let line = try? JSONText.line(ofType: "progress", ProgressRecord(progress, time: time)) else { return }
-      stream.write(line + "\n")
+      let record = ProgressRecord(progress: progress, time: time)
+      if let line = try? JSONText.line(ofType: "progress", record) { stream.write(line + "\n") }
     case .bar: redraw(ProgressLine.bar(progress, columns: stream.columns, budget: state.budget), &state)
     case .auto, .plain: stream.write(ProgressLine.plain(progress, at: clock()) + "\n")
     }

@@ -12,12 +12,10 @@ struct VersionRecord: Encodable {
 
 /// A JSON line between the first and the last: the library's progress, with the time of the line.
 struct ProgressRecord: Encodable {
-  private let progress: MigrationProgress
-  private let time: String
+  let progress: MigrationProgress
+  let time: String
 
   private enum CodingKeys: String, CodingKey { case schemaVersion, time }
-
-  init(_ progress: MigrationProgress, time: String) { (self.progress, self.time) = (progress, time) }
 
   func encode(to encoder: any Encoder) throws {
     try progress.encode(to: encoder)
@@ -28,7 +26,7 @@ struct ProgressRecord: Encodable {
 }
 
 /// The last JSON line of a run.
-struct SummaryRecord: Encodable {
+struct SummaryRecord: SummaryLine {
   let schemaVersion = OutputKind.version
   let time: String
   /// The exit status.
@@ -59,7 +57,7 @@ struct SummaryRecord: Encodable {
     _ summary: MigrationSummary, job: MigrationJob, time: String, status: Int32 = 0, verifyFailure: GodwitError? = nil
   ) {
     self.time = time
-    self.status = summary.outcome == .stopped && status == 0 ? StopSignals.status(of: summary.reason) : status
+    self.status = summary.outcome == .stopped && status == 0 ? StopSignals.code(of: summary.reason).rawValue : status
     outcome = summary.outcome.rawValue
     reason = summary.reason
     reasonCode = summary.stopReason?.rawValue
@@ -92,7 +90,7 @@ struct SummaryRecord: Encodable {
 }
 
 /// A failure as JSON: the last line of a run, or a document in place of what a verb prints.
-struct FailureRecord: Encodable {
+struct FailureRecord: SummaryLine {
   let schemaVersion = OutputKind.version
   /// Left out of a line of a run, which has it already.
   let type: String?

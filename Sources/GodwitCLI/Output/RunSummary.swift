@@ -30,7 +30,7 @@ enum RunSummary {
       lines.append("  overridden \(summary.overridden.counted("relationship assignment")) by a later one")
     }
     lines += summary.notes.map { "  note       \($0)" }
-    lines.append("  time       \(seconds(summary.seconds)) s")
+    lines.append("  time       \(Clock.text(summary.seconds)) s")
     lines.append("  memory     " + memory(peak: summary.peakBytes, budget: job.memory, programBytes: programBytes))
     return lines.joined(separator: "\n")
   }
@@ -46,11 +46,5 @@ enum RunSummary {
     let count = summary.quarantined.reduce(Int64(0)) { $0 &+ $1.objects }
     guard count > 0, summary.outcome != .stopped else { return [] }
     return ["  quarantine \(count.counted("object")) that validation rejects, in '\(job.quarantinePath)'"]
-  }
-
-  private static func seconds(_ value: Double) -> String {
-    guard value >= 0, value < 1e15 else { return "0.0" }
-    let tenths = Int64(value * 10)
-    return "\(tenths / 10).\(tenths % 10)"
   }
 }

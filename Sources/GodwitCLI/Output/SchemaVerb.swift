@@ -34,11 +34,7 @@ struct SchemaVerb: Verb {
       let entries = schemas.map { Record.Entry(name: $0.name, title: $0.title, description: $0.description) }
       try session.print(json: Record(schemas: entries), as: .schemas)
     case .text:
-      let width = schemas.map(\.name.count).max() ?? 0
-      for schema in schemas {
-        let name = schema.name + String(repeating: " ", count: width - schema.name.count)
-        session.output.write("\(name)  \(schema.description)\n")
-      }
+      session.output.write(TextTable.text(schemas.map { [$0.name, $0.description] }))
     }
     return 0
   }

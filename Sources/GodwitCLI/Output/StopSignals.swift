@@ -88,6 +88,13 @@ final class StopSignals: Sendable {
   /// The exit status of a command that a signal stopped; nil if none did.
   var status: Int32? { stopSignal.map { isWorker ? GodwitError.Code.stopped.rawValue : 128 &+ $0 } }
 
+  /// Gives an error the status of the signal that stopped the command, and says whether one did.
+  func tell(in error: inout GodwitError) -> Bool {
+    guard error.code == .stopped, let status else { return false }
+    (error.code, error.stopReason) = (GodwitError.Code(rawValue: status) ?? .stopped, .signal)
+    return true
+  }
+
   /// Does not return if a signal stopped the command, unless it is a worker.
   func dieIfStopped() {
     if let number = stopSignal, !isWorker { die(by: number) }

@@ -19,9 +19,8 @@ package final class TextStream: Sendable {
     var log: LogSettings?
   }
 
-  /// How diagnostics are written, for a stream that has any.
+  /// How diagnostics are written as JSON lines.
   struct LogSettings: Sendable {
-    var format: LogFormat
     /// The job's name, once it is known.
     var job: String?
   }
@@ -45,7 +44,7 @@ package final class TextStream: Sendable {
   /// The text that was written to a stream in memory.
   package var text: String { state.withLock { $0.text } }
 
-  /// nil: text.
+  /// nil where diagnostics are text.
   var logSettings: LogSettings? {
     get { state.withLock { $0.log } }
     set { state.withLock { $0.log = newValue } }
@@ -66,7 +65,7 @@ package final class TextStream: Sendable {
 
   /// Writes text with control characters made visible. Where lines are JSON, each line of it is the message of one.
   package func write(_ text: String) {
-    guard let settings = logSettings, settings.format == .json else { return put(TextEscape.escaped(text)) }
+    guard logSettings != nil else { return put(TextEscape.escaped(text)) }
     for line in text.split(separator: "\n", omittingEmptySubsequences: true) { log("info", String(line)) }
   }
 

@@ -1,23 +1,14 @@
-import ArgumentParser
-
 /// A span of time as the user writes it: `3h`, `90m`, `45s`, `1h30m`.
-package struct TimeBox: ExpressibleByArgument, Hashable {
+package struct TimeBox: Hashable {
   package let seconds: Int
 
   /// Nil unless the text is hours, minutes, seconds in that order, each at most once, more than 0 in all.
   package init?(argument: String) {
-    let units: [(Character, Int)] = [("h", 3600), ("m", 60), ("s", 1)]
-    var rest = argument[...]
+    guard let match = argument.wholeMatch(of: /(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?/) else { return nil }
     var total = 0
-    var next = 0
-    while !rest.isEmpty {
-      let digits = rest.prefix { $0.isASCII && $0.isNumber }
-      rest = rest.dropFirst(digits.count)
-      guard let number = Int(digits), let letter = rest.popFirst(),
-        let index = units[next...].firstIndex(where: { $0.0 == letter })
-      else { return nil }
-      next = index + 1
-      let (part, tooLong) = number.multipliedReportingOverflow(by: units[index].1)
+    for case (let digits?, let unit) in [(match.1, 3600), (match.2, 60), (match.3, 1)] {
+      guard let number = Int(digits) else { return nil }
+      let (part, tooLong) = number.multipliedReportingOverflow(by: unit)
       let (sum, overflow) = total.addingReportingOverflow(part)
       guard !tooLong, !overflow else { return nil }
       total = sum
@@ -25,8 +16,6 @@ package struct TimeBox: ExpressibleByArgument, Hashable {
     guard total > 0 else { return nil }
     seconds = total
   }
-
-  package var defaultValueDescription: String { "\(seconds)s" }
 
   /// Why a text is not a time box; printed after the value and the option.
   package struct Refusal: Error, CustomStringConvertible {

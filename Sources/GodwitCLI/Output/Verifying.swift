@@ -24,7 +24,7 @@ struct Verifying {
       // The share of an earlier verification took no time of this one.
       let gained = share - (first ?? share)
       first = first ?? share
-      let seconds = Self.seconds(since: start)
+      let seconds = Clock.seconds(since: start)
       printer.update(
         MigrationProgress(
           percent: share * 100, step: 1, steps: 1, pass: 1, passes: 1, name: "verify", stage: "", chunk: 0,
@@ -32,11 +32,6 @@ struct Verifying {
           secondsLeft: gained > 0.05 && seconds > 1 ? seconds / gained * (1 - share) : nil,
           residentBytes: ProcessMemory.residentBytes))
     }
-  }
-
-  private static func seconds(since start: ContinuousClock.Instant) -> Double {
-    let (seconds, attoseconds) = start.duration(to: .now).components
-    return Double(seconds) + Double(attoseconds) / 1e18
   }
 }
 

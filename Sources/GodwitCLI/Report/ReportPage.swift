@@ -38,7 +38,7 @@ struct ReportPage {
       case .foreign: "removed"
       }
     var state = status.state.rawValue
-    if status.state == .unfinished { state += ", \(ReportText.percent(status.percent))" }
+    if status.state == .unfinished { state += ", \(ProgressLine.percent(status.percent))" }
     return [
       .element(
         "h1", [:], "Job ", .name(content.job.name), " ",
@@ -65,7 +65,7 @@ struct ReportPage {
       let next = content.obstacles.isEmpty ? "The next run replaces it." : "The next run stops: see the findings."
       return "The destination is finished, and \(changes) changed since it was made. \(next)"
     case .unfinished:
-      var text = "\(ReportText.percent(status.percent)) of the job is durable"
+      var text = "\(ProgressLine.percent(status.percent)) of the job is durable"
       if let step = status.step, let steps = status.steps { text += ", step \(step) of \(steps)" }
       if status.run?.state == .running { return text + ". A run is under way." }
       let end =
@@ -138,8 +138,7 @@ struct ReportPage {
       if let hook = step.didMigrate { remarks.append("after: \(hook.identity)") }
       if let planned = content.plan?.steps, planned.indices.contains(index) {
         if let way = planned[index].way { remarks.append(way) }
-        let passes = planned[index].passes.count
-        remarks.append("\(passes) pass\(passes == 1 ? "" : "es")")
+        remarks.append(planned[index].passes.count.counted("pass", "passes"))
       }
       return (step.sourceModel.name, step.destinationModel.name, remarks)
     }
@@ -307,7 +306,7 @@ struct ReportPage {
       parts.append(.element("ul", [:], notes.map { .element("li", [:], Markup(text: $0)) }) + .line)
     }
     for file in content.found {
-      let verdict = file.isClean ? "nothing" : "\(file.total) finding\(file.total == 1 ? "" : "s")"
+      let verdict = file.isClean ? "nothing" : file.total.counted("finding")
       parts.append(
         .element(
           "p", [:], .element("span", ["class": "badge \(file.isClean ? "added" : "removed")"], Markup(text: file.type)),

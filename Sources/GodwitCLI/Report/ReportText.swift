@@ -40,12 +40,6 @@ enum ReportText {
     return "\(whole / 3600) h \(whole % 3600 / 60) min"
   }
 
-  /// `43.2%`.
-  static func percent(_ value: Double) -> String {
-    let tenths = Int64((max(0, min(100, value.isFinite ? value : 0)) * 10).rounded(.down))
-    return "\(tenths / 10).\(tenths % 10)%"
-  }
-
   /// A number between attributes of SVG.
   static func place(_ value: Double) -> String {
     let hundredths = Int64((max(-1e6, min(1e6, value.isFinite ? value : 0)) * 100).rounded())

@@ -37,7 +37,7 @@ struct ReportTiles {
         colour: status.state == .finished ? .good : .open)
     case .unfinished:
       return Tile(
-        title: "Result", figure: "\(ReportText.percent(status.percent)) durable", remark: stops, colour: .open)
+        title: "Result", figure: "\(ProgressLine.percent(status.percent)) durable", remark: stops, colour: .open)
     case .notStarted:
       let verdict = content.plan?.verdict.split(separator: ":").first.map(String.init) ?? "no plan"
       return Tile(

@@ -39,48 +39,43 @@ struct ReportVerb: Verb {
     let found = try findings.map(FindingsFile.init(path:))
     let loader = try job.loader(in: session, overrides: overrides.values())
     if loader.isForManyStores, let folder = try ResultsFolder.used(by: loader.manifest) {
-      return try report(StoresRecord(loader, folder), in: session)
+      let record = try StoresRecord(loader, folder)
+      let state = "\(record.left) of \(record.stores.counted("store")) left"
+      return try write(record.html(at: Date()), to: file(), of: record.job, state, in: session)
     }
     let migration = try loader.job()
     let manager = MigrationManager(migration)
     // It tells of the source, so no more people may read it. A bad place is reported before anything is counted.
     let original = FileManager.default.fileExists(atPath: migration.sourcePath) ? [migration.sourcePath] : []
-    let file = Self.page(output, like: original)
+    let file = file(like: original)
     if output != "-" { try file.check(owner: manager.files.name) }
     let content: ReportContent
     do { content = try ReportContent(manager, manifest: loader.manifest, found: found) } catch {
       throw migration.tellingHints(error)
     }
     session.warnOfReplacedValues(in: migration)
-    let page = ReportPage(content).html
+    return try write(ReportPage(content).html, to: file, of: migration.name, content.state, in: session)
+  }
+
+  /// Writes a page, and says how far its job is.
+  private func write(
+    _ page: String, to file: OutputFile, of job: String, _ state: String, in session: CommandSession
+  ) throws -> Int32 {
     guard output != "-" else {
       session.output.write(data: page)
       return 0
     }
     try ExportFile.write(page, to: file)
-    session.output.write("\(output): report of job '\(migration.name)', \(content.state)\n")
+    session.output.write("\(output): report of job '\(job)', \(state)\n")
     return 0
   }
 
-  /// Writes the page of many stores.
-  private func report(_ record: StoresRecord, in session: CommandSession) throws -> Int32 {
-    let page = record.html(at: Date())
-    guard output != "-" else {
-      session.output.write(data: page)
-      return 0
-    }
-    try ExportFile.write(page, to: Self.page(output))
-    session.output.write(
-      "\(output): report of job '\(record.job)', \(record.left) of \(record.stores.counted("store")) left\n")
-    return 0
-  }
-
-  // MARK: The file
-
-  /// Where a page is written: an older one is replaced.
+  /// Where the page is written: an older one is replaced.
   ///
   /// - Parameter source: The store that the page tells of.
-  static func page(_ path: String, kind: StaticString = ReportVerb.kind, like source: [String] = []) -> OutputFile {
-    OutputFile(path, "a report", like: source) { HTMLPage.isPage(String(decoding: $0, as: UTF8.self), kind: kind) }
+  private func file(like source: [String] = []) -> OutputFile {
+    OutputFile(output, "a report", like: source) {
+      HTMLPage.isPage(String(decoding: $0, as: UTF8.self), kind: Self.kind)
+    }
   }
 }

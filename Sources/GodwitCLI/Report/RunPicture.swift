@@ -45,23 +45,8 @@ struct RunPicture {
   private var steps: Int { history.entries.reduce(1) { max($0, $1.step) } }
 
   /// The lanes in the order of time, with their entries.
-  private func lanes(_ lane: (RunHistory.Entry) -> Lane) -> [(lane: Lane, entries: [RunHistory.Entry])] {
-    var order: [(lane: Lane, entries: [RunHistory.Entry])] = []
-    var places: [Lane: Int] = [:]
-    for entry in history.entries {
-      let key = lane(entry)
-      if let place = places[key] {
-        order[place].entries.append(entry)
-      } else {
-        places[key] = order.count
-        order.append((key, [entry]))
-      }
-    }
-    return order
-  }
-
-  private var allLanes: [(lane: Lane, entries: [RunHistory.Entry])] {
-    lanes { Lane(step: $0.step, pass: $0.pass, stage: $0.stage) }
+  private var allLanes: [(key: Lane, elements: [RunHistory.Entry])] {
+    history.entries.grouped { Lane(step: $0.step, pass: $0.pass, stage: $0.stage) }
   }
 
   /// Two lines of a label.
@@ -70,11 +55,12 @@ struct RunPicture {
   /// One bar for each entry, in the lane of its stage.
   var timeline: Markup {
     let all = allLanes
-    let shown = all.count > Self.lanesMaximum ? lanes { Lane(step: 0, pass: 0, stage: $0.stage) } : all
+    let shown =
+      all.count > Self.lanesMaximum ? history.entries.grouped { Lane(step: 0, pass: 0, stage: $0.stage) } : all
     let height = Double(shown.count) * Self.lanePixels
     var parts: [Markup] = []
     for (row, lane) in shown.enumerated() {
-      for entry in lane.entries {
+      for entry in lane.elements {
         parts.append(
           .element(
             "rect",
@@ -86,7 +72,7 @@ struct RunPicture {
       }
     }
     let names = shown.map { lane in
-      Markup.element("div", ["class": "lane"], Markup(text: lane.lane.name(ofSteps: steps)))
+      Markup.element("div", ["class": "lane"], Markup(text: lane.key.name(ofSteps: steps)))
     }
     let label = "Timeline: \(shown.count) stages over \(ReportText.time(total)); the table has the figures"
     return figure(label, names: .element("div", [:], names), drawing(parts, height: height))

@@ -133,18 +133,12 @@ struct RunMetrics: Sendable {
   /// A set of labels must not come twice.
   private var lossSamples: [PrometheusText.Sample] {
     struct Key: Hashable { var step, kind, reason, subject: String }
-    var counts: [Key: Int64] = [:]
-    var order: [Key] = []
-    for loss in summary?.losses.losses ?? [] where loss.isLoss {
-      guard let count = loss.count else { continue }
-      let key = Key(
-        step: "\(loss.step)", kind: loss.kind.rawValue, reason: loss.cause?.rawValue ?? "", subject: loss.subject)
-      if counts[key] == nil { order.append(key) }
-      counts[key, default: 0] += count
-    }
-    return order.map { key in
+    let counted = (summary?.losses.losses ?? []).filter { $0.isLoss && $0.count != nil }
+    return counted.grouped { loss in
+      Key(step: "\(loss.step)", kind: loss.kind.rawValue, reason: loss.cause?.rawValue ?? "", subject: loss.subject)
+    }.map { key, losses in
       .init(
-        Double(counts[key] ?? 0),
+        Double(losses.reduce(0) { $0 + ($1.count ?? 0) }),
         [("step", key.step), ("kind", key.kind), ("reason", key.reason), ("subject", key.subject)])
     }
   }

@@ -77,13 +77,12 @@ struct RunObserver {
       metrics.findings = report.map { $0.totalFindings }
       metrics.destinationBytes = Self.size(of: job.destinationPath)
     }
-    let record = SummaryRecord(summary, job: job, time: time, status: status, verifyFailure: broken)
+    let record = SummaryRecord(summary, job: job, time: Clock.stamp, status: status, verifyFailure: broken)
     let isSuccess = status == 0 || status == RunVerb.quarantinedStatus
-    var failure = call(
-      isSuccess ? .success : .failure, record, status: status, outcome: summary.outcome.rawValue)
+    var failure = call(isSuccess ? .success : .failure, record)
     if !isSuccess, let error = failure {
       // The status of the run itself counts.
-      session.warn(error.message + (error.cause.map { ": \($0)" } ?? ""))
+      session.warn(of: error)
       failure = nil
     }
     failure?.safe = "the destination is finished"
@@ -96,19 +95,15 @@ struct RunObserver {
   /// - Parameter status: The status if a verification was stopped after the migration had finished.
   func stopped(_ summary: MigrationSummary, job: MigrationJob, status: Int32 = 0) {
     metrics?.change { $0.summary = summary }
-    let record = SummaryRecord(summary, job: job, time: time, status: status)
+    let record = SummaryRecord(summary, job: job, time: Clock.stamp, status: status)
     finish(record.status, summary.outcome.rawValue, reason: record.reasonCode)
   }
 
   /// The run failed. Commands are called unless it stopped at a checkpoint or by a signal.
   func failed(_ error: GodwitError) {
-    switch error.code {
-    case .stopped, .interrupted, .terminated: break
-    default:
-      let record = FailureRecord(error, type: nil, time: time, job: jobName)
-      if let second = call(.failure, record, status: error.code.rawValue, outcome: record.outcome) {
-        session.warn(second.message + (second.cause.map { ": \($0)" } ?? ""))
-      }
+    if !error.code.isStop {
+      let record = FailureRecord(error, type: nil, time: Clock.stamp, job: jobName)
+      if let second = call(.failure, record) { session.warn(of: second) }
     }
     // The file is that of the run which holds the lock.
     guard error.stopReason != .locked else {
@@ -119,30 +114,48 @@ struct RunObserver {
   }
 
   /// Whether a failure calls commands, which may take long: the error is printed before.
-  func callsCommands(after error: GodwitError) -> Bool {
-    switch error.code {
-    case .stopped, .interrupted, .terminated: false
-    default: hooks?.has(.failure) == true
-    }
-  }
-
-  private var time: String { ObjectWriter.date(Date().timeIntervalSinceReferenceDate) }
+  func callsCommands(after error: GodwitError) -> Bool { !error.code.isStop && hooks?.has(.failure) == true }
 
   private func finish(_ status: Int32, _ outcome: String, reason: String? = nil) {
     metrics?.finish(.init(time: Date(), status: status, outcome: outcome, reason: reason ?? ""))
   }
 
-  private func call(_ key: JobHooks.Key, _ record: some Encodable, status: Int32, outcome: String) -> GodwitError? {
-    guard let hooks, hooks.has(key) else { return nil }
-    var variables = ["GODWIT_STATUS": "\(status)", "GODWIT_OUTCOME": outcome]
-    variables["GODWIT_JOB"] = jobName
+  private func call(_ key: JobHooks.Key, _ record: some SummaryLine) -> GodwitError? {
+    var variables: [String: String] = [:]
     if let job {
       variables["GODWIT_SOURCE"] = URL(filePath: job.sourcePath).path
       variables["GODWIT_DESTINATION"] = URL(filePath: job.destinationPath).path
     }
-    do {
-      try hooks.run(key, summary: try JSONText.line(ofType: "summary", record) + "\n", variables: variables)
-      return nil
-    } catch { return error as? GodwitError ?? GodwitCommand.unexpected(error) }
+    return hooks?.call(key, record, job: jobName, variables)
   }
+}
+
+/// The last line of a run, which its commands get too.
+protocol SummaryLine: Encodable {
+  var status: Int32 { get }
+  var outcome: String { get }
+}
+
+extension JobHooks {
+  /// Calls the commands of a key.
+  ///
+  /// - Returns: Why one failed; nil when none did, or there is none.
+  func call(
+    _ key: Key, _ record: some SummaryLine, job: String?, _ variables: [String: String] = [:]
+  ) -> GodwitError? {
+    guard has(key) else { return nil }
+    var variables = variables
+    variables["GODWIT_STATUS"] = "\(record.status)"
+    variables["GODWIT_OUTCOME"] = record.outcome
+    variables["GODWIT_JOB"] = job
+    do {
+      try run(key, summary: try JSONText.line(ofType: "summary", record) + "\n", variables: variables)
+      return nil
+    } catch { return GodwitCommand.known(error) }
+  }
+}
+
+extension GodwitError.Code {
+  /// Whether a run ended at a checkpoint or by a signal, and calls no commands.
+  var isStop: Bool { [.stopped, .interrupted, .terminated].contains(self) }
 }

@@ -61,7 +61,7 @@ struct StatusCheck {
     level = Self.worstFirst.first { level in stores.contains { $0.check.level == level } } ?? .unknown
     let counts = Self.worstFirst.map { level in (level, stores.count { $0.check.level == level }) }
     let told = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0.word)" }.joined(separator: ", ")
-    detail = "\(stores.count) \(stores.count == 1 ? "store" : "stores"): \(told)"
+    detail = "\(stores.count.counted("store")): \(told)"
     if level != .ok {
       let worst = stores.filter { [level] in $0.check.level == level }
       for (store, check) in worst.prefix(Self.namedMaximum) { detail += "; '\(store)' \(check.detail)" }
@@ -81,8 +81,7 @@ struct StatusCheck {
 
   /// The level and text of the state alone.
   private static func judge(_ status: MigrationStatus) -> (Level, String) {
-    let tenths = Int(min(max(status.percent, 0), 100) * 10)
-    let percent = "\(tenths / 10).\(tenths % 10)%"
+    let percent = ProgressLine.percent(status.percent)
     if let run = status.run, run.state != .finished {
       switch run.state {
       case .running: return (.ok, "\(run), \(percent)")

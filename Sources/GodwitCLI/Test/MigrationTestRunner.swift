@@ -107,8 +107,7 @@ struct MigrationTestRunner: Sendable {
         error as? GodwitError ?? GodwitError(.internalBug, "unexpected failure: \(error)", remedy: "report it")
       result.problems.append(.init(kind: .run, code: known.code.rawValue, message: "\(known)"))
     }
-    let elapsed = start.duration(to: .now).components
-    result.seconds = Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+    result.seconds = Clock.seconds(since: start)
     if !result.problems.isEmpty {
       result.outcome = .failed
       keepFiles(of: test, in: folder, &result)

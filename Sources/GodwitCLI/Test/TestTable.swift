@@ -59,22 +59,13 @@ struct TestTable {
   /// The tests that failed alike, in the order of their firsts: the same problems, whatever the version, the object and
   /// the chunk.
   private static func groups(of failed: [MigrationTestResult]) -> [[MigrationTestResult]] {
-    var groups: [[MigrationTestResult]] = []
-    var places: [[String]: Int] = [:]
-    for result in failed {
-      let key = result.problems.map { problem -> String in
+    failed.grouped { result in
+      result.problems.map { problem -> String in
         let first = problem.message.prefix { !$0.isNewline }
         let plain = first.replacing("'\(result.version)'", with: "''").replacing(#/\bp\d+\b/#, with: "p")
         return "\(problem.kind.rawValue) \(problem.code) \(plain)"
       }
-      if let place = places[key] {
-        groups[place].append(result)
-      } else {
-        places[key] = groups.count
-        groups.append([result])
-      }
-    }
-    return groups
+    }.map(\.elements)
   }
 
   private static func indented(_ text: String) -> String {

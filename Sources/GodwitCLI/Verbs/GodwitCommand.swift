@@ -56,7 +56,7 @@ public enum GodwitCommand {
   package static func run(arguments: [String], in session: CommandSession) -> Int32 {
     // Before anything is parsed, so that a wrong option is told in the same format.
     if arguments.first == "run", has("--log-format", "json", arguments) {
-      session.diagnostics.logSettings = .init(format: .json)
+      session.diagnostics.logSettings = .init()
     }
     do {
       try refuseUnknownVerb(arguments)

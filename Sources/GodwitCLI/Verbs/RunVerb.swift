@@ -41,7 +41,7 @@ struct RunVerb: Verb {
   @Option(
     name: .customLong("log-format"),
     help: ArgumentHelp("Write errors, warnings and log messages as text or as JSON lines.", valueName: "text|json"))
-  var logFormat: LogFormat = .text
+  var logFormat: OutputFormat = .text
 
   static var isForOutput: Bool { false }
 
@@ -100,7 +100,7 @@ struct RunVerb: Verb {
       }
     } catch var error as GodwitError {
       signals.finish()
-      let isSignal = tellSignal(signals, in: &error)
+      let isSignal = signals.tell(in: &error)
       printer.close()
       // Commands may take long, and what they say belongs below the error.
       let isReported = observer.callsCommands(after: error)
@@ -118,13 +118,6 @@ struct RunVerb: Verb {
       observer.failed(GodwitCommand.unexpected(error))
       throw error
     }
-  }
-
-  /// Gives an error the status of the signal that stopped the command, and says whether one did.
-  private func tellSignal(_ signals: StopSignals, in error: inout GodwitError) -> Bool {
-    guard error.code == .stopped, let status = signals.status else { return false }
-    (error.code, error.stopReason) = (GodwitError.Code(rawValue: status) ?? .stopped, .signal)
-    return true
   }
 
   /// The outcome of a verification after the migration.
@@ -193,7 +186,7 @@ struct RunVerb: Verb {
     _ printer: ProgressPrinter, _ observer: RunObserver, _ signals: StopSignals
   ) throws -> Int32 {
     var stop = stop
-    let isSignal = tellSignal(signals, in: &stop)
+    let isSignal = signals.tell(in: &stop)
     var summary = summary
     summary.reason =
       signals.stopSignal.flatMap(StopSignals.name)

@@ -93,9 +93,8 @@ struct VerifyVerb: Verb {
     } catch var error as GodwitError {
       signals.finish()
       printer.close()
-      guard error.code == .stopped, signals.stopSignal != nil else { throw error }
       // The process ends by the signal, and its status with it.
-      (error.code, error.stopReason) = (signals.stopSignal == SIGINT ? .interrupted : .terminated, .signal)
+      guard signals.tell(in: &error) else { throw error }
       if !quiet { _ = GodwitCommand.report(error, in: session) }
       signals.dieIfStopped()
       throw error

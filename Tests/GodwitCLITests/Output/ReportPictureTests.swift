@@ -118,7 +118,7 @@ struct ReportPictureTests {
     _ = picture.markup(label: "")
     #expect(ReportText.number(.min) == "\u{2212}9,223,372,036,854,775,808")
     for value in [Double.nan, .infinity, -1, 1e300] {
-      _ = (ReportText.short(value), ReportText.time(value), ReportText.place(value), ReportText.percent(value))
+      _ = (ReportText.short(value), ReportText.time(value), ReportText.place(value), ProgressLine.percent(value))
     }
   }
 
