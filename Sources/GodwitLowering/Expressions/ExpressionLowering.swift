@@ -57,22 +57,12 @@ package struct ExpressionLowering {
   let builder: StatementBuilder
   /// The text of the whole expression, for messages.
   let text: String
-  /// The database that the schema's tables are in.
-  var database = StoreConnection.sourceSchema
   /// The values of `$entityMapping` and `$propertyMapping`.
   var bindings = MappingBindings()
   /// SUBQUERY variables in scope.
   var variables: [String: Row] = [:]
   var checks = Checks.inline
   private let budget = Budget()
-
-  init(schema: StoreSchema, role: Role, row: Row, builder: StatementBuilder, text: String) {
-    self.schema = schema
-    self.role = role
-    self.row = row
-    self.builder = builder
-    self.text = text
-  }
 
   /// Keeps the SQL of one expression small. Some operators name an operand twice, and SQLite's parser has a stack
   /// of 100 entries; an expression beyond that runs in Swift.
@@ -97,9 +87,8 @@ package struct ExpressionLowering {
   package static func condition(
     _ filter: FilterPredicate, schema: StoreSchema, row: Row, builder: StatementBuilder, checks: Checks = .inline
   ) -> (sql: String, reason: String?) {
-    var lowering = ExpressionLowering(
-      schema: schema, role: .filter, row: row, builder: builder, text: filter.source.text)
-    lowering.checks = checks
+    let lowering = ExpressionLowering(
+      schema: schema, role: .filter, row: row, builder: builder, text: filter.source.text, checks: checks)
     let mark = builder.mark
     do {
       if EngineTuning.current.runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
@@ -120,10 +109,9 @@ package struct ExpressionLowering {
     _ expression: ValueExpression, schema: StoreSchema, row: Row, builder: StatementBuilder,
     bindings: MappingBindings = .init()
   ) -> (sql: String, type: AttributeType?, reason: String?) {
-    var lowering = ExpressionLowering(
-      schema: schema, role: .value, row: row, builder: builder, text: expression.source.text)
-    lowering.bindings = bindings
-    lowering.checks = builder.rowChecks == nil ? .inline : .byRow
+    let lowering = ExpressionLowering(
+      schema: schema, role: .value, row: row, builder: builder, text: expression.source.text, bindings: bindings,
+      checks: builder.rowChecks == nil ? .inline : .byRow)
     let mark = builder.mark
     do {
       if EngineTuning.current.runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
@@ -251,7 +239,8 @@ package struct ExpressionLowering {
     default: throw NotLowerable(reason: "a key path on a computed object runs in Swift")
     }
     let model = schema.model
-    var chain = RelationshipJoinPath(row: start, schema: schema, database: database, builder: builder)
+    var chain = RelationshipJoinPath(
+      row: start, schema: schema, database: StoreConnection.sourceSchema, builder: builder)
     let segments = model.joiningComposites(segments, from: start.entityName)
     for (index, segment) in segments.enumerated() {
       if chain.isToMany { return try follow(segments[index...], from: LoweredCollection(chain)) }
