@@ -271,27 +271,18 @@ package struct ExpressionLowering {
     }
     let sql = "\(row.alias).\(quoted(column))"
     let site = self.site(attribute, of: row)
-    let key = "\(row.alias).Z_PK"
-    if checks == .done || checks == .byRow && row.alias == self.row.alias {
-      if checks == .byRow {
-        var field = RowCheck.Field(reading: attribute.type, site: site)
-        if attribute.type == .uuid { field.byteCount = 16 }
-        builder.rowChecks?.add(sql, field)
-      }
-      switch attribute.type {
-      case .decimal: return Self.decimal(sql, again: sql)
-      case .boolean: return "(\(sql) <> 0)"
-      default: return sql
-      }
+    var checked = sql
+    if checks == .byRow, row.alias == self.row.alias {
+      builder.rowChecks?.add(sql, RowCheck.Field(reading: attribute.type, site: site))
+    } else if checks != .done {
+      checked = Self.checked(sql, type: attribute.type, site: site, key: "\(row.alias).Z_PK")
     }
     switch attribute.type {
-    case .decimal:
-      // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
-      return Self.decimal(Self.checked(sql, type: .decimal, site: site, key: key), again: sql)
-    case .boolean:
-      // Any integer but 0 is true.
-      return "(\(Self.checked(sql, type: .boolean, site: site, key: key)) <> 0)"
-    default: return Self.checked(sql, type: attribute.type, site: site, key: key)
+    // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
+    case .decimal: return Self.decimal(checked, again: sql)
+    // Any integer but 0 is true.
+    case .boolean: return "(\(checked) <> 0)"
+    default: return checked
     }
   }
 
@@ -347,12 +338,10 @@ extension ValueExpression {
   fileprivate var isArithmetic: Bool {
     switch node {
     case .constant, .arithmetic, .negation: true
-    case .keyPath(nil, let segments): segments.count == 1
-    case .keyPath(let base?, let segments):
-      if case .variable = base.node {
-        segments.count == 1
-      } else {
-        base.node == .evaluatedObject && segments.count == 1
+    case .keyPath(let base, let segments):
+      switch base?.node {
+      case nil, .evaluatedObject, .variable: segments.count == 1
+      default: false
       }
     default: false
     }
