@@ -202,10 +202,7 @@ final class Verification {
   // MARK: Going on
 
   private var toOnes: [String: VerificationCheckpoint.ToOne] {
-    linkPlans.compactMapValues { plan in
-      guard case .toOne(_, _, _, _, let proof) = plan.kind else { return nil }
-      return .init(count: proof.count, isDoubtful: proof.isDoubtful)
-    }
+    linkPlans.compactMapValues(\.proof).mapValues { .init(count: $0.count, isDoubtful: $0.isDoubtful) }
   }
 
   /// Marks a place where the next verification may continue.
@@ -245,9 +242,7 @@ final class Verification {
     for name in start.externalNames {
       try cached("INSERT OR IGNORE INTO temp.external (name) VALUES (?1)", on: scratch).run([.text(name)])
     }
-    for (name, known) in start.toOnes {
-      if case .toOne(_, _, _, _, let proof)? = linkPlans[name]?.kind { proof.resume(known) }
-    }
+    for (name, known) in start.toOnes { linkPlans[name]?.proof?.resume(known) }
     checkpoint = start
     checkpoint?.externalNames = []
   }
