@@ -70,13 +70,8 @@ struct AppendedPart {
     func contains(_ key: Int64) -> Bool { key >= first && key <= last }
   }
 
-  enum Numbering {
-    case shift(Int64)
-    case start(Int64)
-  }
-
   /// How the keys of a mapping's objects come about; nil when the record does not know the mapping.
-  func keys(of mapping: VerifiedMapping, among mappings: [VerifiedMapping]) -> Numbering? {
+  func place(of mapping: VerifiedMapping, among mappings: [VerifiedMapping]) -> Counterparts.Place? {
     let place = mapping.index - mappings.count { $0.earlierOffset != nil }
     guard record.mappings.indices.contains(place), record.mappings[place].name == mapping.name else { return nil }
     return switch record.mappings[place].keys {
