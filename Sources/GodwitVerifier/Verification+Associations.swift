@@ -51,7 +51,7 @@ extension Verification {
     let values = filter == nil && kinds == nil ? nil : try sourceObjects(of: mapping.sourceEntity)
     defer { values?.cursor.finalize() }
     try source.query(
-      "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE \(isObject(mapping.sourceEntity, "Z_ENT", in: sourceSchema)) ORDER BY Z_PK"
+      "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE \(sourceSchema.isObject(of: [mapping.sourceEntity]).term) ORDER BY Z_PK"
     ) { row in
       let key = row.int64(0)
       guard let values else {
@@ -118,10 +118,10 @@ extension Verification {
       for entity in members {
         let total =
           try source.integer(
-            "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE \(isObject(entity.name, "Z_ENT", in: sourceSchema))")
+            "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE \(sourceSchema.isObject(of: [entity.name]).term)")
           ?? 0
         guard total > 0 else { continue }
-        if isAlone(entity.name, in: sourceSchema) {
+        if sourceSchema.fillsTable(entity.name) {
           let others = try source.integer(
             "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE Z_ENT IS NOT ?1",
             [.int(sourceSchema.number(of: entity.name) ?? -1)])

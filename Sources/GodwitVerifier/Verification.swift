@@ -348,20 +348,9 @@ final class Verification {
     return table
   }
 
-  /// Whether all rows of an entity's table are its objects: Core Data does not read the number if a table has one
-  /// entity.
-  func isAlone(_ entity: String, in schema: StoreSchema) -> Bool {
-    schema.model.lineage(of: entity).count == 1 && schema.model.family(of: entity).count == 1
-  }
-
   /// The condition that a row with the number `column` is an object of the entity or a subentity, as a term of others.
   func isKind(_ entity: String, _ column: String, in schema: StoreSchema) -> String {
-    isAlone(entity, in: schema) ? "TRUE" : "\(column) IN (\(numbers(entity, in: schema)))"
-  }
-
-  /// The condition that a row with the number `column` is an object of exactly the entity.
-  func isObject(_ entity: String, _ column: String, in schema: StoreSchema) -> String {
-    isAlone(entity, in: schema) ? "TRUE" : "+\(column) = \(schema.number(of: entity) ?? -1)"
+    schema.fillsTable(entity) ? "TRUE" : "\(column) IN (\(numbers(entity, in: schema)))"
   }
 
   /// The numbers of an entity and its subentities, for `Z_ENT IN (…)`.
