@@ -225,13 +225,10 @@ final class Verification {
     guard var checkpoint, !checkpoint.isPastObjects else { return checkpoint }
     // The reason of the stop would stop this too.
     scratch.whileRunning(stopIf: nil)
-    do {
-      try scratch.query("SELECT name FROM temp.external LIMIT \(VerificationCheckpoint.nameLimit + 1)") { row in
-        checkpoint.externalNames.append(row.string(0) ?? "")
-        return true
-      }
-    } catch { return nil }
-    return checkpoint.externalNames.count > VerificationCheckpoint.nameLimit ? nil : checkpoint
+    let limit = VerificationCheckpoint.nameLimit
+    guard let names = try? scratch.texts("SELECT name FROM temp.external LIMIT \(limit + 1)") else { return nil }
+    checkpoint.externalNames += names
+    return checkpoint.externalNames.count > limit ? nil : checkpoint
   }
 
   /// Restores the state of an earlier verification. Up to here, this one has the same results.
@@ -356,5 +353,17 @@ final class Verification {
   /// The numbers of an entity and its subentities, for `Z_ENT IN (…)`.
   func numbers(_ entity: String, in schema: StoreSchema) -> String {
     schema.model.family(of: entity).compactMap { schema.number(of: $0.name) }.map(String.init).joined(separator: ", ")
+  }
+}
+
+extension StoreConnection {
+  /// The texts of one column of a result; an empty one for a NULL.
+  func texts(_ sql: String, column: Int = 0) throws -> [String] {
+    var texts: [String] = []
+    try query(sql) { row in
+      texts.append(row.string(column) ?? "")
+      return true
+    }
+    return texts
   }
 }
