@@ -142,13 +142,6 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     }
   }
 
-  /// Adds the results of another verification of the same job.
-  mutating func add(_ other: VerificationReport) {
-    totalFindings += other.totalFindings
-    findings += other.findings.prefix(Self.findingLimit - findings.count)
-    for check in other.checks { count(check.name, check.count) }
-  }
-
   /// The report with the results of another verification of the same job.
   func adding(_ other: VerificationReport) -> VerificationReport {
     var sum = self
@@ -156,14 +149,16 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     return sum
   }
 
-  /// Adds the results of one step of a job of several.
-  mutating func add(_ other: VerificationReport, of position: StepPosition) {
+  /// Adds the results of another verification of the same job.
+  ///
+  /// - Parameter position: The step that it proved, of a job of several; nil for the whole job.
+  mutating func add(_ other: VerificationReport, of position: StepPosition? = nil) {
     totalFindings += other.totalFindings
-    for var finding in other.findings where findings.count < Self.findingLimit {
-      finding.message = "\(position.context): \(finding.message)"
+    for var finding in other.findings.prefix(Self.findingLimit - findings.count) {
+      if let position { finding.message = "\(position.context): \(finding.message)" }
       findings.append(finding)
     }
-    for check in other.checks { count("\(check.name), \(position.context)", check.count) }
+    for check in other.checks { count(check.name + (position.map { ", \($0.context)" } ?? ""), check.count) }
   }
 
   /// The findings and the checks, one line each; the last line is the verdict.
