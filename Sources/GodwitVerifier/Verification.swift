@@ -302,9 +302,12 @@ final class Verification {
 
   /// A row of a destination table by its key; nil if it is missing.
   func destinationRow(_ key: Int64, of entity: String) throws -> StoredRow? {
-    let table = try destinationTable(entity).name
-    let reader = try readers[table] ?? destinationReader(of: entity)
-    readers[table] = reader
+    let table = try destinationTable(entity)
+    let reader =
+      try readers[table.name]
+      ?? RowReader(
+        destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
+    readers[table.name] = reader
     return try reader.row(key)
   }
 
@@ -316,12 +319,6 @@ final class Verification {
       ?? RowReader(source, database: Self.attached, table: table.table.name, columns: table.selected)
     sourceReaders[table.table.name] = reader
     return try reader.row(key)
-  }
-
-  func destinationReader(of entity: String) throws -> RowReader {
-    let table = try destinationTable(entity)
-    return try RowReader(
-      destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
   }
 
   func integer(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> Int64? {
