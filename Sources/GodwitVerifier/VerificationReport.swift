@@ -163,7 +163,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
   /// The findings and the checks, one line each; the last line is the verdict.
   public var description: String {
-    var lines = findingLines
+    var lines = findingLines()
     lines += checks.map { "checked \($0.name): \($0.count)" }
     if let store {
       lines.append("read '\(store.onOneLine)'" + (storeReason.map { ": \($0.onOneLine)" } ?? ""))
@@ -172,9 +172,11 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     return lines.joined(separator: "\n")
   }
 
-  private var findingLines: [String] {
-    let more = totalFindings - Int64(findings.count)
-    return findings.map(\.description) + (more > 0 ? ["and \(more) more"] : [])
+  /// The first findings, and how many more there are.
+  func findingLines(_ limit: Int = findingLimit) -> [String] {
+    let lines = findings.prefix(limit).map(\.description)
+    let more = totalFindings - Int64(lines.count)
+    return lines + (more > 0 ? ["and \(more) more"] : [])
   }
 
   private var verdict: String {
@@ -186,7 +188,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
 extension VerificationReport {
   /// The findings, then three lines: the objects compared, the checks that were not possible, and the verdict.
-  package var overview: String { (findingLines + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
+  package var overview: String { (findingLines() + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
 
   /// Names of checks start with these words. Text after the name of an entity, table or relationship makes it another check.
   private static let compared = [("objects", "object"), ("values in", "value"), ("links", "link")]
