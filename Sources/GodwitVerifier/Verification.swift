@@ -88,11 +88,7 @@ final class Verification {
   }
 
   /// - Parameters:
-  ///   - moment: The value of `now()` in the job.
   ///   - part: The part of the destination that the job made; nil for all of it.
-  ///   - original: For a store that was migrated in place: the one that it was made of.
-  ///   - usesShortcuts: false to compare every object as a whole and replay every relationship.
-  ///   - sample: Which objects are looked at; nil for all.
   ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   init(
     _ job: MigrationJob, moment: JobMoment, part: AppendedPart? = nil, original: PreMigrationStore? = nil,
