@@ -173,7 +173,7 @@ extension Verification {
       }
       return
     }
-    var groups: [KeyGroup] = []
+    var groups: [(sourceRoot: String, members: [Int])] = []
     for mapping in mappings where job.destinationModel.isKind(mapping.destinationEntity, of: root) {
       let sourceRoot = job.sourceModel.root(of: mapping.sourceEntity)?.name ?? mapping.sourceEntity
       let fitting = try groups.firstIndex { group in
@@ -182,10 +182,10 @@ extension Verification {
       if let fitting {
         groups[fitting].members.append(mapping.index)
       } else {
-        groups.append(KeyGroup(sourceRoot: sourceRoot, members: [mapping.index]))
+        groups.append((sourceRoot, [mapping.index]))
       }
     }
-    keyGroups[root] = groups
+    keptRoots[root] = groups.first?.sourceRoot
     // Mappings whose policy makes the objects, under the keys of their source objects if the policy uses them.
     var reserved: [Int] = []
     for (position, var group) in groups.enumerated() {

@@ -227,10 +227,10 @@ extension Verification {
         find(.counter, root, key: highest, "Z_MAX is \(counter), less than the highest key")
       }
       report.count("key counters", 1)
-      guard let kept = keyGroups[root]?.first else { continue }
+      guard let kept = keptRoots[root] else { continue }
       let before =
         try source.integer(
-          "SELECT MAX(Z_MAX) FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers(kept.sourceRoot, in: sourceSchema)))"
+          "SELECT MAX(Z_MAX) FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers(kept, in: sourceSchema)))"
         )
         ?? 0
       if counter < before {

@@ -29,8 +29,8 @@ final class Verification {
   /// The expressions by mapping and attribute.
   var compiledExpressions: [Int: [String: CompiledExpression]] = [:]
   private var statements: [ObjectIdentifier: [String: SQLStatement]] = [:]
-  /// The groups in order, by destination root entity; the first group keeps its keys.
-  var keyGroups: [String: [KeyGroup]] = [:]
+  /// The root entity of the source whose objects keep their keys, by destination root entity.
+  var keptRoots: [String: String] = [:]
   /// The counterparts by mapping.
   var counterparts: [Counterparts] = []
   /// The mappings that have keys in a destination table, by its root entity, in the order of their claims.
@@ -79,13 +79,6 @@ final class Verification {
   var isCheckpointDue = false
   /// Whether SQLite finds the source damaged.
   var isSourceDamaged = false
-
-  /// Mappings into one destination table whose keys move by the same number.
-  struct KeyGroup {
-    /// The root entity whose table the source objects are in.
-    var sourceRoot: String
-    var members: [Int]
-  }
 
   /// - Parameters:
   ///   - part: The part of the destination that the job made; nil for all of it.
