@@ -154,7 +154,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
   /// - Parameter position: The step that it proved, of a job of several; nil for the whole job.
   mutating func add(_ other: VerificationReport, of position: StepPosition? = nil) {
     totalFindings += other.totalFindings
-    for var finding in other.findings.prefix(Self.findingLimit - findings.count) {
+    for var finding in other.findings where findings.count < Self.findingLimit {
       if let position { finding.message = "\(position.context): \(finding.message)" }
       findings.append(finding)
     }
