@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 import GodwitPlatform
 import GodwitStore
@@ -11,7 +10,7 @@ import GodwitStore
 package struct StoreSynthesis: Sendable {
   /// The version of the store.
   package let model: ManagedObjectModel
-  /// All objects of the store, over all entities.
+  /// All objects of the store, over all entities: 0 to ``rowLimit``.
   package let rows: Int
   /// Chooses the values. Equal seeds give equal stores.
   package let seed: UInt64
@@ -23,12 +22,6 @@ package struct StoreSynthesis: Sendable {
   package static let rowLimit = 1_000_000_000
 
   /// Describes a store. ``write(to:)`` makes it.
-  ///
-  /// - Parameters:
-  ///   - model: The version of the store.
-  ///   - rows: All objects of the store, over all entities: 0 to ``rowLimit``.
-  ///   - seed: Chooses the values.
-  ///   - isNasty: Whether to add data on which migrations often fail: see ``isNasty``.
   package init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false) {
     self.model = model
     self.rows = rows
@@ -38,12 +31,9 @@ package struct StoreSynthesis: Sendable {
 
   /// Makes the store: under a temporary name beside the path, renamed when it is complete.
   ///
-  /// - Parameter url: Where the store goes.
   /// - Throws: `.cannotCreate` when something is there already, or its folder is missing; `.permission` when the
   ///   folder cannot be written; `.usage` when the number of rows is out of range, or when required
   ///   relationships, limits or a regular expression cannot be satisfied; `.inputOutput` when the disk is full.
-  package func write(to url: URL) throws { try write(to: url.filePath) }
-
   package func write(to path: String) throws {
     guard rows >= 0, rows <= Self.rowLimit else {
       throw GodwitError(.usage, "cannot make \(rows) rows: expected 0 to \(Self.rowLimit)")

@@ -70,13 +70,8 @@ struct AppendedPart {
     func contains(_ key: Int64) -> Bool { key >= first && key <= last }
   }
 
-  enum Numbering {
-    case shift(Int64)
-    case start(Int64)
-  }
-
   /// How the keys of a mapping's objects come about; nil when the record does not know the mapping.
-  func keys(of mapping: VerifiedMapping, among mappings: [VerifiedMapping]) -> Numbering? {
+  func place(of mapping: VerifiedMapping, among mappings: [VerifiedMapping]) -> Counterparts.Place? {
     let place = mapping.index - mappings.count { $0.earlierOffset != nil }
     guard record.mappings.indices.contains(place), record.mappings[place].name == mapping.name else { return nil }
     return switch record.mappings[place].keys {
@@ -132,7 +127,7 @@ extension Verification {
   /// Finds the objects that an earlier job made of its source objects. Links to a deleted object are not expected.
   func findEarlierObjects(_ mapping: VerifiedMapping, offset: Int64, limit: ByteCount) throws {
     let table = table(try destinationTable(mapping.destinationEntity).name)
-    let isObject = isObject(mapping.destinationEntity, "Z_ENT", in: destinationSchema)
+    let isObject = destinationSchema.isObject(of: [mapping.destinationEntity]).term
     let counterparts = counterparts[mapping.index]
     let there = TakenKeys(scratch: scratch, table: "there_\(mapping.index)", limit: limit)
     var walk = try counterparts.taken.walk()
@@ -150,7 +145,7 @@ extension Verification {
 
   /// Notes the external files of an object that the job did not make.
   func noteExternalFiles(ofOther row: StoredRow, root: String) throws {
-    var name: String? = isAlone(root, in: destinationSchema) ? root : nil
+    var name: String? = destinationSchema.fillsTable(root) ? root : nil
     if name == nil, row.values.count > 1, case .integer(let number) = row.values[1] { name = names[number] }
     guard let name else { return }
     for (attribute, place) in try layout(of: name).attributes where row.values.indices.contains(place) {

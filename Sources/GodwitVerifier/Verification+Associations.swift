@@ -51,7 +51,7 @@ extension Verification {
     let values = filter == nil && kinds == nil ? nil : try sourceObjects(of: mapping.sourceEntity)
     defer { values?.cursor.finalize() }
     try source.query(
-      "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE \(isObject(mapping.sourceEntity, "Z_ENT", in: sourceSchema)) ORDER BY Z_PK"
+      "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE \(sourceSchema.isObject(of: [mapping.sourceEntity]).term) ORDER BY Z_PK"
     ) { row in
       let key = row.int64(0)
       guard let values else {
@@ -118,10 +118,10 @@ extension Verification {
       for entity in members {
         let total =
           try source.integer(
-            "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE \(isObject(entity.name, "Z_ENT", in: sourceSchema))")
+            "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE \(sourceSchema.isObject(of: [entity.name]).term)")
           ?? 0
         guard total > 0 else { continue }
-        if isAlone(entity.name, in: sourceSchema) {
+        if sourceSchema.fillsTable(entity.name) {
           let others = try source.integer(
             "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE Z_ENT IS NOT ?1",
             [.int(sourceSchema.number(of: entity.name) ?? -1)])
@@ -165,15 +165,15 @@ extension Verification {
     if let appended, appended.namesMappings {
       for mapping in mappings
       where mapping.earlierOffset == nil && job.destinationModel.isKind(mapping.destinationEntity, of: root) {
-        switch appended.keys(of: mapping, among: mappings) {
-        case .shift(let shift): try assign(mapping.index, root: root, shift: shift)
-        case .start(let start): try assign(mapping.index, root: root, start: start)
-        case nil: try reportMissing(mapping.index)
+        if let place = appended.place(of: mapping, among: mappings) {
+          try assign(mapping.index, root: root, place)
+        } else {
+          try reportMissing(mapping.index)
         }
       }
       return
     }
-    var groups: [KeyGroup] = []
+    var groups: [(sourceRoot: String, members: [Int])] = []
     for mapping in mappings where job.destinationModel.isKind(mapping.destinationEntity, of: root) {
       let sourceRoot = job.sourceModel.root(of: mapping.sourceEntity)?.name ?? mapping.sourceEntity
       let fitting = try groups.firstIndex { group in
@@ -182,10 +182,10 @@ extension Verification {
       if let fitting {
         groups[fitting].members.append(mapping.index)
       } else {
-        groups.append(KeyGroup(sourceRoot: sourceRoot, members: [mapping.index]))
+        groups.append((sourceRoot, [mapping.index]))
       }
     }
-    keyGroups[root] = groups
+    keptRoots[root] = groups.first?.sourceRoot
     // Mappings whose policy makes the objects, under the keys of their source objects if the policy uses them.
     var reserved: [Int] = []
     for (position, var group) in groups.enumerated() {
@@ -195,7 +195,7 @@ extension Verification {
       let members = try group.members.map { (member: $0, sample: try winners($0)) }.filter { !$0.sample.isEmpty }
       guard !members.isEmpty else { continue }
       if position == 0 {
-        for (member, _) in members { try assign(member, root: root, shift: 0) }
+        for (member, _) in members { try assign(member, root: root, .shift(0)) }
         continue
       }
       try assignKeys(members, root: root, besides: reserved)
@@ -234,9 +234,9 @@ extension Verification {
     }
     for (place, (member, _)) in members.enumerated() {
       if numbered > shifted, let start = starts[place] {
-        try assign(member, root: root, start: start)
+        try assign(member, root: root, .start(start))
       } else if numbered <= shifted, shifted > 0 {
-        try assign(member, root: root, shift: shift.number)
+        try assign(member, root: root, .shift(shift.number))
       } else {
         try reportMissing(member)
       }
@@ -343,25 +343,17 @@ extension Verification {
     return best
   }
 
-  private func assign(_ mapping: Int, root: String, shift: Int64) throws {
-    let winners = counterparts[mapping].winners
-    if winners.count > 0 {
-      for end in [winners.first, winners.last] where end.addingReportingOverflow(shift).overflow {
-        return try reportMissing(mapping)
-      }
-    }
-    try claim(mapping, root: root, .shift(shift))
-  }
-
-  private func assign(_ mapping: Int, root: String, start: Int64) throws {
-    guard !start.addingReportingOverflow(counterparts[mapping].taken.count).overflow else {
-      return try reportMissing(mapping)
-    }
-    try claim(mapping, root: root, .start(start))
-  }
-
-  private func claim(_ mapping: Int, root: String, _ place: Counterparts.Place) throws {
+  private func assign(_ mapping: Int, root: String, _ place: Counterparts.Place) throws {
     let own = counterparts[mapping]
+    let overflows =
+      switch place {
+      case .none: false
+      case .shift(let shift):
+        own.winners.count > 0
+          && [own.winners.first, own.winners.last].contains { $0.addingReportingOverflow(shift).overflow }
+      case .start(let start): start.addingReportingOverflow(own.taken.count).overflow
+      }
+    if overflows { return try reportMissing(mapping) }
     own.place = place
     defer { claimed[root, default: []].append(mapping) }
     guard let range = own.destinations else { return }

@@ -19,7 +19,7 @@ extension Verification {
       var times: Set<String> = []
       var timed: Int64 = 0
       try destination.query(
-        "SELECT Z_PK FROM \(table(try destinationTable(entity.name).name)) WHERE \(isObject(entity.name, "Z_ENT", in: destinationSchema))\(own("Z_PK", entity.name)) ORDER BY Z_PK"
+        "SELECT Z_PK FROM \(table(try destinationTable(entity.name).name)) WHERE \(destinationSchema.isObject(of: [entity.name]).term)\(own("Z_PK", entity.name)) ORDER BY Z_PK"
       ) { row in
         guard let object = try context.object(entityName: entity.name, key: row.int64(0)) else { return true }
         for (attribute, column, derivation) in derived {

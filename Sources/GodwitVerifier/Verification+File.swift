@@ -94,22 +94,15 @@ extension Verification {
   /// Whether a table of a store that was migrated in place is the model's but for the order of its columns.
   private func isInOtherOrder(_ name: String, sql: String) throws -> Bool {
     guard original != nil, var table = destinationSchema.tables.first(where: { $0.name == name }) else { return false }
-    var places: [String: Int] = [:]
-    try destination.query("PRAGMA \(Self.attached).table_info(\(StoreSchema.identifier(name)))") { row in
-      places[row.string(1) ?? ""] = places.count
-      return true
-    }
-    table.columns.sort { (places[$0.name] ?? .max) < (places[$1.name] ?? .max) }
+    let names = try destination.texts(
+      "PRAGMA \(Self.attached).table_info(\(StoreSchema.identifier(name)))", column: 1)
+    table.columns.sort { (names.firstIndex(of: $0.name) ?? .max) < (names.firstIndex(of: $1.name) ?? .max) }
     return table.createStatement == sql
   }
 
   /// The tables are there, and nothing of the migration.
   private func checkTables(_ names: [String]) throws -> Bool {
-    var found: Set<String> = []
-    try destination.query("SELECT name FROM \(Self.attached).sqlite_master WHERE type = 'table'") { row in
-      if let name = row.string(0) { found.insert(name) }
-      return true
-    }
+    let found = Set(try destination.texts("SELECT name FROM \(Self.attached).sqlite_master WHERE type = 'table'"))
     var isReadable = true
     for name in names.sorted() where !found.contains(name) {
       find(.schema, "table '\(name)' is missing")
@@ -234,10 +227,10 @@ extension Verification {
         find(.counter, root, key: highest, "Z_MAX is \(counter), less than the highest key")
       }
       report.count("key counters", 1)
-      guard let kept = keyGroups[root]?.first else { continue }
+      guard let kept = keptRoots[root] else { continue }
       let before =
         try source.integer(
-          "SELECT MAX(Z_MAX) FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers(kept.sourceRoot, in: sourceSchema)))"
+          "SELECT MAX(Z_MAX) FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers(kept, in: sourceSchema)))"
         )
         ?? 0
       if counter < before {

@@ -72,18 +72,10 @@ private struct StoreLayout {
   }
 
   init(of connection: StoreConnection) throws {
-    var tables: [String] = []
-    try connection.query("SELECT name FROM \(Verification.attached).sqlite_master WHERE type = 'table'") { row in
-      if let name = row.string(0) { tables.append(name) }
-      return true
-    }
-    for table in tables {
-      var names: Set<String> = []
-      try connection.query("PRAGMA \(Verification.attached).table_info(\(StoreSchema.identifier(table)))") { row in
-        names.insert(row.string(1) ?? "")
-        return true
-      }
-      columns[table] = names
+    let database = Verification.attached
+    for table in try connection.texts("SELECT name FROM \(database).sqlite_master WHERE type = 'table'") {
+      columns[table] = Set(
+        try connection.texts("PRAGMA \(database).table_info(\(StoreSchema.identifier(table)))", column: 1))
     }
     var found: [(name: String, table: String, sql: String)] = []
     try connection.query(

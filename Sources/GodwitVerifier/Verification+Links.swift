@@ -27,6 +27,9 @@ struct LinkPlan {
   /// For a to-one: the column of the source that has the key.
   var column: (table: String, name: String)?
 
+  /// The result for the keys of a to-one; nil for a many-to-many.
+  var proof: ToOneProof? { if case .toOne(_, _, _, _, let proof) = kind { proof } else { nil } }
+
   /// The plan with a count of its own.
   var withoutCount: LinkPlan {
     var plan = self
@@ -62,12 +65,7 @@ extension Verification {
     var assignments: [[Int: VerifiedMapping.Assignment]] = [[:], [:]]
     for mapping in mappings {
       for assignment in mapping.assignments {
-        let declaring = job.destinationModel.declaringEntity(
-          of: assignment.relationship.name, in: mapping.destinationEntity)?.name
-        let end = link.ends.firstIndex {
-          $0.entity == declaring && $0.relationship.name == assignment.relationship.name
-        }
-        if let end { assignments[end][mapping.index] = assignment }
+        if let end = end(of: assignment, in: mapping, link) { assignments[end][mapping.index] = assignment }
       }
     }
     // Two assignments of one link must not contradict each other.
@@ -92,6 +90,15 @@ extension Verification {
         .toOne(end: end, table: table, column: column, entityColumn: entityColumn, proof: ToOneProof()))
     }
     return nil
+  }
+
+  /// The end of a link at which an assignment sets it; nil for an assignment of another relationship.
+  func end(
+    of assignment: VerifiedMapping.Assignment, in mapping: VerifiedMapping, _ link: VerifiedLink
+  ) -> Int? {
+    let name = assignment.relationship.name
+    let declaring = job.destinationModel.declaringEntity(of: name, in: mapping.destinationEntity)?.name
+    return link.ends.firstIndex { $0.entity == declaring && $0.relationship.name == name }
   }
 
   private func toOnePlan(
@@ -217,9 +224,7 @@ extension Verification {
   }
 
   /// Whether a key of a to-one was found to differ.
-  func isDoubtful(_ link: VerifiedLink) -> Bool {
-    if case .toOne(_, _, _, _, let proof)? = linkPlans[link.ends[0].name]?.kind { proof.isDoubtful } else { false }
-  }
+  func isDoubtful(_ link: VerifiedLink) -> Bool { linkPlans[link.ends[0].name]?.proof?.isDoubtful == true }
 
   /// Two sets of pairs, compared by their number and a sum under keys of this run. Objects that both ends lead to
   /// are there: what should be in the tables has been compared with what is.

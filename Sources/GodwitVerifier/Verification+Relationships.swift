@@ -51,11 +51,8 @@ extension Verification {
     )
     try scratch.execute("CREATE INDEX temp.edge_b ON edge (b, a)")
     for mapping in mappings {
-      let parts = mapping.assignments.compactMap { assignment -> Part? in
-        let declaring = job.destinationModel.declaringEntity(
-          of: assignment.relationship.name, in: mapping.destinationEntity)?.name
-        return link.ends.firstIndex { $0.entity == declaring && $0.relationship.name == assignment.relationship.name }
-          .map { Part(end: $0, assignment: assignment) }
+      let parts = mapping.assignments.compactMap { assignment in
+        end(of: assignment, in: mapping, link).map { Part(end: $0, assignment: assignment) }
       }.sorted { Text($0.assignment.relationship.name) < Text($1.assignment.relationship.name) }
       guard !parts.isEmpty else { continue }
       // An object is assigned once for each property, whatever the number of its sources: it holds nothing
@@ -122,9 +119,7 @@ extension Verification {
     _ object: Int64, _ target: Target, part: Part, ways: (Int, turned: Int), mapping: VerifiedMapping, lookup: Int,
     link: VerifiedLink
   ) throws {
-    let inverse: RelationshipDescription? =
-      link.isOwnInverse ? link.ends[0].relationship : link.ends.count == 2 ? link.ends[1 - part.end].relationship : nil
-    if let inverse, !inverse.isToMany {
+    if let inverse = link.inverse(ofEnd: part.end), !inverse.isToMany {
       try clear(target.key, end: link.isOwnInverse ? 0 : 1 - part.end, of: link)
     }
     let (a, b) = part.end == 0 ? (object, target.key) : (target.key, object)
@@ -223,11 +218,17 @@ extension Verification {
     }
   }
 
-  /// Compares two lists of pairs in the same order: a pair in only the first is missing, one in only the second is
-  /// extra.
-  private func merge(
-    _ expected: SQLStatement, _ actual: SQLStatement, _ side: VerifiedLink.End, inverse: RelationshipDescription?
-  ) throws -> Int64 {
+  /// Compares the replayed pairs with those of a query, in the same order: a pair in only the first is missing, one in
+  /// only the second is extra.
+  ///
+  /// - Returns: How many pairs are in both.
+  private func merge(_ link: VerifiedLink, end: Int, _ sql: String) throws -> Int64 {
+    let (side, inverse) = (link.ends[end], link.inverse(ofEnd: end))
+    let pair = end == 0 ? "a, b" : "b, a"
+    let expected = try scratch.prepare("SELECT \(pair) FROM temp.edge ORDER BY \(pair)")
+    defer { expected.finalize() }
+    let actual = try destination.prepare(sql)
+    defer { actual.finalize() }
     var links: Int64 = 0
     var unproved: Int64 = 0
     var old: Int64 = 0
@@ -274,33 +275,21 @@ extension Verification {
 
   private func compareKeys(_ link: VerifiedLink, end: Int, table: String, column: String) throws {
     let side = link.ends[end]
-    let inverse = link.isOwnInverse ? side.relationship : link.ends.count == 2 ? link.ends[1 - end].relationship : nil
-    let pair = end == 0 ? "a, b" : "b, a"
-    let expected = try scratch.prepare("SELECT \(pair) FROM temp.edge ORDER BY \(pair)")
     let key = StoreSchema.identifier(column)
-    let actual = try destination.prepare(
+    let links = try merge(
+      link, end: end,
       "SELECT Z_PK, \(key) FROM \(self.table(table)) WHERE \(key) IS NOT NULL\(own("Z_PK", side.entity)) ORDER BY Z_PK")
-    defer {
-      expected.finalize()
-      actual.finalize()
-    }
-    report.count("links of \(side.name)", try merge(expected, actual, side, inverse: inverse))
+    report.count("links of \(side.name)", links)
   }
 
   private func compareJoin(
     _ link: VerifiedLink, side: VerifiedLink.End, join: StoreSchema.JoinTable, subject: String, object: String
   ) throws {
     let (from, to) = (StoreSchema.identifier(subject), StoreSchema.identifier(object))
-    let inverse = link.isOwnInverse ? side.relationship : link.ends.count == 2 ? link.ends[1].relationship : nil
     let own = ownRows(from, side.entity, to, side.relationship.destinationEntityName)
-    let expected = try scratch.prepare("SELECT a, b FROM temp.edge ORDER BY a, b")
-    let actual = try destination.prepare(
-      "SELECT \(from), \(to) FROM \(table(join.name)) AS j WHERE 1\(own) ORDER BY \(from), \(to)")
-    defer {
-      expected.finalize()
-      actual.finalize()
-    }
-    report.count("links of \(side.name)", try merge(expected, actual, side, inverse: inverse))
+    let links = try merge(
+      link, end: 0, "SELECT \(from), \(to) FROM \(table(join.name)) AS j WHERE 1\(own) ORDER BY \(from), \(to)")
+    report.count("links of \(side.name)", links)
     let ends = [(side.entity, from), (side.relationship.destinationEntityName, to)]
     for (entity, column) in ends {
       try destination.query(

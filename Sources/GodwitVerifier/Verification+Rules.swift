@@ -34,7 +34,7 @@ extension Verification {
     try destination.query(
       """
       SELECT o.Z_PK, COALESCE(c.number, 0) FROM \(table(try destinationTable(entity).name)) AS o \
-      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE \(isObject(entity, "o.Z_ENT", in: destinationSchema))\(own("o.Z_PK", entity)) ORDER BY o.Z_PK
+      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE \(destinationSchema.isObject(of: [entity], row: "o").term)\(own("o.Z_PK", entity)) ORDER BY o.Z_PK
       """
     ) { row in
       rows += 1

@@ -29,8 +29,8 @@ final class Verification {
   /// The expressions by mapping and attribute.
   var compiledExpressions: [Int: [String: CompiledExpression]] = [:]
   private var statements: [ObjectIdentifier: [String: SQLStatement]] = [:]
-  /// The groups in order, by destination root entity; the first group keeps its keys.
-  var keyGroups: [String: [KeyGroup]] = [:]
+  /// The root entity of the source whose objects keep their keys, by destination root entity.
+  var keptRoots: [String: String] = [:]
   /// The counterparts by mapping.
   var counterparts: [Counterparts] = []
   /// The mappings that have keys in a destination table, by its root entity, in the order of their claims.
@@ -80,19 +80,8 @@ final class Verification {
   /// Whether SQLite finds the source damaged.
   var isSourceDamaged = false
 
-  /// Mappings into one destination table whose keys move by the same number.
-  struct KeyGroup {
-    /// The root entity whose table the source objects are in.
-    var sourceRoot: String
-    var members: [Int]
-  }
-
   /// - Parameters:
-  ///   - moment: The value of `now()` in the job.
   ///   - part: The part of the destination that the job made; nil for all of it.
-  ///   - original: For a store that was migrated in place: the one that it was made of.
-  ///   - usesShortcuts: false to compare every object as a whole and replay every relationship.
-  ///   - sample: Which objects are looked at; nil for all.
   ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   init(
     _ job: MigrationJob, moment: JobMoment, part: AppendedPart? = nil, original: PreMigrationStore? = nil,
@@ -202,10 +191,7 @@ final class Verification {
   // MARK: Going on
 
   private var toOnes: [String: VerificationCheckpoint.ToOne] {
-    linkPlans.compactMapValues { plan in
-      guard case .toOne(_, _, _, _, let proof) = plan.kind else { return nil }
-      return .init(count: proof.count, isDoubtful: proof.isDoubtful)
-    }
+    linkPlans.compactMapValues(\.proof).mapValues { .init(count: $0.count, isDoubtful: $0.isDoubtful) }
   }
 
   /// Marks a place where the next verification may continue.
@@ -228,13 +214,10 @@ final class Verification {
     guard var checkpoint, !checkpoint.isPastObjects else { return checkpoint }
     // The reason of the stop would stop this too.
     scratch.whileRunning(stopIf: nil)
-    do {
-      try scratch.query("SELECT name FROM temp.external LIMIT \(VerificationCheckpoint.nameLimit + 1)") { row in
-        checkpoint.externalNames.append(row.string(0) ?? "")
-        return true
-      }
-    } catch { return nil }
-    return checkpoint.externalNames.count > VerificationCheckpoint.nameLimit ? nil : checkpoint
+    let limit = VerificationCheckpoint.nameLimit
+    guard let names = try? scratch.texts("SELECT name FROM temp.external LIMIT \(limit + 1)") else { return nil }
+    checkpoint.externalNames += names
+    return checkpoint.externalNames.count > limit ? nil : checkpoint
   }
 
   /// Restores the state of an earlier verification. Up to here, this one has the same results.
@@ -245,9 +228,7 @@ final class Verification {
     for name in start.externalNames {
       try cached("INSERT OR IGNORE INTO temp.external (name) VALUES (?1)", on: scratch).run([.text(name)])
     }
-    for (name, known) in start.toOnes {
-      if case .toOne(_, _, _, _, let proof)? = linkPlans[name]?.kind { proof.resume(known) }
-    }
+    for (name, known) in start.toOnes { linkPlans[name]?.proof?.resume(known) }
     checkpoint = start
     checkpoint?.externalNames = []
   }
@@ -310,9 +291,12 @@ final class Verification {
 
   /// A row of a destination table by its key; nil if it is missing.
   func destinationRow(_ key: Int64, of entity: String) throws -> StoredRow? {
-    let table = try destinationTable(entity).name
-    let reader = try readers[table] ?? destinationReader(of: entity)
-    readers[table] = reader
+    let table = try destinationTable(entity)
+    let reader =
+      try readers[table.name]
+      ?? RowReader(
+        destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
+    readers[table.name] = reader
     return try reader.row(key)
   }
 
@@ -324,12 +308,6 @@ final class Verification {
       ?? RowReader(source, database: Self.attached, table: table.table.name, columns: table.selected)
     sourceReaders[table.table.name] = reader
     return try reader.row(key)
-  }
-
-  func destinationReader(of entity: String) throws -> RowReader {
-    let table = try destinationTable(entity)
-    return try RowReader(
-      destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
   }
 
   func integer(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> Int64? {
@@ -353,24 +331,25 @@ final class Verification {
     return table
   }
 
-  /// Whether all rows of an entity's table are its objects: Core Data does not read the number if a table has one
-  /// entity.
-  func isAlone(_ entity: String, in schema: StoreSchema) -> Bool {
-    schema.model.lineage(of: entity).count == 1 && schema.model.family(of: entity).count == 1
-  }
-
   /// The condition that a row with the number `column` is an object of the entity or a subentity, as a term of others.
   func isKind(_ entity: String, _ column: String, in schema: StoreSchema) -> String {
-    isAlone(entity, in: schema) ? "TRUE" : "\(column) IN (\(numbers(entity, in: schema)))"
-  }
-
-  /// The condition that a row with the number `column` is an object of exactly the entity.
-  func isObject(_ entity: String, _ column: String, in schema: StoreSchema) -> String {
-    isAlone(entity, in: schema) ? "TRUE" : "+\(column) = \(schema.number(of: entity) ?? -1)"
+    schema.fillsTable(entity) ? "TRUE" : "\(column) IN (\(numbers(entity, in: schema)))"
   }
 
   /// The numbers of an entity and its subentities, for `Z_ENT IN (…)`.
   func numbers(_ entity: String, in schema: StoreSchema) -> String {
     schema.model.family(of: entity).compactMap { schema.number(of: $0.name) }.map(String.init).joined(separator: ", ")
+  }
+}
+
+extension StoreConnection {
+  /// The texts of one column of a result; an empty one for a NULL.
+  func texts(_ sql: String, column: Int = 0) throws -> [String] {
+    var texts: [String] = []
+    try query(sql) { row in
+      texts.append(row.string(column) ?? "")
+      return true
+    }
+    return texts
   }
 }

@@ -142,13 +142,6 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     }
   }
 
-  /// Adds the results of another verification of the same job.
-  mutating func add(_ other: VerificationReport) {
-    totalFindings += other.totalFindings
-    findings += other.findings.prefix(Self.findingLimit - findings.count)
-    for check in other.checks { count(check.name, check.count) }
-  }
-
   /// The report with the results of another verification of the same job.
   func adding(_ other: VerificationReport) -> VerificationReport {
     var sum = self
@@ -156,19 +149,21 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     return sum
   }
 
-  /// Adds the results of one step of a job of several.
-  mutating func add(_ other: VerificationReport, of position: StepPosition) {
+  /// Adds the results of another verification of the same job.
+  ///
+  /// - Parameter position: The step that it proved, of a job of several; nil for the whole job.
+  mutating func add(_ other: VerificationReport, of position: StepPosition? = nil) {
     totalFindings += other.totalFindings
     for var finding in other.findings where findings.count < Self.findingLimit {
-      finding.message = "\(position.context): \(finding.message)"
+      if let position { finding.message = "\(position.context): \(finding.message)" }
       findings.append(finding)
     }
-    for check in other.checks { count("\(check.name), \(position.context)", check.count) }
+    for check in other.checks { count(check.name + (position.map { ", \($0.context)" } ?? ""), check.count) }
   }
 
   /// The findings and the checks, one line each; the last line is the verdict.
   public var description: String {
-    var lines = findingLines
+    var lines = findingLines()
     lines += checks.map { "checked \($0.name): \($0.count)" }
     if let store {
       lines.append("read '\(store.onOneLine)'" + (storeReason.map { ": \($0.onOneLine)" } ?? ""))
@@ -177,9 +172,11 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
     return lines.joined(separator: "\n")
   }
 
-  private var findingLines: [String] {
-    let more = totalFindings - Int64(findings.count)
-    return findings.map(\.description) + (more > 0 ? ["and \(more) more"] : [])
+  /// The first findings, and how many more there are.
+  func findingLines(_ limit: Int = findingLimit) -> [String] {
+    let lines = findings.prefix(limit).map(\.description)
+    let more = totalFindings - Int64(lines.count)
+    return lines + (more > 0 ? ["and \(more) more"] : [])
   }
 
   private var verdict: String {
@@ -191,7 +188,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
 extension VerificationReport {
   /// The findings, then three lines: the objects compared, the checks that were not possible, and the verdict.
-  package var overview: String { (findingLines + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
+  package var overview: String { (findingLines() + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
 
   /// Names of checks start with these words. Text after the name of an entity, table or relationship makes it another check.
   private static let compared = [("objects", "object"), ("values in", "value"), ("links", "link")]

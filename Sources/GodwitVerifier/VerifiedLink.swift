@@ -12,6 +12,11 @@ struct VerifiedLink {
   var ends: [End]
   var isOwnInverse: Bool
 
+  /// The relationship that leads back to an end; nil without an inverse.
+  func inverse(ofEnd end: Int) -> RelationshipDescription? {
+    isOwnInverse ? ends[end].relationship : ends.count == 2 ? ends[1 - end].relationship : nil
+  }
+
   /// Every stored relationship of a model, each with its inverse once, in name order.
   static func all(of model: ManagedObjectModel) -> [VerifiedLink] {
     var links: [VerifiedLink] = []

@@ -134,27 +134,20 @@ struct VerifiedMapping {
     _ moment: JobMoment
   ) -> Value {
     if attribute.isDerived { return .unknown }
-    func stored(_ attribute: AttributeDescription) -> Value {
-      moment.unknown.contains(attribute.name, of: source) ? .unknown : .stored(attribute)
+    var given = mapping.attributeMappings.first { $0.name == attribute.name }?.value
+    if given == nil, mapping.kind == .copy, model.attribute(attribute.name, of: source)?.isTransient == false {
+      given = ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [attribute.name]))
     }
-    if let entry = mapping.attributeMappings.first(where: { $0.name == attribute.name }) {
-      let expression = entry.value
-      if case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,
-        segments.count == 1, let same = model.attribute(segments[0], of: source), !same.isTransient,
-        isStored(same, as: attribute)
-      {
-        return stored(same)
-      }
-      let isUnknown =
-        expression.callsPolicy || !moment.isKnown && expression.callsNow || moment.unknown.areRead(by: expression)
-      return isUnknown ? .unknown : .expression(expression)
+    guard let expression = given else { return .standard }
+    if case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,
+      segments.count == 1, let same = model.attribute(segments[0], of: source), !same.isTransient,
+      isStored(same, as: attribute)
+    {
+      return moment.unknown.contains(same.name, of: source) ? .unknown : .stored(same)
     }
-    if mapping.kind == .copy, let same = model.attribute(attribute.name, of: source), !same.isTransient {
-      if isStored(same, as: attribute) { return stored(same) }
-      let read = ValueExpression(.keyPath(base: ValueExpression(.variable("source")), segments: [same.name]))
-      return moment.unknown.areRead(by: read) ? .unknown : .expression(read)
-    }
-    return .standard
+    let isUnknown =
+      expression.callsPolicy || !moment.isKnown && expression.callsNow || moment.unknown.areRead(by: expression)
+    return isUnknown ? .unknown : .expression(expression)
   }
 
   /// Whether the stored value of one attribute is the value of the other. A Boolean may be stored as any number, and

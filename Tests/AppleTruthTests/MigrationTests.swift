@@ -23,7 +23,7 @@
           else { continue }
           let place = "\(bundle), \(old.name) to \(new.name)"
           let source = folder.file("\(UUID().uuidString).sqlite")
-          try StoreSynthesis(model: old.model, rows: 60, seed: 11).write(to: source)
+          try StoreSynthesis(model: old.model, rows: 60, seed: 11).write(to: source.path)
           let (theirs, ours) = (folder.file("\(UUID().uuidString).sqlite"), folder.file("\(UUID().uuidString).sqlite"))
           var refusal: (any Error)?
           do {

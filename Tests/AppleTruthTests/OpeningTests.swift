@@ -32,7 +32,7 @@
       for bundle in try TruthBundle.all() {
         for version in try bundle.versions(in: folder) {
           let url = folder.file("\(UUID().uuidString).sqlite")
-          try StoreSynthesis(model: version.model, rows: 60, seed: 7, isNasty: isNasty).write(to: url)
+          try StoreSynthesis(model: version.model, rows: 60, seed: 7, isNasty: isNasty).write(to: url.path)
           let line = try Self.check(url, version.model, try version.apple())
           lines.append("\(bundle), \(version.name): \(line)")
         }

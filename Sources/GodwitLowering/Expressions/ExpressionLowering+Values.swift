@@ -117,15 +117,15 @@ extension ExpressionLowering {
   private func call(
     _ name: String, _ arguments: [ValueExpression], type: AttributeType?, isExact: Bool = false
   ) throws -> Lowered {
+    let sql = try arguments.map { try argument($0, ofExact: isExact ? name : nil).sql }
+    return .value(sql: try call(name, sql), type: type)
+  }
+
+  private func call(_ name: String, _ arguments: [String]) throws -> String {
     guard let code = LoweredFunctions.names.firstIndex(of: name) else {
       throw NotLowerable(reason: "function \(name) runs in Swift")
     }
-    let sql = try arguments.map { try argument($0, ofExact: isExact ? name : nil).sql }
-    return .value(sql: call(code, sql), type: type)
-  }
-
-  private func call(_ code: Int, _ arguments: [String]) -> String {
-    "godwit_call(\((["\(code)", "\(ownSite)", "\(row.alias).Z_PK"] + arguments).joined(separator: ", ")))"
+    return "godwit_call(\((["\(code)", "\(ownSite)", "\(row.alias).Z_PK"] + arguments).joined(separator: ", ")))"
   }
 
   /// A statistic of one collection, or of single values.
@@ -135,11 +135,9 @@ extension ExpressionLowering {
       return try aggregate(name, over: collection, orNothing: false)
     }
     let parts = try arguments.map { try argument($0, ofExact: name) }
-    guard let code = LoweredFunctions.names.firstIndex(of: name) else {
-      throw NotLowerable(reason: "function \(name) runs in Swift")
-    }
     let types = Set(parts.map(\.type))
-    return .value(sql: call(code, parts.map(\.sql)), type: types.count == 1 ? parts[0].type?.asResult(of: name) : nil)
+    return .value(
+      sql: try call(name, parts.map(\.sql)), type: types.count == 1 ? parts[0].type?.asResult(of: name) : nil)
   }
 
   // MARK: Casts
@@ -147,31 +145,30 @@ extension ExpressionLowering {
   func cast(_ operand: ValueExpression, _ type: String) throws -> Lowered {
     let lowered = try lower(operand)
     if case .null = lowered { return .null }
-    let (toDecimal, toText) = (type == "NSDecimalNumber", type == "NSString" || type == "String")
-    if lowered.isDecimal, toDecimal || type == "NSNumber" || type == "Number" { return lowered }
-    if toDecimal || lowered.isDecimal && toText { throw NotLowerable(reason: "a CAST to \(type) runs in Swift") }
-    let (sql, from) = try number(lowered, operand)
-    guard let code = LoweredFunctions.names.firstIndex(of: "castObject:toType:") else {
-      throw NotLowerable(reason: "CAST runs in Swift")
+    // The prefix `NS` may be left out, except that of `NSDecimalNumber`.
+    let name = type.hasPrefix("NS") ? String(type.dropFirst(2)) : type
+    let toDecimal = type == "NSDecimalNumber"
+    if lowered.isDecimal, toDecimal || name == "Number" { return lowered }
+    if toDecimal || lowered.isDecimal && name == "String" {
+      throw NotLowerable(reason: "a CAST to \(type) runs in Swift")
     }
-    switch (type, from?.expressionKind) {
-    case ("NSNumber", .text), ("Number", .text):
-      return .value(sql: call(code, [sql, builder.bind(.text(Array("NSNumber".utf8)))]), type: nil)
-    case ("NSNumber", .date), ("Number", .date): return .value(sql: sql, type: .double)
-    case ("NSNumber", .number?), ("Number", .number?), ("NSNumber", nil), ("Number", nil):
-      return .value(sql: sql, type: from)
-    case ("NSString", .text), ("String", .text): return .value(sql: sql, type: .string)
-    case ("NSString", .number?), ("String", .number?), ("NSString", nil), ("String", nil):
+    let (sql, from) = try number(lowered, operand)
+    func called(_ sql: String) throws -> String {
+      try call("castObject:toType:", [sql, builder.bind(.text("NS" + name))])
+    }
+    switch (name, from?.expressionKind) {
+    case ("Number", .text): return .value(sql: try called(sql), type: nil)
+    case ("Number", .date): return .value(sql: sql, type: .double)
+    case ("Number", .number?), ("Number", nil): return .value(sql: sql, type: from)
+    case ("String", .text): return .value(sql: sql, type: .string)
+    case ("String", .number?), ("String", nil):
       let exact = from == .double || from == .float ? "CAST(\(sql) AS REAL)" : sql
-      return .value(sql: call(code, [exact, builder.bind(.text(Array("NSString".utf8)))]), type: .string)
-    case ("NSDate", .date), ("NSDate", .number?), ("NSDate", nil), ("Date", .date), ("Date", .number?), ("Date", nil):
+      return .value(sql: try called(exact), type: .string)
+    case ("String", .bytes) where from == .binary: return .value(sql: try called(sql), type: .string)
+    case ("Date", .date), ("Date", .number?), ("Date", nil):
       return .value(sql: "CAST(\(sql) AS REAL)", type: .date)
-    case ("NSData", .bytes) where from == .binary, ("Data", .bytes) where from == .binary:
-      return .value(sql: sql, type: .binary)
-    case ("NSData", .text), ("Data", .text):
-      return .value(sql: call(code, [sql, builder.bind(.text(Array("NSData".utf8)))]), type: .binary)
-    case ("NSString", .bytes) where from == .binary, ("String", .bytes) where from == .binary:
-      return .value(sql: call(code, [sql, builder.bind(.text(Array("NSString".utf8)))]), type: .string)
+    case ("Data", .bytes) where from == .binary: return .value(sql: sql, type: .binary)
+    case ("Data", .text): return .value(sql: try called(sql), type: .binary)
     default: throw NotLowerable(reason: "a CAST to \(type) runs in Swift")
     }
   }

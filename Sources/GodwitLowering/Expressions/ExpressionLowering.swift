@@ -57,22 +57,12 @@ package struct ExpressionLowering {
   let builder: StatementBuilder
   /// The text of the whole expression, for messages.
   let text: String
-  /// The database that the schema's tables are in.
-  var database = StoreConnection.sourceSchema
   /// The values of `$entityMapping` and `$propertyMapping`.
   var bindings = MappingBindings()
   /// SUBQUERY variables in scope.
   var variables: [String: Row] = [:]
   var checks = Checks.inline
   private let budget = Budget()
-
-  init(schema: StoreSchema, role: Role, row: Row, builder: StatementBuilder, text: String) {
-    self.schema = schema
-    self.role = role
-    self.row = row
-    self.builder = builder
-    self.text = text
-  }
 
   /// Keeps the SQL of one expression small. Some operators name an operand twice, and SQLite's parser has a stack
   /// of 100 entries; an expression beyond that runs in Swift.
@@ -97,9 +87,8 @@ package struct ExpressionLowering {
   package static func condition(
     _ filter: FilterPredicate, schema: StoreSchema, row: Row, builder: StatementBuilder, checks: Checks = .inline
   ) -> (sql: String, reason: String?) {
-    var lowering = ExpressionLowering(
-      schema: schema, role: .filter, row: row, builder: builder, text: filter.source.text)
-    lowering.checks = checks
+    let lowering = ExpressionLowering(
+      schema: schema, role: .filter, row: row, builder: builder, text: filter.source.text, checks: checks)
     let mark = builder.mark
     do {
       if EngineTuning.current.runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
@@ -120,10 +109,9 @@ package struct ExpressionLowering {
     _ expression: ValueExpression, schema: StoreSchema, row: Row, builder: StatementBuilder,
     bindings: MappingBindings = .init()
   ) -> (sql: String, type: AttributeType?, reason: String?) {
-    var lowering = ExpressionLowering(
-      schema: schema, role: .value, row: row, builder: builder, text: expression.source.text)
-    lowering.bindings = bindings
-    lowering.checks = builder.rowChecks == nil ? .inline : .byRow
+    let lowering = ExpressionLowering(
+      schema: schema, role: .value, row: row, builder: builder, text: expression.source.text, bindings: bindings,
+      checks: builder.rowChecks == nil ? .inline : .byRow)
     let mark = builder.mark
     do {
       if EngineTuning.current.runsAllInSwift { throw NotLowerable(reason: "every expression runs in Swift") }
@@ -251,7 +239,8 @@ package struct ExpressionLowering {
     default: throw NotLowerable(reason: "a key path on a computed object runs in Swift")
     }
     let model = schema.model
-    var chain = RelationshipJoinPath(row: start, schema: schema, database: database, builder: builder)
+    var chain = RelationshipJoinPath(
+      row: start, schema: schema, database: StoreConnection.sourceSchema, builder: builder)
     let segments = model.joiningComposites(segments, from: start.entityName)
     for (index, segment) in segments.enumerated() {
       if chain.isToMany { return try follow(segments[index...], from: LoweredCollection(chain)) }
@@ -282,27 +271,18 @@ package struct ExpressionLowering {
     }
     let sql = "\(row.alias).\(quoted(column))"
     let site = self.site(attribute, of: row)
-    let key = "\(row.alias).Z_PK"
-    if checks == .done || checks == .byRow && row.alias == self.row.alias {
-      if checks == .byRow {
-        var field = RowCheck.Field(reading: attribute.type, site: site)
-        if attribute.type == .uuid { field.byteCount = 16 }
-        builder.rowChecks?.add(sql, field)
-      }
-      switch attribute.type {
-      case .decimal: return Self.decimal(sql, again: sql)
-      case .boolean: return "(\(sql) <> 0)"
-      default: return sql
-      }
+    var checked = sql
+    if checks == .byRow, row.alias == self.row.alias {
+      builder.rowChecks?.add(sql, RowCheck.Field(reading: attribute.type, site: site))
+    } else if checks != .done {
+      checked = Self.checked(sql, type: attribute.type, site: site, key: "\(row.alias).Z_PK")
     }
     switch attribute.type {
-    case .decimal:
-      // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
-      return Self.decimal(Self.checked(sql, type: .decimal, site: site, key: key), again: sql)
-    case .boolean:
-      // Any integer but 0 is true.
-      return "(\(Self.checked(sql, type: .boolean, site: site, key: key)) <> 0)"
-    default: return Self.checked(sql, type: attribute.type, site: site, key: key)
+    // Core Data keeps a decimal that is not a number as the text NaN; in an expression it has no value.
+    case .decimal: return Self.decimal(checked, again: sql)
+    // Any integer but 0 is true.
+    case .boolean: return "(\(checked) <> 0)"
+    default: return checked
     }
   }
 
@@ -358,12 +338,10 @@ extension ValueExpression {
   fileprivate var isArithmetic: Bool {
     switch node {
     case .constant, .arithmetic, .negation: true
-    case .keyPath(nil, let segments): segments.count == 1
-    case .keyPath(let base?, let segments):
-      if case .variable = base.node {
-        segments.count == 1
-      } else {
-        base.node == .evaluatedObject && segments.count == 1
+    case .keyPath(let base, let segments):
+      switch base?.node {
+      case nil, .evaluatedObject, .variable: segments.count == 1
+      default: false
       }
     default: false
     }

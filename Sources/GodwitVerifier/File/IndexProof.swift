@@ -24,19 +24,10 @@ package struct IndexProof {
   /// Whether the quick check has nothing to say and every index has the entries of its table, in order.
   package func holds() throws -> Bool {
     guard try connection.complaints(about: database, isFull: false, limit: 1).isEmpty else { return false }
-    let tables = try names(
+    let tables = try connection.texts(
       "SELECT name FROM \(database).sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY name")
     for table in tables { guard try holds(table) else { return false } }
     return true
-  }
-
-  private func names(_ sql: String) throws -> [String] {
-    var names: [String] = []
-    try connection.query(sql) { row in
-      names.append(row.string(0) ?? "")
-      return true
-    }
-    return names
   }
 
   private func holds(_ table: String) throws -> Bool {

@@ -41,9 +41,6 @@ package final class HeldObjects {
 
   private func read(_ model: ManagedObjectModel) throws {
     guard let table = schema.table(of: QuarantineModel.reasonEntity) else { return }
-    func column(_ attribute: QuarantineModel.Attribute) -> String {
-      schema.column(of: attribute.rawValue, in: QuarantineModel.reasonEntity).map(quoted) ?? "NULL"
-    }
     var rounds: [String: [Int64: Int]] = [:]
     try connection.query(
       "SELECT \(column(.entity)), \(column(.key)), MIN(\(column(.round))) FROM source.\(quoted(table.name)) GROUP BY 1, 2"
@@ -66,14 +63,15 @@ package final class HeldObjects {
     }
   }
 
+  /// The column of a reason as SQL.
+  private func column(_ attribute: QuarantineModel.Attribute) -> String {
+    schema.column(of: attribute.rawValue, in: QuarantineModel.reasonEntity).map(quoted) ?? "NULL"
+  }
+
   /// The reasons for an object, as the run wrote them; empty for an object that is not in quarantine.
   package func reasons(of entity: String, key: Int64) throws -> [Reason] {
     guard objects.contains(where: { $0.entity == entity && $0.key == key }) else { return [] }
-    let name = QuarantineModel.reasonEntity
-    guard let table = schema.table(of: name) else { return [] }
-    func column(_ attribute: QuarantineModel.Attribute) -> String {
-      schema.column(of: attribute.rawValue, in: name).map(quoted) ?? "NULL"
-    }
+    guard let table = schema.table(of: QuarantineModel.reasonEntity) else { return [] }
     let columns = [column(.mapping), column(.property), column(.message)].joined(separator: ", ")
     var found: [Reason] = []
     try connection.query(

@@ -182,6 +182,12 @@ final class QuarantineProof {
         pairs.insert([row.value(0), row.value(1)])
         return true
       }
+      func find(_ kind: VerificationReport.Finding.Kind, _ message: String) {
+        report.add(
+          .init(
+            kind, entity: join.ownerEntityName, property: join.ownerRelationshipName,
+            message: "in quarantine: \(message)"))
+      }
       var wanted: Int64 = 0
       try source.query(
         "SELECT \(quoted(join.ownerColumn)), \(quoted(join.destinationColumn)) FROM source.\(quoted(join.name))"
@@ -191,20 +197,10 @@ final class QuarantineProof {
           return true
         }
         wanted += 1
-        if pairs.remove(pair) == nil {
-          report.add(
-            .init(
-              .missingLink, entity: join.ownerEntityName, property: join.ownerRelationshipName,
-              message: "in quarantine: a link of the source is missing"))
-        }
+        if pairs.remove(pair) == nil { find(.missingLink, "a link of the source is missing") }
         return true
       }
-      for _ in pairs {
-        report.add(
-          .init(
-            .extraLink, entity: join.ownerEntityName, property: join.ownerRelationshipName,
-            message: "in quarantine: the source has no such link"))
-      }
+      for _ in pairs { find(.extraLink, "the source has no such link") }
       report.count("links in quarantine", wanted)
     }
   }

@@ -37,10 +37,8 @@ package final class SourceWithoutHeld {
 
   private func remove(from connection: StoreConnection) throws {
     // The copy has no other writer, and the functions that triggers call exist only in Core Data.
-    for row in try connection.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'") {
-      if case .text(let name) = row[0] {
-        try connection.execute("DROP TRIGGER \(quoted(String(decoding: name, as: UTF8.self)))")
-      }
+    for name in try connection.texts("SELECT name FROM sqlite_master WHERE type = 'trigger'") {
+      try connection.execute("DROP TRIGGER \(quoted(name))")
     }
     for entity in schema.model.entities {
       for relationship in schema.model.relationships(of: entity.name) where !relationship.isTransient {

@@ -52,10 +52,7 @@ package struct WrittenSince {
       var check = ReceiptCheck(receipt: URL(filePath: receiptPath), destination: URL(filePath: path))
       check.includesQuarantine = false
       check.reportsForeignContent = true
-      let report = try check.run(control: control)
-      let lines = report.findings.prefix(Self.lineLimit).map(\.description)
-      let more = report.totalFindings - Int64(lines.count)
-      differences = lines + (more > 0 ? ["and \(more) more"] : [])
+      differences = try check.run(control: control).findingLines(Self.lineLimit)
     } catch let error as GodwitError where error.code == .dataWrong {
       differences = [error.line]
     } catch {

@@ -41,9 +41,7 @@ extension Verification {
         try prover.prove(range)
       }
       for (range, rows) in zip(part, proved) {
-        for (name, count) in rows.references {
-          if case .toOne(_, _, _, _, let proof)? = linkPlans[name]?.kind { proof.count += count }
-        }
+        for (name, count) in rows.references { linkPlans[name]?.proof?.count += count }
         comparison.add(rows)
         if let next = rows.next { try comparison.compare(from: next, through: range.upperBound) }
       }
@@ -85,14 +83,12 @@ private final class RangeProver {
   private let verification: Verification
   private let comparison: TableComparison
   /// Proofs of to-ones by the name of the first end.
-  private var references: [String: ToOneProof] = [:]
+  private let references: [String: ToOneProof]
 
   init(_ owner: Verification, root: String, source: StoreConnection, destination: StoreConnection) throws {
     verification = try Verification(reading: source, destination, as: owner)
     comparison = try TableComparison(verification, root: root)
-    for (name, plan) in verification.linkPlans {
-      if case .toOne(_, _, _, _, let proof) = plan.kind { references[name] = proof }
-    }
+    references = verification.linkPlans.compactMapValues(\.proof)
   }
 
   deinit { comparison.finalize() }
