@@ -119,14 +119,14 @@ struct ObjectWriter {
       if let archived = Self.archived(value, attribute) { return archived }
       switch value {
       case .null: return "null"
-      case .boolean, .integer: return plain(value)
-      case .double(let number): return number.isFinite ? plain(value) : Self.quoted(plain(value))
+      case .boolean, .integer: return Self.plain(value)
+      case .double(let number): return number.isFinite ? Self.plain(value) : Self.quoted(Self.plain(value))
       case .string(let text), .uri(let text):
         guard let string = String(validating: text.utf8, as: UTF8.self) else {
           return "{\"@base64\":\"\(Data(text.utf8).base64EncodedString())\"}"
         }
         return Self.quoted(string)
-      case .decimal, .date, .data, .uuid: return Self.quoted(plain(value))
+      case .decimal, .date, .data, .uuid: return Self.quoted(Self.plain(value))
       }
     }
   }
@@ -155,11 +155,12 @@ struct ObjectWriter {
     case .missingFile(let name): "missing-file:" + name
     case .toOne(let reference): reference.map(reader.uri) ?? ""
     case .toMany(let references): references.map(reader.uri).joined(separator: " ")
-    case .attribute(let value, let attribute): Self.archived(value, attribute) ?? plain(value)
+    case .attribute(let value, let attribute): Self.archived(value, attribute) ?? Self.plain(value)
     }
   }
 
-  private func plain(_ value: AttributeValue) -> String {
+  /// The text of a value in either format, before it is quoted.
+  static func plain(_ value: AttributeValue) -> String {
     switch value {
     case .null: ""
     case .boolean(let truth): truth ? "true" : "false"

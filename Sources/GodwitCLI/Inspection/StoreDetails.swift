@@ -106,12 +106,9 @@ struct StoreDetails: Encodable {
 
   /// A value as `export` writes it; one that does not fit its attribute as SQLite holds it.
   private static func text(_ value: SQLValue, _ attribute: AttributeDescription) -> String? {
-    switch try? AttributeValue(decoding: value, as: attribute) {
-    case .boolean(let truth): return truth ? "true" : "false"
-    case .integer(let number): return "\(number)"
-    case .double(let number): return "\(number)"
-    case .decimal(let number): return "\(number)"
-    case .date(let seconds): return ObjectWriter.date(seconds)
+    let decoded = try? AttributeValue(decoding: value, as: attribute)
+    switch decoded {
+    case .boolean?, .integer?, .double?, .decimal?, .date?: return decoded.map(ObjectWriter.plain)
     default: break
     }
     return switch value {

@@ -103,10 +103,7 @@ struct TracedValue: Encodable {
       } else {
         try container.encode(Bytes(base64: Data(text.utf8).base64EncodedString()))
       }
-    case .decimal(let number): try container.encode(number.description)
-    case .date(let seconds): try container.encode(ObjectWriter.date(seconds))
-    case .data(let bytes): try container.encode(Data(bytes).base64EncodedString())
-    case .uuid(let uuid): try container.encode(uuid.uuidString)
+    case .decimal, .date, .data, .uuid: try container.encode(ObjectWriter.plain(value))
     }
   }
 
@@ -128,15 +125,10 @@ struct TracedValue: Encodable {
   private var whole: String {
     switch value {
     case .null: "nil"
-    case .boolean(let truth): truth ? "true" : "false"
-    case .integer(let number): String(number)
-    case .double(let number): number.description
     case .string(let text), .uri(let text):
       String(validating: text.utf8, as: UTF8.self).map(ObjectWriter.quoted) ?? "\(text.utf8.count) bytes, not UTF-8"
-    case .decimal(let number): number.description
-    case .date(let seconds): ObjectWriter.date(seconds)
     case .data(let bytes): "\(bytes.count) bytes"
-    case .uuid(let uuid): uuid.uuidString
+    case .boolean, .integer, .double, .decimal, .date, .uuid: ObjectWriter.plain(value)
     }
   }
 }
