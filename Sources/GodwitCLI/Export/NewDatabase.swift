@@ -3,6 +3,9 @@ import GodwitStore
 
 /// A SQLite file that a command writes.
 enum NewDatabase {
+  /// The most columns that SQLite gives a table.
+  private static let columnsMaximum = 2000
+
   /// Writes a new file that has its name when it is complete.
   ///
   /// - Parameters:
@@ -25,5 +28,25 @@ enum NewDatabase {
         throw error
       }
     }
+  }
+
+  /// Makes a table.
+  ///
+  /// - Parameters:
+  ///   - content: What is exported into it, for an error: `entity 'Author'`.
+  ///   - columns: Their definitions.
+  /// - Returns: The statement that inserts a row, with a parameter for each column.
+  static func makeTable(
+    _ name: String, of content: String, columns: [String], in connection: StoreConnection
+  ) throws -> SQLStatement {
+    guard columns.count <= columnsMaximum else {
+      throw GodwitError(
+        .usage,
+        "cannot export \(content) to SQLite: expected at most \(columnsMaximum) columns, found \(columns.count)",
+        remedy: "export it with --format jsonl or csv")
+    }
+    try connection.execute("CREATE TABLE \(quoted(name)) (\(columns.joined(separator: ", ")))")
+    let parameters = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    return try connection.prepare("INSERT INTO \(quoted(name)) VALUES (\(parameters))")
   }
 }

@@ -6,25 +6,24 @@ import GodwitStore
 /// A table with `Z_ENT` gets one column more, `entity`, with the entity's name. A text that is not UTF-8 becomes a BLOB,
 /// since most readers would stop at it.
 enum RawSQLiteExport {
-  /// The most columns that SQLite gives a table.
-  private static let columnsMaximum = 2000
-
   /// Writes a new file that has its name when it is complete.
   ///
   /// - Parameter store: The store, whose permissions the file gets.
   /// - Throws: `.cannotCreate` (73) when something is at the path.
   static func write(_ tables: [RawStore.Table], from source: RawStore, to path: String, like store: String) throws {
     try NewDatabase.write(to: path, like: store) { connection in
-      let columns = try tables.map { try make($0, in: connection) }
+      let made = try tables.map { try make($0, in: connection) }
       let inserter = RowInserter(connection, tables: Set(tables.map(\.name)))
-      for (table, columns) in zip(tables, columns) {
-        try copy(table, from: source, to: connection, columns: columns, by: inserter)
+      for (table, (columns, insert)) in zip(tables, made) {
+        try copy(table, from: source, columns: columns, insert, by: inserter)
       }
     }
   }
 
-  /// - Returns: the names of the columns.
-  private static func make(_ table: RawStore.Table, in connection: StoreConnection) throws -> [String] {
+  /// - Returns: the names of the columns, and the statement that inserts a row.
+  private static func make(
+    _ table: RawStore.Table, in connection: StoreConnection
+  ) throws -> (columns: [String], insert: SQLStatement) {
     var names = SQLiteNames()
     // The column of the name gives way to one that the store has.
     var columns = table.columns.map { names.add($0.name) }
@@ -33,22 +32,15 @@ enum RawSQLiteExport {
       columns.append(names.add("entity"))
       definitions.append("\(quoted(columns[columns.count - 1])) TEXT")
     }
-    guard definitions.count <= columnsMaximum else {
-      throw GodwitError(
-        .usage,
-        "cannot export table '\(table.name)' to SQLite: expected at most \(columnsMaximum) columns, found \(definitions.count)",
-        remedy: "export it with --format jsonl or csv")
-    }
-    try connection.execute("CREATE TABLE \(quoted(table.name)) (\(definitions.joined(separator: ", ")))")
-    return columns
+    let insert = try NewDatabase.makeTable(
+      table.name, of: "table '\(table.name)'", columns: definitions, in: connection)
+    return (columns, insert)
   }
 
   private static func copy(
-    _ table: RawStore.Table, from source: RawStore, to connection: StoreConnection, columns: [String],
+    _ table: RawStore.Table, from source: RawStore, columns: [String], _ insert: SQLStatement,
     by inserter: RowInserter
   ) throws {
-    let parameters = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-    let insert = try connection.prepare("INSERT INTO \(quoted(table.name)) VALUES (\(parameters))")
     defer { insert.finalize() }
     try source.forEachRow(of: table) { row in
       var values = row.content.values.map(readable)

@@ -29,9 +29,6 @@ final class SQLiteExport {
   private var indexes: [(table: String, column: String)] = []
   private lazy var inserter = RowInserter(connection, tables: Set(tableNames.values))
 
-  /// The most columns that SQLite gives a table.
-  private static let columnsMaximum = 2000
-
   /// A relationship by the entity that declares it.
   private struct RelationshipName: Hashable {
     var entity, name: String
@@ -50,9 +47,9 @@ final class SQLiteExport {
 
   private struct LinkTable {
     var name: String
+    /// The definitions of the columns.
     var columns: [String]
     var hasOwnerEntity, hasObjectEntity, isOrdered: Bool
-    var sql: String
     var insert: SQLStatement?
   }
 
@@ -94,15 +91,13 @@ final class SQLiteExport {
   private func makeTables() throws {
     var names = SQLiteNames()
     for entity in selection.entities { tableNames[entity] = names.add(entity) }
-    for entity in selection.entities { keyColumns[entity] = keyColumn(of: entity) }
+    for entity in selection.entities { keyColumns[entity] = columns(of: entity).key }
     for entity in selection.entities { try planLinks(of: entity, &names) }
     for entity in selection.entities { try makeTable(of: entity) }
     for link in linkOrder {
       guard let table = links[link] else { continue }
-      try connection.execute(table.sql)
-      let parameters = table.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-      links[link]?.insert = try connection.prepare(
-        "INSERT INTO \(quoted(table.name)) VALUES (\(parameters))")
+      links[link]?.insert = try NewDatabase.makeTable(
+        table.name, of: "relationship '\(link.name)'", columns: table.columns, in: connection)
     }
   }
 
@@ -124,8 +119,6 @@ final class SQLiteExport {
     )
   }
 
-  private func keyColumn(of entity: String) -> String { columns(of: entity).key }
-
   private func makeTable(of entity: String) throws {
     let table = tableNames[entity] ?? entity
     let (key, properties) = columns(of: entity)
@@ -140,16 +133,8 @@ final class SQLiteExport {
         definitions.append("\(columnName) \(Self.columnType(of: attribute.type))")
       }
     }
-    guard definitions.count <= Self.columnsMaximum else {
-      throw GodwitError(
-        .usage,
-        "cannot export entity '\(entity)' to SQLite: expected at most \(Self.columnsMaximum) columns, found \(definitions.count)",
-        remedy: "export it with --format jsonl or csv")
-    }
-    try connection.execute("CREATE TABLE \(quoted(table)) (\(definitions.joined(separator: ", ")))")
-    let parameters = definitions.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
     rows[entity] = ObjectRows(
-      insert: try connection.prepare("INSERT INTO \(quoted(table)) VALUES (\(parameters))"),
+      insert: try NewDatabase.makeTable(table, of: "entity '\(entity)'", columns: definitions, in: connection),
       properties: properties.map { ($0.name, $0.entityColumn != nil) },
       columns: [key] + properties.flatMap { [$0.column] + ($0.entityColumn.map { [$0] } ?? []) },
       linked: toManyNames(of: entity).compactMap { name in
@@ -203,21 +188,15 @@ final class SQLiteExport {
       let (ownerColumn, objectColumn) = (columnNames.add(owner), columnNames.add(name))
       let ownerIsKind = model.hasSubentities(owner)
       let objectIsKind = model.hasSubentities(destination)
-      var columns = [ownerColumn]
-      var definitions = ["\(quoted(ownerColumn)) INTEGER NOT NULL" + reference(to: owner)]
-      func add(_ name: String, _ type: String) {
-        columns.append(columnNames.add(name))
-        definitions.append("\(quoted(columns[columns.count - 1])) \(type)")
-      }
+      var columns = ["\(quoted(ownerColumn)) INTEGER NOT NULL" + reference(to: owner)]
+      func add(_ name: String, _ type: String) { columns.append("\(quoted(columnNames.add(name))) \(type)") }
       if ownerIsKind { add(ownerColumn + "_entity", "TEXT NOT NULL") }
-      columns.append(objectColumn)
-      definitions.append("\(quoted(objectColumn)) INTEGER NOT NULL" + reference(to: destination))
+      columns.append("\(quoted(objectColumn)) INTEGER NOT NULL" + reference(to: destination))
       if objectIsKind { add(objectColumn + "_entity", "TEXT NOT NULL") }
       if relationship.isOrdered { add("position", "INTEGER NOT NULL") }
       links[link] = LinkTable(
         name: table, columns: columns, hasOwnerEntity: ownerIsKind, hasObjectEntity: objectIsKind,
-        isOrdered: relationship.isOrdered,
-        sql: "CREATE TABLE \(quoted(table)) (\(definitions.joined(separator: ", ")))")
+        isOrdered: relationship.isOrdered)
       linkOrder.append(link)
       indexes += [(table, ownerColumn), (table, objectColumn)]
     }
