@@ -168,27 +168,19 @@ public enum GodwitCommand {
 
   /// Prints an error where it belongs and gives its exit status.
   static func report(_ error: any Error, in session: CommandSession) -> Int32 {
-    if let error = error as? GodwitError {
-      session.write(error)
-      return error.code.rawValue
-    }
-    let code = RootCommand.exitCode(for: error)
-    let text = RootCommand.fullMessage(for: error)
+    // The parser's own texts: a help or version that was asked for, and wrong usage with the usage of the verb.
+    let code = error is GodwitError ? nil : RootCommand.exitCode(for: error)
     if code == .success {
-      session.output.write(text + "\n")
+      session.output.write(RootCommand.fullMessage(for: error) + "\n")
       return (try? session.checked(0)) ?? GodwitError.Code.inputOutput.rawValue
     }
-    if code == .validationFailure {
-      let lead = "Error: "
-      guard session.diagnostics.logSettings == nil else {
-        session.write(failure(of: error))
-        return GodwitError.Code.usage.rawValue
-      }
+    let failure = failure(of: error)
+    if code == .validationFailure, session.diagnostics.logSettings == nil {
+      let (lead, text) = ("Error: ", RootCommand.fullMessage(for: error))
       session.diagnostics.write("godwit: " + (text.hasPrefix(lead) ? String(text.dropFirst(lead.count)) : text) + "\n")
-      return GodwitError.Code.usage.rawValue
+    } else {
+      session.write(failure)
     }
-    let bug = unexpected(error)
-    session.write(bug)
-    return bug.code.rawValue
+    return failure.code.rawValue
   }
 }
