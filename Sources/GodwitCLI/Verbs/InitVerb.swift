@@ -52,17 +52,11 @@ struct InitVerb: Verb {
     (request.destinationModel, request.sourceModel, request.file) = (to, from, file)
     request.policies = session.policies
     let draft = try request.draft()
-    guard let file, let manifest else {
-      switch format.format {
-      case .json: try session.print(json: Record(draft, file: nil), as: .`init`)
-      case .text: session.output.write(data: draft.text)
-      }
-      return 0
-    }
-    try ExportFile.write(draft.text, to: manifest)
-    switch format.format {
-    case .json: try session.print(json: Record(draft, file: file), as: .`init`)
-    case .text: session.output.write(summary(draft, file: file))
+    if let manifest { try ExportFile.write(draft.text, to: manifest) }
+    switch (format.format, file) {
+    case (.json, _): try session.print(json: Record(draft, file: file), as: .`init`)
+    case (.text, let file?): session.output.write(summary(draft, file: file))
+    case (.text, nil): session.output.write(data: draft.text)
     }
     return 0
   }

@@ -30,44 +30,30 @@ struct PolicyStubVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let migration = try job.loader(in: session).job()
     let stub = PolicyStub(migration)
-    let record = Record(job: migration.name, file: output, uses: migration.policyUses, swift: stub.text)
-    guard !stub.isEmpty else {
+    let uses = migration.policyUses
+    let file = stub.isEmpty ? nil : output
+    if stub.isEmpty {
       session.diagnostics.write("godwit: no mapping of job '\(migration.name)' names a policy\n")
-      if format.format == .json { try session.print(json: record.without(.file, .swift), as: .policyStub) }
-      return 0
+    } else if let file {
+      try ExportFile.write(stub.text, to: OutputFile(file, "policies"))
     }
-    guard let output else {
-      switch format.format {
-      case .json: try session.print(json: record, as: .policyStub)
-      case .text: session.output.write(data: stub.text)
-      }
-      return 0
-    }
-    try ExportFile.write(stub.text, to: OutputFile(output, "policies"))
-    switch format.format {
-    case .json: try session.print(json: record.without(.swift), as: .policyStub)
-    case .text:
-      session.output.write("\(output): \(Set(migration.policyUses.map(\.policy)).count) policies\n")
+    let swift = stub.isEmpty || file != nil ? nil : stub.text
+    switch (format.format, file) {
+    case (.json, _):
+      try session.print(json: Record(job: migration.name, file: file, uses: uses, swift: swift), as: .policyStub)
+    case (.text, let file?): session.output.write("\(file): \(Set(uses.map(\.policy)).count) policies\n")
+    case (.text, nil): if let swift { session.output.write(data: swift) }
     }
     return 0
   }
 
   private struct Record: Encodable {
-    enum Part { case file, swift }
-
     let job: String
     /// The Swift file, if it was written.
-    var file: String?
+    let file: String?
     /// The mappings that name a policy.
     let uses: [PolicyUse]
     /// The Swift source, unless it was written.
-    var swift: String?
-
-    func without(_ parts: Part...) -> Record {
-      var record = self
-      if parts.contains(.file) { record.file = nil }
-      if parts.contains(.swift) { record.swift = nil }
-      return record
-    }
+    let swift: String?
   }
 }
