@@ -35,21 +35,9 @@ struct AuditVerb: Verb {
     let migration = try job.loader(in: session, overrides: overrides.values()).job()
     let report = try MigrationManager(migration).audit(samples: samples, showingValues: values)
     switch format.format {
-    case .json: try session.print(json: Record(report: report), as: .audit)
+    case .json: try session.print(json: JoinedRecord(report, ["isClean": report.isClean]), as: .audit)
     case .text: session.output.write("\(report)\n")
     }
     return report.isClean ? 0 : GodwitError.Code.findings.rawValue
-  }
-
-  /// The report with its verdict.
-  private struct Record: Encodable {
-    let report: AuditReport
-    private enum CodingKeys: String, CodingKey { case isClean }
-
-    func encode(to encoder: any Encoder) throws {
-      try report.encode(to: encoder)
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(report.isClean, forKey: .isClean)
-    }
   }
 }

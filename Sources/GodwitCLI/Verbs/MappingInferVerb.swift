@@ -19,24 +19,14 @@ struct MappingInferVerb: Verb {
       try output.write(try inference.mappingModel(), remarks: inference.remarks, in: session)
     } catch let error as GodwitError where error.code == .noPath {
       if output.format.format == .json {
-        try session.print(json: Refused(error: error, refusals: inference.refusals), as: .error)
+        let refusals = inference.refusals
+        try session.print(
+          json: JoinedRecord(
+            FailureRecord(error), ["refusals": refusals.map(\.description)], ["refusalCodes": refusals.map(\.code)]),
+          as: .error)
       }
       throw error
     }
     return 0
-  }
-
-  /// The error with its reasons one by one.
-  private struct Refused: Encodable {
-    let error: GodwitError
-    let refusals: [MappingInference.Refusal]
-    private enum CodingKeys: String, CodingKey { case refusals, refusalCodes }
-
-    func encode(to encoder: any Encoder) throws {
-      try FailureRecord(error).encode(to: encoder)
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(refusals.map(\.description), forKey: .refusals)
-      try container.encode(refusals.map(\.code), forKey: .refusalCodes)
-    }
   }
 }

@@ -154,6 +154,17 @@ extension CommandSession {
   func print(rows: [some Encodable]) throws { output.write(try JSONText.document(rows) + "\n") }
 }
 
+/// Several values whose keys stand in one JSON object.
+struct JoinedRecord: Encodable {
+  let parts: [any Encodable]
+
+  init(_ parts: any Encodable...) { self.parts = parts }
+
+  func encode(to encoder: any Encoder) throws {
+    for part in parts { try part.encode(to: encoder) }
+  }
+}
+
 enum JSONText {
   static func document(_ value: some Encodable) throws -> String {
     try encode(value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])

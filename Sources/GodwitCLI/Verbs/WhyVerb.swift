@@ -65,7 +65,9 @@ struct WhyVerb: Verb {
     }
     let shown = found.verdict == .migrationNeeded ? path : nil
     switch format.format {
-    case .json: try session.print(json: Record(found: found, path: shown), as: .why)
+    case .json:
+      let path = shown.map { ["path": $0] } ?? [:]
+      try session.print(json: JoinedRecord(found, path), as: .why)
     case .text: session.output.write("\(found.text(path: shown?.lines ?? []))\n")
     }
     session.warnOfUnconfirmedHashRules(found.unconfirmedHashRules)
@@ -77,19 +79,6 @@ struct WhyVerb: Verb {
     case .noModelFits:
       if let problem = path?.problem, problem.topic == .storedModel { throw problem }
       throw try misfit(found)
-    }
-  }
-
-  /// The comparison with the path beside it.
-  private struct Record: Encodable {
-    let found: Compatibility
-    let path: AutomaticPath?
-    private enum CodingKeys: String, CodingKey { case path }
-
-    func encode(to encoder: any Encoder) throws {
-      try found.encode(to: encoder)
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encodeIfPresent(path, forKey: .path)
     }
   }
 
