@@ -34,7 +34,9 @@ struct LintVerb: Verb {
     help: "Add the versions that the lock file lacks. Recorded versions stay unchanged.")
   var writesLock = false
 
-  @Option(help: ArgumentHelp("Print text, JSON, SARIF 2.1.0 or GitHub's workflow commands.", valueName: Format.names))
+  @Option(
+    help: ArgumentHelp(
+      "Print text, JSON, SARIF 2.1.0 or GitHub's workflow commands.", valueName: "text|json|sarif|github"))
   var format: Format = .text
 
   @Flag(help: "Exit with 4 for warnings too.")
@@ -72,8 +74,4 @@ struct LintVerb: Verb {
     }
     return report.fails(isStrict: strict) ? 4 : 0
   }
-}
-
-extension LintVerb.Format {
-  fileprivate static let names = allCases.map(\.rawValue).joined(separator: "|")
 }

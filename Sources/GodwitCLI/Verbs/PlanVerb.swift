@@ -22,7 +22,8 @@ struct PlanVerb: Verb {
   @OptionGroup var overrides: OverrideOptions
 
   @Option(
-    help: ArgumentHelp("Print text or JSON, or draw the mapping for Graphviz or Mermaid.", valueName: Format.names))
+    help: ArgumentHelp(
+      "Print text or JSON, or draw the mapping for Graphviz or Mermaid.", valueName: "text|json|dot|mermaid"))
   var format: Format = .text
 
   @Flag(help: "Print everything that the plan knows as text.")
@@ -145,10 +146,6 @@ struct PlanVerb: Verb {
     }
     return MappingPicture(job, plan: plan)
   }
-}
-
-extension PlanVerb.Format {
-  fileprivate static let names = allCases.map(\.rawValue).joined(separator: "|")
 }
 
 extension PlanVerb {
