@@ -58,22 +58,16 @@ enum HTMLPage {
 /// The colours of pages. A test computes their contrast.
 enum HTMLPalette {
   /// A colour for each scheme, as `#RRGGBB`.
-  struct Pair {
-    let name, light, dark: String
-
-    init(_ name: String, _ light: String, _ dark: String) { (self.name, self.light, self.dark) = (name, light, dark) }
-  }
-
-  static let pairs: [Pair] = [
-    Pair("text", "#1c1d1f", "#e8eaed"), Pair("soft", "#5b5f66", "#a5abb5"),
-    Pair("page", "#ffffff", "#16181c"), Pair("card", "#f6f7f9", "#1f2227"), Pair("line", "#d9dce1", "#363b43"),
-    Pair("added", "#14612f", "#9be3b4"), Pair("added-page", "#d8f2e0", "#143d24"),
-    Pair("removed", "#8c1d1d", "#f5b1b1"), Pair("removed-page", "#fadcdc", "#4d1a1a"),
-    Pair("renamed", "#174a8c", "#aecbfa"), Pair("renamed-page", "#dbe8fb", "#16335c"),
-    Pair("changed", "#6b4a00", "#f5d98a"), Pair("changed-page", "#fbeebf", "#453509"),
+  static let pairs: [(name: String, light: String, dark: String)] = [
+    ("text", "#1c1d1f", "#e8eaed"), ("soft", "#5b5f66", "#a5abb5"),
+    ("page", "#ffffff", "#16181c"), ("card", "#f6f7f9", "#1f2227"), ("line", "#d9dce1", "#363b43"),
+    ("added", "#14612f", "#9be3b4"), ("added-page", "#d8f2e0", "#143d24"),
+    ("removed", "#8c1d1d", "#f5b1b1"), ("removed-page", "#fadcdc", "#4d1a1a"),
+    ("renamed", "#174a8c", "#aecbfa"), ("renamed-page", "#dbe8fb", "#16335c"),
+    ("changed", "#6b4a00", "#f5d98a"), ("changed-page", "#fbeebf", "#453509"),
     // Colours of drawings.
-    Pair("flow", "#3d78c2", "#5b95df"), Pair("loss", "#c23b3b", "#e56a6a"), Pair("series", "#3d78c2", "#5b95df"),
-    Pair("limit", "#a05a00", "#e0a040"), Pair("axis", "#73777f", "#8b919b"),
+    ("flow", "#3d78c2", "#5b95df"), ("loss", "#c23b3b", "#e56a6a"), ("series", "#3d78c2", "#5b95df"),
+    ("limit", "#a05a00", "#e0a040"), ("axis", "#73777f", "#8b919b"),
   ]
 
   /// Texts and what is behind them: at least 4.5 to 1.
@@ -87,12 +81,11 @@ enum HTMLPalette {
     ["flow", "loss", "series", "limit", "axis"].map { ($0, "card") }
 
   static var style: String {
-    func rules(_ colour: (Pair) -> String) -> String {
-      pairs.map { "--\($0.name): \(colour($0));" }.joined(separator: " ")
-    }
+    let light = pairs.map { "--\($0.name): \($0.light);" }.joined(separator: " ")
+    let dark = pairs.map { "--\($0.name): \($0.dark);" }.joined(separator: " ")
     return """
-      :root { \(rules(\.light)) }
-      @media (prefers-color-scheme: dark) { :root { \(rules(\.dark)) } }
+      :root { \(light) }
+      @media (prefers-color-scheme: dark) { :root { \(dark) } }
       """
   }
 }
