@@ -129,7 +129,10 @@ struct FileInspection: Encodable {
       kind = .mappingModel
       let found = try XcodeMappingModel(contentsOf: path)
       detail = Self.detail(of: found)
-      mapping = Self.mapping(found)
+      mapping = Self.mapping(
+        MappingModel(
+          sourceModelName: found.sourceModelName, destinationModelName: found.destinationModelName,
+          entityMappings: found.outline))
       return
     case let other?:
       kind = .otherXcodeFile
@@ -319,14 +322,6 @@ struct FileInspection: Encodable {
           name: $0.name, kind: $0.kind.rawValue, source: $0.sourceEntityName, destination: $0.destinationEntityName,
           policy: $0.policyName)
       })
-  }
-
-  private static func mapping(_ found: XcodeMappingModel) -> MappingContent {
-    var model = MappingModel(
-      sourceModelName: found.sourceModelName, destinationModelName: found.destinationModelName,
-      entityMappings: found.outline)
-    model.file = found.path
-    return mapping(model)
   }
 
   /// The models that the file was made for.
