@@ -14,15 +14,11 @@ struct InspectionTable {
     var error: GodwitError?
 
     private enum CodingKeys: String, CodingKey { case path, error }
-    private struct Nothing: Encodable {}
 
     func encode(to encoder: any Encoder) throws {
       // An array has no key of its own: each row says of which format it is.
-      if let inspection {
-        try OutputDocument(.inspect, inspection).encode(to: encoder)
-      } else {
-        try OutputDocument(.inspect, Nothing()).encode(to: encoder)
-      }
+      let content = inspection.map { JoinedRecord($0) } ?? JoinedRecord()
+      try OutputDocument(.inspect, content).encode(to: encoder)
       var container = encoder.container(keyedBy: CodingKeys.self)
       try container.encode(path, forKey: .path)
       if let error { try container.encode(FailureRecord(error), forKey: .error) }

@@ -42,7 +42,9 @@ struct InspectVerb: Verb {
       let inspection = try FileInspection(
         of: paths[0], models: models, configuration: configuration, withDetails: details, checks: check)
       switch format.format {
-      case .json: try session.print(json: InspectionRecord(inspection: inspection), as: .inspect)
+      case .json:
+        let failure = inspection.problem.map { JoinedRecord(FailureRecord($0)) } ?? JoinedRecord()
+        try session.print(json: JoinedRecord(inspection, failure), as: .inspect)
       case .text: session.output.write("\(inspection)\n")
       }
       if let problem = inspection.problem { throw problem }
