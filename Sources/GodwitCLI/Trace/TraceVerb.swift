@@ -3,6 +3,8 @@ import Godwit
 import GodwitManifest
 import GodwitStore
 
+extension ObjectTrace.Side: ExpressibleByArgument {}
+
 struct TraceVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "trace", abstract: "Show what an object was made of, or what became of it.",
@@ -10,10 +12,6 @@ struct TraceVerb: Verb {
       Prints values of objects. Keys are computed again from the plan of the job, so that both stores have to be there. \
       Writes to neither.
       """)
-
-  enum Side: String, ExpressibleByArgument, CaseIterable {
-    case source, destination
-  }
 
   @OptionGroup var job: JobOptions
 
@@ -24,7 +22,7 @@ struct TraceVerb: Verb {
     help: ArgumentHelp(
       "Where Entity/p1 is looked for; by default in the destination, then in the source.",
       valueName: "source|destination"))
-  var side: Side?
+  var side: ObjectTrace.Side?
 
   @OptionGroup var overrides: OverrideOptions
   @OptionGroup var format: FormatOptions
@@ -33,7 +31,6 @@ struct TraceVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let manager = MigrationManager(try job.loader(in: session, overrides: overrides.values()).job())
-    let side = side.flatMap { ObjectTrace.Side(rawValue: $0.rawValue) }
     try manager.trace(uri, in: side, leavingLarge: true) { trace, bytes in
       switch format.format {
       case .json: try print(trace, bytes, in: session)
