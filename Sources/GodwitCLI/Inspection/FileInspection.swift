@@ -1,6 +1,7 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
+import GodwitPlatform
 import GodwitSpill
 import GodwitStore
 import GodwitXcode
@@ -243,7 +244,8 @@ struct FileInspection: Encodable {
       remedy: remedy)
   }
 
-  private static func head(of path: String) throws -> [UInt8] {
+  /// The beginning of a file, by which its kind is known.
+  static func head(of path: String) throws -> [UInt8] {
     guard StoreFiles.isRegularFile(path) else { throw unknown(path, "a special file") }
     guard let file = FileHandle(forReadingAtPath: path) else {
       let isDenied = !FileManager.default.isReadableFile(atPath: path)
@@ -351,15 +353,11 @@ struct FileInspection: Encodable {
   }
 
   private static func work(_ path: String) throws -> WorkContent {
-    let manager = FileManager.default
     let names: [String]
-    do { names = try manager.contentsOfDirectory(atPath: path).sorted() } catch {
+    do { names = try FileManager.default.contentsOfDirectory(atPath: path).sorted() } catch {
       throw GodwitError(.permission, "cannot read folder '\(path)'", remedy: "check its permissions")
     }
-    let bytes = names.reduce(Int64(0)) { sum, name in
-      let facts = try? manager.attributesOfItem(atPath: path + "/" + name)
-      return sum + ((facts?[.size] as? NSNumber)?.int64Value ?? 0)
-    }
+    let bytes = names.reduce(0) { $0 + (FileStatus(named: path + "/" + $1)?.size ?? 0) }
     return WorkContent(
       hasStore: names.contains("store.sqlite"), spillFiles: names.filter { $0.hasSuffix(".lz4") }, bytes: bytes)
   }

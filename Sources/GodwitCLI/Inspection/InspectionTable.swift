@@ -140,10 +140,7 @@ enum InspectionPaths {
   ///
   /// Links are not followed, and hidden files left out.
   private static func content(ofFolder folder: String, isAlone: Bool) throws -> [String]? {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue,
-      !isOneThing(folder)
-    else { return nil }
+    guard FileStatus(following: folder)?.isFolder == true, !isOneThing(folder) else { return nil }
     var found: [String] = []
     var hasStore = false
     var open = [(path: folder, depth: 0)]
@@ -161,9 +158,9 @@ enum InspectionPaths {
           found.append(inner)
           continue
         }
-        switch (try? FileManager.default.attributesOfItem(atPath: inner))?[.type] as? FileAttributeType {
-        case .typeDirectory? where depth < depthMaximum: open.append((inner, depth + 1))
-        case .typeRegular?:
+        switch FileStatus(named: inner)?.kind {
+        case .folder? where depth < depthMaximum: open.append((inner, depth + 1))
+        case .file?:
           guard isStore(inner) else { continue }
           hasStore = true
           found.append(inner)
@@ -181,9 +178,9 @@ enum InspectionPaths {
   }
 
   private static func isStore(_ path: String) -> Bool {
-    guard let file = FileHandle(forReadingAtPath: path) else { return false }
-    defer { try? file.close() }
-    if case .store = StoreType.Content(head: Array((try? file.read(upToCount: 4096)) ?? Data())) { return true }
-    return false
+    guard let head = try? FileInspection.head(of: path), case .store = StoreType.Content(head: head) else {
+      return false
+    }
+    return true
   }
 }
