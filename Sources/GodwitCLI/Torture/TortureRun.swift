@@ -45,14 +45,14 @@ struct TortureRun {
   let output: String
 
   func untilEnd(killing moment: TortureChance.Moment?, current: Current) throws -> Ended {
-    var pipe: [Int32] = [-1, -1]
-    guard makePipe(&pipe) == 0 else { throw failure(errno) }
-    defer { close(pipe[0]) }
-    for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw failure(errno) }
+    defer { close(ends[0]) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let process: pid_t
     do {
-      defer { close(pipe[1]) }
-      process = try spawn(standardOutput: pipe[1])
+      defer { close(ends[1]) }
+      process = try spawn(standardOutput: ends[1])
     }
     let start = Date()
     current.set(process)
@@ -71,7 +71,7 @@ struct TortureRun {
     if case .line(let number)? = moment { limit = number }
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      let count = read(pipe[0], &bytes, bytes.count)
+      let count = read(ends[0], &bytes, bytes.count)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { break }
       lines += bytes[..<count].count { $0 == 0x0A }
@@ -100,8 +100,6 @@ struct TortureRun {
     guard code == 0 else { throw failure(code) }
     return process
   }
-
-  private func makePipe(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
 
   private func failure(_ code: Int32) -> GodwitError {
     GodwitError(
