@@ -115,11 +115,10 @@ struct PlanDifference: Codable {
   }
 
   private mutating func compareCounts(_ old: PlanRecord, _ new: PlanRecord) {
-    func text(_ number: Int64?) -> String? { number.map { "\($0)" } }
     func count(_ subject: String, _ old: Int64?, _ new: Int64?, isOfResult: Bool = true) {
       // A plan of an earlier version lacks some.
-      guard old != nil, new != nil else { return }
-      compare(.count, nil, subject, nil, text(old), text(new), isOfResult: isOfResult)
+      guard let old, let new else { return }
+      compare(.count, nil, subject, nil, "\(old)", "\(new)", isOfResult: isOfResult)
     }
     count("objects in", old.summary?.objectsRead, new.summary?.objectsRead)
     count("objects out", old.summary?.objectsWritten, new.summary?.objectsWritten)
