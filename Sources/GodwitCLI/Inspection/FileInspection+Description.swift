@@ -95,7 +95,7 @@ extension FileInspection: CustomStringConvertible {
     }
     for stray in store.strayRows {
       let number = stray.number.map { "entity number \($0), which is not one of its own" } ?? "no entity number"
-      lines.append("    \(stray.rows) row\(stray.rows == 1 ? "" : "s") of \(stray.table) with \(number)")
+      lines.append("    \(stray.rows.counted("row")) of \(stray.table) with \(number)")
     }
     return lines
   }

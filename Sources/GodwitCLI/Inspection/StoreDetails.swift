@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -147,8 +148,7 @@ extension StoreDetails {
       + entities.flatMap { entity in
         let width = (entity.attributes.map(\.name) + entity.relationships.map(\.name)).map(\.count).max() ?? 0
         func line(_ name: String, _ facts: [String?]) -> String {
-          "      " + name + String(repeating: " ", count: max(0, width - name.count) + 2)
-            + facts.compactMap(\.self).joined(separator: ", ")
+          "      \(name.padded(to: width))  " + facts.compactMap(\.self).joined(separator: ", ")
         }
         return ["    \(entity.name): \(entity.rows.counted("row"))"]
           + entity.attributes.map { attribute in

@@ -237,7 +237,7 @@ private struct StepPicture {
     }
     var rows = ""
     if let planned, note == nil, mapping.kind != .add {
-      rows = "\(planned.rows) object\(planned.rows == 1 ? "" : "s")"
+      rows = planned.rows.counted("object")
     }
     return Mapping(
       source: mapping.sourceEntityName, destination: mapping.destinationEntityName, lines: lines, mark: mark, rows: rows

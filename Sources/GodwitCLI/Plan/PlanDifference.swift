@@ -221,7 +221,7 @@ extension PlanDifference.Change: CustomStringConvertible {
 extension PlanDifference: CustomStringConvertible {
   var description: String {
     guard !isEqual else { return "nothing changed since the plan '\(old)'" }
-    let count = "\(changes.count) change\(changes.count == 1 ? "" : "s")"
-    return (["\(count) since the plan '\(old)'"] + changes.map { "  \($0)".onOneLine }).joined(separator: "\n")
+    let head = "\(changes.count.counted("change")) since the plan '\(old)'"
+    return ([head] + changes.map { "  \($0)".onOneLine }).joined(separator: "\n")
   }
 }

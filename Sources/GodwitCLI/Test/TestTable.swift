@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 
 /// The results as one table, a line for each test.
 struct TestTable {
@@ -11,14 +12,11 @@ struct TestTable {
   }
 
   private func row(_ version: String, _ store: String, _ rest: [String]) -> String {
-    func left(_ text: String, _ width: Int) -> String {
-      text + String(repeating: " ", count: max(0, width - text.count))
-    }
     func right(_ text: String, _ width: Int) -> String {
       String(repeating: " ", count: max(0, width - text.count)) + text
     }
     let numbers = zip(rest.dropLast(), [9, 7, 7, 7]).map(right).joined(separator: "  ")
-    return "\(left(version, versionWidth))  \(left(store, storeWidth))  \(numbers)  \(rest.last ?? "")\n"
+    return "\(version.padded(to: versionWidth))  \(store.padded(to: storeWidth))  \(numbers)  \(rest.last ?? "")\n"
   }
 
   var head: String { row("version", "store", ["objects", "lost", "expect", "seconds", "result"]) }

@@ -23,7 +23,7 @@ struct MappingNewVerb: Verb {
     let gaps = draft.remarks.count(where: \.isPlaceholder)
     if gaps > 0 {
       session.diagnostics.write(
-        "godwit: \(gaps) placeholder\(gaps == 1 ? "" : "s") to replace, marked \(MappingPlaceholder.marker)\n")
+        "godwit: \(gaps.counted("placeholder")) to replace, marked \(MappingPlaceholder.marker)\n")
     }
     return 0
   }

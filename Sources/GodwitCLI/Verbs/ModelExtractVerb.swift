@@ -66,9 +66,9 @@ struct ModelExtractVerb: Verb {
           path: output, version: made.version, entities: cached.model.entityNames,
           versionChecksum: cached.model.versionChecksum, fitsStore: fits, omissions: made.omissions), as: .modelExtract)
     case .text:
-      let count = cached.model.entities.count
+      let count = cached.model.entities.count.counted("entity", "entities")
       session.output.write(
-        "\(output): version '\(made.version)' with \(count) \(count == 1 ? "entity" : "entities"), version hashes checked\n"
+        "\(output): version '\(made.version)' with \(count), version hashes checked\n"
           + made.omissions.map { "  left out     \($0)\n" }.joined())
     }
     return 0

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GodwitJob
 import GodwitModel
 
 struct ModelHashVerb: Verb {
@@ -22,8 +23,7 @@ struct ModelHashVerb: Verb {
     case .text:
       let width = versionHashes.keys.map(\.onOneLine.count).max() ?? 0
       for (key, hash) in versionHashes.sorted(by: { ManagedObjectModel.precedes($0.key, $1.key) }) {
-        let name = key.onOneLine
-        session.output.write(name + String(repeating: " ", count: width - name.count + 2) + hash + "\n")
+        session.output.write("\(key.onOneLine.padded(to: width))  \(hash)\n")
       }
       session.output.write("\nchecksum  \(model.versionChecksum)\ndigest    \(model.versionHashesDigest)\n")
     }

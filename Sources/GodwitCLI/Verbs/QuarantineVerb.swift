@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Godwit
+import GodwitModel
 
 /// The verbs about stores of rejected objects.
 struct QuarantineVerb: ParsableCommand {
@@ -30,9 +31,8 @@ struct QuarantineApplyVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let edits = try QuarantineEdits.apply(
       URL(filePath: quarantine), to: URL(filePath: source), writing: URL(filePath: output))
-    func objects(_ count: Int64) -> String { "\(count) object\(count == 1 ? "" : "s")" }
     session.output.write(
-      "\(output): \(objects(edits.edited)) edited, \(edits.unchanged) not edited, \(edits.deleted) deleted from the quarantine and taken as in the source\n"
+      "\(output): \(edits.edited.counted("object")) edited, \(edits.unchanged) not edited, \(edits.deleted) deleted from the quarantine and taken as in the source\n"
     )
     return 0
   }
