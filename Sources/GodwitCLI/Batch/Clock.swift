@@ -1,9 +1,10 @@
 import Foundation
+import GodwitModel
 
 /// Times as output has them.
 enum Clock {
   /// Now, as JSON has it.
-  static var stamp: String { ObjectWriter.date(Date().timeIntervalSinceReferenceDate) }
+  static var stamp: String { DateText.text(Date().timeIntervalSinceReferenceDate) }
 
   static func seconds(since start: ContinuousClock.Instant) -> Double {
     let (seconds, attoseconds) = start.duration(to: .now).components

@@ -28,7 +28,7 @@ struct LargeText {
     let quote = needsQuotes || last == UInt8(ascii: " ") ? "\"" : ""
     try add(quote)
     _ = try bytes.forEachText { piece in
-      try add(format == .csv ? piece.replacing(scalar: "\"", with: "\"\"") : ObjectWriter.escaped(piece))
+      try add(format == .csv ? piece.replacing(scalar: "\"", with: "\"\"") : JSONString.escaped(piece))
     }
     try add(quote)
   }

@@ -55,7 +55,7 @@ struct ObjectWriter {
     }
     switch format {
     case .jsonl:
-      text = "{\"@entity\":\(Self.quoted(object.reference.entity)),\"@uri\":\(Self.quoted(uri))"
+      text = "{\"@entity\":\(JSONString.quoted(object.reference.entity)),\"@uri\":\(JSONString.quoted(uri))"
       // The leaves of a composite attribute stand together, since both lists are sorted by name.
       func addMembers(_ properties: ArraySlice<(name: String, value: ObjectReader.Value)>, within path: String) throws {
         var rest = properties
@@ -63,7 +63,7 @@ struct ObjectWriter {
           let name = next.name.dropFirst(path.count)
           if !text.hasSuffix("{") { text += "," }
           guard let dot = name.firstIndex(of: ".") else {
-            text += "\(Self.quoted(String(name))):"
+            text += "\(JSONString.quoted(String(name))):"
             if try !addLarge(next.value) { text += json(next.value) }
             rest.removeFirst()
             continue
@@ -71,7 +71,7 @@ struct ObjectWriter {
           let inner = path + name[...dot]
           let elements = rest.prefix { $0.name.hasPrefix(inner) }
           rest = rest.dropFirst(elements.count)
-          text += "\(Self.quoted(String(name[..<dot]))):"
+          text += "\(JSONString.quoted(String(name[..<dot]))):"
           guard elements.contains(where: { !$0.value.isNil }) else {
             text += "null"
             continue
@@ -111,31 +111,25 @@ struct ObjectWriter {
     switch value {
     // These are written a piece at a time.
     case .large: return "null"
-    case .missingFile(let name): return "{\"@missing-file\":\(Self.quoted(name))}"
-    case .toOne(let reference): return reference.map { Self.quoted(reader.uri(of: $0)) } ?? "null"
+    case .missingFile(let name): return "{\"@missing-file\":\(JSONString.quoted(name))}"
+    case .toOne(let reference): return reference.map { JSONString.quoted(reader.uri(of: $0)) } ?? "null"
     case .toMany(let references):
-      return "[" + references.map { Self.quoted(reader.uri(of: $0)) }.joined(separator: ",") + "]"
+      return "[" + references.map { JSONString.quoted(reader.uri(of: $0)) }.joined(separator: ",") + "]"
     case .attribute(let value, let attribute):
       if let archived = Self.archived(value, attribute) { return archived }
       switch value {
       case .null: return "null"
       case .boolean, .integer: return Self.plain(value)
-      case .double(let number): return number.isFinite ? Self.plain(value) : Self.quoted(Self.plain(value))
+      case .double(let number): return number.isFinite ? Self.plain(value) : JSONString.quoted(Self.plain(value))
       case .string(let text), .uri(let text):
         guard let string = String(validating: text.utf8, as: UTF8.self) else {
           return "{\"@base64\":\"\(Data(text.utf8).base64EncodedString())\"}"
         }
-        return Self.quoted(string)
-      case .decimal, .date, .data, .uuid: return Self.quoted(Self.plain(value))
+        return JSONString.quoted(string)
+      case .decimal, .date, .data, .uuid: return JSONString.quoted(Self.plain(value))
       }
     }
   }
-
-  /// A JSON string: only what must be escaped is.
-  static func quoted(_ text: String) -> String { JSONString.quoted(text) }
-
-  /// What stands between the quotes of a JSON string.
-  static func escaped(_ text: String) -> String { JSONString.escaped(text) }
 
   /// The value of a transformable attribute as JSON; nil for bytes that are not an archive of property-list classes.
   ///
@@ -169,7 +163,7 @@ struct ObjectWriter {
     case .double(let number): number.description
     case .string(let text), .uri(let text):
       String(validating: text.utf8, as: UTF8.self) ?? "base64:" + Data(text.utf8).base64EncodedString()
-    case .date(let seconds): Self.date(seconds)
+    case .date(let seconds): DateText.text(seconds)
     case .data(let bytes): Data(bytes).base64EncodedString()
     case .uuid(let uuid): uuid.uuidString
     }
@@ -188,9 +182,4 @@ struct ObjectWriter {
       $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r")
     }
   }
-
-  // MARK: Dates
-
-  /// ISO 8601 in UTC with microseconds; what is too far for a calendar is given as seconds since 2001.
-  static func date(_ seconds: Double) -> String { DateText.text(seconds) }
 }

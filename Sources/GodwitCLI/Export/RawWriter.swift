@@ -1,4 +1,5 @@
 import Foundation
+import GodwitModel
 import GodwitStore
 
 /// Prints rows of tables as JSON lines or CSV records. No value is interpreted: a date is the number that is stored.
@@ -47,10 +48,10 @@ struct RawWriter {
     }
     switch format {
     case .jsonl:
-      text = "{\"@table\":\(ObjectWriter.quoted(table.name))"
-      if table.entityColumn != nil { text += ",\"@entity\":\(row.entity.map(ObjectWriter.quoted) ?? "null")" }
+      text = "{\"@table\":\(JSONString.quoted(table.name))"
+      if table.entityColumn != nil { text += ",\"@entity\":\(row.entity.map(JSONString.quoted) ?? "null")" }
       for (place, column) in table.columns.enumerated() {
-        text += ",\(ObjectWriter.quoted(Self.key(column.name))):"
+        text += ",\(JSONString.quoted(Self.key(column.name))):"
         if try !addLarge(place) { text += Self.json(row.content.values[place]) }
       }
       text += "}\n"
@@ -71,12 +72,12 @@ struct RawWriter {
     switch value {
     case .null: return "null"
     case .integer(let number): return String(number)
-    case .real(let number): return number.isFinite ? number.description : ObjectWriter.quoted(number.description)
+    case .real(let number): return number.isFinite ? number.description : JSONString.quoted(number.description)
     case .text(let bytes):
       guard let text = String(validating: bytes, as: UTF8.self) else {
         return "{\"@text-base64\":\"\(Data(bytes).base64EncodedString())\"}"
       }
-      return ObjectWriter.quoted(text)
+      return JSONString.quoted(text)
     case .blob(let bytes): return "{\"@base64\":\"\(Data(bytes).base64EncodedString())\"}"
     }
   }

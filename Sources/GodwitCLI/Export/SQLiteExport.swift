@@ -262,7 +262,7 @@ final class SQLiteExport {
     // Text that is not UTF-8 would stop most readers of the whole column.
     case .string(let text), .uri(let text):
       String(validating: text.utf8, as: UTF8.self) == nil ? .blob(text.utf8) : .text(text.utf8)
-    case .date(let seconds): .text(ObjectWriter.date(seconds))
+    case .date(let seconds): .text(DateText.text(seconds))
     case .data(let bytes): .blob(bytes)
     case .uuid(let uuid): .text(uuid.uuidString)
     }

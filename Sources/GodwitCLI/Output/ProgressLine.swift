@@ -25,7 +25,7 @@ enum ProgressLine {
 
   /// RFC 3339 in UTC, to the second.
   static func stamp(_ time: Date) -> String {
-    ObjectWriter.date(time.timeIntervalSinceReferenceDate.rounded(.down)).replacing(".000000Z", with: "Z")
+    DateText.text(time.timeIntervalSinceReferenceDate.rounded(.down)).replacing(".000000Z", with: "Z")
   }
 
   /// `[#####.....] 50.0% eta 00:00:21 1.25M/10M rows 412k rows/s step 1/1 58/64 MiB PersonToAdult create`.

@@ -66,7 +66,7 @@ final class ProgressPrinter: Sendable {
   }
 
   /// Now, as JSON has it.
-  private var time: String { ObjectWriter.date(clock().timeIntervalSinceReferenceDate) }
+  private var time: String { DateText.text(clock().timeIntervalSinceReferenceDate) }
 
   func begin() throws {
     if mode == .bar { state.withLock { redraw([.init(text: "planning")], &$0) } }

@@ -28,7 +28,7 @@ struct PlanIdentity: Codable, Equatable {
       stamp = try files.stamp()
       digest = try files.contentDigest()
       let epoch = Date(timeIntervalSince1970: Double(stamp.store.seconds)).timeIntervalSinceReferenceDate
-      modified = ObjectWriter.date(epoch + Double(stamp.store.nanoseconds) / 1e9)
+      modified = DateText.text(epoch + Double(stamp.store.nanoseconds) / 1e9)
     }
 
     /// The source as it is now: read again if its files are not as they were.

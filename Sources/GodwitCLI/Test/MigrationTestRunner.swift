@@ -182,9 +182,9 @@ struct MigrationTestRunner: Sendable {
 
   private func manifestText(source: String, destination: String) -> String {
     guard case .models(let models, let version) = subject else { return "" }
-    var text = "godwit: 1\nsource: \(ObjectWriter.quoted(source))\ndestination: \(ObjectWriter.quoted(destination))\n"
-    text += "models: [\(models.map(ObjectWriter.quoted).joined(separator: ", "))]\n"
-    if let version { text += "destination-model: \(ObjectWriter.quoted(version))\n" }
+    var text = "godwit: 1\nsource: \(JSONString.quoted(source))\ndestination: \(JSONString.quoted(destination))\n"
+    text += "models: [\(models.map(JSONString.quoted).joined(separator: ", "))]\n"
+    if let version { text += "destination-model: \(JSONString.quoted(version))\n" }
     return text
   }
 

@@ -115,7 +115,7 @@ struct TracedValue: Encodable {
     guard large.content.isText else { return "\(large.content.byteCount) bytes" }
     var beginning = ""
     let isText = try bytes.forEachText { if beginning.isEmpty { beginning = String($0.prefix(100)) } }
-    return isText ? cut(ObjectWriter.quoted(beginning)) : "\(large.content.byteCount) bytes, not UTF-8"
+    return isText ? cut(JSONString.quoted(beginning)) : "\(large.content.byteCount) bytes, not UTF-8"
   }
 
   private static func cut(_ text: String) -> String {
@@ -126,7 +126,7 @@ struct TracedValue: Encodable {
     switch value {
     case .null: "nil"
     case .string(let text), .uri(let text):
-      String(validating: text.utf8, as: UTF8.self).map(ObjectWriter.quoted) ?? "\(text.utf8.count) bytes, not UTF-8"
+      String(validating: text.utf8, as: UTF8.self).map(JSONString.quoted) ?? "\(text.utf8.count) bytes, not UTF-8"
     case .data(let bytes): "\(bytes.count) bytes"
     case .boolean, .integer, .double, .decimal, .date, .uuid: ObjectWriter.plain(value)
     }

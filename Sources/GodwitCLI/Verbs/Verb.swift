@@ -180,7 +180,7 @@ enum JSONText {
     encoder.outputFormatting = form
     encoder.dateEncodingStrategy = .custom { date, encoder in
       var container = encoder.singleValueContainer()
-      try container.encode(ObjectWriter.date(date.timeIntervalSinceReferenceDate))
+      try container.encode(DateText.text(date.timeIntervalSinceReferenceDate))
     }
     encoder.nonConformingFloatEncodingStrategy = .convertToString(
       positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")

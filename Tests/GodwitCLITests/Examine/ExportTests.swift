@@ -329,7 +329,7 @@ struct `Exporting objects` {
       (1e300, "1e+300"),
     ] as [(Double, String)])
   func `exported dates are ISO 8601 in UTC`(seconds: Double, text: String) {
-    #expect(ObjectWriter.date(seconds) == text)
+    #expect(DateText.text(seconds) == text)
   }
 
   @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))
