@@ -258,13 +258,11 @@ final class SQLiteExport {
     case .boolean(let truth): .int(truth ? 1 : 0)
     case .integer(let number): .integer(number)
     case .double(let number): .real(number)
-    case .decimal(let number): .text(number.description)
     // Text that is not UTF-8 would stop most readers of the whole column.
     case .string(let text), .uri(let text):
       String(validating: text.utf8, as: UTF8.self) == nil ? .blob(text.utf8) : .text(text.utf8)
-    case .date(let seconds): .text(DateText.text(seconds))
     case .data(let bytes): .blob(bytes)
-    case .uuid(let uuid): .text(uuid.uuidString)
+    case .decimal, .date, .uuid: .text(ObjectWriter.plain(value))
     }
   }
 }
