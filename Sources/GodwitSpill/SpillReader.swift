@@ -65,7 +65,7 @@ package final class SpillReader {
 
   /// The first destination key of a source key; nil without one.
   ///
-  /// The cost grows with the number of frames whose keys reach over `source`; see `sorted(into:)`.
+  /// The cost grows with the number of frames whose keys reach over `source`.
   /// - Throws: `.damaged` or `.io` when a frame cannot be read.
   package func lookup(source: Int64) throws(SpillError) -> Int64? {
     if source >= hot.low && source <= hot.high { return hot.find(source) }
@@ -89,15 +89,6 @@ package final class SpillReader {
         group += 1
       }
     }
-    return result
-  }
-
-  /// All source keys of a destination key, in ascending order; reads the whole file.
-  ///
-  /// For more than a few lookups, invert the file first.
-  package func sources(of destination: Int64) throws -> [Int64] {
-    var result: [Int64] = []
-    try forEachPair { if $1 == destination { result.append($0) } }
     return result
   }
 
