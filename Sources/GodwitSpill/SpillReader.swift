@@ -199,13 +199,10 @@ package final class SpillReader {
     guard bytes.withUnsafeBytes({ FNV1a.hash($0) }) == record.frameChecksum else {
       throw damaged("the frame's checksum", "another")
     }
-    switch decompressor.decompress(bytes, contentBytes: record.contentBytes) {
-    case .failure(let failure): throw damaged("an LZ4 frame", failure.found)
-    case .success(let content):
-      let block = try AssociationBlock(content: content, of: record, path: path)
-      cache.insert(block, for: frame)
-      return block
-    }
+    let content = try decompressor.decompress(bytes, contentBytes: record.contentBytes) { damaged("an LZ4 frame", $0) }
+    let block = try AssociationBlock(content: content, of: record, path: path)
+    cache.insert(block, for: frame)
+    return block
   }
 }
 
