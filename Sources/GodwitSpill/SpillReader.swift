@@ -110,13 +110,7 @@ package final class SpillReader {
 
   /// How many places in `order` start at or before a source key.
   private func places(upTo source: Int64) -> Int {
-    var low = 0
-    var high = order.count
-    while low < high {
-      let middle = (low + high) / 2
-      if frames[order[middle]].firstSource <= source { low = middle + 1 } else { high = middle }
-    }
-    return low
+    order.indices.firstPlace { frames[order[$0]].firstSource > source }
   }
 
   private func lookupElsewhere(_ source: Int64) throws(SpillError) -> Int64? {
