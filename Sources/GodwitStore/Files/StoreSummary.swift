@@ -103,12 +103,7 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
     autoVacuum = try connection.integer("PRAGMA source.auto_vacuum") ?? 0
     journalMode = stamp.store.header.count > 18 && stamp.store.header[18] == 2 ? "wal" : "delete"
     func names(_ type: String) throws -> [String] {
-      var names: [String] = []
-      try connection.query("SELECT name FROM source.sqlite_master WHERE type = ?1 ORDER BY name", [.text(type)]) {
-        if let name = $0.string(0) { names.append(name) }
-        return true
-      }
-      return names
+      try connection.strings("SELECT name FROM source.sqlite_master WHERE type = ?1 ORDER BY name", [.text(type)])
     }
     let tables = try names("table")
     triggers = try names("trigger")
@@ -151,12 +146,7 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
       guard let root = entities[number], let name = root.name?.uppercased(),
         let table = ["Z" + name, "A" + name].first(where: tables.contains)
       else { continue }
-      var columns: Set<String> = []
-      try connection.query("PRAGMA source.table_info(\(StoreSchema.identifier(table)))") { row in
-        if let column = row.string(1) { columns.insert(column) }
-        return true
-      }
-      guard columns.contains("Z_ENT") else { continue }
+      guard try connection.columnNames(of: table, in: StoreConnection.sourceSchema).contains("Z_ENT") else { continue }
       let members = Set(members)
       for member in members { entities[member]?.rows = 0 }
       try connection.query("SELECT Z_ENT, count(*) FROM source.\(StoreSchema.identifier(table)) GROUP BY Z_ENT") {

@@ -165,11 +165,7 @@ extension StoreConnection {
           remedy: "if it was one, " + GodwitError.damageRemedy)
       }
     }
-    var columns: Set<String> = []
-    try query("PRAGMA \(StoreSchema.identifier(schema)).table_info(Z_PRIMARYKEY)") { row in
-      if let name = row.string(1) { columns.insert(name) }
-      return true
-    }
+    let columns = try columnNames(of: "Z_PRIMARYKEY", in: schema)
     for column in ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"] where !columns.contains(column) {
       throw GodwitError(
         .dataWrong, "cannot read store '\(path)': column '\(column)' of table 'Z_PRIMARYKEY' is missing",

@@ -183,6 +183,21 @@ package final class StoreConnection: @unchecked Sendable {
     if case .integer(let value)? = try value(sql, arguments) { value } else { nil }
   }
 
+  /// The texts in a column of all rows of a small result. Rows with NULL there are left out.
+  package func strings(_ sql: String, _ arguments: [SQLValue] = [], column: Int = 0) throws -> [String] {
+    var strings: [String] = []
+    try query(sql, arguments) { row in
+      if let string = row.string(column) { strings.append(string) }
+      return true
+    }
+    return strings
+  }
+
+  /// The names of a table's columns, in order; none if the table is missing.
+  func columnNames(of table: String, in database: String) throws -> [String] {
+    try strings("PRAGMA \(StoreSchema.identifier(database)).table_info(\(StoreSchema.identifier(table)))", column: 1)
+  }
+
   /// A statement to run many times. Finalize it before the connection closes.
   package func prepare(_ sql: String) throws -> SQLStatement {
     let sql = isOwnSource ? Self.movedToMain(sql) : sql

@@ -84,11 +84,8 @@ package enum EmptyStore {
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main",
     where isWanted: (StoreSchema.Index) -> Bool = { _ in true }
   ) throws {
-    var present: Set<String> = []
-    try connection.query("SELECT name FROM \(database).sqlite_master WHERE type = 'index'") { row in
-      if let name = row.string(0) { present.insert(name.lowercased()) }
-      return true
-    }
+    let names = try connection.strings("SELECT name FROM \(database).sqlite_master WHERE type = 'index'")
+    let present = Set(names.map { $0.lowercased() })
     for index in schema.indexes where !present.contains(index.name.lowercased()) && isWanted(index) {
       try connection.execute(placed(index.sql, in: database))
     }

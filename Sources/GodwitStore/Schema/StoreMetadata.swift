@@ -70,11 +70,7 @@ public struct StoreMetadata: Sendable, Hashable {
         remedy: "look whether the store came without its -wal; else " + GodwitError.damageRemedy)
     }
     let prefix = StoreSchema.identifier(schema)
-    var columns: Set<String> = []
-    try connection.query("PRAGMA \(prefix).table_info(Z_METADATA)") { row in
-      if let name = row.string(1) { columns.insert(name) }
-      return true
-    }
+    let columns = try connection.columnNames(of: "Z_METADATA", in: schema)
     guard !columns.isEmpty, try connection.hasPlainTable("Z_METADATA", schema: schema, path: path) else {
       throw wrong("table 'Z_METADATA' is missing")
     }

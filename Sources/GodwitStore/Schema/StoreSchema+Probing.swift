@@ -356,15 +356,12 @@ struct StoreProbe {
   ) throws -> [String: Set<String>] {
     var columns: [String: Set<String>] = [:]
     for table in tables {
-      try connection.query(
+      let names = try connection.strings(
         """
         SELECT i.name FROM pragma_index_list(?1, ?2) AS l, pragma_index_info(l.name, ?2) AS i \
         WHERE i.seqno = 0 AND NOT l.partial
-        """, [.text(table), .text(schema)]
-      ) { row in
-        if let name = row.string(0) { columns[table, default: []].insert(name) }
-        return true
-      }
+        """, [.text(table), .text(schema)])
+      columns[table] = Set(names)
     }
     return columns
   }
