@@ -76,10 +76,6 @@ package enum EmptyStore {
   /// Makes the model's indexes, except those that exist.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
-  package static func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
-    try createIndexes(of: schema, on: connection, in: "main")
-  }
-
   package static func createIndexes(
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main",
     where isWanted: (StoreSchema.Index) -> Bool = { _ in true }
