@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 import GodwitPlatform
 
@@ -7,18 +6,12 @@ package enum EmptyStore {
   /// Makes the file with tables, entity rows and metadata, but without the model's indexes: see `createIndexes`.
   ///
   /// - Parameters:
-  ///   - url: Where the store goes.
+  ///   - path: Where the store goes.
   ///   - schema: The tables.
   ///   - metadata: The metadata of the store.
   ///   - cache: The page cache of the connection.
   /// - Returns: A connection whose main database is the store.
   /// - Throws: `.cannotCreate` when something is at the path already; SQLite's errors as `StoreConnection` maps them.
-  package static func create(
-    at url: URL, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
-  ) throws -> StoreConnection {
-    try create(at: url.filePath, schema: schema, metadata: metadata, cache: cache)
-  }
-
   package static func create(
     at path: String, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
   ) throws -> StoreConnection {

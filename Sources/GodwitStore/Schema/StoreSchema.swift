@@ -2,7 +2,7 @@ package import GodwitModel
 
 /// How a SQLite store holds a model's objects: tables, columns, join tables, entity numbers.
 ///
-/// `init(model:)` gives the schema that Core Data would make today. ``init(model:ofStoreAt:)`` gives that of an
+/// `init(model:)` gives the schema that Core Data would make today. ``init(model:probing:schema:)`` gives that of an
 /// existing file, which may differ if an older version of Core Data or an in-place migration made it.
 package struct StoreSchema: Sendable, Hashable {
   /// The role of a column of an entity table.
