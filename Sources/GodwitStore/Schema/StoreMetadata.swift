@@ -156,18 +156,6 @@ public struct StoreMetadata: Sendable, Hashable {
     return values.merging(extra) { _, new in new }
   }
 
-  /// `values(versionHashes:…)` as the bytes of `Z_PLIST`. Equal values give equal bytes.
-  package func plistData(
-    versionHashes: [String: [UInt8]], digest: String?, checksum: String?, versionIdentifiers: [String],
-    extra: [String: PropertyListValue] = [:]
-  ) -> [UInt8] {
-    PropertyListValue.dictionary(
-      values(
-        versionHashes: versionHashes, digest: digest, checksum: checksum,
-        versionIdentifiers: versionIdentifiers, extra: extra)
-    ).binaryPropertyList
-  }
-
   /// The present values as the bytes of `Z_PLIST`. Equal values give equal bytes.
   package var plistData: [UInt8] { PropertyListValue.dictionary(values).binaryPropertyList }
 
@@ -220,8 +208,6 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// Base64 of SHA-256 over the hashes; nil in stores of versions before 1333.
   package var checksum: String? { values[Key.checksum]?.string }
-
-  package var autoVacuumLevel: String? { values[Key.autoVacuumLevel]?.string }
 
   /// Everything that Core Data did not write.
   package var applicationValues: [String: PropertyListValue] {

@@ -12,15 +12,13 @@ package enum StoreModelCache {
   ///
   /// - Parameter path: The name of the store in messages.
   /// - Throws: `.dataWrong` when there are more than 64 MiB.
-  package static func content(
-    of connection: StoreConnection, schema: String = StoreConnection.sourceSchema, path: String
-  ) throws -> [UInt8]? {
+  package static func content(of connection: StoreConnection, path: String) throws -> [UInt8]? {
+    let schema = StoreConnection.sourceSchema
     guard try connection.hasPlainTable("Z_MODELCACHE", schema: schema, path: path),
       try connection.columnNames(of: "Z_MODELCACHE", in: schema).contains("Z_CONTENT")
     else { return nil }
-    let table = "\(StoreSchema.identifier(schema)).Z_MODELCACHE"
     let content = try connection.withLengthLimit(.init(bytes: limitBytes)) {
-      try connection.value("SELECT Z_CONTENT FROM \(table) WHERE Z_CONTENT IS NOT NULL LIMIT 1")
+      try connection.value("SELECT Z_CONTENT FROM \(schema).Z_MODELCACHE WHERE Z_CONTENT IS NOT NULL LIMIT 1")
     }
     guard let content else {
       throw GodwitError(
