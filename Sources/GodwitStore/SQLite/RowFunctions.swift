@@ -14,7 +14,7 @@ package final class RowFunctions {
   package struct Misfit: Sendable {
     package var site: Int
     package var key: Int64
-    package var kind: SQLFunctionArguments.Kind
+    package var kind: StorageClass
   }
 
   /// The checks of the statement in force, by number.
@@ -111,7 +111,7 @@ extension RowCheck.Field {
   package static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
 
   /// The storage class of a value.
-  fileprivate func kind(_ arguments: SQLFunctionArguments, _ index: Int) -> SQLFunctionArguments.Kind {
+  fileprivate func kind(_ arguments: SQLFunctionArguments, _ index: Int) -> StorageClass {
     guard isTypeName else { return arguments.kind(index) }
     return switch arguments.withBytes(index, { $0.first }) {
     case UInt8(ascii: "i"): .integer

@@ -17,17 +17,7 @@ package struct SQLFunctionArguments {
     index >= 0 && index < count ? values?[index] : nil
   }
 
-  package enum Kind: Sendable { case null, integer, real, text, blob }
-
-  package func kind(_ index: Int) -> Kind {
-    switch sqlite3_value_type(pointer(index)) {
-    case SQLITE_INTEGER: .integer
-    case SQLITE_FLOAT: .real
-    case SQLITE_TEXT: .text
-    case SQLITE_BLOB: .blob
-    default: .null
-    }
-  }
+  package func kind(_ index: Int) -> StorageClass { StorageClass(sqlite3_value_type(pointer(index))) }
 
   package func int64(_ index: Int) -> Int64 { sqlite3_value_int64(pointer(index)) }
   package func double(_ index: Int) -> Double { sqlite3_value_double(pointer(index)) }
