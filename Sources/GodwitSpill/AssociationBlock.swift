@@ -73,15 +73,7 @@ struct AssociationBlock {
   }
 
   /// The index of the first group whose last source key is not before `source`; the group count without one.
-  func firstGroup(reaching source: Int64) -> Int {
-    var low = 0
-    var high = groups.count
-    while low < high {
-      let middle = (low + high) / 2
-      if groups[middle].lastSource < source { low = middle + 1 } else { high = middle }
-    }
-    return low
-  }
+  func firstGroup(reaching source: Int64) -> Int { groups.indices.firstPlace { groups[$0].lastSource >= source } }
 
   /// Decodes one group; false when its bytes contradict the directory.
   func decode(_ index: Int, into buffer: inout GroupBuffer) -> Bool {
@@ -160,14 +152,18 @@ struct GroupBuffer {
 
   /// The position of the first pair whose source key is not before `source`.
   func lowerBound(_ source: Int64) -> Int {
-    sources.withUnsafeBufferPointer { keys in
-      var low = 0
-      var high = min(count, keys.count)
-      while low < high {
-        let middle = (low + high) / 2
-        if keys[middle] < source { low = middle + 1 } else { high = middle }
-      }
-      return low
+    sources.withUnsafeBufferPointer { keys in (0..<min(count, keys.count)).firstPlace { keys[$0] >= source } }
+  }
+}
+
+extension Range<Int> {
+  /// The first place of a sorted list from which on a condition holds; the end without one.
+  @inline(__always) func firstPlace(where holds: (Int) -> Bool) -> Int {
+    var (low, high) = (lowerBound, upperBound)
+    while low < high {
+      let middle = (low + high) / 2
+      if holds(middle) { high = middle } else { low = middle + 1 }
     }
+    return low
   }
 }

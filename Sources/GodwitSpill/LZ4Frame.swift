@@ -36,15 +36,19 @@ final class LZ4Decompressor {
 
   deinit { LZ4F_freeDecompressionContext(context) }
 
-  /// The content of one whole frame, or the fault of the frame.
-  func decompress(_ frame: [UInt8], contentBytes: Int) -> Result<[UInt8], LZ4Failure> {
-    guard let context else { return .failure(LZ4Failure(found: "no memory for decompression")) }
+  /// The content of one whole frame.
+  ///
+  /// - Parameter damage: The error for what was found in place of a sound frame.
+  func decompress(
+    _ frame: [UInt8], contentBytes: Int, damage: (String) -> SpillError
+  ) throws(SpillError) -> [UInt8] {
+    guard let context else { throw damage("no memory for decompression") }
     // A frame of another writer could need larger blocks, a dictionary or no checksum.
     guard frame.count >= LZ4Frame.bytesMin, frame.littleEndian(at: 0, as: UInt32.self) == 0x184D_2204,
       frame[4] == 0x6C, frame[5] == 0x40, frame.littleEndian(at: 6, as: UInt64.self) == UInt64(contentBytes)
-    else { return .failure(LZ4Failure(found: "another frame header")) }
+    else { throw damage("another frame header") }
     LZ4F_resetDecompressionContext(context)
-    var failure: LZ4Failure?
+    var fault: String?
     let content = [UInt8](unsafeUninitializedCapacity: contentBytes) { buffer, count in
       frame.withUnsafeBytes { source in
         var read = 0
@@ -56,26 +60,22 @@ final class LZ4Decompressor {
             context, buffer.baseAddress.map { $0 + written }, &destinationSize,
             source.baseAddress.map { $0 + read }, &sourceSize, nil)
           if LZ4F_isError(hint) != 0 {
-            failure = LZ4Failure(found: LZ4F_getErrorName(hint).map { String(cString: $0) } ?? "an LZ4 error")
+            fault = LZ4F_getErrorName(hint).map { String(cString: $0) } ?? "an LZ4 error"
             return
           }
           read += sourceSize
           written += destinationSize
           if hint == 0 { break }
           if sourceSize == 0 && destinationSize == 0 {
-            failure = LZ4Failure(found: "an unfinished frame")
+            fault = "an unfinished frame"
             return
           }
         }
-        if read != source.count || written != contentBytes { failure = LZ4Failure(found: "a frame of another length") }
+        if read != source.count || written != contentBytes { fault = "a frame of another length" }
         count = written
       }
     }
-    if let failure { return .failure(failure) }
-    return .success(content)
+    if let fault { throw damage(fault) }
+    return content
   }
-}
-
-struct LZ4Failure: Error {
-  var found: String
 }

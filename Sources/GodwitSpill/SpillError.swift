@@ -30,6 +30,9 @@ package struct SpillError: Error, Sendable, Equatable, CustomStringConvertible {
   /// Whether the disk has no room.
   package var isDiskFull: Bool { kind == .io(.noSpace) }
 
+  /// Whether the bytes are not those that were written; a failed system call says nothing of them.
+  package var isDamage: Bool { kind == .damaged || kind == .missing }
+
   package var description: String { "\(message) (\(path)); \(remedy)" }
 }
 
@@ -57,9 +60,4 @@ extension SpillError {
   static func misuse(_ path: String, _ message: String) -> SpillError {
     SpillError(.misuse, message, path: path, remedy: "report this as a bug")
   }
-}
-
-extension SpillError {
-  /// Whether the bytes are not those that were written; a failed system call says nothing of them.
-  package var isDamage: Bool { kind == .damaged || kind == .missing }
 }

@@ -8,18 +8,6 @@ extension SpillReader {
     try merge(order, body)
   }
 
-  /// Writes the same pairs to a new spill file as one sorted chunk.
-  ///
-  /// Worth it before many lookups where chunks overlap: a lookup then meets one frame, not one for each chunk.
-  /// - Returns: the mark of the new file, which is synced.
-  package func sorted(into path: String) throws -> SpillMark {
-    let writer = try SpillWriter(path: path)
-    try forEachPair { source, destination in try writer.append(source: source, destination: destination) }
-    let mark = try writer.flushChunk()
-    try writer.close()
-    return mark
-  }
-
   /// Merges some frames, given in order of their first source key and then file order.
   func merge(_ order: [Int], _ body: (Int64, Int64) throws -> Void) throws {
     var pending = 0

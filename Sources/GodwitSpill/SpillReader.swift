@@ -65,7 +65,7 @@ package final class SpillReader {
 
   /// The first destination key of a source key; nil without one.
   ///
-  /// The cost grows with the number of frames whose keys reach over `source`; see `sorted(into:)`.
+  /// The cost grows with the number of frames whose keys reach over `source`.
   /// - Throws: `.damaged` or `.io` when a frame cannot be read.
   package func lookup(source: Int64) throws(SpillError) -> Int64? {
     if source >= hot.low && source <= hot.high { return hot.find(source) }
@@ -92,15 +92,6 @@ package final class SpillReader {
     return result
   }
 
-  /// All source keys of a destination key, in ascending order; reads the whole file.
-  ///
-  /// For more than a few lookups, invert the file first.
-  package func sources(of destination: Int64) throws -> [Int64] {
-    var result: [Int64] = []
-    try forEachPair { if $1 == destination { result.append($0) } }
-    return result
-  }
-
   /// Closes the file; lookups fail from then on, apart from cached frames.
   package func close() throws(SpillError) { try file.close() }
 
@@ -119,13 +110,7 @@ package final class SpillReader {
 
   /// How many places in `order` start at or before a source key.
   private func places(upTo source: Int64) -> Int {
-    var low = 0
-    var high = order.count
-    while low < high {
-      let middle = (low + high) / 2
-      if frames[order[middle]].firstSource <= source { low = middle + 1 } else { high = middle }
-    }
-    return low
+    order.indices.firstPlace { frames[order[$0]].firstSource > source }
   }
 
   private func lookupElsewhere(_ source: Int64) throws(SpillError) -> Int64? {
@@ -208,13 +193,10 @@ package final class SpillReader {
     guard bytes.withUnsafeBytes({ FNV1a.hash($0) }) == record.frameChecksum else {
       throw damaged("the frame's checksum", "another")
     }
-    switch decompressor.decompress(bytes, contentBytes: record.contentBytes) {
-    case .failure(let failure): throw damaged("an LZ4 frame", failure.found)
-    case .success(let content):
-      let block = try AssociationBlock(content: content, of: record, path: path)
-      cache.insert(block, for: frame)
-      return block
-    }
+    let content = try decompressor.decompress(bytes, contentBytes: record.contentBytes) { damaged("an LZ4 frame", $0) }
+    let block = try AssociationBlock(content: content, of: record, path: path)
+    cache.insert(block, for: frame)
+    return block
   }
 }
 

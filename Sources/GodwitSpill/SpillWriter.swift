@@ -13,8 +13,6 @@ package final class SpillWriter {
   package let path: String
   /// The last mark that `flushChunk` returned, or the one resumed from.
   package private(set) var mark: SpillMark
-  /// Pairs appended by this writer since it was opened.
-  @exclusivity(unchecked) package private(set) var pairCount: Int64 = 0
 
   private let isSynced: Bool
   private let file: SpillFile
@@ -76,13 +74,7 @@ package final class SpillWriter {
     lastSource = source
     sources.append(source)
     destinations.append(destination)
-    pairCount += 1
     if sources.count >= AssociationBlock.pairsMax { try writeFrame() }
-  }
-
-  /// Takes several pairs, in order of their source keys.
-  package func append(_ pairs: some Sequence<(source: Int64, destination: Int64)>) throws(SpillError) {
-    for pair in pairs { try append(source: pair.source, destination: pair.destination) }
   }
 
   /// Ends the chunk: writes the buffer as whole frames, and syncs them if the file is synced.

@@ -18,7 +18,7 @@ struct SpillResumeTests {
       try writeBytes(try readBytes(folder.file("a.spill")) + tail, path)
       let writer = try SpillWriter(path: path, resumingAt: mark)
       #expect(try readBytes(path).count == Int(mark.length))
-      try writer.append(second.map { (source: $0.source, destination: $0.destination) })
+      for pair in second { try writer.append(source: pair.source, destination: pair.destination) }
       #expect(try writer.flushChunk() == whole)
       #expect(try readBytes(path) == readBytes(straight))
     }

@@ -115,18 +115,6 @@ struct SpillRoundTripTests {
     }
   }
 
-  @Test func `overlapping chunks become one frame with the same pairs`() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.file("a.spill")
-    let chunks = (0..<5).map { chunk in (0..<100).map { Pair($0 / 3, Int64(chunk)) } }
-    let reader = try SpillReader(path: path, mark: try write(chunks, to: path))
-    let mark = try reader.sorted(into: folder.file("b.spill"))
-    let sorted = try SpillReader(path: folder.file("b.spill"), mark: mark)
-    #expect(sorted.frameCount == 1)
-    #expect(try all(sorted) == all(reader))
-    try expectLookups(sorted, all(reader), "sorted")
-  }
-
   @Test func `a key that fills several frames gives its first destination and all destinations`() throws {
     let folder = try TemporaryFolder()
     let path = folder.file("a.spill")
@@ -176,14 +164,6 @@ struct SpillRoundTripTests {
     }
     #expect(wrong == 0)
     if let status = try lz4Test(path) { #expect(status == 0) }
-  }
-
-  @Test func `the sources of a destination are found by a scan`() throws {
-    let folder = try TemporaryFolder()
-    let path = folder.file("a.spill")
-    let reader = try SpillReader(path: path, mark: try write([Shape.manyToOne.pairs], to: path))
-    #expect(try reader.sources(of: 3) == [42, 44, 46, 48, 50, 52, 54])
-    #expect(try reader.sources(of: -1) == [])
   }
 
   private func expectLookups(_ reader: SpillReader, _ sorted: [Pair], _ comment: String) throws {

@@ -34,7 +34,7 @@ enum Lightweight: Workload {
     try copy.close()
     let start = Date()
     if way == .sql {
-      let connection = try StoreConnection(url: URL(filePath: output))
+      let connection = try StoreConnection(path: output)
       try connection.execute("ALTER TABLE ZPERSON ADD COLUMN ZDISTRICT VARCHAR")
       try connection.close()
     } else {

@@ -128,11 +128,11 @@ enum People: Workload {
   ) throws {
     let schema = StoreSchema(model: try destination())
     let empty = try EmptyStore.create(
-      at: URL(filePath: output), schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()),
+      at: output, schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()),
       cache: .mebibytes(16))
     try empty.close()
     try rows()
-    let connection = try StoreConnection(url: URL(filePath: output), cache: .mebibytes(16))
+    let connection = try StoreConnection(path: output, cache: .mebibytes(16))
     for sql in schema.indexStatements { try connection.execute(sql) }
     for check in checks where try connection.integer(check) != 0 { exit(1) }
     _ = try connection.value("PRAGMA main.quick_check")

@@ -52,7 +52,7 @@ enum Proof: Workload {
   ]
 
   private static func proveByHand(_ source: String) throws {
-    let connection = try StoreConnection(url: URL(filePath: made(source)), cache: .mebibytes(16))
+    let connection = try StoreConnection(path: made(source), cache: .mebibytes(16))
     try connection.execute("ATTACH DATABASE ?1 AS source", [.text(source)])
     try connection.execute("PRAGMA source.cache_size = -8192")
     try connection.execute("PRAGMA temp_store = FILE")

@@ -45,7 +45,7 @@ extension Workload {
     let schema = StoreSchema(model: model)
     for suffix in ["", "-journal"] { try? FileManager.default.removeItem(atPath: file + suffix) }
     let connection = try EmptyStore.create(
-      at: URL(filePath: file), schema: schema, metadata: StoreMetadata(model: model, uuid: UUID()),
+      at: file, schema: schema, metadata: StoreMetadata(model: model, uuid: UUID()),
       cache: .mebibytes(64))
     try connection.execute("PRAGMA synchronous = OFF")
     try connection.transaction { try fill(connection, rows: rows) }
@@ -74,7 +74,7 @@ extension Workload {
   static func byHand(from source: String, to output: String, _ body: (StoreConnection) throws -> Void) throws {
     let schema = StoreSchema(model: try destination())
     let connection = try EmptyStore.create(
-      at: URL(filePath: output), schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()),
+      at: output, schema: schema, metadata: StoreMetadata(model: schema.model, uuid: UUID()),
       cache: .mebibytes(16))
     try connection.execute("PRAGMA synchronous = NORMAL")
     try connection.execute("ATTACH DATABASE ?1 AS source", [.text(source)])

@@ -237,7 +237,7 @@ package struct SpillReaders {
   }
 }
 
-extension SQLFunctionArguments.Kind {
+extension StorageClass {
   /// The name that `typeof` gives.
   fileprivate var name: String {
     switch self {

@@ -35,21 +35,8 @@ final class AtomicStoreFile {
   }
 
   private func flush() throws {
-    var done = 0
-    while done < piece.count {
-      let count = piece.withUnsafeBytes { bytes in
-        // The global function: a method has the name too.
-        Self.put(descriptor, UnsafeRawBufferPointer(rebasing: bytes[done...]))
-      }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw failure(errno) }
-      done += count
-    }
+    try NewFile.write(piece, to: descriptor, failure: failure)
     piece.removeAll(keepingCapacity: true)
-  }
-
-  private static func put(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-    CLibrary.write(descriptor, bytes.baseAddress, bytes.count)
   }
 
   /// Writes over bytes that were written before.

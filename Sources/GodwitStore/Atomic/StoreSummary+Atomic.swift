@@ -33,7 +33,6 @@ extension StoreSummary {
     path = files.givenPath
     type = files.type
     fileBytes = try files.stamp().store.size
-    hasHotJournal = false
     uuid = metadata.uuid
     frameworkVersion = metadata.frameworkVersion
     versionIdentifiers = metadata.versionIdentifiers
@@ -43,15 +42,6 @@ extension StoreSummary {
       Entity(
         number: Int64(place + 1), name: name, superentityNumber: nil, rows: rows[name], primaryKeyCounter: highest)
     }
-    strayRows = []
-    pageSizeBytes = 0
     journalMode = "none"
-    autoVacuum = 0
-    hasModelCache = false
-    historyTables = []
-    cloudKitTables = []
-    triggers = []
-    externalFiles = 0
-    externalBytes = 0
   }
 }

@@ -57,14 +57,9 @@ package struct DatabaseTables: Sendable, Hashable, Encodable {
 
   /// The tables that have rows of their own, in name order, without SQLite's own.
   package static func names(_ connection: StoreConnection) throws -> [String] {
-    var names: [String] = []
     // A view or a virtual table may run for ever.
-    try connection.query(
+    try connection.strings(
       "SELECT name FROM \(prefix)sqlite_master WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-    ) { row in
-      if let name = row.string(0) { names.append(name) }
-      return true
-    }
-    return names
+    )
   }
 }

@@ -37,17 +37,12 @@ package enum MissingLog {
   /// Whether a table of objects has a row. It looks at the first row of each.
   private static func hasRows(_ path: String) throws -> Bool {
     let connection = try StoreConnection.openStore(readingAt: path)
-    let names = try connection.rows(
+    let names = try connection.strings(
       "SELECT name FROM source.sqlite_master WHERE type = 'table' AND name GLOB 'Z*' AND name <> 'Z_PRIMARYKEY'")
-    for row in names {
-      guard case .text(let bytes)? = row.first else { continue }
-      let table = quoted(String(decoding: bytes, as: UTF8.self))
-      let columns = try connection.rows("PRAGMA source.table_info(\(table))").compactMap { column -> String? in
-        guard column.count > 1, case .text(let name) = column[1] else { return nil }
-        return String(decoding: name, as: UTF8.self)
-      }
+    for name in names {
+      let columns = try connection.columnNames(of: name, in: StoreConnection.sourceSchema)
       guard columns.contains("Z_PK"), columns.contains("Z_ENT") else { continue }
-      if try !connection.rows("SELECT 1 FROM source.\(table) LIMIT 1").isEmpty { return true }
+      if try !connection.rows("SELECT 1 FROM source.\(quoted(name)) LIMIT 1").isEmpty { return true }
     }
     return false
   }

@@ -66,16 +66,11 @@ package enum NewFile {
   ) throws {
     var written = 0
     while written < bytes.count {
-      let count = put(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+      let count = CLibrary.write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw failure(errno) }
       written += count
     }
-  }
-
-  /// The C library's `write`, which a method of that name hides.
-  private static func put(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
-    CLibrary.write(descriptor, bytes, count)
   }
 
   /// Gives a complete file its name.

@@ -16,7 +16,7 @@ package struct ReadableFile: ~Copyable {
 
   private static func opened(_ path: String, _ name: String) throws -> (Int32, size: Int64) {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure(errno, name) }
+    guard descriptor >= 0 else { throw StoreFiles.failure(errno, reading: name) }
     guard let status = FileStatus(openFile: descriptor), status.isFile else {
       close(descriptor)
       throw GodwitError(.dataWrong, "cannot read '\(name)': expected a file, found a special file")
@@ -42,10 +42,6 @@ package struct ReadableFile: ~Copyable {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  private static func failure(_ code: Int32, _ name: String) -> GodwitError {
-    StoreFiles.failure(code, reading: name)
-  }
-
   /// The first bytes; fewer when the file is shorter.
   func prefix(_ count: Int) throws -> [UInt8] { try bytes(count, at: 0) }
 
@@ -58,15 +54,7 @@ package struct ReadableFile: ~Copyable {
 
   /// Fills a buffer with the bytes from an offset; returns how many there are, fewer at the end alone.
   func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    var count = 0
-    while count < buffer.count {
-      let got = pread(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count, off_t(offset) + count)
-      if got < 0, errno == EINTR { continue }
-      guard got >= 0 else { throw Self.failure(errno, name) }
-      if got == 0 { break }
-      count += got
-    }
-    return count
+    try buffer.fill(from: name) { pread(descriptor, $0, $1, off_t(offset) + $2) }
   }
 
   /// The binary property list in a small file; nil for a larger one, and for any other file.
@@ -78,11 +66,32 @@ package struct ReadableFile: ~Copyable {
   func forEachPiece(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     while true {
-      let got = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-      if got < 0, errno == EINTR { continue }
-      guard got >= 0 else { throw Self.failure(errno, name) }
+      let got = try buffer.withUnsafeMutableBytes { piece in
+        try piece.fill(from: name) { rest, count, _ in read(descriptor, rest, count) }
+      }
       if got == 0 { return }
       try buffer.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0.prefix(got))) }
     }
+  }
+}
+
+extension UnsafeMutableRawBufferPointer {
+  /// Fills the buffer from a file; returns how many bytes there were, fewer at the end alone.
+  ///
+  /// - Parameters:
+  ///   - name: The name of the file in messages.
+  ///   - read: The system's call for the rest of the buffer, its size and how many bytes are there already.
+  func fill(
+    from name: String, _ read: (_ rest: UnsafeMutableRawPointer?, _ count: Int, _ done: Int) -> Int
+  ) throws -> Int {
+    var done = 0
+    while done < count {
+      let got = read(baseAddress?.advanced(by: done), count - done, done)
+      if got < 0, errno == EINTR { continue }
+      guard got >= 0 else { throw StoreFiles.failure(errno, reading: name) }
+      if got == 0 { break }
+      done += got
+    }
+    return done
   }
 }

@@ -42,7 +42,7 @@ struct RollbackJournal {
     while offset + max(28, sectorSize) <= file.size {
       let header = try file.bytes(28, at: offset)
       guard header.count == 28, header.starts(with: Self.magic) else { return }
-      func number(_ place: Int) -> UInt32 { Self.bigEndian(header[place..<place + 4]) }
+      func number(_ place: Int) -> UInt32 { UInt32(header.number(at: place, size: 4)) }
       if offset == 0 {
         let (sector, page) = (Int64(number(20)), Int(number(24)))
         // An old version left it to the database to say.
@@ -61,10 +61,10 @@ struct RollbackJournal {
         guard offset <= Self.limit.bytes else { return nil }
         let record = try file.bytes(pageSize + 8, at: offset)
         guard record.count == pageSize + 8 else { return }
-        let page = Self.bigEndian(record[0..<4])
+        let page = UInt32(record.number(at: 0, size: 4))
         // No database has a page where SQLite keeps its locks.
         guard page != 0, page != UInt32(0x4000_0000 / pageSize + 1),
-          Self.bigEndian(record[(pageSize + 4)...]) == Self.checksum(of: record[4..<pageSize + 4], nonce)
+          record.number(at: pageSize + 4, size: 4) == Self.checksum(of: record[4..<pageSize + 4], nonce)
         else { return }
         pages[page] = offset + 4
         offset += recordBytes
@@ -76,10 +76,6 @@ struct RollbackJournal {
 
   private static func isSize(_ number: Int64, from least: Int64) -> Bool {
     number >= least && number <= 65536 && number & (number - 1) == 0
-  }
-
-  private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> UInt32 {
-    bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
   }
 
   private static func checksum(of page: ArraySlice<UInt8>, _ nonce: UInt32) -> UInt32 {

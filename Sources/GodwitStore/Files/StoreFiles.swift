@@ -73,7 +73,7 @@ package struct StoreFiles: Sendable, Hashable {
     guard content == .store(.sqlite), header.count >= 100 else {
       throw wrong("expected a SQLite file, found \(content.name)", remedy: StoreType.unreadableTypes)
     }
-    let rawPageSize = Self.bigEndian(header[16..<18])
+    let rawPageSize = Int64(header.number(at: 16, size: 2))
     let pageSize = rawPageSize == 1 ? 65536 : rawPageSize
     guard pageSize >= 512, pageSize <= 65536, pageSize & (pageSize - 1) == 0 else {
       throw wrong("expected a page size of 512 to 65536 bytes, found \(pageSize)", remedy: GodwitError.damageRemedy)
@@ -81,7 +81,7 @@ package struct StoreFiles: Sendable, Hashable {
     // The page count holds only when the writer knew of it; a -wal or -journal may add or cut pages.
     let hasValidCount = header[24..<28].elementsEqual(header[92..<96])
     if hasValidCount, try !hasWAL(), try !hasHotJournal() {
-      let expected = Self.bigEndian(header[28..<32]) * pageSize
+      let expected = Int64(header.number(at: 28, size: 4)) * pageSize
       guard file.size >= expected else {
         var error = wrong(
           "expected \(expected) bytes, found \(file.size): the file is truncated",
@@ -90,10 +90,6 @@ package struct StoreFiles: Sendable, Hashable {
         throw error
       }
     }
-  }
-
-  private static func bigEndian(_ bytes: ArraySlice<UInt8>) -> Int64 {
-    bytes.prefix(4).reduce(0) { $0 << 8 | Int64($1) }
   }
 
   /// The file that a path leads to when its last component is a symbolic link; otherwise, and for a link to nothing,

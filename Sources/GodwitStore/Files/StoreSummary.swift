@@ -36,7 +36,7 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
   /// The size of a `-wal` with content; nil without one.
   package var walBytes: Int64?
   /// Whether there is a rollback journal beside the store that SQLite would roll back.
-  package var hasHotJournal: Bool
+  package var hasHotJournal = false
   /// The store's identifier.
   package var uuid: String
   /// The version of Core Data that wrote last; nil when the metadata does not say.
@@ -50,25 +50,25 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
   /// The entities by number, including those of persistent history (16001 and up).
   package var entities: [Entity]
   /// Rows whose `Z_ENT` is of no entity that belongs in their table.
-  package var strayRows: [StrayRows]
+  package var strayRows: [StrayRows] = []
   /// The size of a page, in bytes.
-  package var pageSizeBytes: Int64
+  package var pageSizeBytes: Int64 = 0
   /// `wal` or `delete`, as the file's header says.
   package var journalMode: String
   /// 0 none, 1 full, 2 incremental.
-  package var autoVacuum: Int64
+  package var autoVacuum: Int64 = 0
   /// Whether the store carries its model, in `Z_MODELCACHE`.
-  package var hasModelCache: Bool
+  package var hasModelCache = false
   /// Tables of persistent history (`ACHANGE`, `ATRANSACTION`…).
-  package var historyTables: [String]
+  package var historyTables: [String] = []
   /// Tables of CloudKit mirroring (`ANSCK…`).
-  package var cloudKitTables: [String]
+  package var cloudKitTables: [String] = []
   /// The names of the triggers.
-  package var triggers: [String]
+  package var triggers: [String] = []
   /// The number of files of external binary data in the store's support folder.
-  package var externalFiles: Int64
+  package var externalFiles: Int64 = 0
   /// The size of those files together, in bytes.
-  package var externalBytes: Int64
+  package var externalBytes: Int64 = 0
 
   /// Reads a store, leaving no trace. Costs a scan of every entity table.
   ///
@@ -103,12 +103,7 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
     autoVacuum = try connection.integer("PRAGMA source.auto_vacuum") ?? 0
     journalMode = stamp.store.header.count > 18 && stamp.store.header[18] == 2 ? "wal" : "delete"
     func names(_ type: String) throws -> [String] {
-      var names: [String] = []
-      try connection.query("SELECT name FROM source.sqlite_master WHERE type = ?1 ORDER BY name", [.text(type)]) {
-        if let name = $0.string(0) { names.append(name) }
-        return true
-      }
-      return names
+      try connection.strings("SELECT name FROM source.sqlite_master WHERE type = ?1 ORDER BY name", [.text(type)])
     }
     let tables = try names("table")
     triggers = try names("trigger")
@@ -151,12 +146,7 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
       guard let root = entities[number], let name = root.name?.uppercased(),
         let table = ["Z" + name, "A" + name].first(where: tables.contains)
       else { continue }
-      var columns: Set<String> = []
-      try connection.query("PRAGMA source.table_info(\(StoreSchema.identifier(table)))") { row in
-        if let column = row.string(1) { columns.insert(column) }
-        return true
-      }
-      guard columns.contains("Z_ENT") else { continue }
+      guard try connection.columnNames(of: table, in: StoreConnection.sourceSchema).contains("Z_ENT") else { continue }
       let members = Set(members)
       for member in members { entities[member]?.rows = 0 }
       try connection.query("SELECT Z_ENT, count(*) FROM source.\(StoreSchema.identifier(table)) GROUP BY Z_ENT") {

@@ -75,70 +75,39 @@ package enum StoredBytes {
     return rest.isEmpty
   }
 
-  private func reader() throws -> any PieceReader {
+  /// The number of bytes, nil for a file that is not a regular one; and what fills a buffer with the next of them. It
+  /// returns how many there were, fewer at the end alone.
+  private typealias Reader = (size: Int64?, fill: (UnsafeMutableRawBufferPointer) throws -> Int)
+
+  private func reader() throws -> Reader {
     switch self {
-    case .memory(let bytes): MemoryPieces(bytes)
-    case .file(let name, let folder): try FilePieces(name, in: folder)
-    case .row(let large, let start, let connection): try RowPieces(large, from: start, connection)
+    case .memory(let bytes):
+      var offset = 0
+      return (
+        Int64(bytes.count),
+        { buffer in
+          let part = bytes[offset...].prefix(buffer.count)
+          buffer.copyBytes(from: part)
+          offset += part.count
+          return part.count
+        }
+      )
+    case .file(let name, let folder):
+      let size = try folder.size(of: name)
+      let file = try ExternalFile(folder.path(of: name))
+      return (size, { try file.fill($0) })
+    case .row(let large, let start, let connection):
+      let value = try OpenValue(large, connection)
+      var offset = start
+      return (
+        Int64(value.byteCount - start),
+        { buffer in
+          let length = min(buffer.count, value.byteCount - offset)
+          try value.read(UnsafeMutableRawBufferPointer(rebasing: buffer[..<max(0, length)]), at: offset)
+          offset += length
+          return length
+        }
+      )
     }
-  }
-}
-
-/// Reads bytes from the first to the last.
-private protocol PieceReader: AnyObject {
-  /// nil for a file that is not a regular one.
-  var size: Int64? { get }
-
-  /// Fills a buffer with the next bytes; returns how many there were, fewer at the end alone.
-  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int
-}
-
-private final class MemoryPieces: PieceReader {
-  private let bytes: [UInt8]
-  private var offset = 0
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  var size: Int64? { Int64(bytes.count) }
-
-  func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    let part = bytes[offset...].prefix(buffer.count)
-    buffer.copyBytes(from: part)
-    offset += part.count
-    return part.count
-  }
-}
-
-private final class FilePieces: PieceReader {
-  private let file: ExternalFile
-  let size: Int64?
-
-  init(_ name: String, in folder: SupportFolder) throws {
-    size = try folder.size(of: name)
-    file = try ExternalFile(folder.path(of: name))
-  }
-
-  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int { try file.fill(buffer) }
-}
-
-/// A text or blob read in its row, from a byte on.
-private final class RowPieces: PieceReader {
-  private let value: OpenValue
-  private let start: Int
-  private var offset: Int
-
-  init(_ large: LargeValue, from start: Int, _ connection: StoreConnection) throws {
-    value = try OpenValue(large, connection)
-    self.start = start
-    offset = start
-  }
-
-  var size: Int64? { Int64(value.byteCount - start) }
-
-  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    let length = min(buffer.count, value.byteCount - offset)
-    try value.read(UnsafeMutableRawBufferPointer(rebasing: buffer[..<max(0, length)]), at: offset)
-    offset += length
-    return length
   }
 }

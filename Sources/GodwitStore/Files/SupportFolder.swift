@@ -282,28 +282,12 @@ struct ExternalFile: ~Copyable {
 
   /// Fills a buffer with the next bytes; returns how many there were, fewer at the end alone.
   func fill(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    var count = 0
-    while count < buffer.count {
-      let got = read(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count)
-      if got < 0, errno == EINTR { continue }
-      guard got >= 0 else { throw StoreFiles.failure(errno, reading: path) }
-      if got == 0 { break }
-      count += got
-    }
-    return count
+    try buffer.fill(from: path) { rest, count, _ in read(descriptor, rest, count) }
   }
 
   /// Fills a buffer with the bytes from an offset; returns how many there were.
   func fill(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws -> Int {
-    var count = 0
-    while count < buffer.count {
-      let got = pread(descriptor, buffer.baseAddress?.advanced(by: count), buffer.count - count, off_t(offset + count))
-      if got < 0, errno == EINTR { continue }
-      guard got >= 0 else { throw StoreFiles.failure(errno, reading: path) }
-      if got == 0 { break }
-      count += got
-    }
-    return count
+    try buffer.fill(from: path) { pread(descriptor, $0, $1, off_t(offset + $2)) }
   }
 }
 

@@ -63,8 +63,8 @@ package final class LargeRowWriter {
 
   /// The name of the key in SQL: that of its column, or one of SQLite's own that no column hides.
   private func keyName(of table: String) throws -> String? {
-    let key = try connection.value("SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE pk = 1", [.text(table)])
-    if case .text(let bytes)? = key { return StoreSchema.identifier(String(decoding: bytes, as: UTF8.self)) }
+    let keys = try connection.strings("SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE pk = 1", [.text(table)])
+    if let key = keys.first { return StoreSchema.identifier(key) }
     let names = Set(try columns(of: table).map { $0.lowercased() })
     return ["rowid", "_rowid_", "oid"].first { !names.contains($0) }
   }
@@ -150,9 +150,7 @@ package final class LargeRowWriter {
   private static let aside = "godwit_aside"
 
   private func columns(of table: String) throws -> [String] {
-    try connection.rows("SELECT name FROM pragma_table_xinfo(?1, 'main') ORDER BY cid", [.text(table)]).compactMap {
-      if case .text(let bytes) = $0[0] { String(decoding: bytes, as: UTF8.self) } else { nil }
-    }
+    try connection.strings("SELECT name FROM pragma_table_xinfo(?1, 'main') ORDER BY cid", [.text(table)])
   }
 
   /// Whether only large blobs, and values without bytes, follow the first large value. The record then ends in zeros,

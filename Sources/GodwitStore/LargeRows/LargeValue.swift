@@ -74,16 +74,8 @@ package final class OpenValue: LargeBytes {
 
   /// - Throws: SQLite's errors as they map, also for a row that is gone or holds no text or blob.
   package init(_ large: LargeValue, _ connection: StoreConnection) throws {
-    var blob: OpaquePointer?
-    let code = connection.withHandle {
-      sqlite3_blob_open($0, large.database, large.table, large.column, large.key, 0, &blob)
-    }
-    guard code == SQLITE_OK, let blob else {
-      let error = connection.lastError(code, sql: nil)
-      sqlite3_blob_close(blob)
-      throw error
-    }
-    self.blob = blob
+    blob = try connection.openBlob(
+      database: large.database, table: large.table, column: large.column, key: large.key, isWritten: false)
     self.large = large
     self.connection = connection
     byteCount = Int(sqlite3_blob_bytes(blob))

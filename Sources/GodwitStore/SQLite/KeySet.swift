@@ -114,28 +114,24 @@ package final class KeySet {
     // Without a missing group the place follows from the prefix.
     var index = Int(truncatingIfNeeded: prefix &- prefixes[0])
     if index >= prefixes.count || prefixes[index] != prefix {
-      var (low, high) = (0, prefixes.count)
-      while low < high {
-        let middle = (low + high) / 2
-        if prefixes[middle] < prefix { low = middle + 1 } else { high = middle }
-      }
-      guard low < prefixes.count, prefixes[low] == prefix else { return false }
-      index = low
+      guard let found = Self.place(of: prefix, in: prefixes) else { return false }
+      index = found
     }
     let part = UInt16(truncatingIfNeeded: key)
     switch groups[index] {
     case .bitmap(let words): return words[Int(part) >> 6] & (1 << UInt64(part & 63)) != 0
-    case .list(let list): return Self.has(list, part)
-    case .holes(let holes): return !Self.has(holes, part)
+    case .list(let list): return Self.place(of: part, in: list) != nil
+    case .holes(let holes): return Self.place(of: part, in: holes) == nil
     }
   }
 
-  private static func has(_ list: [UInt16], _ part: UInt16) -> Bool {
+  /// The place of a number in a sorted list.
+  private static func place<Number: FixedWidthInteger>(of number: Number, in list: [Number]) -> Int? {
     var (low, high) = (0, list.count)
     while low < high {
       let middle = (low + high) / 2
-      if list[middle] < part { low = middle + 1 } else { high = middle }
+      if list[middle] < number { low = middle + 1 } else { high = middle }
     }
-    return low < list.count && list[low] == part
+    return low < list.count && list[low] == number ? low : nil
   }
 }

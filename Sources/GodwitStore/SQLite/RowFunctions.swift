@@ -14,7 +14,7 @@ package final class RowFunctions {
   package struct Misfit: Sendable {
     package var site: Int
     package var key: Int64
-    package var kind: SQLFunctionArguments.Kind
+    package var kind: StorageClass
   }
 
   /// The checks of the statement in force, by number.
@@ -111,7 +111,7 @@ extension RowCheck.Field {
   package static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
 
   /// The storage class of a value.
-  fileprivate func kind(_ arguments: SQLFunctionArguments, _ index: Int) -> SQLFunctionArguments.Kind {
+  fileprivate func kind(_ arguments: SQLFunctionArguments, _ index: Int) -> StorageClass {
     guard isTypeName else { return arguments.kind(index) }
     return switch arguments.withBytes(index, { $0.first }) {
     case UInt8(ascii: "i"): .integer
@@ -249,17 +249,17 @@ package struct RowTally: Sendable, Equatable {
 extension StoreConnection {
   /// Makes the functions callable on this connection, which keeps `functions`.
   package func register(_ functions: RowFunctions) throws {
-    try register(functions, "godwit_row", -1) { context, count, values in
+    try createFunction("godwit_row", -1, state: functions) { context, count, values in
       guard let data = sqlite3_user_data(context) else { return }
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
       functions.check(context, SQLFunctionArguments(values: values, count: Int(count)))
     }
-    try register(functions, "godwit_counterpart", 3) { context, count, values in
+    try createFunction("godwit_counterpart", 3, state: functions) { context, count, values in
       guard let data = sqlite3_user_data(context) else { return }
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
       functions.counterpart(context, SQLFunctionArguments(values: values, count: Int(count)))
     }
-    try register(functions, "godwit_identity", -1) { context, count, values in
+    try createFunction("godwit_identity", -1, state: functions) { context, count, values in
       guard let data = sqlite3_user_data(context) else { return }
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
       functions.identify(SQLFunctionArguments(values: values, count: Int(count)))
@@ -270,21 +270,5 @@ extension StoreConnection {
         if tally == nil { tally = RowTally(flags: max(0, arguments.count - 1)) }
         tally?.add(arguments)
       }, finish: { $0.map { .text(Array($0.text.utf8)) } ?? .null })
-  }
-
-  private func register(
-    _ functions: RowFunctions, _ name: String, _ count: Int32,
-    _ body: @escaping @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
-  ) throws {
-    let state = Unmanaged.passRetained(functions)
-    let code = withHandle { handle in
-      sqlite3_create_function_v2(
-        handle, name, count, SQLITE_UTF8, state.toOpaque(), body, nil, nil,
-        { data in
-          if let data { Unmanaged<RowFunctions>.fromOpaque(data).release() }
-        })
-    }
-    // On failure SQLite has called the destructor already.
-    guard code == SQLITE_OK else { throw lastError(code, sql: name) }
   }
 }

@@ -17,17 +17,7 @@ package struct SQLFunctionArguments {
     index >= 0 && index < count ? values?[index] : nil
   }
 
-  package enum Kind: Sendable { case null, integer, real, text, blob }
-
-  package func kind(_ index: Int) -> Kind {
-    switch sqlite3_value_type(pointer(index)) {
-    case SQLITE_INTEGER: .integer
-    case SQLITE_FLOAT: .real
-    case SQLITE_TEXT: .text
-    case SQLITE_BLOB: .blob
-    default: .null
-    }
-  }
+  package func kind(_ index: Int) -> StorageClass { StorageClass(sqlite3_value_type(pointer(index))) }
 
   package func int64(_ index: Int) -> Int64 { sqlite3_value_int64(pointer(index)) }
   package func double(_ index: Int) -> Double { sqlite3_value_double(pointer(index)) }
@@ -79,24 +69,34 @@ extension StoreConnection {
       let body: (SQLFunctionArguments) throws -> SQLFunctionResult
       init(_ body: @escaping (SQLFunctionArguments) throws -> SQLFunctionResult) { self.body = body }
     }
-    let box = Unmanaged.passRetained(Box(body))
-    let flags = SQLITE_UTF8 | (deterministic ? SQLITE_DETERMINISTIC : 0)
+    try createFunction(
+      name, Int32(count), deterministic ? SQLITE_DETERMINISTIC : 0, state: Box(body),
+      call: { context, count, values in
+        guard let data = sqlite3_user_data(context) else { return }
+        let box = Unmanaged<Box>.fromOpaque(data).takeUnretainedValue()
+        let arguments = SQLFunctionArguments(values: values, count: Int(count))
+        do {
+          StoreConnection.finish(try box.body(arguments), arguments: arguments, context: context)
+        } catch {
+          sqlite3_result_error(context, "\(error)", -1)
+        }
+      })
+  }
+
+  typealias SQLCall = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
+
+  /// Makes C functions callable from SQL on this connection.
+  ///
+  /// - Parameter state: The user data of the functions. SQLite keeps it as long as it keeps them.
+  func createFunction(
+    _ name: String, _ count: Int32, _ flags: Int32 = 0, state: AnyObject, call: SQLCall? = nil, step: SQLCall? = nil,
+    finish: (@convention(c) (OpaquePointer?) -> Void)? = nil
+  ) throws {
+    let data = Unmanaged.passRetained(state).toOpaque()
     let code = withHandle { handle in
-      sqlite3_create_function_v2(
-        handle, name, Int32(count), flags, box.toOpaque(),
-        { context, count, values in
-          guard let data = sqlite3_user_data(context) else { return }
-          let box = Unmanaged<Box>.fromOpaque(data).takeUnretainedValue()
-          let arguments = SQLFunctionArguments(values: values, count: Int(count))
-          do {
-            StoreConnection.finish(try box.body(arguments), arguments: arguments, context: context)
-          } catch {
-            sqlite3_result_error(context, "\(error)", -1)
-          }
-        }, nil, nil,
-        { data in
-          if let data { Unmanaged<Box>.fromOpaque(data).release() }
-        })
+      sqlite3_create_function_v2(handle, name, count, SQLITE_UTF8 | flags, data, call, step, finish) { data in
+        if let data { Unmanaged<AnyObject>.fromOpaque(data).release() }
+      }
     }
     // On failure SQLite has called the destructor already.
     guard code == SQLITE_OK else { throw lastError(code, sql: name) }

@@ -3,18 +3,7 @@ import Foundation
 
 /// Values compared where SQLite has them, without a copy.
 extension SQLRow {
-  /// The storage class of a column.
-  package enum Storage { case null, integer, real, text, blob }
-
-  package func storage(_ column: Int) -> Storage {
-    switch sqlite3_column_type(statement, Int32(column)) {
-    case SQLITE_INTEGER: .integer
-    case SQLITE_FLOAT: .real
-    case SQLITE_TEXT: .text
-    case SQLITE_BLOB: .blob
-    default: .null
-    }
-  }
+  package func storage(_ column: Int) -> StorageClass { StorageClass(sqlite3_column_type(statement, Int32(column))) }
 
   /// The bytes of a text or blob, valid until the next step.
   private func buffer(_ column: Int) -> UnsafeRawBufferPointer {

@@ -1,3 +1,5 @@
+import CSQLite
+
 /// A value as SQLite holds it.
 package enum SQLValue: Sendable, Hashable {
   /// NULL.
@@ -17,4 +19,21 @@ package enum SQLValue: Sendable, Hashable {
   package static func int(_ value: Int) -> SQLValue { .integer(Int64(value)) }
 
   package var isNull: Bool { if case .null = self { true } else { false } }
+}
+
+/// The storage class of a value.
+package enum StorageClass: Sendable {
+  case null, integer, real, text, blob
+
+  /// - Parameter type: SQLite's number of it.
+  init(_ type: Int32) {
+    self =
+      switch type {
+      case SQLITE_INTEGER: .integer
+      case SQLITE_FLOAT: .real
+      case SQLITE_TEXT: .text
+      case SQLITE_BLOB: .blob
+      default: .null
+      }
+  }
 }

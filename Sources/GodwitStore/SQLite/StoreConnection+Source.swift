@@ -153,23 +153,19 @@ extension StoreConnection {
     try attach(StoreFiles.uri(path: copy, query: "mode=rw"))
   }
 
-  /// Checks that the database has the tables of a Core Data store.
+  /// Checks that the source has the tables of a Core Data store.
   ///
   /// - Throws: `.dataWrong` naming the table, or the column of `Z_PRIMARYKEY`, that is missing.
-  package func checkCoreDataTables(schema: String = StoreConnection.sourceSchema, path: String) throws {
+  package func checkCoreDataTables(path: String) throws {
     for table in ["Z_METADATA", "Z_PRIMARYKEY"] {
-      guard try hasPlainTable(table, schema: schema, path: path) else {
+      guard try hasPlainTable(table, schema: Self.sourceSchema, path: path) else {
         throw GodwitError(
           .dataWrong,
           "cannot read store '\(path)': expected a Core Data store, found a SQLite file without table '\(table)'",
           remedy: "if it was one, " + GodwitError.damageRemedy)
       }
     }
-    var columns: Set<String> = []
-    try query("PRAGMA \(StoreSchema.identifier(schema)).table_info(Z_PRIMARYKEY)") { row in
-      if let name = row.string(1) { columns.insert(name) }
-      return true
-    }
+    let columns = try columnNames(of: "Z_PRIMARYKEY", in: Self.sourceSchema)
     for column in ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"] where !columns.contains(column) {
       throw GodwitError(
         .dataWrong, "cannot read store '\(path)': column '\(column)' of table 'Z_PRIMARYKEY' is missing",

@@ -1,5 +1,5 @@
 import CSQLite
-package import Foundation
+import Foundation
 package import GodwitModel
 import Synchronization
 
@@ -32,21 +32,11 @@ package final class StoreConnection: @unchecked Sendable {
   /// Opens a SQLite database for reading and writing.
   ///
   /// - Parameters:
-  ///   - url: The database file; nil for a private database in memory.
-  ///   - cache: The page cache of the database.
-  ///   - create: Whether a missing file is created.
-  /// - Throws: `.missingInput` (66) when the file is missing, `.dataWrong` (65) when it is not a database,
-  ///   `.permission`
-  ///   (77) when it cannot be opened, `.inputOutput` (74) when the disk is full or fails.
-  package convenience init(url: URL?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
-    try self.init(path: url?.filePath, cache: cache, create: create)
-  }
-
-  /// - Parameters:
   ///   - path: The main database file; nil for a private one in memory.
   ///   - cache: The page cache of the main database.
   ///   - create: Whether a missing file is created.
-  /// - Throws: as SQLite's errors map: see `StoreConnection.error(_:)`.
+  /// - Throws: `.missingInput` (66) when the file is missing, `.dataWrong` (65) when it is not a database,
+  ///   `.permission` (77) when it cannot be opened, `.inputOutput` (74) when the disk is full or fails.
   package init(path: String?, cache: ByteCount = .mebibytes(8), create: Bool = false) throws {
     self.path = path ?? ":memory:"
     isMade = create
@@ -181,6 +171,21 @@ package final class StoreConnection: @unchecked Sendable {
   /// The first column of the first row if it is an integer; nil otherwise.
   package func integer(_ sql: String, _ arguments: [SQLValue] = []) throws -> Int64? {
     if case .integer(let value)? = try value(sql, arguments) { value } else { nil }
+  }
+
+  /// The texts in a column of all rows of a small result. Rows with NULL there are left out.
+  package func strings(_ sql: String, _ arguments: [SQLValue] = [], column: Int = 0) throws -> [String] {
+    var strings: [String] = []
+    try query(sql, arguments) { row in
+      if let string = row.string(column) { strings.append(string) }
+      return true
+    }
+    return strings
+  }
+
+  /// The names of a table's columns, in order; none if the table is missing.
+  func columnNames(of table: String, in database: String) throws -> [String] {
+    try strings("PRAGMA \(StoreSchema.identifier(database)).table_info(\(StoreSchema.identifier(table)))", column: 1)
   }
 
   /// A statement to run many times. Finalize it before the connection closes.

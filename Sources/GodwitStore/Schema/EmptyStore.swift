@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 import GodwitPlatform
 
@@ -7,18 +6,12 @@ package enum EmptyStore {
   /// Makes the file with tables, entity rows and metadata, but without the model's indexes: see `createIndexes`.
   ///
   /// - Parameters:
-  ///   - url: Where the store goes.
+  ///   - path: Where the store goes.
   ///   - schema: The tables.
   ///   - metadata: The metadata of the store.
   ///   - cache: The page cache of the connection.
   /// - Returns: A connection whose main database is the store.
   /// - Throws: `.cannotCreate` when something is at the path already; SQLite's errors as `StoreConnection` maps them.
-  package static func create(
-    at url: URL, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
-  ) throws -> StoreConnection {
-    try create(at: url.filePath, schema: schema, metadata: metadata, cache: cache)
-  }
-
   package static func create(
     at path: String, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
   ) throws -> StoreConnection {
@@ -76,19 +69,12 @@ package enum EmptyStore {
   /// Makes the model's indexes, except those that exist.
   ///
   /// - Throws: `.dataWrong` when rows break a uniqueness constraint.
-  package static func createIndexes(of schema: StoreSchema, on connection: StoreConnection) throws {
-    try createIndexes(of: schema, on: connection, in: "main")
-  }
-
   package static func createIndexes(
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main",
     where isWanted: (StoreSchema.Index) -> Bool = { _ in true }
   ) throws {
-    var present: Set<String> = []
-    try connection.query("SELECT name FROM \(database).sqlite_master WHERE type = 'index'") { row in
-      if let name = row.string(0) { present.insert(name.lowercased()) }
-      return true
-    }
+    let names = try connection.strings("SELECT name FROM \(database).sqlite_master WHERE type = 'index'")
+    let present = Set(names.map { $0.lowercased() })
     for index in schema.indexes where !present.contains(index.name.lowercased()) && isWanted(index) {
       try connection.execute(placed(index.sql, in: database))
     }

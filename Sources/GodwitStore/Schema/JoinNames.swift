@@ -8,10 +8,6 @@ package struct JoinNames: Sendable, Hashable {
     /// The entity that declares the relationship.
     package var entity: String
     package var relationship: String
-    package init(entity: String, relationship: String) {
-      self.entity = entity
-      self.relationship = relationship
-    }
     package var description: String { "\(entity).\(relationship)" }
 
     static func precedes(_ a: End, _ b: End) -> Bool {

@@ -34,10 +34,8 @@ package struct StoreComparison {
     }
     let schema = "SELECT type, name, tbl_name, sql FROM source.sqlite_master ORDER BY 1, 2"
     if let row = try differingRow(schema, a, b) { return "the schema, at entry \(row)" }
-    for table in try a.rows("SELECT name FROM source.sqlite_master WHERE type = 'table' ORDER BY 1") {
-      guard case .text(let bytes) = table[0] else { continue }
-      let name = String(decoding: bytes, as: UTF8.self)
-      if name == "Z_METADATA" { continue }
+    let tables = try a.strings("SELECT name FROM source.sqlite_master WHERE type = 'table' ORDER BY 1")
+    for name in tables where name != "Z_METADATA" {
       if let row = try differingRow(try Self.select(name, a), a, b) { return "table \(name), at row \(row)" }
     }
     if let difference = try metadataDifference(a, b) { return difference }

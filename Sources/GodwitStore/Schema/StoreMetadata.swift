@@ -70,11 +70,7 @@ public struct StoreMetadata: Sendable, Hashable {
         remedy: "look whether the store came without its -wal; else " + GodwitError.damageRemedy)
     }
     let prefix = StoreSchema.identifier(schema)
-    var columns: Set<String> = []
-    try connection.query("PRAGMA \(prefix).table_info(Z_METADATA)") { row in
-      if let name = row.string(1) { columns.insert(name) }
-      return true
-    }
+    let columns = try connection.columnNames(of: "Z_METADATA", in: schema)
     guard !columns.isEmpty, try connection.hasPlainTable("Z_METADATA", schema: schema, path: path) else {
       throw wrong("table 'Z_METADATA' is missing")
     }
@@ -160,18 +156,6 @@ public struct StoreMetadata: Sendable, Hashable {
     return values.merging(extra) { _, new in new }
   }
 
-  /// `values(versionHashes:…)` as the bytes of `Z_PLIST`. Equal values give equal bytes.
-  package func plistData(
-    versionHashes: [String: [UInt8]], digest: String?, checksum: String?, versionIdentifiers: [String],
-    extra: [String: PropertyListValue] = [:]
-  ) -> [UInt8] {
-    PropertyListValue.dictionary(
-      values(
-        versionHashes: versionHashes, digest: digest, checksum: checksum,
-        versionIdentifiers: versionIdentifiers, extra: extra)
-    ).binaryPropertyList
-  }
-
   /// The present values as the bytes of `Z_PLIST`. Equal values give equal bytes.
   package var plistData: [UInt8] { PropertyListValue.dictionary(values).binaryPropertyList }
 
@@ -224,8 +208,6 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// Base64 of SHA-256 over the hashes; nil in stores of versions before 1333.
   package var checksum: String? { values[Key.checksum]?.string }
-
-  package var autoVacuumLevel: String? { values[Key.autoVacuumLevel]?.string }
 
   /// Everything that Core Data did not write.
   package var applicationValues: [String: PropertyListValue] {

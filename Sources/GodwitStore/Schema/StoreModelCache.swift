@@ -12,20 +12,13 @@ package enum StoreModelCache {
   ///
   /// - Parameter path: The name of the store in messages.
   /// - Throws: `.dataWrong` when there are more than 64 MiB.
-  package static func content(
-    of connection: StoreConnection, schema: String = StoreConnection.sourceSchema, path: String
-  ) throws -> [UInt8]? {
-    let prefix = StoreSchema.identifier(schema)
-    var hasContent = false
-    guard try connection.hasPlainTable("Z_MODELCACHE", schema: schema, path: path) else { return nil }
-    try connection.query("PRAGMA \(prefix).table_info(Z_MODELCACHE)") { row in
-      if row.string(1) == "Z_CONTENT" { hasContent = true }
-      return true
-    }
-    let source = "FROM \(prefix).Z_MODELCACHE WHERE Z_CONTENT IS NOT NULL LIMIT 1"
-    guard hasContent else { return nil }
+  package static func content(of connection: StoreConnection, path: String) throws -> [UInt8]? {
+    let schema = StoreConnection.sourceSchema
+    guard try connection.hasPlainTable("Z_MODELCACHE", schema: schema, path: path),
+      try connection.columnNames(of: "Z_MODELCACHE", in: schema).contains("Z_CONTENT")
+    else { return nil }
     let content = try connection.withLengthLimit(.init(bytes: limitBytes)) {
-      try connection.value("SELECT Z_CONTENT \(source)")
+      try connection.value("SELECT Z_CONTENT FROM \(schema).Z_MODELCACHE WHERE Z_CONTENT IS NOT NULL LIMIT 1")
     }
     guard let content else {
       throw GodwitError(

@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 
 extension StoreSchema {
@@ -12,17 +11,8 @@ extension StoreSchema {
   ///
   /// - Parameters:
   ///   - model: The version that the store was made with.
-  ///   - url: The store.
-  /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or lacks a table
-  ///   or
-  ///   column of the model; `.permission` (77) when it cannot be read.
-  package init(model: ManagedObjectModel, ofStoreAt url: URL) throws {
-    let connection = try StoreConnection.openStore(readingAt: url.filePath, model: model)
-    defer { try? connection.close() }
-    try self.init(model: model, probing: connection)
-  }
-
-  /// - Parameter schema: The name under which the store is attached: `source` or `main`.
+  ///   - connection: Has the store.
+  ///   - schema: The name under which the store is attached: `source` or `main`.
   /// - Throws: code `.dataWrong` that names the missing part; SQLite's errors as `StoreConnection` maps them.
   package init(
     model: ManagedObjectModel, probing connection: StoreConnection, schema: String = StoreConnection.sourceSchema
@@ -356,15 +346,12 @@ struct StoreProbe {
   ) throws -> [String: Set<String>] {
     var columns: [String: Set<String>] = [:]
     for table in tables {
-      try connection.query(
+      let names = try connection.strings(
         """
         SELECT i.name FROM pragma_index_list(?1, ?2) AS l, pragma_index_info(l.name, ?2) AS i \
         WHERE i.seqno = 0 AND NOT l.partial
-        """, [.text(table), .text(schema)]
-      ) { row in
-        if let name = row.string(0) { columns[table, default: []].insert(name) }
-        return true
-      }
+        """, [.text(table), .text(schema)])
+      columns[table] = Set(names)
     }
     return columns
   }

@@ -2,7 +2,7 @@ package import GodwitModel
 
 /// How a SQLite store holds a model's objects: tables, columns, join tables, entity numbers.
 ///
-/// `init(model:)` gives the schema that Core Data would make today. ``init(model:ofStoreAt:)`` gives that of an
+/// `init(model:)` gives the schema that Core Data would make today. ``init(model:probing:schema:)`` gives that of an
 /// existing file, which may differ if an older version of Core Data or an in-place migration made it.
 package struct StoreSchema: Sendable, Hashable {
   /// The role of a column of an entity table.
@@ -31,11 +31,6 @@ package struct StoreSchema: Sendable, Hashable {
     package var declaredType: String
     /// The role of the column.
     package var role: ColumnRole
-    package init(name: String, declaredType: String, role: ColumnRole) {
-      self.name = name
-      self.declaredType = declaredType
-      self.role = role
-    }
   }
 
   /// The table of a root entity and all its descendants.
@@ -111,22 +106,6 @@ package struct StoreSchema: Sendable, Hashable {
       if isReflexive { return ownerOrderColumn.map { _ in Self.turnedOrder } }
       return subject == ownerColumn ? destinationOrderColumn : ownerOrderColumn
     }
-
-    package init(
-      name: String, ownerEntityName: String, ownerRelationshipName: String, ownerColumn: String,
-      destinationColumn: String, destinationEntityName: String, inverseRelationshipName: String?,
-      ownerOrderColumn: String? = nil, destinationOrderColumn: String? = nil
-    ) {
-      self.name = name
-      self.ownerEntityName = ownerEntityName
-      self.ownerRelationshipName = ownerRelationshipName
-      self.ownerColumn = ownerColumn
-      self.destinationColumn = destinationColumn
-      self.destinationEntityName = destinationEntityName
-      self.inverseRelationshipName = inverseRelationshipName
-      self.ownerOrderColumn = ownerOrderColumn
-      self.destinationOrderColumn = destinationOrderColumn
-    }
   }
 
   package struct Index: Sendable, Hashable {
@@ -135,12 +114,6 @@ package struct StoreSchema: Sendable, Hashable {
     /// The whole `CREATE [UNIQUE] INDEX` statement.
     package var sql: String
     package var isUnique: Bool
-    package init(name: String, table: String, sql: String, isUnique: Bool) {
-      self.name = name
-      self.table = table
-      self.sql = sql
-      self.isUnique = isUnique
-    }
   }
 
   /// How a relationship of an entity is stored, seen from that entity.

@@ -79,18 +79,15 @@ package final class PrefetchWorker<Value>: @unchecked Sendable {
 
   /// - Parameter body: The work of the second thread: it prepares statements, calls `computeItems`, and finalizes them.
   package func start(_ body: @escaping (PrefetchWorker) throws -> Void) {
-    let work = Handed(body: body)
+    let work = Handed(value: body)
     connection.addStopCondition { [weak self] in self?.hasStopped ?? true }
     let isStarted = WorkerThread.start { [self] in
       // Without a statement nothing is computed ahead.
-      try? work.body(self)
+      try? work.value(self)
       end()
     }
     if !isStarted { end() }
   }
-
-  /// A value that one thread makes for another, and does not touch again.
-  private struct Handed: @unchecked Sendable { var body: (PrefetchWorker) throws -> Void }
 
   /// The value of an item, which is not kept; nil when the owner has to compute it.
   package func take(_ item: Int, waiting wait: Wait) -> Value? {

@@ -101,9 +101,6 @@ package struct ReaderPool {
     }
   }
 
-  /// A value that is handed to another thread, which has it to itself.
-  private struct Handed<Value>: @unchecked Sendable { var value: Value }
-
   /// Reads items on all threads.
   ///
   /// - Parameters:

@@ -2,6 +2,9 @@ import Foundation
 package import GodwitModel
 import GodwitPlatform
 
+/// A value that one thread makes for another, and does not touch again.
+struct Handed<Value>: @unchecked Sendable { var value: Value }
+
 /// A thread that reports whether it could be created.
 ///
 /// Foundation's `Thread.start` does not report that the system refuses one (`ulimit -u`, a limit on processes of a

@@ -138,10 +138,10 @@ import Testing
     old.values[StoreMetadata.Key.frameworkVersion] = .integer(977)
     old.values[StoreMetadata.Key.ancillaryHashes] = .dictionary([:])
     old.values[StoreMetadata.Key.checksum] = .string("old")
-    let bytes = old.plistData(
+    old.values = old.values(
       versionHashes: ["B": [2]], digest: "D", checksum: nil, versionIdentifiers: ["v2"],
       extra: ["GodwitJobs": .array([.string("job")])])
-    let values = try #require(try PropertyListValue(binary: bytes).dictionary)
+    let values = try #require(try PropertyListValue(binary: old.plistData).dictionary)
     #expect(
       values == [
         "app.key": .string("kept"), "NSPersistenceFrameworkVersion": .integer(977), "NSStoreType": .string("SQLite"),

@@ -240,7 +240,7 @@ struct `Composite attributes` {
   @Test func `a store with another clash number has the leaf in that column`() throws {
     let fixture = try Self.fixture(to: Self.books([Self.author()]))
     try fixture.alter("ALTER TABLE ZBOOK RENAME COLUMN ZNAME TO ZNAME7")
-    let schema = try StoreSchema(model: fixture.source, ofStoreAt: URL(filePath: fixture.sourcePath))
+    let schema = try StoreSchema(model: fixture.source, probing: .openStore(readingAt: fixture.sourcePath))
     #expect(schema.column(of: "author.name", in: "Book") == "ZNAME7")
   }
 
