@@ -94,7 +94,7 @@ extension Verification {
   /// Whether a table of a store that was migrated in place is the model's but for the order of its columns.
   private func isInOtherOrder(_ name: String, sql: String) throws -> Bool {
     guard original != nil, var table = destinationSchema.tables.first(where: { $0.name == name }) else { return false }
-    let names = try destination.texts(
+    let names = try destination.strings(
       "PRAGMA \(Self.attached).table_info(\(StoreSchema.identifier(name)))", column: 1)
     table.columns.sort { (names.firstIndex(of: $0.name) ?? .max) < (names.firstIndex(of: $1.name) ?? .max) }
     return table.createStatement == sql
@@ -102,7 +102,7 @@ extension Verification {
 
   /// The tables are there, and nothing of the migration.
   private func checkTables(_ names: [String]) throws -> Bool {
-    let found = Set(try destination.texts("SELECT name FROM \(Self.attached).sqlite_master WHERE type = 'table'"))
+    let found = Set(try destination.strings("SELECT name FROM \(Self.attached).sqlite_master WHERE type = 'table'"))
     var isReadable = true
     for name in names.sorted() where !found.contains(name) {
       find(.schema, "table '\(name)' is missing")

@@ -73,9 +73,9 @@ private struct StoreLayout {
 
   init(of connection: StoreConnection) throws {
     let database = Verification.attached
-    for table in try connection.texts("SELECT name FROM \(database).sqlite_master WHERE type = 'table'") {
+    for table in try connection.strings("SELECT name FROM \(database).sqlite_master WHERE type = 'table'") {
       columns[table] = Set(
-        try connection.texts("PRAGMA \(database).table_info(\(StoreSchema.identifier(table)))", column: 1))
+        try connection.strings("PRAGMA \(database).table_info(\(StoreSchema.identifier(table)))", column: 1))
     }
     var found: [(name: String, table: String, sql: String)] = []
     try connection.query(

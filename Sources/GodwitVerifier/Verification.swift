@@ -215,7 +215,7 @@ final class Verification {
     // The reason of the stop would stop this too.
     scratch.whileRunning(stopIf: nil)
     let limit = VerificationCheckpoint.nameLimit
-    guard let names = try? scratch.texts("SELECT name FROM temp.external LIMIT \(limit + 1)") else { return nil }
+    guard let names = try? scratch.strings("SELECT name FROM temp.external LIMIT \(limit + 1)") else { return nil }
     checkpoint.externalNames += names
     return checkpoint.externalNames.count > limit ? nil : checkpoint
   }
@@ -339,17 +339,5 @@ final class Verification {
   /// The numbers of an entity and its subentities, for `Z_ENT IN (…)`.
   func numbers(_ entity: String, in schema: StoreSchema) -> String {
     schema.model.family(of: entity).compactMap { schema.number(of: $0.name) }.map(String.init).joined(separator: ", ")
-  }
-}
-
-extension StoreConnection {
-  /// The texts of one column of a result; an empty one for a NULL.
-  func texts(_ sql: String, column: Int = 0) throws -> [String] {
-    var texts: [String] = []
-    try query(sql) { row in
-      texts.append(row.string(column) ?? "")
-      return true
-    }
-    return texts
   }
 }

@@ -25,11 +25,7 @@ struct SchemaOnlyEditor {
 
   /// Names that a statement may drop. Among SQLite's own tables only those of its statistics may be dropped.
   private func names(_ sql: String) throws -> [String] {
-    try connection.rows(sql).compactMap { row in
-      guard case .text(let bytes)? = row.first else { return nil }
-      let name = String(decoding: bytes, as: UTF8.self)
-      return name.hasPrefix("sqlite_") && !name.hasPrefix("sqlite_stat") ? nil : name
-    }
+    try connection.strings(sql).filter { !$0.hasPrefix("sqlite_") || $0.hasPrefix("sqlite_stat") }
   }
 
   // MARK: Names

@@ -24,7 +24,7 @@ package struct IndexProof {
   /// Whether the quick check has nothing to say and every index has the entries of its table, in order.
   package func holds() throws -> Bool {
     guard try connection.complaints(about: database, isFull: false, limit: 1).isEmpty else { return false }
-    let tables = try connection.texts(
+    let tables = try connection.strings(
       "SELECT name FROM \(database).sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY name")
     for table in tables { guard try holds(table) else { return false } }
     return true

@@ -37,7 +37,7 @@ package final class SourceWithoutHeld {
 
   private func remove(from connection: StoreConnection) throws {
     // The copy has no other writer, and the functions that triggers call exist only in Core Data.
-    for name in try connection.texts("SELECT name FROM sqlite_master WHERE type = 'trigger'") {
+    for name in try connection.strings("SELECT name FROM sqlite_master WHERE type = 'trigger'") {
       try connection.execute("DROP TRIGGER \(quoted(name))")
     }
     for entity in schema.model.entities {
