@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 import GodwitStore
 package import GodwitXcode
@@ -77,19 +76,13 @@ package struct Compatibility: Sendable, Hashable, Encodable {
   /// Compares a store with a version of a model.
   ///
   /// - Parameters:
-  ///   - url: The store.
+  ///   - path: The store.
   ///   - bundle: The versions of the model.
   ///   - version: The requested version; nil for the current one. All others are searched for the store's model.
   ///   - configuration: Compares only the entities of this configuration, in every version; nil for all. A version
   ///     without it is compared as a whole.
   /// - Throws: As `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and ``ModelChange``; 78 when the
   ///   requested version has no such configuration. Another version that cannot be read is only recorded.
-  package init(
-    ofStoreAt url: URL, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
-  ) throws {
-    try self.init(ofStoreAt: url.filePath, with: bundle, version: version, configuration: configuration)
-  }
-
   package init(
     ofStoreAt path: String, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
   ) throws {
