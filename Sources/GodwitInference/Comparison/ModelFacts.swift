@@ -26,11 +26,16 @@ struct PropertyFacts {
   let name: String
   /// `String`, or `to-many Person`.
   let kind: String
+  /// `attribute` or `relationship`.
+  let noun: String
+  let isTransient: Bool
   private let facts: [(label: String, text: String)]
 
   init(_ attribute: AttributeDescription) {
     name = attribute.name
     kind = attribute.type.xcodeName
+    noun = "attribute"
+    isTransient = attribute.isTransient
     facts = [
       ("type", kind),
       ("optional", Fact.yes(attribute.isOptional)),
@@ -51,6 +56,8 @@ struct PropertyFacts {
   init(_ relationship: RelationshipDescription) {
     name = relationship.name
     kind = "\(relationship.isToMany ? "to-many" : "to-one") \(relationship.destinationEntityName)"
+    noun = "relationship"
+    isTransient = relationship.isTransient
     facts = [
       ("type", kind),
       ("optional", Fact.yes(relationship.isOptional)),
