@@ -152,12 +152,6 @@ extension BundleLint {
     }
   }
 
-  private mutating func add(_ finding: StepLint.Finding) {
-    add(
-      finding.rule, finding.subject, step: finding.step, at: finding.location, finding.message, try: finding.remedy,
-      related: finding.related)
-  }
-
   /// - Parameter end: Where the inferred step leads, which may be farther than the next version.
   private mutating func checkInferred(
     from model: ManagedObjectModel, to next: ManagedObjectModel, endingAt end: ManagedObjectModel

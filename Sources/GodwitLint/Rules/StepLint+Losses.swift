@@ -11,7 +11,7 @@ extension StepLint {
   }
 
   /// The entities and properties that an inferred step drops, with those that are probably renamed.
-  func losses() -> [Finding] {
+  func losses() -> [LintFinding] {
     var renames = Renames(self)
     return lost().map { lost in
       switch lost {
@@ -73,14 +73,14 @@ extension StepLint {
     "keep it, set the Renaming ID of what takes its place, or carry it over with a mapping model; accept the finding if it is no longer needed"
   }
 
-  private func dropped(_ entity: EntityDescription) -> Finding {
+  private func dropped(_ entity: EntityDescription) -> LintFinding {
     finding(
       .entityDropped, entity.name, at: newIndex.start,
       "\(title) drops the entity \(entity.name): its objects are lost", try: keeping,
       related: former(oldIndex.place(of: entity.name)))
   }
 
-  private func dropped(_ attribute: AttributeDescription, _ entity: EntityDescription) -> Finding {
+  private func dropped(_ attribute: AttributeDescription, _ entity: EntityDescription) -> LintFinding {
     finding(
       .attributeDropped, "\(entity.name).\(attribute.name)", at: placeNow(of: entity),
       "\(title) drops \(entity.name).\(attribute.name) (\(Self.kind(of: attribute))): its values are lost",
@@ -88,7 +88,7 @@ extension StepLint {
       related: former(oldIndex.place(of: attribute.name, in: entity.name, of: old)))
   }
 
-  private func dropped(_ relationship: RelationshipDescription, _ entity: EntityDescription) -> Finding {
+  private func dropped(_ relationship: RelationshipDescription, _ entity: EntityDescription) -> LintFinding {
     finding(
       .relationshipDropped, "\(entity.name).\(relationship.name)", at: placeNow(of: entity),
       "\(title) drops \(entity.name).\(relationship.name) (\(Self.kind(of: relationship))): its links are lost",
@@ -115,13 +115,13 @@ extension StepLint {
   /// purpose.
   func losses(
     in models: [MappingModel], _ resolved: ResolvedMapping, _ place: LintFinding.Location?
-  ) -> [Finding] {
+  ) -> [LintFinding] {
     let mappings = models.flatMap(\.entityMappings)
     // A policy may read anything.
     guard !mappings.contains(where: { $0.policyName != nil }) else { return [] }
     let reads = PropertyReads(resolved)
     let taken = Dictionary(grouping: resolved.entityMappings) { $0.source.name }
-    var findings: [Finding] = []
+    var findings: [LintFinding] = []
     for case (let before?, let after?) in pairing.entities where !before.isAbstract && !after.isAbstract {
       guard let own = taken[before.name] else {
         guard !mappings.contains(where: { $0.kind == .remove && $0.sourceEntityName == before.name }) else { continue }

@@ -10,7 +10,7 @@ extension StepLint {
 
     init(_ lint: StepLint) { self.lint = lint }
 
-    mutating func entity(_ gone: EntityDescription) -> Finding? {
+    mutating func entity(_ gone: EntityDescription) -> LintFinding? {
       let (old, new) = (lint.old, lint.new)
       let names = Set(old.propertyNames(of: gone.name))
       let candidates = new.entities.filter { entity in
@@ -33,7 +33,7 @@ extension StepLint {
         related: lint.former(lint.oldIndex.place(of: gone.name)))
     }
 
-    mutating func attribute(_ gone: AttributeDescription, of entity: EntityDescription) -> Finding? {
+    mutating func attribute(_ gone: AttributeDescription, of entity: EntityDescription) -> LintFinding? {
       let kind = StepLint.kind(of: gone)
       return property(gone.name, of: entity, kind: kind, losing: "the values") { property in
         guard case .attribute(let attribute) = property, !attribute.isTransient, !attribute.isDerived else {
@@ -43,7 +43,7 @@ extension StepLint {
       }
     }
 
-    mutating func relationship(_ gone: RelationshipDescription, of entity: EntityDescription) -> Finding? {
+    mutating func relationship(_ gone: RelationshipDescription, of entity: EntityDescription) -> LintFinding? {
       let lint = lint
       let destination = lint.pairing.newName(of: gone.destinationEntityName)
       return property(gone.name, of: entity, kind: StepLint.kind(of: gone), losing: "the links") { property in
@@ -55,7 +55,7 @@ extension StepLint {
     private mutating func property(
       _ name: String, of entity: EntityDescription, kind: String, losing what: String,
       where isLike: (ModelPairing.Property) -> Bool
-    ) -> Finding? {
+    ) -> LintFinding? {
       guard let now = lint.pairing.newName(of: entity.name) else { return nil }
       let added = ModelPairing.Property.all(of: now, in: lint.new).filter { property in
         lint.pairing.origin(of: property, in: now, from: entity.name) == nil && isLike(property)
