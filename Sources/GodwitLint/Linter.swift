@@ -73,7 +73,7 @@ package struct Linter {
     for bundle in sources.bundles {
       let entry = lock?.bundles[lockKey(of: bundle)]
       var lint = BundleLint(bundle: bundle, mappings: sources.mappings, locked: entry?.versions ?? [:])
-      lint.advance = { _ in
+      lint.advance = {
         checked += 1
         advance(min(checked, versions), versions)
       }

@@ -16,8 +16,8 @@ struct BundleLint {
   var usedMappings: Set<String> = []
   /// Results of comparisons of versions.
   let cache = InferenceCache()
-  /// Hears of each version that is checked.
-  var advance: (String) -> Void = { _ in }
+  /// Called for each version that is checked.
+  var advance: () -> Void = {}
   /// How each version is migrated: the steps, or the reason why no path exists.
   var ways: [String: Result<[MigrationStep], GodwitError>] = [:]
 
