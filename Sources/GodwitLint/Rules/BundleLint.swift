@@ -21,12 +21,6 @@ struct BundleLint {
   /// How each version is migrated: the steps, or the reason why no path exists.
   var ways: [String: Result<[MigrationStep], GodwitError>] = [:]
 
-  init(bundle: LintedBundle, mappings: [LintedMapping], locked: [String: ModelLock.Version]) {
-    self.bundle = bundle
-    self.mappings = mappings
-    self.locked = locked
-  }
-
   mutating func add(_ finding: LintFinding) {
     var finding = finding
     // A shipped release cannot be mended, but a mapping model serves the next release too.

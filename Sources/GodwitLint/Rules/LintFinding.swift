@@ -4,11 +4,6 @@ package struct LintFinding: Sendable, Hashable {
   package struct Location: Sendable, Hashable {
     package var file: String
     package var line: Int?
-
-    package init(file: String, line: Int? = nil) {
-      self.file = file
-      self.line = line
-    }
   }
 
   /// Two versions of a model.

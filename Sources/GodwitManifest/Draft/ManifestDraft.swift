@@ -68,10 +68,6 @@ package struct ManifestDraft: Sendable {
   /// Whether tables of CloudKit mirroring stop the job.
   package var isMirrored = false
 
-  package init(source: String, destination: String, models: [String]) {
-    (self.source, self.destination, self.models) = (source, destination, models)
-  }
-
   /// How many lines of one kind are listed.
   private static let listed = 24
 
