@@ -65,17 +65,17 @@ package struct Linter {
       findings.append(
         LintFinding(
           .versionUnreadable, subject: path, bundle: path, at: .init(file: path), problem.message,
-          try: problem.remedy ?? LintRule.versionUnreadable.remedy))
+          try: problem.remedy))
     }
     var usedMappings: Set<String> = []
-    let count = sources.bundles.reduce(0) { $0 + $1.versions.count }
+    let versions = sources.bundles.reduce(0) { $0 + $1.versions.count }
     var checked = 0
     for bundle in sources.bundles {
       let entry = lock?.bundles[lockKey(of: bundle)]
       var lint = BundleLint(bundle: bundle, mappings: sources.mappings, locked: entry?.versions ?? [:])
-      lint.advance = { _ in
+      lint.advance = {
         checked += 1
-        advance(min(checked, count), count)
+        advance(min(checked, versions), versions)
       }
       lint.checkVersions()
       if lock != nil, let lockPlaces {
@@ -92,8 +92,7 @@ package struct Linter {
     }
     findings += missingBundles()
     return LintReport(
-      findings: findings, bundles: sources.bundles.count,
-      versions: sources.bundles.reduce(0) { $0 + $1.versions.count },
+      findings: findings, bundles: sources.bundles.count, versions: versions,
       lock: lock == nil ? nil : lockPlaces?.file)
   }
 
@@ -113,8 +112,7 @@ package struct Linter {
           LintFinding(
             .acceptedNotFound, subject: text, bundle: bundle.path,
             at: lockPlaces.place(of: lockKey(of: bundle), text),
-            unknown + Spelling.suggestion(for: key, among: open.keys.sorted()),
-            try: LintRule.acceptedNotFound.remedy))
+            unknown + Spelling.suggestion(for: key, among: open.keys.sorted())))
       }
     }
     return findings

@@ -143,8 +143,8 @@ struct DestinationKeyTests {
     lines: String, options: [String], rule: MigrationJob.ExistingDestinationRule
   ) throws {
     let file = try YAMLFile(bytes: Array(Self.text(lines).utf8), path: "job.yaml", what: "job manifest")
-    let set = try file.setting(options.map(ManifestOverride.init(parsing:)), what: "job manifest")
-    let job = try JobManifest(reading: YAMLReader(file: set, what: "job manifest"))
+    let set = try file.setting(options.map(ManifestOverride.init(parsing:)))
+    let job = try JobManifest(reading: YAMLReader(file: set))
     #expect(job.destination.existing == rule)
     #expect(job.destination.path?.raw == (job.isInPlace ? nil : options.contains("destination=c") ? "c" : "b"))
     let old = options.filter { OldKeys.names.contains(String($0.prefix { $0 != "=" })) }

@@ -26,12 +26,12 @@ func complaint(of bytes: [UInt8], mapping: Bool = false) throws -> GodwitError? 
 
 func manifest(_ bytes: [UInt8], path: String = "jobs/people.yaml") throws -> JobManifest {
   let file = try YAMLFile(bytes: bytes, path: path, what: "job manifest")
-  return try JobManifest(reading: YAMLReader(file: file, what: "job manifest"))
+  return try JobManifest(reading: YAMLReader(file: file))
 }
 
 func mappingModel(_ bytes: [UInt8], path: String = "people.mapping.yaml") throws -> MappingModel {
   let file = try YAMLFile(bytes: bytes, path: path, what: "mapping file")
-  return try MappingReader(reader: YAMLReader(file: file, what: "mapping file")).model()
+  return try MappingReader(reader: YAMLReader(file: file)).model()
 }
 
 let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xcdatamodeld\n"

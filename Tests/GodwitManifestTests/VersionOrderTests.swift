@@ -1,3 +1,4 @@
+import GodwitJob
 import Testing
 
 @testable import GodwitManifest
@@ -46,6 +47,6 @@ struct VersionOrderTests {
     ("Model 2", "model"), ("Model", "model"), ("App v2.1", "app"), ("SampleModel3_v2", "samplemodel"), ("1.9", ""),
     ("Archiv2", "archiv"), ("v3", ""), ("Über 3", "über"),
   ]) func `a family is the name without its count`(name: String, family: String) {
-    #expect(VersionOrder.family(of: name) == family)
+    #expect(VersionName.family(of: name) == family)
   }
 }

@@ -113,7 +113,7 @@ struct InitVerb: Verb {
       stages = draft.stages.map { Stage(step: $0.step, reason: $0.reason) }
       (mappingSearch, unusedMappings) = (draft.mappingSearch, draft.unusedMappings)
       missingPolicies = draft.policies.map { Policy(policy: $0.name, mappings: $0.mappings) }
-      losses = draft.lossDetails
+      losses = draft.losses
       (notes, noteCodes) = (draft.inputNotes.map(\.text), draft.inputNotes.map(\.code))
       (problem, problemCode) = (draft.problem, draft.problemCode?.name)
       (problemStatus, remedy) = (draft.problemCode?.rawValue, draft.remedy)
@@ -141,7 +141,7 @@ struct InitVerb: Verb {
       for (index, step) in draft.steps.enumerated() { line(index == 0 ? "path" : "", step.line) }
     }
     for note in draft.inputNotes { line("note", note.text) }
-    for loss in draft.losses { line(loss.label, loss.text) }
+    for loss in draft.losses { line(loss.label, draft.text(of: loss)) }
     for policy in draft.policies { line("policy", "\(policy.name) is not registered, so a run stops with 78") }
     if let problem = draft.problem { line("stops", problem) }
     if let remedy = draft.remedy { line("", "try: \(remedy)") }

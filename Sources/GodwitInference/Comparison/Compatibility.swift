@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 import GodwitStore
 package import GodwitXcode
@@ -56,19 +55,19 @@ package struct Compatibility: Sendable, Hashable, Encodable {
   /// The version with the hashes of the store; empty without one. Versions are read only until it is found.
   package let fitting: [String]
   /// The first entity and property that keeps the model from matching; nil when it fits.
-  package let first: String?
+  package private(set) var first: String?
   /// Entity by entity, by hashes alone; empty when the model fits.
-  package let differences: [EntityDifference]
+  package private(set) var differences: [EntityDifference] = []
   /// The changes from the first fitting version; empty without one.
-  package let changes: [ModelChange]
+  package private(set) var changes: [ModelChange] = []
   /// Nil unless a migration is needed.
-  package let migrationPath: MigrationPath?
+  package private(set) var migrationPath: MigrationPath?
   /// The reasons why no mapping model can be inferred, as `MappingInference` says; empty when one can be.
-  package let refusals: [String]
+  package private(set) var refusals: [String] = []
   /// The kind of each refusal, in the same order.
-  package let refusalCodes: [MappingInference.Refusal.Code]
+  package private(set) var refusalCodes: [MappingInference.Refusal.Code] = []
   /// Further facts, each a sentence.
-  package let notes: [String]
+  package private(set) var notes: [String] = []
   /// Rules of version hashes that the model relies on and no published hash confirms.
   package let unconfirmedHashRules: [String]
 
@@ -77,19 +76,13 @@ package struct Compatibility: Sendable, Hashable, Encodable {
   /// Compares a store with a version of a model.
   ///
   /// - Parameters:
-  ///   - url: The store.
+  ///   - path: The store.
   ///   - bundle: The versions of the model.
   ///   - version: The requested version; nil for the current one. All others are searched for the store's model.
   ///   - configuration: Compares only the entities of this configuration, in every version; nil for all. A version
   ///     without it is compared as a whole.
   /// - Throws: As `ModelBundle.model(named:)`, `StoreMetadata.init(readingStoreAt:)` and ``ModelChange``; 78 when the
   ///   requested version has no such configuration. Another version that cannot be read is only recorded.
-  package init(
-    ofStoreAt url: URL, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
-  ) throws {
-    try self.init(ofStoreAt: url.filePath, with: bundle, version: version, configuration: configuration)
-  }
-
   package init(
     ofStoreAt path: String, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
   ) throws {
@@ -120,49 +113,40 @@ package struct Compatibility: Sendable, Hashable, Encodable {
   }
 
   /// - Parameter models: Where the store's own model is looked for, in order.
-  init(
+  private init(
     ofStoreAt path: String, metadata: StoreMetadata, with asked: ManagedObjectModel, among models: [ManagedObjectModel],
-    notes: [String] = []
+    notes: [String]
   ) throws {
-    var notes = notes
     let hashes = metadata.entityVersionHashes
     // A hash of another length does not belong to any model.
     let isWhole = hashes.count == metadata.versionHashes.count
     let fitting = isWhole ? models.filter { $0.isCompatible(with: hashes) } : []
-    source = path
-    model = asked.name
+    (source, model, self.notes) = (path, asked.name, notes)
     self.fitting = fitting.map(\.name)
     unconfirmedHashRules = asked.unconfirmedHashRules.map(\.description)
     if isWhole, asked.isCompatible(with: hashes) {
-      (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
-      (refusals, refusalCodes) = ([], [])
-      self.notes = notes
+      verdict = .compatible
       return
     }
     differences = Self.differences(hashes, asked, explaining: fitting.isEmpty)
     if let own = fitting.first {
-      changes = try ModelChange.changes(from: own, to: asked, countingInStoreAt: path)
-      let found = MappingInference(from: own, to: asked).refusals
-      (refusals, refusalCodes) = (found.map(\.description), found.map(\.code))
-      migrationPath = Self.migrationPath(changes, refusals)
       verdict = .migrationNeeded
-      first = Self.first(differences, changes, asked)
+      describeMigration(
+        from: own, to: asked, try ModelChange.changes(from: own, to: asked, countingInStoreAt: path))
       let names = models.map(\.name)
       if let from = names.firstIndex(of: own.name), let to = names.firstIndex(of: asked.name), to < from {
-        notes.append("'\(asked.name)' comes before '\(own.name)': only a mapping that the job names leads back")
+        self.notes.append("'\(asked.name)' comes before '\(own.name)': only a mapping that the job names leads back")
       }
     } else {
-      (verdict, changes, migrationPath) = (.noModelFits, [], nil)
-      (refusals, refusalCodes) = ([], [])
+      verdict = .noModelFits
       first =
         hashes.isEmpty
         ? "the store contains no version hashes" : differences.first.map { $0.reason ?? $0.description }
       if let nearest = Self.nearest(hashes, models), nearest.name != asked.name {
         let count = nearest.versionHashes.count { hashes[$0.key] == $0.value }
-        notes.append("the nearest version is '\(nearest.name)', which \(count) of \(hashes.count) entities fit")
+        self.notes.append("the nearest version is '\(nearest.name)', which \(count) of \(hashes.count) entities fit")
       }
     }
-    self.notes = notes
   }
 
   // MARK: A model against a model
@@ -170,27 +154,30 @@ package struct Compatibility: Sendable, Hashable, Encodable {
   /// Compares two models, as if there were a store of the earlier one. No rows are counted.
   package init(of old: ManagedObjectModel, with new: ManagedObjectModel) {
     let hashes = old.versionHashes
-    source = old.name
-    model = new.name
-    notes = []
+    (source, model) = (old.name, new.name)
     unconfirmedHashRules = Array(Set((new.unconfirmedHashRules + old.unconfirmedHashRules).map(\.description))).sorted()
     guard !new.isCompatible(with: hashes) else {
       fitting = old.name == new.name ? [new.name] : [old.name, new.name]
-      (verdict, first, differences, changes, migrationPath) = (.compatible, nil, [], [], nil)
-      (refusals, refusalCodes) = ([], [])
+      verdict = .compatible
       return
     }
     fitting = [old.name]
     verdict = .migrationNeeded
     differences = Self.differences(hashes, new, explaining: false)
-    changes = ModelChange.changes(from: old, to: new)
+    describeMigration(from: old, to: new, ModelChange.changes(from: old, to: new))
+  }
+
+  // MARK: Comparing
+
+  private mutating func describeMigration(
+    from old: ManagedObjectModel, to new: ManagedObjectModel, _ changes: [ModelChange]
+  ) {
+    self.changes = changes
     let found = MappingInference(from: old, to: new).refusals
     (refusals, refusalCodes) = (found.map(\.description), found.map(\.code))
     migrationPath = Self.migrationPath(changes, refusals)
     first = Self.first(differences, changes, new)
   }
-
-  // MARK: Comparing
 
   private static func differences(
     _ hashes: [String: VersionHash], _ model: ManagedObjectModel, explaining: Bool

@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 
 /// One difference between two models, and its demands on the data.
@@ -104,15 +103,9 @@ package struct ModelChange: Sendable, Hashable, Encodable {
   /// - Parameters:
   ///   - old: The version of the store.
   ///   - new: The requested version.
-  ///   - url: The store.
+  ///   - path: The store.
   /// - Throws: `.missingInput` (66) if the store is missing; `.permission` (77) when it cannot be read; `.dataWrong`
   ///   (65) when it is damaged or lacks a table or column of the model.
-  package static func changes(
-    from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt url: URL
-  ) throws -> [ModelChange] {
-    try changes(from: old, to: new, countingInStoreAt: url.filePath)
-  }
-
   package static func changes(
     from old: ManagedObjectModel, to new: ManagedObjectModel, countingInStoreAt path: String
   ) throws -> [ModelChange] {

@@ -13,12 +13,11 @@ extension ModelChangeList {
     for entity in family(before) where pairing.newName(of: entity) != nil {
       if let found = pairing.oldProperty(of: property, in: entity) { former = found } else { lacking.append(entity) }
     }
-    let kind = property.facts.kind
-    if let former, former.facts.kind != kind {
+    let facts = property.facts
+    if let former, former.facts.kind != facts.kind {
       add(
-        .kind, after.name, property.name, "\(former.facts.kind) to \(kind)",
-        "declares it elsewhere as \(former.facts.kind)",
-        .mapping)
+        .kind, after.name, facts.name, "\(former.facts.kind) to \(facts.kind)",
+        "declares it elsewhere as \(former.facts.kind)", .mapping)
       return
     }
     let rows = try counts?.rows(of: lacking)
@@ -26,40 +25,29 @@ extension ModelChangeList {
       add(.moved, after.name, property.name, "moved here", "declares it elsewhere")
       return
     }
-    let earlier = "has no such \(Self.noun(property))"
+    var lead = "\(change ?? "\(facts.noun) added") (\(facts.kind)"
+    if case .relationship(let relationship) = property, relationship.isOrdered { lead += ", ordered" }
+    func added(
+      _ rest: String, _ effort: ModelChange.Effort = .inferable, rows: Int64? = nil, isPartOfHash: Bool = true
+    ) {
+      add(
+        .added, after.name, facts.name, lead + rest, "has no such \(facts.noun)", effort, rows: rows,
+        isPartOfHash: isPartOfHash)
+    }
     switch property {
-    case .attribute(let attribute):
-      let lead = "\(change ?? "attribute added") (\(kind)"
-      if attribute.isTransient {
-        add(.added, after.name, attribute.name, lead + ", transient)", earlier, .nothing, isPartOfHash: false)
-      } else if attribute.isDerived {
-        add(.added, after.name, attribute.name, lead + "), derived from what is there", earlier)
-      } else if !attribute.defaultValue.isNull {
-        let text = Self.counted(rows, "takes the default", "take the default")
-        add(.added, after.name, attribute.name, "\(lead))\(text)", earlier, rows: rows)
-      } else if attribute.isOptional {
-        add(.added, after.name, attribute.name, "\(lead), optional)", earlier)
-      } else {
-        let text = Self.counted(rows, "would be null", "would be null")
-        add(
-          .added, after.name, attribute.name, "\(lead), required, no default)\(text)", earlier,
-          Self.effort(against: rows),
-          rows: rows)
-      }
-    case .relationship(let relationship):
-      let lead = "\(change ?? "relationship added") (\(kind)\(relationship.isOrdered ? ", ordered" : "")"
-      if relationship.isTransient {
-        add(.added, after.name, relationship.name, lead + ", transient)", earlier, .nothing, isPartOfHash: false)
-      } else if relationship.isOptional {
-        add(.added, after.name, relationship.name, "\(lead), optional)", earlier)
-      } else if !relationship.requiresObject {
-        add(.added, after.name, relationship.name, "\(lead), required, without a minimum)", earlier)
-      } else {
-        let text = Self.counted(rows, "would lead nowhere", "would lead nowhere")
-        add(
-          .added, after.name, relationship.name, "\(lead), required)\(text)", earlier, Self.effort(against: rows),
-          rows: rows)
-      }
+    case _ where facts.isTransient: added(", transient)", .nothing, isPartOfHash: false)
+    case .attribute(let attribute) where attribute.isDerived: added("), derived from what is there")
+    case .attribute(let attribute) where !attribute.defaultValue.isNull:
+      added(")" + Self.counted(rows, "takes the default", "take the default"), rows: rows)
+    case .attribute(let attribute) where attribute.isOptional: added(", optional)")
+    case .attribute:
+      let text = Self.counted(rows, "would be null", "would be null")
+      added(", required, no default)" + text, Self.effort(against: rows), rows: rows)
+    case .relationship(let relationship) where relationship.isOptional: added(", optional)")
+    case .relationship(let relationship) where !relationship.requiresObject: added(", required, without a minimum)")
+    case .relationship:
+      let text = Self.counted(rows, "would lead nowhere", "would lead nowhere")
+      added(", required)" + text, Self.effort(against: rows), rows: rows)
     }
   }
 
@@ -76,39 +64,23 @@ extension ModelChangeList {
       if change == nil { add(.moved, after.name, property.name, "moved away", "declares it here") }
       return
     }
-    let kind = property.facts.kind
-    let earlier = "has this \(Self.noun(property))"
-    switch property {
-    case .attribute(let attribute):
-      let lead = "\(change ?? "attribute removed") (\(kind))"
-      guard !attribute.isTransient else {
-        add(.removed, after.name, attribute.name, lead + ", transient", earlier, .nothing, isPartOfHash: false)
-        return
-      }
-      let rows = try counts?.rows(of: losing, with: attribute.name, isNull: false)
-      add(
-        .removed, after.name, attribute.name, lead + Self.counted(rows, "loses its value", "lose their values"),
-        earlier,
-        rows: rows)
-    case .relationship(let relationship):
-      let lead = "\(change ?? "relationship removed") (\(kind))"
-      guard !relationship.isTransient else {
-        add(.removed, after.name, relationship.name, lead + ", transient", earlier, .nothing, isPartOfHash: false)
-        return
-      }
-      let rows = try counts?.rows(of: losing, leadingOn: relationship.name, isEmpty: false)
-      add(
-        .removed, after.name, relationship.name, lead + Self.counted(rows, "loses its links", "lose their links"),
-        earlier,
-        rows: rows)
+    let facts = property.facts
+    let lead = "\(change ?? "\(facts.noun) removed") (\(facts.kind))"
+    let earlier = "has this \(facts.noun)"
+    guard !facts.isTransient else {
+      add(.removed, after.name, facts.name, lead + ", transient", earlier, .nothing, isPartOfHash: false)
+      return
     }
-  }
-
-  private static func noun(_ property: ModelPairing.Property) -> String {
+    let (rows, text): (Int64?, String)
     switch property {
-    case .attribute: "attribute"
-    case .relationship: "relationship"
+    case .attribute:
+      rows = try counts?.rows(of: losing, with: facts.name, isNull: false)
+      text = Self.counted(rows, "loses its value", "lose their values")
+    case .relationship:
+      rows = try counts?.rows(of: losing, leadingOn: facts.name, isEmpty: false)
+      text = Self.counted(rows, "loses its links", "lose their links")
     }
+    add(.removed, after.name, facts.name, lead + text, earlier, rows: rows)
   }
 
   // MARK: Attributes

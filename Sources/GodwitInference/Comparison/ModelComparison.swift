@@ -75,7 +75,7 @@ package struct ModelComparison: Sendable, Hashable, Encodable {
           hashesDiffer: nil)
       case (let before?, let after?):
         let isRenamed = before.name != after.name
-        let changes = EntityFacts(before).changes(to: EntityFacts(after))
+        let changes = Fact.changes(Fact.all(of: before), Fact.all(of: after))
         let properties = Self.properties(pairing, before, after)
         let differ = oldHashes[before.name] != newHashes[after.name]
         guard isRenamed || differ || !changes.isEmpty || !properties.isEmpty else { return nil }

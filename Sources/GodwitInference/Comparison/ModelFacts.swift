@@ -1,36 +1,21 @@
 import Foundation
 import GodwitModel
 
-/// The facts of an entity that a comparison reports, as label and text.
-struct EntityFacts {
-  private let facts: [(label: String, text: String)]
-
-  init(_ entity: EntityDescription) {
-    facts = [
-      ("parent", entity.superentityName ?? "none"),
-      ("abstract", Fact.yes(entity.isAbstract)),
-      ("class", entity.managedObjectClassName ?? "none"),
-      ("hash modifier", entity.versionHashModifier ?? "none"),
-      ("uniqueness", Fact.lists(entity.uniquenessConstraints)),
-      ("fetch indexes", Fact.lists([entity.fetchIndexes.map(\.name)])),
-      ("compound indexes", Fact.lists(entity.compoundIndexes)),
-      ("fetched properties", Fact.lists([entity.fetchedProperties.map(\.name)])),
-    ]
-  }
-
-  func changes(to other: EntityFacts) -> [Fact.Change] { Fact.changes(facts, other.facts) }
-}
-
 /// The facts of an attribute or relationship that a comparison reports.
 struct PropertyFacts {
   let name: String
   /// `String`, or `to-many Person`.
   let kind: String
+  /// `attribute` or `relationship`.
+  let noun: String
+  let isTransient: Bool
   private let facts: [(label: String, text: String)]
 
   init(_ attribute: AttributeDescription) {
     name = attribute.name
     kind = attribute.type.xcodeName
+    noun = "attribute"
+    isTransient = attribute.isTransient
     facts = [
       ("type", kind),
       ("optional", Fact.yes(attribute.isOptional)),
@@ -51,6 +36,8 @@ struct PropertyFacts {
   init(_ relationship: RelationshipDescription) {
     name = relationship.name
     kind = "\(relationship.isToMany ? "to-many" : "to-one") \(relationship.destinationEntityName)"
+    noun = "relationship"
+    isTransient = relationship.isTransient
     facts = [
       ("type", kind),
       ("optional", Fact.yes(relationship.isOptional)),
@@ -68,6 +55,20 @@ struct PropertyFacts {
 }
 
 enum Fact {
+  /// The facts of an entity that a comparison reports.
+  static func all(of entity: EntityDescription) -> [(label: String, text: String)] {
+    [
+      ("parent", entity.superentityName ?? "none"),
+      ("abstract", yes(entity.isAbstract)),
+      ("class", entity.managedObjectClassName ?? "none"),
+      ("hash modifier", entity.versionHashModifier ?? "none"),
+      ("uniqueness", lists(entity.uniquenessConstraints)),
+      ("fetch indexes", lists([entity.fetchIndexes.map(\.name)])),
+      ("compound indexes", lists(entity.compoundIndexes)),
+      ("fetched properties", lists([entity.fetchedProperties.map(\.name)])),
+    ]
+  }
+
   /// `label old to new` for each label of both whose texts differ; a label of one side only does not count.
   static func changes(_ old: [(label: String, text: String)], _ new: [(label: String, text: String)]) -> [Change] {
     new.compactMap { fact in

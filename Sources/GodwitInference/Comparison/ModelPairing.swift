@@ -30,6 +30,9 @@ package struct ModelPairing {
       }
     }
 
+    /// `String`, or `to-many Person`.
+    package var kind: String { facts.kind }
+
     static func all(of entity: EntityDescription) -> [Property] {
       entity.leaves.map(Property.attribute) + entity.relationships.map(Property.relationship)
     }

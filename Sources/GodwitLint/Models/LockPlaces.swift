@@ -12,11 +12,7 @@ struct LockPlaces {
     let data = try? ReadableFile.bytes(of: path, limit: ModelLock.limit)
     let text = String(decoding: data ?? Data(), as: UTF8.self)
     // Split once: a lock file of a long history has thousands of lines.
-    lines = Self.split(text)
-  }
-
-  private static func split(_ text: String) -> [Substring] {
-    text.split(separator: "\n", omittingEmptySubsequences: false)
+    lines = text.split(separator: "\n", omittingEmptySubsequences: false)
   }
 
   /// The line of a model, or of a name below it.

@@ -2,9 +2,7 @@ extension LintReport {
   /// The findings for a person: grouped by file, each with its place in the form that editors follow. A remedy that
   /// several findings share stands below the first of them.
   ///
-  /// - Parameters:
-  ///   - showsAll: Whether accepted findings and those of shipped steps are listed.
-  ///   - command: The command line, for hints.
+  /// - Parameter showsAll: Whether accepted findings and those of shipped steps are listed.
   package func text(showsAll: Bool = false) -> String {
     let shown = showsAll ? findings : open
     var text = ""

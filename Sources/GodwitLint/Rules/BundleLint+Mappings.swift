@@ -100,23 +100,20 @@ extension BundleLint {
       return [
         LintFinding(
           .mappingModelUnusable, subject: mapping.path, bundle: nil, at: place ?? mapping.place,
-          "the mapping model cannot be read: \(error.message)",
-          try: error.remedy ?? LintRule.mappingModelUnusable.remedy)
+          "the mapping model cannot be read: \(error.message)", try: error.remedy)
       ]
     }
-    guard let names = mapping.names else {
-      guard mapping.isCompiled else { return [] }
-      return [
-        LintFinding(
-          .mappingModelUnmatched, subject: mapping.path, bundle: nil, at: mapping.place,
-          "the compiled mapping model matches no version of the models", try: LintRule.mappingModelUnmatched.remedy)
-      ]
+    let text: String
+    if let names = mapping.names {
+      text =
+        "the mapping model is for '\(names.source)' and '\(names.destination)', and no model here has both as they were"
+    } else if mapping.isCompiled {
+      text = "the compiled mapping model matches no version of the models"
+    } else {
+      return []
     }
     return [
-      LintFinding(
-        .mappingModelUnmatched, subject: mapping.path, bundle: nil, at: mapping.place,
-        "the mapping model is for '\(names.source)' and '\(names.destination)', and no model here has both as they were",
-        try: LintRule.mappingModelUnmatched.remedy)
+      LintFinding(.mappingModelUnmatched, subject: mapping.path, bundle: nil, at: mapping.place, text)
     ]
   }
 }

@@ -18,7 +18,7 @@ extension BundleLint {
     let hashes = target.versionHashes
     let earlier = models.filter { $0.name != target.name && $0.versionHashes != hashes }
     for model in earlier {
-      advance(model.name)
+      advance()
       do { ways[model.name] = .success(try finder.path(from: model, to: target)) } catch let error as GodwitError {
         ways[model.name] = .failure(error)
       } catch {}
@@ -152,12 +152,6 @@ extension BundleLint {
     }
   }
 
-  private mutating func add(_ finding: StepLint.Finding) {
-    add(
-      finding.rule, finding.subject, step: finding.step, at: finding.location, finding.message, try: finding.remedy,
-      related: finding.related)
-  }
-
   /// - Parameter end: Where the inferred step leads, which may be farther than the next version.
   private mutating func checkInferred(
     from model: ManagedObjectModel, to next: ManagedObjectModel, endingAt end: ManagedObjectModel
@@ -180,13 +174,13 @@ extension BundleLint {
   }
 
   private mutating func checkMapped(_ step: MigrationStep) {
-    for mapping in mappings where (step.origin ?? "").components(separatedBy: ", ").contains(mapping.path) {
-      usedMappings.insert(mapping.path)
-    }
+    let origin = step.origin ?? ""
+    let paths = origin.components(separatedBy: ", ")
+    let used = mappings.filter { paths.contains($0.path) }
+    usedMappings.formUnion(used.map(\.path))
+    let place = used.first?.place
     let (source, destination) = (step.sourceModel, step.destinationModel)
     let pair = LintFinding.Step(from: source.name, to: destination.name)
-    let origin = step.origin ?? ""
-    let place = mappings.first { origin.components(separatedBy: ", ").contains($0.path) }?.place
     let resolved: ResolvedMapping
     // The caller of the job registers the policies. The rest of the mapping model is checked.
     var policies = PolicyRegistry()

@@ -16,18 +16,18 @@ struct BundleLint {
   var usedMappings: Set<String> = []
   /// Results of comparisons of versions.
   let cache = InferenceCache()
-  /// Hears of each version that is checked.
-  var advance: (String) -> Void = { _ in }
+  /// Called for each version that is checked.
+  var advance: () -> Void = {}
   /// How each version is migrated: the steps, or the reason why no path exists.
   var ways: [String: Result<[MigrationStep], GodwitError>] = [:]
 
-  init(bundle: LintedBundle, mappings: [LintedMapping], locked: [String: ModelLock.Version]) {
-    self.bundle = bundle
-    self.mappings = mappings
-    self.locked = locked
-  }
-
   mutating func add(_ finding: LintFinding) {
+    var finding = finding
+    // A shipped release cannot be mended, but a mapping model serves the next release too.
+    if let step = finding.step, !finding.rule.isAboutMappingModels, locked[step.from] != nil, locked[step.to] != nil {
+      finding.state = .shipped
+      finding.severity = .note
+    }
     guard !findings.contains(where: { $0.key == finding.key && $0.location == finding.location }) else { return }
     findings.append(finding)
   }
@@ -37,20 +37,11 @@ struct BundleLint {
     at location: LintFinding.Location, _ message: String, try remedy: String? = nil,
     related: [LintFinding.Related] = []
   ) {
-    var finding = LintFinding(
-      rule, severity: severity, subject: subject, step: step, bundle: bundle.path, at: location, message,
-      try: remedy ?? rule.remedy)
-    finding.related = related
-    // A shipped release cannot be mended, but a mapping model serves the next release too.
-    if let step, !rule.isAboutMappingModels, isShipped(step) {
-      finding.state = .shipped
-      finding.severity = .note
-    }
-    add(finding)
+    add(
+      LintFinding(
+        rule, severity: severity, subject: subject, step: step, bundle: bundle.path, at: location, message,
+        try: remedy, related: related))
   }
-
-  /// Whether both versions are in the lock file.
-  func isShipped(_ step: LintFinding.Step) -> Bool { locked[step.from] != nil && locked[step.to] != nil }
 
   /// A version as an argument of the command.
   func argument(_ version: String) -> String { "'\(bundle.path)#\(version)'" }

@@ -4,11 +4,6 @@ package struct LintFinding: Sendable, Hashable {
   package struct Location: Sendable, Hashable {
     package var file: String
     package var line: Int?
-
-    package init(file: String, line: Int? = nil) {
-      self.file = file
-      self.line = line
-    }
   }
 
   /// Two versions of a model.
@@ -29,12 +24,14 @@ package struct LintFinding: Sendable, Hashable {
   package var severity: LintRule.Severity
   /// The subject: an entity, `Entity.property`, a version or a file.
   package var subject: String
+  /// The subject's name in the earlier version of a step. A loss and the rename that explains it have the same one.
+  let oldName: String
   package var step: Step?
   /// The path of the model; nil for a finding about none.
   package var bundle: String?
   package var location: Location
   /// Related places, each with a reason.
-  package var related: [Related] = []
+  package var related: [Related]
   package var message: String
   package var remedy: String
   package var state = State.open
@@ -46,17 +43,19 @@ package struct LintFinding: Sendable, Hashable {
   }
 
   package init(
-    _ rule: LintRule, severity: LintRule.Severity? = nil, subject: String, step: Step? = nil, bundle: String?,
-    at location: Location, _ message: String, try remedy: String
+    _ rule: LintRule, severity: LintRule.Severity? = nil, subject: String, oldName: String? = nil, step: Step? = nil,
+    bundle: String?, at location: Location, _ message: String, try remedy: String? = nil, related: [Related] = []
   ) {
     self.rule = rule
     self.severity = severity ?? rule.severity
     self.subject = subject
+    self.oldName = oldName ?? subject
     self.step = step
     self.bundle = bundle
     self.location = location
     self.message = message
-    self.remedy = remedy
+    self.remedy = remedy ?? rule.remedy
+    self.related = related
   }
 
   /// The finding's key in the lock file, for example `GW201:Person.nickname:App 2→App 3`. Unique among those of a

@@ -6,19 +6,16 @@ import GodwitModel
 extension StepLint {
   private enum Lost {
     case entity(EntityDescription)
-    case attribute(AttributeDescription, of: EntityDescription)
-    case relationship(RelationshipDescription, of: EntityDescription)
+    case property(ModelPairing.Property, of: EntityDescription)
   }
 
   /// The entities and properties that an inferred step drops, with those that are probably renamed.
-  func losses() -> [Finding] {
+  func losses() -> [LintFinding] {
     var renames = Renames(self)
     return lost().map { lost in
       switch lost {
       case .entity(let entity): renames.entity(entity) ?? dropped(entity)
-      case .attribute(let attribute, let entity): renames.attribute(attribute, of: entity) ?? dropped(attribute, entity)
-      case .relationship(let relationship, let entity):
-        renames.relationship(relationship, of: entity) ?? dropped(relationship, entity)
+      case .property(let property, let entity): renames.property(property, of: entity) ?? dropped(property, entity)
       }
     }
   }
@@ -29,8 +26,10 @@ extension StepLint {
       guard let after = pair.new else { return before.isAbstract ? [] : [.entity(before)] }
       // Losses of subentities are found with the subentities.
       if pairing.isSame(before, after), old.family(of: before.name).count == 1 { return [] }
-      return lostAttributes(of: before).map { .attribute($0, of: before) }
-        + lostRelationships(of: before, now: after).map { .relationship($0, of: before) }
+      let lost =
+        lostAttributes(of: before).map(ModelPairing.Property.attribute)
+        + lostRelationships(of: before).map(ModelPairing.Property.relationship)
+      return lost.map { .property($0, of: before) }
     }
   }
 
@@ -51,7 +50,7 @@ extension StepLint {
   }
 
   /// Relationships that neither side carries over. A relationship to dropped objects is dropped with them.
-  private func lostRelationships(of before: EntityDescription, now: EntityDescription) -> [RelationshipDescription] {
+  private func lostRelationships(of before: EntityDescription) -> [RelationshipDescription] {
     before.relationships.filter { relationship in
       guard old.isStored(relationship) else { return false }
       let targets = old.entity(relationship.destinationEntityName).map(survivors) ?? []
@@ -73,37 +72,29 @@ extension StepLint {
     "keep it, set the Renaming ID of what takes its place, or carry it over with a mapping model; accept the finding if it is no longer needed"
   }
 
-  private func dropped(_ entity: EntityDescription) -> Finding {
+  private func dropped(_ entity: EntityDescription) -> LintFinding {
     finding(
       .entityDropped, entity.name, at: newIndex.start,
       "\(title) drops the entity \(entity.name): its objects are lost", try: keeping,
       related: former(oldIndex.place(of: entity.name)))
   }
 
-  private func dropped(_ attribute: AttributeDescription, _ entity: EntityDescription) -> Finding {
-    finding(
-      .attributeDropped, "\(entity.name).\(attribute.name)", at: placeNow(of: entity),
-      "\(title) drops \(entity.name).\(attribute.name) (\(Self.kind(of: attribute))): its values are lost",
-      try: keeping,
-      related: former(oldIndex.place(of: attribute.name, in: entity.name, of: old)))
-  }
-
-  private func dropped(_ relationship: RelationshipDescription, _ entity: EntityDescription) -> Finding {
-    finding(
-      .relationshipDropped, "\(entity.name).\(relationship.name)", at: placeNow(of: entity),
-      "\(title) drops \(entity.name).\(relationship.name) (\(Self.kind(of: relationship))): its links are lost",
-      try: keeping, related: former(oldIndex.place(of: relationship.name, in: entity.name, of: old)))
+  private func dropped(_ property: ModelPairing.Property, _ entity: EntityDescription) -> LintFinding {
+    let (rule, content): (LintRule, String) =
+      switch property {
+      case .attribute: (.attributeDropped, "values")
+      case .relationship: (.relationshipDropped, "links")
+      }
+    let subject = "\(entity.name).\(property.name)"
+    return finding(
+      rule, subject, at: placeNow(of: entity),
+      "\(title) drops \(subject) (\(property.kind)): its \(content) are lost", try: keeping,
+      related: former(oldIndex.place(of: property.name, in: entity.name, of: old)))
   }
 
   /// The later version's place of an entity of the earlier one.
   func placeNow(of entity: EntityDescription) -> LintFinding.Location {
     newIndex.place(of: pairing.newName(of: entity.name) ?? entity.name)
-  }
-
-  static func kind(of attribute: AttributeDescription) -> String { attribute.type.xcodeName }
-
-  static func kind(of relationship: RelationshipDescription) -> String {
-    "\(relationship.isToMany ? "to-many" : "to-one") \(relationship.destinationEntityName)"
   }
 
   // MARK: Under a mapping model
@@ -115,13 +106,13 @@ extension StepLint {
   /// purpose.
   func losses(
     in models: [MappingModel], _ resolved: ResolvedMapping, _ place: LintFinding.Location?
-  ) -> [Finding] {
+  ) -> [LintFinding] {
     let mappings = models.flatMap(\.entityMappings)
     // A policy may read anything.
     guard !mappings.contains(where: { $0.policyName != nil }) else { return [] }
     let reads = PropertyReads(resolved)
     let taken = Dictionary(grouping: resolved.entityMappings) { $0.source.name }
-    var findings: [Finding] = []
+    var findings: [LintFinding] = []
     for case (let before?, let after?) in pairing.entities where !before.isAbstract && !after.isAbstract {
       guard let own = taken[before.name] else {
         guard !mappings.contains(where: { $0.kind == .remove && $0.sourceEntityName == before.name }) else { continue }

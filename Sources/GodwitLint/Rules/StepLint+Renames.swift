@@ -10,7 +10,7 @@ extension StepLint {
 
     init(_ lint: StepLint) { self.lint = lint }
 
-    mutating func entity(_ gone: EntityDescription) -> Finding? {
+    mutating func entity(_ gone: EntityDescription) -> LintFinding? {
       let (old, new) = (lint.old, lint.new)
       let names = Set(old.propertyNames(of: gone.name))
       let candidates = new.entities.filter { entity in
@@ -33,38 +33,26 @@ extension StepLint {
         related: lint.former(lint.oldIndex.place(of: gone.name)))
     }
 
-    mutating func attribute(_ gone: AttributeDescription, of entity: EntityDescription) -> Finding? {
-      let kind = StepLint.kind(of: gone)
-      return property(gone.name, of: entity, kind: kind, losing: "the values") { property in
-        guard case .attribute(let attribute) = property, !attribute.isTransient, !attribute.isDerived else {
-          return false
-        }
-        return StepLint.kind(of: attribute) == kind
-      }
-    }
-
-    mutating func relationship(_ gone: RelationshipDescription, of entity: EntityDescription) -> Finding? {
-      let lint = lint
-      let destination = lint.pairing.newName(of: gone.destinationEntityName)
-      return property(gone.name, of: entity, kind: StepLint.kind(of: gone), losing: "the links") { property in
-        guard case .relationship(let relationship) = property, lint.new.isStored(relationship) else { return false }
-        return relationship.isToMany == gone.isToMany && relationship.destinationEntityName == destination
-      }
-    }
-
-    private mutating func property(
-      _ name: String, of entity: EntityDescription, kind: String, losing what: String,
-      where isLike: (ModelPairing.Property) -> Bool
-    ) -> Finding? {
+    mutating func property(_ gone: ModelPairing.Property, of entity: EntityDescription) -> LintFinding? {
+      let (name, kind) = (gone.name, gone.kind)
       guard let now = lint.pairing.newName(of: entity.name) else { return nil }
       let added = ModelPairing.Property.all(of: now, in: lint.new).filter { property in
-        lint.pairing.origin(of: property, in: now, from: entity.name) == nil && isLike(property)
+        guard lint.pairing.origin(of: property, in: now, from: entity.name) == nil else { return false }
+        switch (gone, property) {
+        case (.attribute(let was), .attribute(let attribute)):
+          return !attribute.isTransient && !attribute.isDerived && attribute.type == was.type
+        case (.relationship(let was), .relationship(let relationship)):
+          return lint.new.isStored(relationship) && relationship.isToMany == was.isToMany
+            && relationship.destinationEntityName == lint.pairing.newName(of: was.destinationEntityName)
+        default: return false
+        }
       }
       guard let found = closest(to: name, added.map(\.name), prefix: now + ".") else { return nil }
+      let content = if case .attribute = gone { "the values" } else { "the links" }
       return lint.finding(
         .probableRename, "\(now).\(found)", oldName: "\(entity.name).\(name)",
         at: lint.newIndex.place(of: found, in: now, of: lint.new),
-        "\(lint.title) drops \(entity.name).\(name) and adds \(now).\(found) of the same type (\(kind)) without a renaming identifier: \(what) are lost",
+        "\(lint.title) drops \(entity.name).\(name) and adds \(now).\(found) of the same type (\(kind)) without a renaming identifier: \(content) are lost",
         try:
           "set the Renaming ID of \(now).\(found) to '\(name)' (`elementID=\"\(name)\"`); accept the finding if they are not the same",
         related: lint.former(lint.oldIndex.place(of: name, in: entity.name, of: lint.old)))

@@ -4,19 +4,6 @@ import GodwitModel
 
 /// The findings about one step between two versions.
 struct StepLint {
-  /// A finding before it is known whether the step was shipped.
-  struct Finding {
-    var rule: LintRule
-    var subject: String
-    /// The name in the earlier version. A loss and the rename that explains it have the same one.
-    var oldName: String
-    var step: LintFinding.Step
-    var location: LintFinding.Location
-    var message: String
-    var remedy: String
-    var related: [LintFinding.Related] = []
-  }
-
   let old, new: ManagedObjectModel
   let bundle: LintedBundle
   let pairing: ModelPairing
@@ -34,7 +21,6 @@ struct StepLint {
     carried = InferredLoss.carried(from: old, to: new)
   }
 
-  var step: LintFinding.Step { .init(from: old.name, to: new.name) }
   /// `'App 2' to 'App 3'`.
   var title: String { "'\(old.name)' to '\(new.name)'" }
   private var drafting: String {
@@ -43,11 +29,11 @@ struct StepLint {
 
   func finding(
     _ rule: LintRule, _ subject: String, oldName: String? = nil, at location: LintFinding.Location, _ message: String,
-    try remedy: String, related: [LintFinding.Related] = []
-  ) -> Finding {
-    Finding(
-      rule: rule, subject: subject, oldName: oldName ?? subject, step: step, location: location, message: message,
-      remedy: remedy, related: related)
+    try remedy: String? = nil, related: [LintFinding.Related] = []
+  ) -> LintFinding {
+    LintFinding(
+      rule, subject: subject, oldName: oldName, step: .init(from: old.name, to: new.name), bundle: bundle.path,
+      at: location, message, try: remedy, related: related)
   }
 
   /// The place of something in the earlier version.
@@ -58,20 +44,20 @@ struct StepLint {
   // MARK: Refusals of inference
 
   /// The reasons why no mapping model can be inferred.
-  func refusals() -> [Finding] {
-    var findings: [Finding] = []
+  func refusals() -> [LintFinding] {
+    var findings: [LintFinding] = []
     var told: Set<String> = []
     for refusal in MappingInference.refusals(from: old, to: new) {
       // A property that subentities inherit is refused for each of them.
       let entity = refusal.property.flatMap { new.declaringEntity(of: $0, in: refusal.entity)?.name } ?? refusal.entity
       let subject = refusal.property.map { "\(entity).\($0)" } ?? entity
       guard told.insert(subject + refusal.reason).inserted else { continue }
-      findings.append(self.finding(for: refusal, subject: subject))
+      findings.append(finding(for: refusal, subject: subject))
     }
     return findings
   }
 
-  private func finding(for refusal: MappingInference.Refusal, subject: String) -> Finding {
+  private func finding(for refusal: MappingInference.Refusal, subject: String) -> LintFinding {
     let place =
       refusal.property.map { newIndex.place(of: $0, in: refusal.entity, of: new) }
       ?? newIndex.place(of: refusal.entity)
@@ -113,7 +99,7 @@ struct StepLint {
   // MARK: Findings that depend on the objects
 
   /// New rules that existing objects may break.
-  func rules() -> [Finding] {
+  func rules() -> [LintFinding] {
     var findings = uniqueness()
     let taken = Set(findings.map(\.subject))
     for change in ModelChange.changes(from: old, to: new) where change.effort == .dependsOnRows {
@@ -125,14 +111,13 @@ struct StepLint {
       findings.append(
         finding(
           .rowsMayBreakRule, subject, at: place,
-          "\(title): \(subject): \(change.change); an object that does not fit stops the migration",
-          try: LintRule.rowsMayBreakRule.remedy))
+          "\(title): \(subject): \(change.change); an object that does not fit stops the migration"))
     }
     return findings
   }
 
-  private func uniqueness() -> [Finding] {
-    pairing.entities.flatMap { pair -> [Finding] in
+  private func uniqueness() -> [LintFinding] {
+    pairing.entities.flatMap { pair -> [LintFinding] in
       guard let before = pair.old, let after = pair.new else { return [] }
       let kept = old.uniquenessConstraints(of: before.name).map(\.properties)
       return after.uniquenessConstraints.compactMap { constraint in
@@ -144,8 +129,7 @@ struct StepLint {
         let list = constraint.joined(separator: ", ")
         return finding(
           .uniquenessAdded, "\(after.name)(\(list))", at: newIndex.placeOfConstraints(of: after.name),
-          "\(title) makes \(list) of \(after.name) unique: a store with duplicates cannot be migrated",
-          try: LintRule.uniquenessAdded.remedy)
+          "\(title) makes \(list) of \(after.name) unique: a store with duplicates cannot be migrated")
       }
     }
   }
@@ -153,15 +137,14 @@ struct StepLint {
   // MARK: In place
 
   /// The changes that make a migration in place read every row.
-  func rowsInPlace() -> Finding? {
+  func rowsInPlace() -> LintFinding? {
     let inference = MappingInference(from: old, to: new)
     guard let mapping = try? inference.mappingModel(),
       let reason = InPlaceForecast.rowReason(for: mapping, from: old, to: new)
     else { return nil }
     return finding(
       .rowsReadInPlace, "", at: place(in: reason),
-      "\(title) reads every row when a store is migrated in place: \(reason)",
-      try: LintRule.rowsReadInPlace.remedy)
+      "\(title) reads every row when a store is migrated in place: \(reason)")
   }
 
   /// The place of the first entity or property that a text names.

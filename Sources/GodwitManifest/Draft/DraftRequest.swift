@@ -301,13 +301,7 @@ package struct DraftRequest: Sendable {
     do {
       let plan = try manager.plan()
       for loss in plan.losses.losses {
-        let step = draft.steps.count > 1 ? "step \(loss.step): " : ""
-        switch loss.kind {
-        case .linksToNothing: draft.notes.append("\(step)\(loss)")
-        default:
-          draft.losses.append((loss.label, "\(step)\(loss)"))
-          draft.lossDetails.append(loss)
-        }
+        if loss.kind == .linksToNothing { draft.notes.append(draft.text(of: loss)) } else { draft.losses.append(loss) }
       }
     } catch {
       let error = job.tellingHints(error)

@@ -52,10 +52,8 @@ package struct ManifestDraft: Sendable {
   /// Mapping models that were found and serve no step, each with the reason.
   package var unusedMappings: [String] = []
   package var policies: [Policy] = []
-  /// The losses of the migration as a plan shows them: the label and the text of a line.
-  package var losses: [(label: String, text: String)] = []
-  /// The same with codes.
-  package var lossDetails: [LossReport.Loss] = []
+  /// The losses of the migration.
+  package var losses: [LossReport.Loss] = []
   /// Remarks that are not losses: links that lead to no object.
   package var notes: [String] = []
   /// How source model and mapping models were found, if the user should check that.
@@ -68,12 +66,11 @@ package struct ManifestDraft: Sendable {
   /// Whether tables of CloudKit mirroring stop the job.
   package var isMirrored = false
 
-  package init(source: String, destination: String, models: [String]) {
-    (self.source, self.destination, self.models) = (source, destination, models)
-  }
-
   /// How many lines of one kind are listed.
   private static let listed = 24
+
+  /// A loss as a plan shows it, without its label.
+  package func text(of loss: LossReport.Loss) -> String { (steps.count > 1 ? "step \(loss.step): " : "") + "\(loss)" }
 
   // MARK: Text
 
@@ -189,7 +186,7 @@ package struct ManifestDraft: Sendable {
     } else {
       lines +=
         ["The migration leaves out:"]
-        + Self.clipped(losses.map { "  " + $0.label.padded(to: 9) + $0.text }, of: "losses")
+        + Self.clipped(losses.map { "  " + $0.label.padded(to: 9) + text(of: $0) }, of: "losses")
     }
     if !notes.isEmpty {
       lines += ["Links that lead nowhere in the store:"] + Self.clipped(notes.map { "  " + $0 }, of: "notes")

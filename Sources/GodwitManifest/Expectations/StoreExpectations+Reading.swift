@@ -21,8 +21,7 @@ extension StoreExpectations {
   ///
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
   package init(contentsOf path: String) throws {
-    let what = "expectations"
-    let reader = YAMLReader(file: try YAMLFile(contentsOf: path, what: what), what: what)
+    let reader = YAMLReader(file: try YAMLFile(contentsOf: path, what: "expectations"))
     let root = reader.file.root
     try reader.checkVersion(try reader.entries(root, key: "").first { $0.key == "expect" }, key: "expect")
     let top = try reader.entries(root, key: "", known: ["expect", "objects"])

@@ -109,8 +109,6 @@ private struct InputFeed {
   var rest: ArraySlice<UInt8>
   private(set) var isOpen = true
 
-  init(descriptor: Int32, rest: ArraySlice<UInt8>) { (self.descriptor, self.rest) = (descriptor, rest) }
-
   /// Writes without waiting. The pipe is closed when all is written, or when nobody reads.
   mutating func write() {
     while isOpen {

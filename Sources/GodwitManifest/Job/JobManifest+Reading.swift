@@ -49,7 +49,7 @@ extension JobManifest {
   private static let what = "job manifest"
 
   private init(_ file: YAMLFile, _ overrides: [ManifestOverride]) throws {
-    try self.init(reading: YAMLReader(file: file.setting(overrides, what: Self.what), what: Self.what))
+    try self.init(reading: YAMLReader(file: file.setting(overrides)))
   }
 
   init(reading given: YAMLReader) throws {
@@ -57,7 +57,7 @@ extension JobManifest {
     let found = try given.entries(given.file.root, key: "")
     try given.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
     try Self.refuseFleet(found, given)
-    let reader = YAMLReader(file: try given.file.replacingOldKeys(what: given.what), what: given.what)
+    let reader = YAMLReader(file: try given.file.replacingOldKeys())
     let top = try reader.entries(reader.file.root, key: "", known: Self.keys(in: ""))
 
     file = reader.file.path

@@ -51,18 +51,13 @@ package struct JobManifest: Sendable {
   }
 
   /// Where the names of the new store come from where Core Data's choice is open.
-  package struct Layout: Sendable, Equatable {
+  package struct Layout: Sendable {
     /// A store of the destination version.
     package var from: ManifestPath?
     /// `Entity.relationship` and the name of its table or column, in file order.
     package var names: [(end: String, name: Located<String>)] = []
     /// Whether a guess is an error.
     package var isStrict = false
-
-    package static func == (a: Layout, b: Layout) -> Bool {
-      (a.from, a.isStrict, a.names.map(\.end), a.names.map(\.name))
-        == (b.from, b.isStrict, b.names.map(\.end), b.names.map(\.name))
-    }
   }
 
   /// Hooks before and after a version step.

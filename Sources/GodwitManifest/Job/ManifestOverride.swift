@@ -66,13 +66,13 @@ extension YAMLFile {
   /// job that is set in place loses the file's path.
   ///
   /// - Throws: 78 when a value is no YAML, or a key leads into a list.
-  func setting(_ overrides: [ManifestOverride], what: String) throws -> YAMLFile {
-    var file = try replacingOldKeys(what: what)
+  func setting(_ overrides: [ManifestOverride]) throws -> YAMLFile {
+    var file = try replacingOldKeys()
     guard !overrides.isEmpty, case .mapping(var top) = file.root else { return self }
     let (place, existing) = (["destination", "path"], ["destination", "existing"])
     let settings = try overrides.map { override in
       let line = file.addOption(override.option, text: override.value)
-      let value = try Self.node(override.value, firstLine: line, option: override.option, what: what)
+      let value = try node(override.value, firstLine: line, option: override.option)
       let isPath = override.key == "destination" && value?.scalar != nil
       return (override: override, path: isPath ? place : override.path, value: value)
     }
@@ -94,7 +94,7 @@ extension YAMLFile {
       }
       if let note = OldKeys.note(on: override) {
         file.notes.append(note)
-        try OldKeys(reader: YAMLReader(file: file, what: what)).set(override.key, to: value, in: &top)
+        try OldKeys(reader: YAMLReader(file: file)).set(override.key, to: value, in: &top)
       } else {
         top.set(value, at: path)
       }
@@ -104,7 +104,7 @@ extension YAMLFile {
   }
 
   /// A value from an option. Its nodes carry lines after those of the file, by which their option is found again.
-  private static func node(_ text: String, firstLine: Int, option: String, what: String) throws -> Node? {
+  private func node(_ text: String, firstLine: Int, option: String) throws -> Node? {
     guard text.contains(where: { !$0.isWhitespace }) else { return nil }
     let bytes = [UInt8](repeating: UInt8(ascii: "\n"), count: firstLine - 1) + Array(text.utf8)
     let root: Node

@@ -67,8 +67,8 @@ extension YAMLFile {
   /// The manifest with the keys of this version in place of those of an earlier one, and a note on what to write.
   ///
   /// - Throws: 78 for an old key beside the one that took its place, and for two that contradict each other.
-  func replacingOldKeys(what: String) throws -> YAMLFile {
-    let reader = YAMLReader(file: self, what: what)
+  func replacingOldKeys() throws -> YAMLFile {
+    let reader = YAMLReader(file: self)
     guard case .mapping(let all) = root else { return self }
     let entries = try reader.entries(root, key: "")
     let old = entries.filter { OldKeys.names.contains($0.key) }

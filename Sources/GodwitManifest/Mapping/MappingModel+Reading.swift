@@ -14,7 +14,7 @@ extension MappingModel {
 
   package init(contentsOfYAML path: String) throws {
     let file = try YAMLFile(contentsOf: path, what: "mapping file")
-    self = try MappingReader(reader: YAMLReader(file: file, what: "mapping file")).model()
+    self = try MappingReader(reader: YAMLReader(file: file)).model()
   }
 }
 

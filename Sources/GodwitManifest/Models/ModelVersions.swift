@@ -116,19 +116,16 @@ package struct ModelVersions {
     models.insert(Candidate(name: model.name, bundle: bundle) { model }, at: 0)
   }
 
-  /// All versions, oldest first: by the natural order of their names, the current version of a bundle after its others.
-  ///
-  /// Names alone do not show it: `Store 5` may be older than `App v2`. The current version is the newest.
-  var oldestFirst: [Candidate] { oldestFirst(leadingTo: nil) }
-
   /// The names of all versions, each once, oldest first, for a way to a version; to the current one when none is named.
   package func namesOldestFirst(leadingTo destination: String? = nil) -> [String] {
     oldestFirst(leadingTo: destination).map(\.name).withoutRepeats()
   }
 
-  /// The order for a way to a version: where it leads to another than the current one, the current one is not its end,
-  /// and has the place of its name.
-  func oldestFirst(leadingTo destination: String?) -> [Candidate] {
+  /// All versions, oldest first: by the natural order of their names, the current version of a bundle after its others.
+  ///
+  /// Names alone do not show it: `Store 5` may be older than `App v2`. The current version is the newest. On a way to
+  /// another version the current one is not the end, and has the place of its name.
+  func oldestFirst(leadingTo destination: String? = nil) -> [Candidate] {
     var ordered = models.indices.sorted { a, b in
       ModelBundle.precedes(models[a].name, models[b].name) || models[a].name == models[b].name && a < b
     }.map { models[$0] }

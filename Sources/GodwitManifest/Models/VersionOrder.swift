@@ -19,13 +19,13 @@ enum VersionOrder {
     var families: [String] = []
     var members: [String: [String]] = [:]
     for name in natural {
-      let family = family(of: name)
+      let family = VersionName.family(of: name)
       if members[family] == nil { families.append(family) }
       members[family, default: []].append(name)
     }
-    let last = current.map(family(of:))
+    let last = current.map(VersionName.family)
     let pairs = served.filter { pair in natural.contains(pair.source) && natural.contains(pair.destination) }
-    let between = pairs.map { (family(of: $0.source), family(of: $0.destination)) }
+    let between = pairs.map { (VersionName.family(of: $0.source), VersionName.family(of: $0.destination)) }
     return sorted(families, last: last, pairs: between).flatMap { family in
       sorted(members[family] ?? [], last: current, pairs: pairs.map { ($0.source, $0.destination) })
     }
@@ -47,7 +47,4 @@ enum VersionOrder {
     }
     return result
   }
-
-  /// A name without its version number: `App v2.1` and `App` are of one family.
-  static func family(of name: String) -> String { VersionName.family(of: name) }
 }

@@ -19,10 +19,6 @@ package struct StorePattern: Sendable, Hashable {
     package var folder: String
     /// The file's name.
     package var name: String
-
-    package init(path: String, folder: String, name: String) {
-      (self.path, self.folder, self.name) = (path, folder, name)
-    }
   }
 
   /// The folder before the first name with a wildcard, with a slash at its end; empty for the current folder.

@@ -4,11 +4,6 @@ package import GodwitModel
 package struct Located<Value: Sendable>: Sendable {
   package var value: Value
   package var location: GodwitError.Location
-
-  package init(value: Value, location: GodwitError.Location) {
-    self.value = value
-    self.location = location
-  }
 }
 
 extension Located: Equatable where Value: Equatable {}

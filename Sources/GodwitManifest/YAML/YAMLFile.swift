@@ -13,6 +13,8 @@ struct YAMLFile {
   static let standardInput = "<stdin>"
 
   let path: String
+  /// `job manifest`, `mapping file` or the like, for messages.
+  let what: String
   var root: Node
   /// The text's lines as the parser counts them, without their ends.
   private let lines: YAMLLines
@@ -33,7 +35,7 @@ struct YAMLFile {
   }
 
   init(bytes: [UInt8], path: String, what: String) throws {
-    self.path = path
+    (self.path, self.what) = (path, what)
     try Self.refuseOtherKind(bytes, path: path, what: what)
     var bytes = bytes
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes.removeFirst(3) }

@@ -4,11 +4,9 @@ import Yams
 /// Reads values of one kind out of nodes; every refusal names the key and the place.
 struct YAMLReader {
   let file: YAMLFile
-  /// `job manifest` or `mapping file`.
-  let what: String
 
   func error(_ message: String, at location: GodwitError.Location, remedy: String) -> GodwitError {
-    GodwitError(.configuration, "cannot read \(what): \(message)", location: location, remedy: remedy)
+    GodwitError(.configuration, "cannot read \(file.what): \(message)", location: location, remedy: remedy)
   }
 
   func wrong(_ key: String, expected: String, _ node: Node) -> GodwitError {

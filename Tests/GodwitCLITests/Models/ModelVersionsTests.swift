@@ -45,17 +45,17 @@ struct `Finding the models of a job` {
     let folder = try TemporaryFolder()
     func models(_ names: [String]) throws -> [ManagedObjectModel] { try names.map { try model($0, attributes: [$0]) } }
     let app = try bundle("App", in: folder, models(["App 2", "App 10", "Store 5"]), current: "App 10")
-    #expect(try ModelVersions(references: [app]).oldestFirst.map(\.name) == ["App 2", "Store 5", "App 10"])
+    #expect(try ModelVersions(references: [app]).oldestFirst().map(\.name) == ["App 2", "Store 5", "App 10"])
     // A way to another version does not end at the current one.
     #expect(
       try ModelVersions(references: [app]).oldestFirst(leadingTo: "Store 5").map(\.name)
         == ["App 2", "App 10", "Store 5"])
     let other = try bundle("Other", in: folder, models(["B", "A", "Z"]), current: "A")
     #expect(
-      try ModelVersions(references: [other, app]).oldestFirst.map(\.name)
+      try ModelVersions(references: [other, app]).oldestFirst().map(\.name)
         == ["App 2", "B", "Store 5", "App 10", "Z", "A"])
     #expect(
-      try ModelVersions(references: [app + "#App 10", app + "#Store 5"]).oldestFirst.map(\.name) == [
+      try ModelVersions(references: [app + "#App 10", app + "#Store 5"]).oldestFirst().map(\.name) == [
         "App 10", "Store 5",
       ])
   }
