@@ -84,7 +84,7 @@ private struct TreeWriter {
 
   /// Whatever the text, the whole pipeline gives a result or an error.
   private func run(_ text: String, model: ManagedObjectModel, person: ExpressionWorld.Object) {
-    if let predicate = try? FilterPredicate(text, 1, "name", [1, 2]) { try? use(predicate, model, person) }
+    if let predicate = try? FilterPredicate(text) { try? use(predicate, model, person) }
     if let predicate = try? FilterPredicate(parsing: text) { try? use(predicate, model, person) }
     do throws(ExpressionError) {
       let expression = try ValueExpression(parsing: text)
