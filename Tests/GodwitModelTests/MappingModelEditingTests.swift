@@ -56,7 +56,7 @@ struct MappingModelEditingTests {
     #expect(AttributeValue(try #require(URL(string: "https://example.org/a"))) == .uri("https://example.org/a"))
     #expect(AttributeValue("a").string == "a")
     #expect(AttributeValue("a").date == nil && AttributeValue(date).data == nil && AttributeValue(date).string == nil)
-    #expect(PropertyListValue(date).date == date && PropertyListValue(Data([3])).data == Data([3]))
-    #expect(VersionHash(data: Data([1])) == nil)
+    #expect(PropertyListValue(date) == .date(694_224_000.125) && PropertyListValue(Data([3])) == .data([3]))
+    #expect(VersionHash(bytes: [1]) == nil)
   }
 }

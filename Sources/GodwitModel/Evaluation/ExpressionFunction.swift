@@ -186,15 +186,3 @@ package struct ExpressionFunction: Sendable {
     }
   }
 }
-
-extension ExpressionEvaluator {
-  /// A function of single values, by its name.
-  ///
-  /// - Throws: `ExpressionError` when the values do not fit the function.
-  package static func call(_ name: String, _ arguments: [AttributeValue]) throws -> AttributeValue {
-    guard let function = ExpressionFunction(named: name) else {
-      throw ExpressionFunction.unknown(name, arguments.count, 0..<0)
-    }
-    return try function.call(arguments)
-  }
-}

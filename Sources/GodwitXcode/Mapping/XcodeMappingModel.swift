@@ -19,8 +19,6 @@ public struct XcodeMappingModel: Sendable {
 
   /// The file as the caller named it.
   package let path: String
-  /// The file as the caller named it.
-  package var url: URL { URL(filePath: path) }
   /// `.mappingModel` or `.compiledMappingModel`.
   package let kind: XcodeFileKind
   /// The versions that a source form names; nil for a compiled one, which knows hashes only.
