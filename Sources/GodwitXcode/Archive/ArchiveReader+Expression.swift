@@ -122,12 +122,8 @@ extension ArchiveReader {
       return ValueExpression(
         .call(operand: try expression(operand, depth: depth + 1), selector: selector, arguments: arguments))
     }
-    let arithmetic: [String: ValueExpression.ArithmeticOperator] = [
-      "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
-      "raise:toPower:": .power,
-    ]
-    if let kind = arithmetic[selector], arguments.count == 2, let first = arguments.first, let last = arguments.last {
-      return ValueExpression(.arithmetic(kind, first, last))
+    if let op = ValueExpression.ArithmeticOperator(function: selector), arguments.count == 2 {
+      return ValueExpression(.arithmetic(op, arguments[0], arguments[1]))
     }
     return ValueExpression(.function(name: selector, arguments: arguments))
   }
