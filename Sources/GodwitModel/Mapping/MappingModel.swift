@@ -92,13 +92,13 @@ public struct EntityMapping: Sendable, Hashable {
   /// The name of a registered `EntityMigrationPolicy`.
   public var policyName: String?
   /// Destination attributes: the mapping makes one object for each distinct combination of their values.
-  public var uniqueBy: [String]
+  public var uniqueBy: [String] = []
   /// The values of the attributes. Attributes that are not listed take the model's default.
-  public var attributeMappings: [AttributeMapping]
+  public var attributeMappings: [AttributeMapping] = []
   /// The targets of the relationships. Relationships that are not listed stay empty.
-  public var relationshipMappings: [RelationshipMapping]
+  public var relationshipMappings: [RelationshipMapping] = []
   /// Texts for a policy.
-  package var userInfo: [String: String]
+  package var userInfo: [String: String] = [:]
   /// Texts for a policy about single properties of the destination, by property.
   package var propertyUserInfo: [String: [String: String]] = [:]
   /// The place of the mapping's name in its file; nil for a mapping made in code.
@@ -120,10 +120,6 @@ public struct EntityMapping: Sendable, Hashable {
     self.kind = kind
     sourceEntityName = source
     destinationEntityName = destination
-    uniqueBy = []
-    attributeMappings = []
-    relationshipMappings = []
-    userInfo = [:]
   }
 }
 
