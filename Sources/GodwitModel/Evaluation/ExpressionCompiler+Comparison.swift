@@ -237,12 +237,6 @@ private struct ComparisonRules {
   /// The result of a comparison with nil.
   private var unknown: Bool? { isFilter ? nil : false }
 
-  init(options: FilterPredicate.Comparison.Options, isFilter: Bool, range: Range<Int>) {
-    self.options = options
-    self.isFilter = isFilter
-    self.range = range
-  }
-
   func equal(_ a: EvaluatedValue, _ b: EvaluatedValue) -> Bool? {
     if a.isNull || b.isNull { return isFilter ? nil : a.isNull && b.isNull }
     switch (a, b) {

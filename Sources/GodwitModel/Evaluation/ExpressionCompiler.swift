@@ -5,8 +5,6 @@ struct EvaluationFrame {
   let object: any EvaluatedObject
   /// The members that the SUBQUERYs around are at, the outermost first.
   var members: [EvaluatedValue] = []
-
-  init(object: any EvaluatedObject) { self.object = object }
 }
 
 /// Yields an expression's value. Routines are structs, for an array of bare closures wraps each one it gives out.

@@ -68,12 +68,6 @@ package struct EditorModelReader: ArchiveReader {
     }
   }
 
-  private init(archive: KeyedArchive, name: String, origin: Origin) {
-    self.archive = archive
-    self.name = name
-    self.origin = origin
-  }
-
   // MARK: Elements
 
   private static func element(_ name: String, _ attributes: [(String, String?)]) -> MarkupElement {
