@@ -185,13 +185,6 @@ public struct AttributeMapping: Sendable, Hashable {
   /// The place of the attribute's name in its file.
   package var location: GodwitError.Location?
 
-  /// A value for a destination attribute.
-  ///
-  /// - Parameters:
-  ///   - name: The destination attribute's name.
-  ///   - value: The value of the attribute.
-  ///   - usesDefaultForNil: Whether nil becomes the default of the destination attribute.
-  ///   - location: The place of the attribute's name in its file, for messages.
   package init(
     name: String, value: ValueExpression, usesDefaultForNil: Bool = false, location: GodwitError.Location? = nil
   ) {
@@ -224,13 +217,6 @@ public struct RelationshipMapping: Sendable, Hashable {
   /// The places of the value's parts: `mapping`, `key-path`, `source-relationship`.
   package var valueLocation: GodwitError.Location?
 
-  /// A value for a destination relationship.
-  ///
-  /// - Parameters:
-  ///   - name: The destination relationship's name.
-  ///   - value: How the destination objects are found.
-  ///   - location: The place of the relationship's name in its file, for messages.
-  ///   - valueLocation: The place of the value in its file, for messages.
   package init(
     name: String, value: Value, location: GodwitError.Location? = nil,
     valueLocation: GodwitError.Location? = nil

@@ -29,14 +29,6 @@ public struct EntityDescription: Sendable, Hashable {
   /// The uniqueness constraints that the entity declares: lists of property names.
   package var uniquenessConstraints: [[String]] = []
 
-  /// An entity.
-  ///
-  /// - Parameters:
-  ///   - name: The entity's name.
-  ///   - superentityName: The name of the parent entity; nil for a root.
-  ///   - isAbstract: Whether only subentities have objects.
-  ///   - attributes: The attributes that the entity itself declares.
-  ///   - relationships: The relationships that the entity itself declares.
   package init(
     name: String, superentityName: String? = nil, isAbstract: Bool = false,
     attributes: [AttributeDescription] = [], relationships: [RelationshipDescription] = []

@@ -58,11 +58,6 @@ public struct AttributeDescription: Sendable, Hashable {
   package var isDerived: Bool { derivationExpression != nil }
 
   /// An attribute without limits, default or options.
-  ///
-  /// - Parameters:
-  ///   - name: The attribute's name.
-  ///   - type: The type of the attribute's values.
-  ///   - isOptional: Whether nil is valid.
   package init(name: String, type: AttributeType, isOptional: Bool = true) {
     self.name = name
     self.type = type
@@ -147,13 +142,6 @@ public struct RelationshipDescription: Sendable, Hashable {
   package var requiresObject: Bool { !isOptional && (!isToMany || minCount > 0) }
 
   /// A relationship. A to-one gets `maxCount` 1.
-  ///
-  /// - Parameters:
-  ///   - name: The relationship's name.
-  ///   - destinationEntityName: The name of the entity that the relationship leads to.
-  ///   - inverseName: The relationship on the destination that leads back; nil for none.
-  ///   - isToMany: Whether it leads to any number of objects.
-  ///   - isOptional: Whether it is valid to lead to no object.
   package init(
     name: String, destinationEntityName: String, inverseName: String? = nil,
     isToMany: Bool = false, isOptional: Bool = true
@@ -179,12 +167,6 @@ package struct FetchedPropertyDescription: Sendable, Hashable {
   /// The property's user info, as the model file gives it.
   package var userInfo: [String: String] = [:]
 
-  /// A fetched property.
-  ///
-  /// - Parameters:
-  ///   - name: The property's name.
-  ///   - isOptional: Whether the model calls it optional.
-  ///   - fetchRequest: The query; nil for none.
   package init(name: String, isOptional: Bool, fetchRequest: FetchRequestTemplate?) {
     self.name = name
     self.isOptional = isOptional
@@ -201,12 +183,6 @@ package struct FetchRequestTemplate: Sendable, Hashable {
   /// The predicate as the model file gives it; nil takes every object.
   package var predicateText: String?
 
-  /// A named fetch request.
-  ///
-  /// - Parameters:
-  ///   - name: The request's name.
-  ///   - entityName: The name of the entity that is fetched.
-  ///   - predicateText: The predicate; nil takes every object.
   package init(name: String, entityName: String, predicateText: String?) {
     self.name = name
     self.entityName = entityName
@@ -228,12 +204,6 @@ package struct FetchIndexDescription: Sendable, Hashable {
     package var isAscending: Bool
 
     /// An element of an index. Give a property or an expression.
-    ///
-    /// - Parameters:
-    ///   - propertyName: The property, when the element indexes one.
-    ///   - expressionText: The expression text, when the element indexes an expression.
-    ///   - isRTree: Whether the element is of an R-tree index.
-    ///   - isAscending: Whether the element is sorted upwards.
     package init(
       propertyName: String?, expressionText: String?, isRTree: Bool, isAscending: Bool
     ) {
@@ -251,12 +221,6 @@ package struct FetchIndexDescription: Sendable, Hashable {
   /// Restricts the index to some objects, as the model file says; nil for all.
   package var partialPredicateText: String?
 
-  /// An index.
-  ///
-  /// - Parameters:
-  ///   - name: The index's name.
-  ///   - elements: The indexed elements, in order.
-  ///   - partialPredicateText: Restricts the index to some objects; nil for all.
   package init(name: String, elements: [Element], partialPredicateText: String? = nil) {
     self.name = name
     self.elements = elements
