@@ -46,9 +46,9 @@ public struct XcodeMappingModel: Sendable {
     switch XcodeFileKind.identify(path) {
     case .mappingModel?:
       let file = try XcodeFile.form(of: path) == .folder ? path + "/" + Self.sourceFileName : path
-      self = try Self(source: Self.bytes(of: file), path: path, file: file)
+      self = try Self(source: XcodeFile.bytes(of: file, what: "mapping model"), path: path, file: file)
     case .compiledMappingModel?:
-      self = try Self(compiled: Self.bytes(of: path), path: path)
+      self = try Self(compiled: XcodeFile.bytes(of: path, what: "mapping model"), path: path)
     default:
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "mapping model") }
       throw GodwitError(
@@ -58,19 +58,6 @@ public struct XcodeMappingModel: Sendable {
   }
 
   static let sourceFileName = "xcmapping.xml"
-  /// A hundred times the size of the largest known file.
-  static let fileBytesMaximum = 64 << 20
-
-  private static func bytes(of file: String) throws -> [UInt8] {
-    let bytes = try XcodeFile.bytes(of: file, what: "mapping model")
-    guard bytes.count <= fileBytesMaximum else {
-      throw GodwitError(
-        .missingInput,
-        "cannot read mapping model '\(file)': expected at most \(fileBytesMaximum >> 20) MiB, found \(bytes.count) bytes",
-        remedy: "check that this is the file you mean")
-    }
-    return bytes
-  }
 
   /// - Parameter file: the name of the file in messages.
   package init(source bytes: [UInt8], path: String, file: String) throws {
