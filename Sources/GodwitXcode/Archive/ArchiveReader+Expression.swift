@@ -93,9 +93,9 @@ extension ArchiveReader {
     case .plain(.real(let number)) where number.isFinite: return .double(number)
     default: break
     }
-    if let number = try number(value) { return .decimal(number.decimal) }
+    if let number = try archive.number(value) { return .decimal(number.decimal) }
     for type in [AttributeType.date, .uuid, .uri, .binary] {
-      if let found = try attributeValue(value, type: type) { return found }
+      if let found = try archive.attributeValue(value, type: type) { return found }
     }
     throw Self.unknown("constant", object)
   }
