@@ -137,16 +137,7 @@ public struct XcodeMappingModel: Sendable {
   }
 
   /// The entity mappings by name, entities and policy, without their properties; needs no models.
-  package var outline: [EntityMapping] {
-    content.entities.map { entity in
-      var mapping = EntityMapping(
-        name: entity.name, kind: entity.kind, source: entity.source, destination: entity.destination)
-      mapping.filter = entity.filter
-      mapping.policyName = entity.policyName
-      mapping.userInfo = entity.userInfo
-      return mapping
-    }
-  }
+  package var outline: [EntityMapping] { content.entities.map(\.outline) }
 
   // MARK: Which models
 
