@@ -176,10 +176,7 @@ extension ExpressionCompiler {
 
   // MARK: Logic
 
-  func all(_ parts: [FilterPredicate]) -> TestRoutine { logic(parts, decisive: false) }
-  func any(_ parts: [FilterPredicate]) -> TestRoutine { logic(parts, decisive: true) }
-
-  private func logic(_ parts: [FilterPredicate], decisive: Bool) -> TestRoutine {
+  func logic(_ parts: [FilterPredicate], decisive: Bool) -> TestRoutine {
     let tests = parts.map { test($0) }
     return TestRoutine { frame in try Self.first(decisive, in: tests) { try $0.run(&frame) } }
   }

@@ -198,8 +198,8 @@ struct ExpressionCompiler {
     case .not(let part):
       let test = inner.test(part)
       return TestRoutine { try test.run(&$0).map { !$0 } }
-    case .and(let parts): return inner.all(parts)
-    case .or(let parts): return inner.any(parts)
+    case .and(let parts): return inner.logic(parts, decisive: false)
+    case .or(let parts): return inner.logic(parts, decisive: true)
     case .untaken(let parts):
       let tests = parts.map { inner.test($0) }
       return TestRoutine { frame in try !tests.contains { try $0.run(&frame) == true } }
