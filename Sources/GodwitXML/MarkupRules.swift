@@ -54,10 +54,5 @@ package struct MarkupTag {
   /// In the order of the file; no name occurs twice.
   package var attributes: [Attribute] = []
 
-  init(name: String, place: GodwitError.Location) {
-    self.name = name
-    self.place = place
-  }
-
   package subscript(_ name: String) -> [UInt8]? { attributes.first { $0.name == name }?.value }
 }

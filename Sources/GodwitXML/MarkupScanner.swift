@@ -37,7 +37,7 @@ package final class MarkupScanner {
     (file, self.rules) = (name, rules)
     buffer = [UInt8](repeating: 0, count: 256 << 10)
     end = 0
-    descriptor = Self.openFile(path)
+    descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw GodwitError.reading(storeAt: name, errno) }
     try prolog()
   }
@@ -49,10 +49,7 @@ package final class MarkupScanner {
     try prolog()
   }
 
-  deinit { if descriptor >= 0 { Self.closeFile(descriptor) } }
-
-  private static func openFile(_ path: String) -> Int32 { open(path, O_RDONLY | O_CLOEXEC) }
-  private static func closeFile(_ descriptor: Int32) { close(descriptor) }
+  deinit { if descriptor >= 0 { close(descriptor) } }
 
   /// How many elements are open.
   var depth: Int { openNames.count }

@@ -30,7 +30,7 @@ import Testing
     let model = try ExpressionWorld.model()
     let person = try #require(ExpressionWorld.object("Person", 1, in: model))
     let evaluator = ExpressionEvaluator(now: 0, role: .value, bindsSource: true)
-    guard case .value(let found) = try evaluator.evaluate(ValueExpression(parsing: text), with: person) else {
+    guard case .value(let found) = try evaluator.compile(ValueExpression(parsing: text)).evaluate(with: person) else {
       Issue.record("no value")
       return
     }

@@ -20,7 +20,7 @@ import Testing
       do {
         let expression = try ValueExpression(parsing: text)
         _ = try checker.type(of: expression)
-        guard case .value(let found) = try evaluator.evaluate(expression, with: person) else {
+        guard case .value(let found) = try evaluator.compile(expression).evaluate(with: person) else {
           Issue.record("\(text): expected \(expected), found objects")
           continue
         }
@@ -39,7 +39,7 @@ import Testing
       do {
         let predicate = try FilterPredicate(parsing: text)
         try checker.check(predicate)
-        let found = try evaluator.matches(predicate, with: person)
+        let found = try evaluator.compile(predicate).matches(person)
         #expect(found == expected, "\(text): expected \(expected.debugDescription), found \(found.debugDescription)")
       } catch { Issue.record("\(text): \(error)") }
     }

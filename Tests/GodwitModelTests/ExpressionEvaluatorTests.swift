@@ -6,13 +6,13 @@ struct ExpressionEvaluatorTests {
   private func matches(_ text: String, _ role: ExpressionRole = .filter) throws -> Bool? {
     let person = ExpressionFixture.person()
     return try ExpressionEvaluator(bindings: ["source": .object(person)], now: 7, role: role)
-      .matches(FilterPredicate(parsing: text), with: person)
+      .compile(FilterPredicate(parsing: text)).matches(person)
   }
 
   private func evaluate(_ text: String) throws -> EvaluatedValue {
     let person = ExpressionFixture.person()
     return try ExpressionEvaluator(bindings: ["source": .object(person)], now: 7, role: .value)
-      .evaluate(ValueExpression(parsing: text), with: person)
+      .compile(ValueExpression(parsing: text)).evaluate(with: person)
   }
 
   private func value(_ text: String) throws -> AttributeValue {
@@ -111,7 +111,7 @@ struct ExpressionEvaluatorTests {
     #expect(!StringComparison.equal([0xFF], [0xFE]))
     #expect(StringComparison.contains([0x61, 0xFF], [0xFF]))
     #expect(StringComparison.like([0xFF], Array("?".utf8)))
-    #expect(StringComparison.matches([0x61], Array("(".utf8)) == nil)
+    #expect(StringComparison.match([0x61], Array("(".utf8)) == .noPattern)
   }
 
   // MARK: Collections
@@ -209,7 +209,7 @@ struct ExpressionEvaluatorTests {
     let person = ExpressionFixture.person()
     let evaluator = ExpressionEvaluator(bindings: ["source": .object(person)], now: 0, role: .value, host: Host())
     func value(_ text: String) throws -> AttributeValue? {
-      guard case .value(let value) = try evaluator.evaluate(ValueExpression(parsing: text), with: person) else {
+      guard case .value(let value) = try evaluator.compile(ValueExpression(parsing: text)).evaluate(with: person) else {
         return nil
       }
       return value
@@ -228,7 +228,7 @@ struct ExpressionEvaluatorTests {
       var mapping = MappingBindings()
       mapping.propertyName = property
       let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .value, mapping: mapping)
-      guard case .value(let value) = try evaluator.evaluate(ValueExpression(parsing: text), with: object) else {
+      guard case .value(let value) = try evaluator.compile(ValueExpression(parsing: text)).evaluate(with: object) else {
         return nil
       }
       return value
@@ -265,6 +265,6 @@ struct ExpressionEvaluatorTests {
     for _ in 0..<600 { deep = ValueExpression(.negation(deep)) }
     let person = ExpressionFixture.person()
     let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .value)
-    #expect(throws: ExpressionError.self) { try evaluator.evaluate(deep, with: person) }
+    #expect(throws: ExpressionError.self) { try evaluator.compile(deep).evaluate(with: person) }
   }
 }

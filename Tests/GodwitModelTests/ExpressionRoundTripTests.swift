@@ -84,7 +84,7 @@ private struct TreeWriter {
 
   /// Whatever the text, the whole pipeline gives a result or an error.
   private func run(_ text: String, model: ManagedObjectModel, person: ExpressionWorld.Object) {
-    if let predicate = try? FilterPredicate(text, 1, "name", [1, 2]) { try? use(predicate, model, person) }
+    if let predicate = try? FilterPredicate(text) { try? use(predicate, model, person) }
     if let predicate = try? FilterPredicate(parsing: text) { try? use(predicate, model, person) }
     do throws(ExpressionError) {
       let expression = try ValueExpression(parsing: text)
@@ -101,7 +101,7 @@ private struct TreeWriter {
   ) throws {
     _ = try? ExpressionChecker(model: model, entityName: "Person", role: .filter).check(predicate)
     let evaluator = ExpressionEvaluator(bindings: [:], now: 0, role: .filter)
-    _ = try evaluator.matches(predicate, with: person)
+    _ = try evaluator.compile(predicate).matches(person)
   }
 
   private func use(
@@ -109,7 +109,7 @@ private struct TreeWriter {
   ) throws {
     _ = try? ExpressionChecker(model: model, entityName: "Person", role: .value).type(of: expression)
     let evaluator = ExpressionEvaluator(bindings: ["source": .object(person)], now: 0, role: .value)
-    _ = try evaluator.evaluate(expression, with: person)
+    _ = try evaluator.compile(expression).evaluate(with: person)
   }
 
   @Test func `random tokens never trap the parser`() throws {

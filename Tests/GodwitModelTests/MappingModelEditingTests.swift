@@ -14,7 +14,7 @@ struct MappingModelEditingTests {
 
   @Test func `a filter and a value expression are set in one line each`() throws {
     var mapping = try mapping()
-    mapping["PersonToAdult"]?.filter = try FilterPredicate("age >= %@", 18)
+    mapping["PersonToAdult"]?.filter = try FilterPredicate("age >= 18")
     mapping["PersonToAdult"]?[attribute: "name"] = try ValueExpression("$source.fullName")
     let people = try #require(mapping["PersonToAdult"])
     #expect(people.filter == (try FilterPredicate("age >= 18")))
@@ -41,8 +41,6 @@ struct MappingModelEditingTests {
     let expression = try ValueExpression("$source.age+1")
     #expect(expression.source.text == "$source.age+1")
     #expect(expression == (try ValueExpression("$source.age + 1")))
-    // A text with holes says too little.
-    #expect(try ValueExpression("$source.age + %@", 1).source.text == "$source.age + 1")
   }
 
   @Test func `an expression that cannot be read says which part`() {
@@ -58,7 +56,7 @@ struct MappingModelEditingTests {
     #expect(AttributeValue(try #require(URL(string: "https://example.org/a"))) == .uri("https://example.org/a"))
     #expect(AttributeValue("a").string == "a")
     #expect(AttributeValue("a").date == nil && AttributeValue(date).data == nil && AttributeValue(date).string == nil)
-    #expect(PropertyListValue(date).date == date && PropertyListValue(Data([3])).data == Data([3]))
-    #expect(VersionHash(data: Data([1])) == nil)
+    #expect(PropertyListValue(date) == .date(694_224_000.125) && PropertyListValue(Data([3])) == .data([3]))
+    #expect(VersionHash(bytes: [1]) == nil)
   }
 }

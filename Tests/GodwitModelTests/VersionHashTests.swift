@@ -67,10 +67,11 @@ private func computedHash(of entity: PublishedPairs.Entity) throws -> VersionHas
       digests[property.name] = VersionHash(relationship, isOwnInverse: false)
     }
   }
-  return VersionHash(
-    entityName: entity.name, isAbstract: entity.abstract ?? false,
-    parent: entity.parentHash.flatMap(VersionHash.init(base64:)), digests: digests,
-    versionHashModifier: entity.modifier, uniquenessConstraints: entity.unique ?? [])
+  var description = EntityDescription(name: entity.name, isAbstract: entity.abstract ?? false)
+  description.versionHashModifier = entity.modifier
+  description.uniquenessConstraints = entity.unique ?? []
+  let parent = entity.parentHash.flatMap(VersionHash.init(base64:))
+  return VersionHashParts(description, parent: parent, digests: digests).hash
 }
 
 @Test(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

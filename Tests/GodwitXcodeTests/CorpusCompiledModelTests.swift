@@ -138,7 +138,7 @@ struct CorpusCompiledModelTests {
     for pair in CorpusPair.all {
       guard let content = try StoreModelCache.content(ofStoreAt: pair.path) else { continue }
       compared += 1
-      let schema = StoreSchema(model: try ManagedObjectModel(modelCache: content, name: pair.model.name))
+      let schema = StoreSchema(model: try CachedModel(modelCache: content, name: pair.model.name).model)
       let expected = StoreSchema(model: pair.model)
       #expect(schema.createStatements == expected.createStatements, "\(pair.name)")
     }

@@ -221,7 +221,7 @@ struct `Models inside stores` {
   @Test func `a deflated archive is read like the archive`() throws {
     #expect(try Inflation.inflate(rich().deflated, name: "M") == rich())
     #expect(
-      try ManagedObjectModel(modelCache: rich().deflated, name: "M") == ManagedObjectModel(compiled: rich(), name: "M"))
+      try CachedModel(modelCache: rich().deflated, name: "M").model == ManagedObjectModel(compiled: rich(), name: "M"))
   }
 
   @Test func `damaged or truncated deflated bytes are refused`() throws {
@@ -230,7 +230,7 @@ struct `Models inside stores` {
       #expect(failure { _ = try Inflation.inflate(Array(bytes[..<position]), name: "M") }?.code == .missingInput)
       var damaged = bytes
       damaged[position] ^= 0xFF
-      _ = try? ManagedObjectModel(modelCache: damaged, name: "M")
+      _ = try? CachedModel(modelCache: damaged, name: "M").model
     }
     #expect(failure { _ = try Inflation.inflate([7], name: "M") }?.message.contains("damaged or cut off") == true)
   }

@@ -91,7 +91,7 @@ package struct CorpusPair: Sendable {
     let others = CorpusStores.allPaths.filter { !published.contains($0) }.compactMap { path -> CorpusPair? in
       guard let content = try? StoreModelCache.content(ofStoreAt: path),
         let metadata = try? StoreMetadata(readingStoreAt: path),
-        let model = try? ManagedObjectModel(modelCache: content, name: "cache"), model.isCompatible(with: metadata)
+        let model = try? CachedModel(modelCache: content, name: "cache").model, model.isCompatible(with: metadata)
       else { return nil }
       return CorpusPair(path: path, model: model)
     }

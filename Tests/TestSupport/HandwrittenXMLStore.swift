@@ -22,7 +22,7 @@ package struct HandwrittenXMLStore {
   ]
 
   package func write(to path: String) throws {
-    let hashes = model.versionHashes.map { "<key>\($0.key)</key><data>\($0.value.data.base64EncodedString())</data>" }
+    let hashes = model.versionHashes.map { "<key>\($0.key)</key><data>\($0.value.base64)</data>" }
     var text = """
       <?xml version="1.0" standalone="yes"?>
       <!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">

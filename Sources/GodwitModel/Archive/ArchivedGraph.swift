@@ -35,7 +35,7 @@ package struct ArchivedGraph: Sendable, Hashable {
 
   /// The graph in the bytes of an archive with one root.
   ///
-  /// - Throws: `KeyedArchive.Malformed` and `PropertyListValue.Malformed` for bytes that are none.
+  /// - Throws: `KeyedArchive.Malformed` for bytes that are none.
   package init(archive bytes: [UInt8]) throws {
     let list = try PropertyListValue(binary: bytes, maximumValues: KeyedArchive.valuesMaximum)
     // Checks the rest of the form.

@@ -29,11 +29,7 @@ package indirect enum ArchivedValue: Sendable, Hashable {
   case set([ArchivedValue])
   case dictionary([String: ArchivedValue])
 
-  /// Why bytes or a text are none.
-  package struct Malformed: Error, Equatable {
-    package var problem: String
-    package init(problem: String) { self.problem = problem }
-  }
+  package typealias Malformed = PropertyListValue.Malformed
 
   /// How deep values may be nested.
   package static let depthMaximum = 64
@@ -76,10 +72,6 @@ extension ArchivedValue {
       var archive = try KeyedArchive(PropertyListValue(binary: bytes, maximumValues: Self.valuesMaximum))
       var room = Room()
       self = try Self.value(of: archive.rootValue(), in: &archive, room: &room, depth: 0)
-    } catch let error as PropertyListValue.Malformed {
-      throw Malformed(problem: error.problem)
-    } catch let error as KeyedArchive.Malformed {
-      throw Malformed(problem: error.problem)
     } catch {
       throw error as? Malformed ?? Malformed(problem: "it cannot be read")
     }

@@ -4,12 +4,7 @@
 /// each other by number, also in cycles. Code that walks the graph does so step by step, and each
 /// step is counted, so that no archive keeps its reader busy for long.
 package struct KeyedArchive {
-  /// The reason why bytes cannot be read as an archive.
-  package struct Malformed: Error, Equatable {
-    package var problem: String
-
-    package init(problem: String) { self.problem = problem }
-  }
+  package typealias Malformed = PropertyListValue.Malformed
 
   /// An object of the archive.
   package struct Object {

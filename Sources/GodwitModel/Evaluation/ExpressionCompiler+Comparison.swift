@@ -176,10 +176,7 @@ extension ExpressionCompiler {
 
   // MARK: Logic
 
-  func all(_ parts: [FilterPredicate]) -> TestRoutine { logic(parts, decisive: false) }
-  func any(_ parts: [FilterPredicate]) -> TestRoutine { logic(parts, decisive: true) }
-
-  private func logic(_ parts: [FilterPredicate], decisive: Bool) -> TestRoutine {
+  func logic(_ parts: [FilterPredicate], decisive: Bool) -> TestRoutine {
     let tests = parts.map { test($0) }
     return TestRoutine { frame in try Self.first(decisive, in: tests) { try $0.run(&frame) } }
   }
@@ -236,12 +233,6 @@ private struct ComparisonRules {
 
   /// The result of a comparison with nil.
   private var unknown: Bool? { isFilter ? nil : false }
-
-  init(options: FilterPredicate.Comparison.Options, isFilter: Bool, range: Range<Int>) {
-    self.options = options
-    self.isFilter = isFilter
-    self.range = range
-  }
 
   func equal(_ a: EvaluatedValue, _ b: EvaluatedValue) -> Bool? {
     if a.isNull || b.isNull { return isFilter ? nil : a.isNull && b.isNull }

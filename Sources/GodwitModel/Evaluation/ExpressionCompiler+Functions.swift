@@ -6,7 +6,9 @@ extension ExpressionCompiler {
     case "randomn:": return random(below: arguments.first, at: range.lowerBound)
     default: break
     }
-    if let op = function?.operator, arguments.count == 2 { return arithmetic(op, arguments[0], arguments[1], range) }
+    if let function, let op = ValueExpression.ArithmeticOperator(function: function.name), arguments.count == 2 {
+      return arithmetic(op, arguments[0], arguments[1], range)
+    }
     let values = arguments.map { value(of: $0) }
     guard let function, function.counts.contains(values.count) else {
       // The arguments are evaluated first, as for any call.

@@ -5,8 +5,6 @@ struct EvaluationFrame {
   let object: any EvaluatedObject
   /// The members that the SUBQUERYs around are at, the outermost first.
   var members: [EvaluatedValue] = []
-
-  init(object: any EvaluatedObject) { self.object = object }
 }
 
 /// Yields an expression's value. Routines are structs, for an array of bare closures wraps each one it gives out.
@@ -200,8 +198,8 @@ struct ExpressionCompiler {
     case .not(let part):
       let test = inner.test(part)
       return TestRoutine { try test.run(&$0).map { !$0 } }
-    case .and(let parts): return inner.all(parts)
-    case .or(let parts): return inner.any(parts)
+    case .and(let parts): return inner.logic(parts, decisive: false)
+    case .or(let parts): return inner.logic(parts, decisive: true)
     case .untaken(let parts):
       let tests = parts.map { inner.test($0) }
       return TestRoutine { frame in try !tests.contains { try $0.run(&frame) == true } }

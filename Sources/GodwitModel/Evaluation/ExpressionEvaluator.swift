@@ -1,8 +1,7 @@
 /// Evaluates expressions and predicates on objects in memory.
 ///
 /// Meant for expressions that `ExpressionChecker` has accepted. A value that does not fit then throws an
-/// `ExpressionError`, and nothing traps. The `Expressions` page has the rules. An expression for many objects is
-/// compiled once; `evaluate` and `matches` compile for one object.
+/// `ExpressionError`, and nothing traps. The `Expressions` page has the rules.
 package struct ExpressionEvaluator {
   static let maximumDepth = 500
 
@@ -30,20 +29,6 @@ package struct ExpressionEvaluator {
     self.role = role
     self.mapping = mapping
     self.host = host
-  }
-
-  /// The value of an expression, with `object` as SELF.
-  ///
-  /// - Throws: `ExpressionError`, and the errors of the objects.
-  package func evaluate(_ expression: ValueExpression, with object: any EvaluatedObject) throws -> EvaluatedValue {
-    try compile(expression).evaluate(with: object)
-  }
-
-  /// Whether the object fulfils the predicate; nil is *unknown*, in the filter role only.
-  ///
-  /// - Throws: `ExpressionError`, and the errors of the objects.
-  package func matches(_ predicate: FilterPredicate, with object: any EvaluatedObject) throws -> Bool? {
-    try compile(predicate).matches(object)
   }
 
   /// The expression made ready for many objects: takes the time of evaluating it a few times.

@@ -67,22 +67,13 @@ package struct ExpressionFunction: Sendable {
     return result
   }
 
-  /// The operator that it is another spelling of.
-  var `operator`: ValueExpression.ArithmeticOperator? {
-    switch name {
-    case "add:to:": .add
-    case "from:subtract:": .subtract
-    case "multiply:by:": .multiply
-    case "divide:by:": .divide
-    case "raise:toPower:": .power
-    default: nil
-    }
-  }
-
   // MARK: Bodies
 
   private static func body(_ name: String) -> Body {
     if let kind = Statistic.Kind(named: name) { return .statistic(kind) }
+    if let op = ValueExpression.ArithmeticOperator(function: name) {
+      return .two { a, b, range in try Calculation.result(op, a, b, range) }
+    }
     switch name {
     case "now": return .now
     case "count:": return .count
@@ -119,11 +110,6 @@ package struct ExpressionFunction: Sendable {
         return a.number.map { $0.order(to: .integer(0)) == -1 ? -$0 : $0 }?.value
       }
     case "onesComplement:": return number { $0.whole.map { .integer(~$0) } }
-    case "add:to:": return arithmetic(.add)
-    case "from:subtract:": return arithmetic(.subtract)
-    case "multiply:by:": return arithmetic(.multiply)
-    case "divide:by:": return arithmetic(.divide)
-    case "raise:toPower:": return arithmetic(.power)
     case "modulus:by:":
       return .two { a, b, _ in
         if let (x, y) = Calculation.decimals(a, b) { return .init(calculated: Calculation.remainder(x, y)) }
@@ -175,26 +161,10 @@ package struct ExpressionFunction: Sendable {
     }
   }
 
-  private static func arithmetic(_ op: ValueExpression.ArithmeticOperator) -> Body {
-    .two { a, b, range in try Calculation.result(op, a, b, range) }
-  }
-
   private static func bits(_ apply: @escaping @Sendable (Int64, Int64) -> Int64) -> Body {
     .two { a, b, _ in
       guard let x = a.number?.whole, let y = b.number?.whole else { return nil }
       return .integer(apply(x, y))
     }
-  }
-}
-
-extension ExpressionEvaluator {
-  /// A function of single values, by its name.
-  ///
-  /// - Throws: `ExpressionError` when the values do not fit the function.
-  package static func call(_ name: String, _ arguments: [AttributeValue]) throws -> AttributeValue {
-    guard let function = ExpressionFunction(named: name) else {
-      throw ExpressionFunction.unknown(name, arguments.count, 0..<0)
-    }
-    return try function.call(arguments)
   }
 }

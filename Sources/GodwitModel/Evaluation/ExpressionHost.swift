@@ -25,13 +25,6 @@ public struct ExpressionCall {
   /// The part of the text that makes the call, for errors.
   package var range: Range<Int>
 
-  /// A call.
-  ///
-  /// - Parameters:
-  ///   - receiver: The receiver.
-  ///   - selector: With its colons, as Objective-C spells it.
-  ///   - arguments: The arguments after the selector, evaluated.
-  ///   - range: The part of the expression's text that makes the call, in UTF-8 bytes, for errors.
   package init(_ receiver: Receiver, _ selector: String, _ arguments: [EvaluatedValue], range: Range<Int> = 0..<0) {
     self.receiver = receiver
     self.selector = selector

@@ -107,15 +107,6 @@ package enum StringComparison {
     return result
   }
 
-  /// Whether an ICU regular expression fits the whole of `text`; nil when the pattern is invalid or takes too long.
-  package static func matches(_ text: [UInt8], _ pattern: [UInt8], _ options: Options = []) -> Bool? {
-    switch match(text, pattern, options) {
-    case .fits: true
-    case .differs: false
-    case .noPattern, .tooLong: nil
-    }
-  }
-
   /// Whether the pattern is an ICU regular expression.
   package static func isPattern(_ pattern: [UInt8]) -> Bool {
     RegularExpressionCache.shared.compiled(String(decoding: pattern, as: UTF8.self), ignoresCase: false) != nil

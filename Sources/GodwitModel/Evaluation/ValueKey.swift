@@ -18,15 +18,15 @@ package enum ValueKey: String, CaseIterable, Sendable {
     switch (self, type) {
     case (.absoluteString, .uri), (.path, .uri), (.lastPathComponent, .uri), (.lastPathComponent, .string): .string
     case (.uuidString, .uuid): .string
-    case (.stringValue, _) where type.isNumberLike: .string
-    case (.intValue, _) where type.isNumberLike || type == .string: .integer32
-    case (.doubleValue, _) where type.isNumberLike || type == .string: .double
-    case (.boolValue, _) where type.isNumberLike || type == .string: .boolean
+    case (.stringValue, _) where type.expressionClass == .number: .string
+    case (.intValue, _) where type.expressionClass == .number || type == .string: .integer32
+    case (.doubleValue, _) where type.expressionClass == .number || type == .string: .double
+    case (.boolValue, _) where type.expressionClass == .number || type == .string: .boolean
     case (.length, .string), (.length, .binary): .integer64
     case (.lowercaseString, .string), (.uppercaseString, .string): .string
     case (.timeIntervalSinceReferenceDate, .date), (.timeIntervalSince1970, .date): .double
     case (.description, .string), (.description, .uri), (.description, .uuid): .string
-    case (.description, _) where type.isNumberLike: .string
+    case (.description, _) where type.expressionClass == .number: .string
     default: nil
     }
   }
@@ -149,11 +149,6 @@ package enum ValueKey: String, CaseIterable, Sendable {
     guard let first = rest.first else { return false }
     return "YyTt123456789".unicodeScalars.contains(first)
   }
-}
-
-extension AttributeType {
-  /// Whether values are `NSNumber`s.
-  fileprivate var isNumberLike: Bool { isNumeric || self == .boolean }
 }
 
 extension AttributeValue {

@@ -116,11 +116,7 @@ extension ExpressionChecker {
       return try cast(first, type.string, arguments.first?.range ?? range, last.range)
     default: break
     }
-    let operators: [String: ValueExpression.ArithmeticOperator] = [
-      "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
-      "raise:toPower:": .power,
-    ]
-    if let op = operators[name], types.count == 2 {
+    if let op = ValueExpression.ArithmeticOperator(function: name), types.count == 2 {
       return try arithmetic(op, arguments[0], types[0], arguments[1], types[1], range)
     }
     for (argument, type) in zip(arguments, types) { _ = try isNumber(type, argument) }

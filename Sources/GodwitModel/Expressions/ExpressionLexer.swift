@@ -161,15 +161,10 @@ struct ExpressionLexer {
       case UInt8(ascii: "f"): content.append(0x0C)
       case UInt8(ascii: "0"): content.append(0x00)
       case UInt8(ascii: "\\"), UInt8(ascii: "\""), UInt8(ascii: "'"): content.append(e)
-      case UInt8(ascii: "x"), UInt8(ascii: "U"):
-        let value = try hexDigits(e == UInt8(ascii: "x") ? 2 : 8, escape)
-        guard let scalar = Unicode.Scalar(value) else {
-          throw ExpressionError("the escape names no Unicode character", range: escape..<position)
-        }
-        content.append(contentsOf: String(Character(scalar)).utf8)
-      case UInt8(ascii: "u"):
-        var value = try hexDigits(4, escape)
-        if value & 0xFC00 == 0xD800, byte() == UInt8(ascii: "\\"), byte(1) == UInt8(ascii: "u") {
+      case UInt8(ascii: "x"), UInt8(ascii: "U"), UInt8(ascii: "u"):
+        let isShort = e == UInt8(ascii: "u")
+        var value = try hexDigits(isShort ? 4 : e == UInt8(ascii: "x") ? 2 : 8, escape)
+        if isShort, value & 0xFC00 == 0xD800, byte() == UInt8(ascii: "\\"), byte(1) == UInt8(ascii: "u") {
           position += 2
           let low = try hexDigits(4, escape)
           value = low & 0xFC00 == 0xDC00 ? 0x10000 + (value & 0x3FF) << 10 + (low & 0x3FF) : 0xD800

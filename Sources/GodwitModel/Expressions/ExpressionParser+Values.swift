@@ -166,7 +166,7 @@ extension ExpressionParser {
     case .word(escaped: false):
       return try word()
     case .argument:
-      return try argument()
+      throw unsupportedArgument()
     case .symbol where start.text == "(":
       advance()
       var inner = try or()
@@ -180,42 +180,6 @@ extension ExpressionParser {
       return try value(.aggregate(items), height + 1, start.range.lowerBound..<previousEnd)
     default:
       throw unexpected("a value")
-    }
-  }
-
-  /// The argument for a `%@`, `%K` or `%d`.
-  private mutating func argument() throws(ExpressionError) -> Item {
-    let start = token
-    guard let formatArguments else {
-      throw ExpressionError(
-        "format arguments such as %@ and %K are not supported in text: write the value itself", range: start.range)
-    }
-    guard formatArgumentsTaken < formatArguments.count else {
-      throw ExpressionError("'%\(start.text)' has no argument", range: start.range)
-    }
-    let argument = formatArguments[formatArgumentsTaken]
-    formatArgumentsTaken += 1
-    advance()
-    switch start.text {
-    case "@":
-      let expression = try argument.expression(at: start.range)
-      let height = expression.height(limit: Self.maximumHeight + 1)
-      return Item(kind: .value(expression), height: try checked(height, start.range), range: start.range)
-    case "K":
-      guard case .value(.string(let path)) = argument else {
-        throw ExpressionError("'%K' needs a key path as a string", range: start.range)
-      }
-      let segments = path.string.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-      guard segments.allSatisfy({ !$0.isEmpty && $0 != "@" }) else {
-        throw ExpressionError("'\(path.string.prefix(60))' is not a key path", range: start.range)
-      }
-      if segments == ["SELF"] { return try value(.evaluatedObject, 1, start.range) }
-      return try keyPath(nil, segments, segments.map { _ in start.range }, 1, start.range)
-    default:
-      guard case .value(let number) = argument, number.number != nil else {
-        throw ExpressionError("'%\(start.text)' needs a number", range: start.range)
-      }
-      return try value(.constant(number), 1, start.range)
     }
   }
 

@@ -1,9 +1,16 @@
 extension ValueExpression {
+  /// A value expression in NSExpression's format, without arguments.
+  ///
+  /// - Throws: As for predicates.
+  public init(_ text: String) throws(ExpressionError) { try self.init(text, isFormat: true) }
+
   /// Parses a value expression in NSExpression's format.
   ///
   /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit.
-  package init(parsing text: String) throws(ExpressionError) {
-    var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: text))
+  package init(parsing text: String) throws(ExpressionError) { try self.init(text, isFormat: false) }
+
+  private init(_ text: String, isFormat: Bool) throws(ExpressionError) {
+    var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: text), isFormat: isFormat)
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in
       try p.expression(p.or())
     }
@@ -12,11 +19,18 @@ extension ValueExpression {
 }
 
 extension FilterPredicate {
+  /// A predicate in NSPredicate's format, without arguments.
+  ///
+  /// - Throws: `ExpressionError` with what is wrong with the text.
+  public init(_ text: String) throws(ExpressionError) { try self.init(text, isFormat: true) }
+
   /// Parses a predicate in NSPredicate's format.
   ///
   /// - Throws: `ExpressionError` with the UTF-8 range of the token that does not fit.
-  package init(parsing text: String) throws(ExpressionError) {
-    var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: text))
+  package init(parsing text: String) throws(ExpressionError) { try self.init(text, isFormat: false) }
+
+  private init(_ text: String, isFormat: Bool) throws(ExpressionError) {
+    var parser = ExpressionParser(tokens: try ExpressionLexer.tokens(of: text), isFormat: isFormat)
     self = try parser.whole { (p: inout ExpressionParser) throws(ExpressionError) in
       try p.predicate(p.or())
     }
@@ -55,14 +69,12 @@ struct ExpressionParser {
   let tokens: [Token]
   var position = 0
   var depth = 0
-  /// The values for `%@` and the like, and the number used so far.
-  let formatArguments: [FormatArgument]?
-  var formatArgumentsTaken = 0
+  /// Whether the text was given in Swift, where Foundation's formats have arguments. The error for `%@` depends on it.
+  private let isFormat: Bool
 
-  /// - Parameter arguments: nil for a text that may have none.
-  init(tokens: [Token], arguments: [FormatArgument]? = nil) {
+  init(tokens: [Token], isFormat: Bool) {
     self.tokens = tokens
-    formatArguments = arguments
+    self.isFormat = isFormat
   }
 
   var token: Token { tokens[min(position, tokens.count - 1)] }
@@ -81,6 +93,15 @@ struct ExpressionParser {
     token.kind == .end ? "found the end of the text" : "found '\(token.text.prefix(60))'"
   }
 
+  /// The error for a `%@`, `%K` or `%d`.
+  func unsupportedArgument() -> ExpressionError {
+    ExpressionError(
+      isFormat
+        ? "'%\(token.text)' has no argument"
+        : "format arguments such as %@ and %K are not supported in text: write the value itself",
+      range: token.range)
+  }
+
   func unexpected(_ wanted: String) -> ExpressionError {
     ExpressionError("expected \(wanted), \(found(token))", range: token.range)
   }
@@ -94,11 +115,6 @@ struct ExpressionParser {
     if token.kind == .end { throw ExpressionError("the text is empty", range: 0..<0) }
     let result = try body(&self)
     guard token.kind == .end else { throw unexpected("the end of the text") }
-    if let formatArguments, formatArgumentsTaken < formatArguments.count {
-      throw ExpressionError(
-        "the format takes \(formatArgumentsTaken) argument(s), found \(formatArguments.count)",
-        range: 0..<token.range.upperBound)
-    }
     return result
   }
 

@@ -34,17 +34,6 @@ extension ValueExpression {
     default: false
     }
   }
-
-  /// The number of levels of the tree, counted up to `limit`; predicates count as one level.
-  func height(limit: Int) -> Int {
-    var level = [self]
-    var height = 0
-    while !level.isEmpty, height < limit {
-      height += 1
-      level = level.flatMap(\.children)
-    }
-    return height
-  }
 }
 
 extension FilterPredicate {

@@ -18,7 +18,7 @@ extension ValueExpression: CustomStringConvertible {
     case .ternary(let test, let yes, let no): "TERNARY(\(test), \(yes), \(no))"
     case .subquery(let collection, let variable, let predicate):
       "SUBQUERY(\(collection), $\(variable), \(predicate))"
-    case .cast(let operand, let type): "CAST(\(operand), \(Self.quoted(type)))"
+    case .cast(let operand, let type): "CAST(\(operand), \(JSONString.quoted(type)))"
     case .element(let collection, let position): "\(collection.operand)[\(position)]"
     case .set(let op, let a, let b): "\(a.operand) \(op.rawValue) \(b.operand)"
     case .fetch(let request, let context, let countOnly):
@@ -54,35 +54,13 @@ extension ValueExpression: CustomStringConvertible {
     case .boolean(let flag): flag ? "YES" : "NO"
     case .integer(let number): String(number)
     case .double(let number): number.description
-    case .decimal(let number): "CAST(\(quoted("\(number)")), \"NSDecimalNumber\")"
-    case .string(let text): quoted(text.string)
+    case .decimal(let number): "CAST(\(JSONString.quoted("\(number)")), \"NSDecimalNumber\")"
+    case .string(let text): JSONString.quoted(text.string)
     case .date(let seconds): "CAST(\(seconds), \"NSDate\")"
-    case .data(let bytes): "CAST(\(quoted("\(bytes.count) bytes")), \"NSData\")"
-    case .uuid(let uuid): "CAST(\(quoted(uuid.uuidString)), \"NSUUID\")"
-    case .uri(let text): "CAST(\(quoted(text.string)), \"NSURL\")"
+    case .data(let bytes): "CAST(\(JSONString.quoted("\(bytes.count) bytes")), \"NSData\")"
+    case .uuid(let uuid): "CAST(\(JSONString.quoted(uuid.uuidString)), \"NSUUID\")"
+    case .uri(let text): "CAST(\(JSONString.quoted(text.string)), \"NSURL\")"
     }
-  }
-
-  /// A string constant as expressions write it, in double quotes.
-  static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\\": result += "\\\\"
-      case "\"": result += "\\\""
-      case "\n": result += "\\n"
-      case "\r": result += "\\r"
-      case "\t": result += "\\t"
-      default:
-        if scalar.value < 0x20 {
-          let hex = String(scalar.value, radix: 16)
-          result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-        } else {
-          result.unicodeScalars.append(scalar)
-        }
-      }
-    }
-    return result + "\""
   }
 }
 

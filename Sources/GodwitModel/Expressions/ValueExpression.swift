@@ -58,6 +58,18 @@ public struct ValueExpression: Sendable {
     case multiply = "*"
     case divide = "/"
     case power = "**"
+
+    /// The operator that a function is another spelling of; nil for any other function.
+    package init?(function name: String) {
+      switch name {
+      case "add:to:": self = .add
+      case "from:subtract:": self = .subtract
+      case "multiply:by:": self = .multiply
+      case "divide:by:": self = .divide
+      case "raise:toPower:": self = .power
+      default: return nil
+      }
+    }
   }
 
   package var node: Node

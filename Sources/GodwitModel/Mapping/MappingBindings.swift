@@ -3,9 +3,9 @@
 /// Both are known before the run; key paths on them read plain facts, never objects.
 package struct MappingBindings: Sendable, Hashable {
   /// `name`, `sourceEntityName`, `destinationEntityName`, `mappingType`, `entityMigrationPolicyClassName`.
-  package var entityMapping: [String: AttributeValue]
+  package var entityMapping: [String: AttributeValue] = [:]
   /// The user info of the entity mapping.
-  package var userInfo: [String: String]
+  package var userInfo: [String: String] = [:]
   /// The attribute or relationship that is set; nil in filters.
   package var propertyName: String?
 
@@ -16,10 +16,7 @@ package struct MappingBindings: Sendable, Hashable {
   ]
 
   /// No mapping: the variables have no value.
-  package init() {
-    entityMapping = [:]
-    userInfo = [:]
-  }
+  package init() {}
 
   /// - Parameter property: the attribute or relationship that is set.
   package init(_ mapping: EntityMapping, property: String?) {

@@ -92,13 +92,13 @@ public struct EntityMapping: Sendable, Hashable {
   /// The name of a registered `EntityMigrationPolicy`.
   public var policyName: String?
   /// Destination attributes: the mapping makes one object for each distinct combination of their values.
-  public var uniqueBy: [String]
+  public var uniqueBy: [String] = []
   /// The values of the attributes. Attributes that are not listed take the model's default.
-  public var attributeMappings: [AttributeMapping]
+  public var attributeMappings: [AttributeMapping] = []
   /// The targets of the relationships. Relationships that are not listed stay empty.
-  public var relationshipMappings: [RelationshipMapping]
+  public var relationshipMappings: [RelationshipMapping] = []
   /// Texts for a policy.
-  package var userInfo: [String: String]
+  package var userInfo: [String: String] = [:]
   /// Texts for a policy about single properties of the destination, by property.
   package var propertyUserInfo: [String: [String: String]] = [:]
   /// The place of the mapping's name in its file; nil for a mapping made in code.
@@ -120,10 +120,6 @@ public struct EntityMapping: Sendable, Hashable {
     self.kind = kind
     sourceEntityName = source
     destinationEntityName = destination
-    uniqueBy = []
-    attributeMappings = []
-    relationshipMappings = []
-    userInfo = [:]
   }
 }
 
@@ -189,13 +185,6 @@ public struct AttributeMapping: Sendable, Hashable {
   /// The place of the attribute's name in its file.
   package var location: GodwitError.Location?
 
-  /// A value for a destination attribute.
-  ///
-  /// - Parameters:
-  ///   - name: The destination attribute's name.
-  ///   - value: The value of the attribute.
-  ///   - usesDefaultForNil: Whether nil becomes the default of the destination attribute.
-  ///   - location: The place of the attribute's name in its file, for messages.
   package init(
     name: String, value: ValueExpression, usesDefaultForNil: Bool = false, location: GodwitError.Location? = nil
   ) {
@@ -228,13 +217,6 @@ public struct RelationshipMapping: Sendable, Hashable {
   /// The places of the value's parts: `mapping`, `key-path`, `source-relationship`.
   package var valueLocation: GodwitError.Location?
 
-  /// A value for a destination relationship.
-  ///
-  /// - Parameters:
-  ///   - name: The destination relationship's name.
-  ///   - value: How the destination objects are found.
-  ///   - location: The place of the relationship's name in its file, for messages.
-  ///   - valueLocation: The place of the value in its file, for messages.
   package init(
     name: String, value: Value, location: GodwitError.Location? = nil,
     valueLocation: GodwitError.Location? = nil

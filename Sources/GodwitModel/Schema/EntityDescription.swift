@@ -15,28 +15,20 @@ public struct EntityDescription: Sendable, Hashable {
   /// A text that changes the version hash; nil for none.
   package var versionHashModifier: String?
   /// The entity's user info, as the model file gives it.
-  package var userInfo: [String: String]
+  package var userInfo: [String: String] = [:]
   /// Declared here, in the order of the file.
   public var attributes: [AttributeDescription]
   /// Declared here, in the order of the file.
   public var relationships: [RelationshipDescription]
   /// Declared here, in the order of the file.
-  package var fetchedProperties: [FetchedPropertyDescription]
+  package var fetchedProperties: [FetchedPropertyDescription] = []
   /// The indexes that a store of the model gets for the entity.
-  package var fetchIndexes: [FetchIndexDescription]
+  package var fetchIndexes: [FetchIndexDescription] = []
   /// Old compound indexes: lists of property names.
-  package var compoundIndexes: [[String]]
+  package var compoundIndexes: [[String]] = []
   /// The uniqueness constraints that the entity declares: lists of property names.
-  package var uniquenessConstraints: [[String]]
+  package var uniquenessConstraints: [[String]] = []
 
-  /// An entity.
-  ///
-  /// - Parameters:
-  ///   - name: The entity's name.
-  ///   - superentityName: The name of the parent entity; nil for a root.
-  ///   - isAbstract: Whether only subentities have objects.
-  ///   - attributes: The attributes that the entity itself declares.
-  ///   - relationships: The relationships that the entity itself declares.
   package init(
     name: String, superentityName: String? = nil, isAbstract: Bool = false,
     attributes: [AttributeDescription] = [], relationships: [RelationshipDescription] = []
@@ -46,11 +38,6 @@ public struct EntityDescription: Sendable, Hashable {
     self.isAbstract = isAbstract
     self.attributes = attributes
     self.relationships = relationships
-    userInfo = [:]
-    fetchedProperties = []
-    fetchIndexes = []
-    compoundIndexes = []
-    uniquenessConstraints = []
   }
 }
 

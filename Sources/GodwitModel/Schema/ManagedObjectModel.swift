@@ -22,8 +22,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   private var noted = Derived<[ModelRemark]>([])
-  /// Shared by all copies, because its inputs never change.
-  let hashCache = Derived(VersionHashCache())
+  /// The computed version hashes, which all copies share, because their inputs never change.
+  let hashCache = Derived(MadeOnce<[String: VersionHash]>())
   private let madeTexts = Derived(ModelTexts())
   /// The texts derived from the model once, without published hashes and remarks, which each copy may have of its own.
   package var texts: ModelTexts { madeTexts.value }

@@ -7,9 +7,9 @@ public struct AttributeDescription: Sendable, Hashable {
   /// Whether nil is valid.
   public var isOptional: Bool
   /// Whether a store leaves the attribute out.
-  package var isTransient: Bool
+  package var isTransient = false
   /// The value of new objects if no mapping sets the attribute; `.null` if the model gives none.
-  public var defaultValue: AttributeValue
+  public var defaultValue = AttributeValue.null
   /// Limits on numbers and dates (seconds since 2001), inclusive. For strings: see `minimumLength`.
   package var minimumValue: AttributeValue?
   /// The largest valid number or date, inclusive; nil for no limit.
@@ -21,23 +21,23 @@ public struct AttributeDescription: Sendable, Hashable {
   /// An ICU regular expression that must match the whole string.
   package var regularExpression: String?
   /// Large values may live in files beside the store; each value carries a prefix byte.
-  package var allowsExternalBinaryDataStorage: Bool
+  package var allowsExternalBinaryDataStorage = false
   /// Whether persistent history keeps the value of a deleted object.
-  package var preservesValueInHistoryOnDeletion: Bool
+  package var preservesValueInHistoryOnDeletion = false
   /// Whether CloudKit encrypts the value; it does not matter to a store.
-  package var allowsCloudEncryption: Bool
+  package var allowsCloudEncryption = false
   /// The name of the value transformer of a transformable attribute; nil for none.
   package var valueTransformerName: String?
   /// The name of the class of a transformable attribute's values; nil for none.
   package var customClassName: String?
   /// The old `indexed="YES"` of models before fetch indexes.
-  package var isIndexed: Bool
+  package var isIndexed = false
   /// The text of the derivation expression, for a derived attribute.
   package var derivationExpression: String?
   /// The attributes that a composite attribute consists of, in declared order; empty for any other type.
   ///
   /// A store holds these and not the composite: see ``leaves``.
-  package var elements: [AttributeDescription]
+  package var elements: [AttributeDescription] = []
   /// The name that an Xcode model gives the type of a composite attribute; nil if it is unknown, as in a compiled
   /// model.
   ///
@@ -52,29 +52,16 @@ public struct AttributeDescription: Sendable, Hashable {
   /// The name in the earlier version (`elementID`); nil when it is the same.
   package var renamingIdentifier: String?
   /// The attribute's user info, as the model file gives it.
-  package var userInfo: [String: String]
+  package var userInfo: [String: String] = [:]
 
   /// Whether a derivation expression gives the value.
   package var isDerived: Bool { derivationExpression != nil }
 
   /// An attribute without limits, default or options.
-  ///
-  /// - Parameters:
-  ///   - name: The attribute's name.
-  ///   - type: The type of the attribute's values.
-  ///   - isOptional: Whether nil is valid.
   package init(name: String, type: AttributeType, isOptional: Bool = true) {
     self.name = name
     self.type = type
     self.isOptional = isOptional
-    isTransient = false
-    defaultValue = .null
-    allowsExternalBinaryDataStorage = false
-    preservesValueInHistoryOnDeletion = false
-    allowsCloudEncryption = false
-    isIndexed = false
-    userInfo = [:]
-    elements = []
   }
 }
 
@@ -127,23 +114,23 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// Whether it is valid to lead to no object.
   public var isOptional: Bool
   /// Whether a store leaves the relationship out.
-  package var isTransient: Bool
+  package var isTransient = false
   /// Whether it leads to any number of objects.
   public var isToMany: Bool
   /// Whether the related objects have an order.
-  public var isOrdered: Bool
+  public var isOrdered = false
   /// As in the file: 0 when absent.
-  package var minCount: Int
+  package var minCount = 0
   /// As in the file: 0 for unbounded, 1 for to-one.
   package var maxCount: Int
   /// The effect of deleting an object on its related objects.
-  package var deleteRule: DeleteRule
+  package var deleteRule = DeleteRule.nullify
   /// A text that makes the version hash another one; nil for none.
   package var versionHashModifier: String?
   /// The name in the earlier version (`elementID`); nil when it is the same.
   package var renamingIdentifier: String?
   /// The relationship's user info, as the model file gives it.
-  package var userInfo: [String: String]
+  package var userInfo: [String: String] = [:]
   /// For a to-many without an inverse, the to-one that a SQLite store holds in its place; its model gives it.
   package internal(set) var storedInverseName = Derived(String?.none)
   /// Whether it is such a to-one: no property of the model.
@@ -155,13 +142,6 @@ public struct RelationshipDescription: Sendable, Hashable {
   package var requiresObject: Bool { !isOptional && (!isToMany || minCount > 0) }
 
   /// A relationship. A to-one gets `maxCount` 1.
-  ///
-  /// - Parameters:
-  ///   - name: The relationship's name.
-  ///   - destinationEntityName: The name of the entity that the relationship leads to.
-  ///   - inverseName: The relationship on the destination that leads back; nil for none.
-  ///   - isToMany: Whether it leads to any number of objects.
-  ///   - isOptional: Whether it is valid to lead to no object.
   package init(
     name: String, destinationEntityName: String, inverseName: String? = nil,
     isToMany: Bool = false, isOptional: Bool = true
@@ -171,13 +151,8 @@ public struct RelationshipDescription: Sendable, Hashable {
     self.inverseName = inverseName
     inverseEntityName = inverseName == nil ? nil : destinationEntityName
     self.isOptional = isOptional
-    isTransient = false
     self.isToMany = isToMany
-    isOrdered = false
-    minCount = 0
     maxCount = isToMany ? 0 : 1
-    deleteRule = .nullify
-    userInfo = [:]
   }
 }
 
@@ -190,19 +165,12 @@ package struct FetchedPropertyDescription: Sendable, Hashable {
   /// The query; nil when the model file gives none.
   package var fetchRequest: FetchRequestTemplate?
   /// The property's user info, as the model file gives it.
-  package var userInfo: [String: String]
+  package var userInfo: [String: String] = [:]
 
-  /// A fetched property.
-  ///
-  /// - Parameters:
-  ///   - name: The property's name.
-  ///   - isOptional: Whether the model calls it optional.
-  ///   - fetchRequest: The query; nil for none.
   package init(name: String, isOptional: Bool, fetchRequest: FetchRequestTemplate?) {
     self.name = name
     self.isOptional = isOptional
     self.fetchRequest = fetchRequest
-    userInfo = [:]
   }
 }
 
@@ -215,12 +183,6 @@ package struct FetchRequestTemplate: Sendable, Hashable {
   /// The predicate as the model file gives it; nil takes every object.
   package var predicateText: String?
 
-  /// A named fetch request.
-  ///
-  /// - Parameters:
-  ///   - name: The request's name.
-  ///   - entityName: The name of the entity that is fetched.
-  ///   - predicateText: The predicate; nil takes every object.
   package init(name: String, entityName: String, predicateText: String?) {
     self.name = name
     self.entityName = entityName
@@ -242,12 +204,6 @@ package struct FetchIndexDescription: Sendable, Hashable {
     package var isAscending: Bool
 
     /// An element of an index. Give a property or an expression.
-    ///
-    /// - Parameters:
-    ///   - propertyName: The property, when the element indexes one.
-    ///   - expressionText: The expression text, when the element indexes an expression.
-    ///   - isRTree: Whether the element is of an R-tree index.
-    ///   - isAscending: Whether the element is sorted upwards.
     package init(
       propertyName: String?, expressionText: String?, isRTree: Bool, isAscending: Bool
     ) {
@@ -265,12 +221,6 @@ package struct FetchIndexDescription: Sendable, Hashable {
   /// Restricts the index to some objects, as the model file says; nil for all.
   package var partialPredicateText: String?
 
-  /// An index.
-  ///
-  /// - Parameters:
-  ///   - name: The index's name.
-  ///   - elements: The indexed elements, in order.
-  ///   - partialPredicateText: Restricts the index to some objects; nil for all.
   package init(name: String, elements: [Element], partialPredicateText: String? = nil) {
     self.name = name
     self.elements = elements

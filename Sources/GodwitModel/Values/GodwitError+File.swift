@@ -5,20 +5,14 @@ extension GodwitError {
   ///
   /// - Parameter code: Its `errno`.
   package static func reading(storeAt path: String, _ code: Int32) -> GodwitError {
-    let reason = String(cString: strerror(code))
-    switch code {
-    case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG:
-      return GodwitError(
-        .missingInput, "cannot read store '\(path)': \(reason)", remedy: "check the path of the store")
-    case EACCES, EPERM:
-      return GodwitError(
-        .permission, "cannot read store '\(path)': \(reason)",
-        remedy: "check the permissions of the file and its folder")
-    case EMFILE, ENFILE:
-      return GodwitError(.inputOutput, "cannot read store '\(path)': \(reason)", remedy: moreFiles)
-    default:
-      return GodwitError(.inputOutput, "cannot read store '\(path)': \(reason)")
-    }
+    let (kind, remedy): (Code, String?) =
+      switch code {
+      case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG: (.missingInput, "check the path of the store")
+      case EACCES, EPERM: (.permission, "check the permissions of the file and its folder")
+      case EMFILE, ENFILE: (.inputOutput, moreFiles)
+      default: (.inputOutput, nil)
+      }
+    return GodwitError(kind, "cannot read store '\(path)': \(String(cString: strerror(code)))", remedy: remedy)
   }
 
   /// The remedy if no more files can be opened.

@@ -80,12 +80,6 @@ public struct GodwitError: Error, Sendable, Equatable {
     /// The column, from 1, in UTF-8 bytes.
     package var column: Int
 
-    /// A position in a text file.
-    ///
-    /// - Parameters:
-    ///   - file: The file's path.
-    ///   - line: From 1.
-    ///   - column: From 1, in UTF-8 bytes.
     package init(file: String, line: Int, column: Int) {
       self.file = file
       self.line = line
@@ -124,17 +118,6 @@ public struct GodwitError: Error, Sendable, Equatable {
   ///   - message: The failure in one sentence, without a final full stop.
   public init(_ code: Code, _ message: String) { self.init(code, message, location: nil) }
 
-  /// An error of this type.
-  ///
-  /// - Parameters:
-  ///   - code: The kind of failure, which decides the exit status.
-  ///   - message: The failure in one sentence, without a final full stop.
-  ///   - location: The place in a file that the error is about.
-  ///   - context: Step, mapping or object concerned.
-  ///   - cause: Why it went wrong.
-  ///   - remedy: The next action for the user.
-  ///   - safe: The data that is durable or untouched.
-  ///   - stopReason: Why a command stopped, for an error of kind `.stopped`.
   package init(
     _ code: Code, _ message: String, location: Location? = nil, context: String? = nil,
     cause: String? = nil, remedy: String? = nil, safe: String? = nil, stopReason: StopReason? = nil

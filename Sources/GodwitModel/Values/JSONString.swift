@@ -1,4 +1,4 @@
-/// Texts in JSON.
+/// Texts in JSON, and string constants of expressions, which have the same form.
 package enum JSONString {
   /// A JSON string: only what must be escaped is.
   package static func quoted(_ text: String) -> String { "\"\(escaped(text))\"" }

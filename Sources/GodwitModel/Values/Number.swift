@@ -49,22 +49,16 @@ enum Number {
   /// Nil means no result: division by zero.
   static func calculate(_ op: ValueExpression.ArithmeticOperator, _ a: Number, _ b: Number) -> Number? {
     if case .integer(let x) = a, case .integer(let y) = b {
-      switch op {
-      case .add:
-        let (result, overflow) = x.addingReportingOverflow(y)
-        if !overflow { return .integer(result) }
-      case .subtract:
-        let (result, overflow) = x.subtractingReportingOverflow(y)
-        if !overflow { return .integer(result) }
-      case .multiply:
-        let (result, overflow) = x.multipliedReportingOverflow(by: y)
-        if !overflow { return .integer(result) }
-      case .divide:
-        guard y != 0 else { return nil }
-        let (result, overflow) = x.dividedReportingOverflow(by: y)
-        if !overflow { return .integer(result) }
-      case .power: break
-      }
+      // A division by 0 overflows.
+      let exact: (partialValue: Int64, overflow: Bool)? =
+        switch op {
+        case .add: x.addingReportingOverflow(y)
+        case .subtract: x.subtractingReportingOverflow(y)
+        case .multiply: x.multipliedReportingOverflow(by: y)
+        case .divide: x.dividedReportingOverflow(by: y)
+        case .power: nil
+        }
+      if let exact, !exact.overflow { return .integer(exact.partialValue) }
     }
     let (x, y) = (a.double, b.double)
     switch op {

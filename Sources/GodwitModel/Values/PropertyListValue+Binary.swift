@@ -2,7 +2,7 @@
 // that equal values give equal bytes. For the format see `BinaryPropertyList`.
 
 extension PropertyListValue {
-  /// The reason why bytes cannot be read as a property list.
+  /// The reason why bytes cannot be read as a property list, or as an archive in the form of one.
   package struct Malformed: Error, Equatable {
     package var problem: String
     package init(problem: String) { self.problem = problem }

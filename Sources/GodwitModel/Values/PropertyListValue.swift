@@ -32,12 +32,7 @@ public indirect enum PropertyListValue: Sendable, Hashable {
   /// The number of an `.integer`; nil for other values.
   public var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
   /// The bytes of a `.data`; nil for other values.
-  package var data: Data? { if case .data(let value) = self { Data(value) } else { nil } }
   package var bytes: [UInt8]? { if case .data(let value) = self { value } else { nil } }
-  /// The date of a `.date`; nil for other values.
-  package var date: Date? {
-    if case .date(let value) = self { Date(timeIntervalSinceReferenceDate: value) } else { nil }
-  }
   /// The elements of an `.array`; nil for other values.
   package var array: [PropertyListValue]? { if case .array(let value) = self { value } else { nil } }
   /// The entries of a `.dictionary`; nil for other values.

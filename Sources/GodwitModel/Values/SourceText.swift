@@ -5,11 +5,6 @@ package struct SourceText: Sendable, Hashable {
   /// The place of the first character of `text`; nil for text without a file.
   package var location: GodwitError.Location?
 
-  /// A text.
-  ///
-  /// - Parameters:
-  ///   - text: The text.
-  ///   - location: The place of its first character; nil for text without a file.
   package init(_ text: String, location: GodwitError.Location? = nil) {
     self.text = text
     self.location = location

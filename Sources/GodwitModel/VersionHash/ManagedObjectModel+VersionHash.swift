@@ -1,18 +1,5 @@
 import Foundation
 import GodwitPlatform
-import Synchronization
-
-/// The computed hashes of a model, because a search among many versions needs them again and again.
-final class VersionHashCache: Sendable {
-  private let computed = Mutex<[String: VersionHash]?>(nil)
-
-  func value(_ compute: () -> [String: VersionHash]) -> [String: VersionHash] {
-    if let known = computed.withLock({ $0 }) { return known }
-    let made = compute()
-    computed.withLock { $0 = made }
-    return made
-  }
-}
 
 extension ManagedObjectModel {
   /// The version hash of every entity, by entity name (`NSStoreModelVersionHashes`).

@@ -10,11 +10,6 @@ package struct PublishedVersionHashes: Sendable, Hashable {
     /// Entity name to version hash.
     package let hashes: [String: VersionHash]
 
-    /// The hashes of one version.
-    ///
-    /// - Parameters:
-    ///   - name: The version's name; nil where it is not known.
-    ///   - hashes: Entity name to version hash.
     package init(name: String?, hashes: [String: VersionHash]) {
       self.name = name
       self.hashes = hashes
@@ -26,11 +21,6 @@ package struct PublishedVersionHashes: Sendable, Hashable {
   /// One set of hashes for each version.
   package let versions: [Version]
 
-  /// Hashes for models to adopt.
-  ///
-  /// - Parameters:
-  ///   - origin: The source of the hashes, as messages name it.
-  ///   - versions: One set of hashes for each version.
   package init(origin: String, versions: [Version]) {
     self.origin = origin
     self.versions = versions

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import GodwitPlatform
 
 /// The 32 bytes by which Core Data decides whether an entity of a model describes the entity of a store.
@@ -9,10 +9,8 @@ public struct VersionHash: Sendable, Hashable {
   /// The length of a version hash, in bytes.
   package static let byteCount = 32
 
-  package let bytes: [UInt8]
-
   /// The 32 bytes of the hash.
-  package var data: Data { Data(bytes) }
+  package let bytes: [UInt8]
 
   /// Nil unless there are exactly 32 bytes.
   package init?(bytes: some Sequence<UInt8>) {
@@ -26,9 +24,6 @@ public struct VersionHash: Sendable, Hashable {
     guard let data = Data(base64Encoded: base64) else { return nil }
     self.init(bytes: data)
   }
-
-  /// The hash with these bytes, as in `NSStoreModelVersionHashes`; nil unless there are exactly 32.
-  package init?(data: Data) { self.init(bytes: data) }
 
   init(_ sum: SHA256) {
     var sum = sum
@@ -47,20 +42,6 @@ extension VersionHash: CustomStringConvertible {
 // MARK: Computation
 
 extension VersionHash {
-  /// The hash of an entity.
-  ///
-  /// - Parameter digests: of every attribute and relationship that is stored, inherited ones
-  ///   included, by name. Transient and fetched properties are left out.
-  package init(
-    entityName: String, isAbstract: Bool, parent: VersionHash?, digests: [String: VersionHash],
-    versionHashModifier: String?, uniquenessConstraints: [[String]]
-  ) {
-    var entity = EntityDescription(name: entityName, isAbstract: isAbstract)
-    entity.versionHashModifier = versionHashModifier
-    entity.uniquenessConstraints = uniquenessConstraints
-    self = VersionHashParts(entity, parent: parent, digests: digests).hash
-  }
-
   /// A composite attribute counts by its stored leaves alone, sorted by their own names.
   package init(_ attribute: AttributeDescription) {
     var sum = SHA256()

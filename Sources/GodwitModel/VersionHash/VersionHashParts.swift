@@ -16,7 +16,9 @@ package struct VersionHashParts: Sendable {
   /// One after the other, so that replacing one costs a copy of bytes.
   private var digests: [UInt8]
 
-  init(_ entity: EntityDescription, parent: VersionHash?, digests: [String: VersionHash]) {
+  /// - Parameter digests: The digest of every attribute and relationship that is stored, inherited ones included, by
+  ///   name. Transient and fetched properties are left out.
+  package init(_ entity: EntityDescription, parent: VersionHash?, digests: [String: VersionHash]) {
     entityName = entity.name
     isAbstract = entity.isAbstract
     self.parent = parent

@@ -17,7 +17,7 @@ final class BinaryStoreArchive {
   /// How many nodes there are.
   var count: Int { keys.count }
 
-  /// - Throws: `KeyedArchive.Malformed` and `PropertyListValue.Malformed`; what reading throws.
+  /// - Throws: `KeyedArchive.Malformed`; what reading throws.
   init(_ bytes: PagedBytes) throws {
     let list = try List(bytes, refusesBrokenText: true)
     // Each reference of a sound archive is followed a few times, and takes a byte of the file at least.

@@ -115,11 +115,8 @@ final class BinaryStoreReader {
   }
 
   private static func problem(_ error: any Error, _ name: String) -> any Error {
-    switch error {
-    case let malformed as KeyedArchive.Malformed: GodwitError.damagedStore(.binary, path: name, malformed.problem)
-    case let malformed as PropertyListValue.Malformed: GodwitError.damagedStore(.binary, path: name, malformed.problem)
-    default: error
-    }
+    guard let malformed = error as? KeyedArchive.Malformed else { return error }
+    return GodwitError.damagedStore(.binary, path: name, malformed.problem)
   }
 
   // MARK: Metadata
@@ -140,9 +137,7 @@ final class BinaryStoreReader {
         PropertyListValue(binary: try file.bytes(range.count, at: range.lowerBound)), top: "metadata")
       guard case .dictionary(let found) = try archive.propertyList() else { throw wrong("it is not a dictionary") }
       values = found
-    } catch let malformed as KeyedArchive.Malformed { throw wrong(malformed.problem) } catch let malformed
-      as PropertyListValue.Malformed
-    { throw wrong(malformed.problem) }
+    } catch let malformed as KeyedArchive.Malformed { throw wrong(malformed.problem) }
     guard case .string(let uuid)? = values[StoreMetadata.Key.storeUUID], !uuid.isEmpty else {
       throw wrong("expected an identifier under '\(StoreMetadata.Key.storeUUID)', found none")
     }

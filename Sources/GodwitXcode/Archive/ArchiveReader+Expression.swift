@@ -93,9 +93,9 @@ extension ArchiveReader {
     case .plain(.real(let number)) where number.isFinite: return .double(number)
     default: break
     }
-    if let number = try number(value) { return .decimal(number.decimal) }
+    if let number = try archive.number(value) { return .decimal(number.decimal) }
     for type in [AttributeType.date, .uuid, .uri, .binary] {
-      if let found = try attributeValue(value, type: type) { return found }
+      if let found = try archive.attributeValue(value, type: type) { return found }
     }
     throw Self.unknown("constant", object)
   }
@@ -122,12 +122,8 @@ extension ArchiveReader {
       return ValueExpression(
         .call(operand: try expression(operand, depth: depth + 1), selector: selector, arguments: arguments))
     }
-    let arithmetic: [String: ValueExpression.ArithmeticOperator] = [
-      "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
-      "raise:toPower:": .power,
-    ]
-    if let kind = arithmetic[selector], arguments.count == 2, let first = arguments.first, let last = arguments.last {
-      return ValueExpression(.arithmetic(kind, first, last))
+    if let op = ValueExpression.ArithmeticOperator(function: selector), arguments.count == 2 {
+      return ValueExpression(.arithmetic(op, arguments[0], arguments[1]))
     }
     return ValueExpression(.function(name: selector, arguments: arguments))
   }

@@ -70,9 +70,9 @@ extension CompiledModelReader {
       return attribute
     }
     let value = try archive.value("NSDefaultValue", of: object)
-    if let known = try attributeValue(value, type: type) {
+    if let known = try archive.attributeValue(value, type: type) {
       attribute.defaultValue = known
-    } else if type == .boolean, let found = try self.number(value) {
+    } else if type == .boolean, let found = try archive.number(value) {
       attribute.defaultValue = .boolean(found.decimal != 0)
       replace("the default value at \(place) is a number and is read as \(found.decimal != 0 ? "YES" : "NO")")
     } else {
@@ -109,7 +109,7 @@ extension CompiledModelReader {
     }
     for (key, value) in entries {
       guard let index = attribute.elements.firstIndex(where: { $0.name == key }),
-        let known = try attributeValue(value, type: attribute.elements[index].type)
+        let known = try archive.attributeValue(value, type: attribute.elements[index].type)
       else {
         replace("'\(key)' of the default value at \(place) fits no element and is left out")
         continue

@@ -43,12 +43,6 @@ package struct CompiledModelReader: ArchiveReader {
     }
   }
 
-  private init(name: String, allowsOmissions: Bool, archive: KeyedArchive) {
-    self.name = name
-    self.allowsOmissions = allowsOmissions
-    self.archive = archive
-  }
-
   // MARK: Complaints
 
   private static func problem(_ text: String, name: String) -> GodwitError {

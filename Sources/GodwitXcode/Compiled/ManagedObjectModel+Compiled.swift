@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 
 extension ManagedObjectModel {
@@ -12,24 +11,8 @@ extension ManagedObjectModel {
   ///   - name: The name of the model, which the archive does not contain.
   /// - Throws: `GodwitError` with code `.missingInput` when it is damaged, too large (10 000 entities, 2 000
   ///   properties of one) or has a class, key or value that is not known.
-  package init(compiled: Data, name: String) throws { try self.init(compiled: [UInt8](compiled), name: name) }
-
   package init(compiled: [UInt8], name: String) throws {
     self = try CompiledModelReader.read(compiled, name: name, allowsOmissions: false).model
-  }
-
-  /// Reads the model that a store carries, the content of `Z_MODELCACHE`.
-  ///
-  /// It may have content that only code can give a model. `CachedModel` lists the omissions.
-  ///
-  /// - Parameters:
-  ///   - modelCache: A keyed archive, deflated, of at most 64 MiB when inflated.
-  ///   - name: The name of the model, which the archive does not contain.
-  /// - Throws: as ``init(compiled:name:)``.
-  package init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
-
-  package init(modelCache: [UInt8], name: String) throws {
-    self = try CachedModel(modelCache: modelCache, name: name).model
   }
 }
 
@@ -52,8 +35,6 @@ package struct CachedModel: Sendable, Hashable {
   ///   - name: The name of the model, which the archive does not contain.
   /// - Throws: Code `.missingInput` (66) when the archive is damaged, too large or has a class, key or value that is
   ///   not known.
-  package init(modelCache: Data, name: String) throws { try self.init(modelCache: [UInt8](modelCache), name: name) }
-
   package init(modelCache: [UInt8], name: String) throws {
     (model, omissions) = try CompiledModelReader.read(
       Inflation.inflate(modelCache, name: name), name: name, allowsOmissions: true)

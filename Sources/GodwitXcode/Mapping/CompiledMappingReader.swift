@@ -92,7 +92,8 @@ struct CompiledMappingReader {
   private mutating func hash(_ key: String, of object: KeyedArchive.Object) throws -> VersionHash? {
     let value = try reader.archive.value(key, of: object)
     if case .null = value { return nil }
-    guard case .data(let bytes)? = try reader.attributeValue(value, type: .binary), let hash = VersionHash(bytes: bytes)
+    guard case .data(let bytes)? = try reader.archive.attributeValue(value, type: .binary),
+      let hash = VersionHash(bytes: bytes)
     else { throw reader.problem("expected 32 bytes for key '\(key)' of class '\(object.className)'") }
     return hash
   }

@@ -37,6 +37,15 @@ struct MappingContent: Sendable {
       if destination == nil { return .remove }
       return policyName == nil ? .transform : .custom
     }
+
+    /// The mapping without its properties.
+    var outline: EntityMapping {
+      var mapping = EntityMapping(name: name, kind: kind, source: source, destination: destination)
+      mapping.filter = filter
+      mapping.policyName = policyName
+      mapping.userInfo = userInfo
+      return mapping
+    }
   }
 
   let file: String
@@ -66,11 +75,7 @@ struct MappingContent: Sendable {
           .configuration, "cannot use mapping model '\(file)': two of its mappings are named '\(entity.name)'",
           location: entity.location, remedy: "rename one of the two in Xcode")
       }
-      var mapping = EntityMapping(
-        name: entity.name, kind: entity.kind, source: entity.source, destination: entity.destination)
-      mapping.filter = entity.filter
-      mapping.policyName = entity.policyName
-      mapping.userInfo = entity.userInfo
+      var mapping = entity.outline
       mapping.location = entity.location
       for property in (entity.attributes + entity.relationships) where !property.userInfo.isEmpty {
         mapping.propertyUserInfo[property.name] = property.userInfo

@@ -19,8 +19,6 @@ public struct XcodeMappingModel: Sendable {
 
   /// The file as the caller named it.
   package let path: String
-  /// The file as the caller named it.
-  package var url: URL { URL(filePath: path) }
   /// `.mappingModel` or `.compiledMappingModel`.
   package let kind: XcodeFileKind
   /// The versions that a source form names; nil for a compiled one, which knows hashes only.
@@ -48,9 +46,9 @@ public struct XcodeMappingModel: Sendable {
     switch XcodeFileKind.identify(path) {
     case .mappingModel?:
       let file = try XcodeFile.form(of: path) == .folder ? path + "/" + Self.sourceFileName : path
-      self = try Self(source: Self.bytes(of: file), path: path, file: file)
+      self = try Self(source: XcodeFile.bytes(of: file, what: "mapping model"), path: path, file: file)
     case .compiledMappingModel?:
-      self = try Self(compiled: Self.bytes(of: path), path: path)
+      self = try Self(compiled: XcodeFile.bytes(of: path, what: "mapping model"), path: path)
     default:
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "mapping model") }
       throw GodwitError(
@@ -60,19 +58,6 @@ public struct XcodeMappingModel: Sendable {
   }
 
   static let sourceFileName = "xcmapping.xml"
-  /// A hundred times the size of the largest known file.
-  static let fileBytesMaximum = 64 << 20
-
-  private static func bytes(of file: String) throws -> [UInt8] {
-    let bytes = try XcodeFile.bytes(of: file, what: "mapping model")
-    guard bytes.count <= fileBytesMaximum else {
-      throw GodwitError(
-        .missingInput,
-        "cannot read mapping model '\(file)': expected at most \(fileBytesMaximum >> 20) MiB, found \(bytes.count) bytes",
-        remedy: "check that this is the file you mean")
-    }
-    return bytes
-  }
 
   /// - Parameter file: the name of the file in messages.
   package init(source bytes: [UInt8], path: String, file: String) throws {
@@ -152,16 +137,7 @@ public struct XcodeMappingModel: Sendable {
   }
 
   /// The entity mappings by name, entities and policy, without their properties; needs no models.
-  package var outline: [EntityMapping] {
-    content.entities.map { entity in
-      var mapping = EntityMapping(
-        name: entity.name, kind: entity.kind, source: entity.source, destination: entity.destination)
-      mapping.filter = entity.filter
-      mapping.policyName = entity.policyName
-      mapping.userInfo = entity.userInfo
-      return mapping
-    }
-  }
+  package var outline: [EntityMapping] { content.entities.map(\.outline) }
 
   // MARK: Which models
 

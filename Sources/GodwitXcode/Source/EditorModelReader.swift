@@ -68,12 +68,6 @@ package struct EditorModelReader: ArchiveReader {
     }
   }
 
-  private init(archive: KeyedArchive, name: String, origin: Origin) {
-    self.archive = archive
-    self.name = name
-    self.origin = origin
-  }
-
   // MARK: Elements
 
   private static func element(_ name: String, _ attributes: [(String, String?)]) -> MarkupElement {
@@ -163,23 +157,18 @@ package struct EditorModelReader: ArchiveReader {
       result.children.append(child)
     }
     result.children.sort { Text($0["name"] ?? "") < Text($1["name"] ?? "") }
-    if let constraints = try lists(values.value("XDPMUniquenessConstraints", &self), at: key) {
-      var group = Self.element("uniquenessConstraints", [])
-      for names in constraints {
-        var item = Self.element("uniquenessConstraint", [])
-        item.children = names.map { Self.element("constraint", [("value", $0)]) }
-        group.children.append(item)
+    for (name, group, item, entry) in [
+      ("XDPMUniquenessConstraints", "uniquenessConstraints", "uniquenessConstraint", "constraint"),
+      ("XDPMCompoundIndexes", "compoundIndexes", "compoundIndex", "index"),
+    ] {
+      guard let lists = try lists(values.value(name, &self), at: key), !lists.isEmpty else { continue }
+      var element = Self.element(group, [])
+      element.children = lists.map { names in
+        var list = Self.element(item, [])
+        list.children = names.map { Self.element(entry, [("value", $0)]) }
+        return list
       }
-      if !group.children.isEmpty { result.children.append(group) }
-    }
-    if let indexes = try lists(values.value("XDPMCompoundIndexes", &self), at: key), !indexes.isEmpty {
-      var group = Self.element("compoundIndexes", [])
-      for names in indexes {
-        var item = Self.element("compoundIndex", [])
-        item.children = names.map { Self.element("index", [("value", $0)]) }
-        group.children.append(item)
-      }
-      result.children.append(group)
+      result.children.append(element)
     }
     if let info = try userInfo(values.object("XD_PSK_userInfo", &self)) { result.children.append(info) }
     return result

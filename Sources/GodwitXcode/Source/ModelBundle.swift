@@ -15,12 +15,11 @@ public struct ModelBundle: Sendable, Hashable {
   /// The version that `.xccurrentversion` or `VersionInfo.plist` names, or the only one; nil when it is not known.
   public let currentVersion: String?
 
-  private enum Form { case model, modelBundle, compiledModel, compiledModelBundle }
   /// Why the marker of the current version cannot be read.
   private var markerProblem = Derived<GodwitError?>(nil)
   /// Whether there is such a marker that cannot be read; `currentModel()` throws why.
   package var isCurrentVersionDamaged: Bool { markerProblem.value != nil }
-  private let form: Form
+  private let kind: XcodeFileKind
   /// The published hashes by version name.
   private var published: [String: [String: VersionHash]] = [:]
 
@@ -41,14 +40,13 @@ public struct ModelBundle: Sendable, Hashable {
         "cannot read model '\(path)': expected a .xcdatamodel, .xcdatamodeld, .mom or .momd, found another name",
         remedy: "give the folder that Xcode saved the model in, or what Xcode compiled from it")
     }
+    self.kind = kind
     switch kind {
-    case .model, .archivedModel:
-      form = .model
+    case .model, .archivedModel, .compiledModel:
       versions = [XcodeFile.stem(path)]
       currentVersion = versions.first
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
     case .modelBundle:
-      form = .modelBundle
       versions = try XcodeFile.names(inFolder: path, what: "model")
         .filter { XcodeFile.pathExtension($0) == "xcdatamodel" }
         .map(XcodeFile.stem).sorted(by: Self.precedes)
@@ -60,13 +58,7 @@ public struct ModelBundle: Sendable, Hashable {
       var named: String?
       do { named = try Self.namedCurrentVersion(path) } catch let error as GodwitError { markerProblem.value = error }
       currentVersion = named ?? (versions.count == 1 ? versions.first : nil)
-    case .compiledModel:
-      form = .compiledModel
-      versions = [XcodeFile.stem(path)]
-      currentVersion = versions.first
-      guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "model") }
     case .compiledModelBundle:
-      form = .compiledModelBundle
       let names = try XcodeFile.names(inFolder: path, what: "model")
       versions = names.filter { XcodeFile.pathExtension($0) == "mom" }.map(XcodeFile.stem).sorted(by: Self.precedes)
       guard !versions.isEmpty else {
@@ -138,11 +130,11 @@ public struct ModelBundle: Sendable, Hashable {
   }
 
   private func read(_ version: String) throws -> ManagedObjectModel {
-    switch form {
+    switch kind {
     case .compiledModel: return try Self.compiledModel(path, name: version)
     case .compiledModelBundle: return try Self.compiledModel("\(path)/\(version).mom", name: version)
-    case .model: return try Self.sourceModel(path, name: version)
     case .modelBundle: return try Self.sourceModel("\(path)/\(version).xcdatamodel", name: version)
+    default: return try Self.sourceModel(path, name: version)
     }
   }
 
@@ -183,7 +175,7 @@ public struct ModelBundle: Sendable, Hashable {
   public func currentModel() throws -> ManagedObjectModel {
     guard let currentVersion else {
       if let problem = markerProblem.value { throw problem }
-      let marker = form == .compiledModelBundle ? VersionInfo.fileName : ".xccurrentversion"
+      let marker = kind == .compiledModelBundle ? VersionInfo.fileName : ".xccurrentversion"
       throw GodwitError(
         .missingInput,
         "cannot tell the current version of model '\(path)': expected its name in \(marker), found none",

@@ -17,7 +17,7 @@ package enum ModelSearch {
   static func model(at path: String) throws -> String {
     let name = XcodeFile.lastComponent(path)
     if name == contentsName || name == elementsName {
-      let folder = XcodeFile.trimmed(String(path.dropLast(name.utf8.count)))
+      let folder = path.parentPath
       if XcodeFile.pathExtension(folder).lowercased() == "xcdatamodel" { return folder }
     }
     guard XcodeFileKind.identify(path) == nil, try XcodeFile.form(of: path) == .folder else { return path }

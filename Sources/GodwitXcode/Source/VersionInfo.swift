@@ -1,4 +1,3 @@
-package import Foundation
 package import GodwitModel
 
 /// The `VersionInfo.plist` of a compiled model: its current version, and the hashes that Apple's compiler computed.
@@ -12,11 +11,9 @@ package struct VersionInfo: Sendable, Hashable {
 
   /// Reads the file.
   ///
-  /// - Parameter url: A `VersionInfo.plist`, or the `.momd` that holds it.
+  /// - Parameter path: A `VersionInfo.plist`, or the `.momd` that holds it.
   /// - Throws: `GodwitError` with code `.missingInput` when the file is missing or is not a property list in binary or
   ///   XML form with this content; `.permission` when it cannot be read.
-  package init(contentsOf url: URL) throws { try self.init(contentsOf: url.filePath) }
-
   package init(contentsOf path: String) throws {
     let path = XcodeFile.trimmed(path)
     let file = XcodeFileKind.identify(path) == .compiledModelBundle ? path + "/" + Self.fileName : path

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitModel
 
 /// The kind of a file or folder of Xcode or its compilers, by its name and form.
 package enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
@@ -51,7 +52,7 @@ package enum XcodeFileKind: String, Sendable, Hashable, CaseIterable {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else { return nil }
     let name = XcodeFile.lastComponent(path)
-    let folder = XcodeFile.trimmed(String(path.dropLast(name.utf8.count)))
+    let folder = path.parentPath
     if XcodeFile.pathExtension(folder).lowercased() == "xcdatamodel" { return identify(folder) }
     guard name == ModelSearch.contentsName,
       (try? XcodeFile.form(of: path)) == .file, let file = FileHandle(forReadingAtPath: path)

@@ -48,7 +48,7 @@ struct `Mutated corpus files` {
       var mutation = Mutation(seed: number &* 31 &+ UInt64(original.count))
       do { try read(mutation.damage(original)) } catch let error as GodwitError {
         if error.code == .internalBug { Issue.record("\(name), GODWIT_SEED=\(number): \(error)") }
-      } catch is PropertyListValue.Malformed {} catch { Issue.record("\(name), GODWIT_SEED=\(number): \(error)") }
+      } catch { Issue.record("\(name), GODWIT_SEED=\(number): \(error)") }
     }
   }
 
@@ -76,7 +76,9 @@ struct `Mutated corpus files` {
     for path in CorpusStores.paths {
       let connection = try StoreConnection.openStore(readingAt: path)
       if case .blob(let list)? = try connection.value("SELECT Z_PLIST FROM Z_METADATA") {
-        attempt(path, list) { bytes in _ = try PropertyListValue(binary: bytes) }
+        attempt(path, list) { bytes in
+          do { _ = try PropertyListValue(binary: bytes) } catch is PropertyListValue.Malformed {}
+        }
       }
       guard let cache = try StoreModelCache.content(ofStoreAt: path) else { continue }
       attempt(path, cache) { bytes in _ = try CachedModel(modelCache: bytes, name: "M").model.versionHashes }

@@ -26,10 +26,10 @@ struct `A store that SwiftData wrote` {
     _ = try godwit("model", "extract", store, "-o", "Kit.xcdatamodeld", "--name", "Kit")
     let model = try ManagedObjectModel(contentsOf: folder.file("Kit.xcdatamodeld"))
     #expect(try model.isCompatible(with: StoreMetadata(readingStoreAt: store)))
-    var next = model
-    try next.edit(entity: "CartModel") {
-      $0.attributes.append(.composite("owner", [.make("id", .uuid), .make("name")]))
-    }
+    var entities = model.entities
+    let cart = try #require(entities.firstIndex { $0.name == "CartModel" })
+    entities[cart].attributes.append(.composite("owner", [.make("id", .uuid), .make("name")]))
+    let next = try ManagedObjectModel(name: model.name, entities: entities)
     let version = folder.file("Kit.xcdatamodeld/Kit 2.xcdatamodel")
     try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: false)
     try Data(next.xcodeContents.utf8).write(to: URL(filePath: version + "/contents"))

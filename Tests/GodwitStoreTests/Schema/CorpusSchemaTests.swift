@@ -274,7 +274,7 @@ struct `Corpus schemas` {
       let path = Corpus.path(
         "alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_\(version).sqlite")
       let content = try #require(try StoreModelCache.content(ofStoreAt: path))
-      let schema = StoreSchema(model: try ManagedObjectModel(modelCache: content, name: version))
+      let schema = StoreSchema(model: try CachedModel(modelCache: content, name: version).model)
       let actual = try texts(
         try StoreConnection.openStore(readingAt: path),
         "SELECT sql FROM source.sqlite_master WHERE type = 'trigger' ORDER BY rowid")

@@ -109,7 +109,7 @@ import Testing
     let others = walk.compactMap { $0 as? String }.filter { $0.hasSuffix(".sqlite") }.sorted().compactMap { name in
       let path = kinds + "/" + name
       return (try? StoreModelCache.content(ofStoreAt: path)).flatMap {
-        try? ManagedObjectModel(modelCache: $0, name: "cache")
+        try? CachedModel(modelCache: $0, name: "cache").model
       }.map { CorpusPair(path: path, model: $0) }
     }
     return CorpusPair.withModel + others

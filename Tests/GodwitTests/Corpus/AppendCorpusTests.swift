@@ -24,7 +24,7 @@ struct AppendCorpusTests {
   ) throws {
     let path = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_\(version).sqlite")
     let content = try #require(try StoreModelCache.content(ofStoreAt: path))
-    let plan = try append(path, model: ManagedObjectModel(modelCache: content, name: version))
+    let plan = try append(path, model: CachedModel(modelCache: content, name: version).model)
     #expect(plan.notes.contains { $0.contains("persistent history stays") })
   }
 

@@ -58,7 +58,7 @@ struct CorpusCopyTests {
   func `a corpus store with derived attributes and history is copied with the model inside it`(version: String) throws {
     let path = Corpus.path("alemar11_CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_\(version).sqlite")
     let content = try #require(try StoreModelCache.content(ofStoreAt: path))
-    let model = try ManagedObjectModel(modelCache: content, name: version)
+    let model = try CachedModel(modelCache: content, name: version).model
     let mappings = model.entities.filter { !$0.isAbstract }.map {
       EntityMapping(name: $0.name, kind: .copy, source: $0.name, destination: $0.name)
     }

@@ -62,7 +62,7 @@ struct CorpusHopTests {
     if let bundle = family.models { return try ModelBundle(contentsOf: Corpus.path(bundle)).model(named: version) }
     let store = try #require(family.stores.first { $0.version == version })
     let content = try #require(try StoreModelCache.content(ofStoreAt: Corpus.path(store.path)))
-    return try ManagedObjectModel(modelCache: content, name: version)
+    return try CachedModel(modelCache: content, name: version).model
   }
 
   /// A copy of the source, migrated in place without a new store, says what the destination says.

@@ -10,13 +10,14 @@ import TestSupport
 import Testing
 
 /// A model with every type of attribute and every kind of relationship.
-private func everything(_ name: String) throws -> ManagedObjectModel {
+private func everything(_ name: String, transformer: String? = nil) throws -> ManagedObjectModel {
   let types: [(String, AttributeType)] = [
     ("mark", .string), ("i16", .integer16), ("i32", .integer32), ("i64", .integer64), ("wage", .decimal),
     ("size", .double), ("weight", .float), ("note", .string), ("isOn", .boolean), ("bornAt", .date), ("blob", .binary),
     ("key", .uuid), ("site", .uri), ("colour", .transformable),
   ]
   var attributes = types.map { AttributeDescription(name: $0.0, type: $0.1) }
+  attributes[types.count - 1].valueTransformerName = transformer
   var outside = AttributeDescription(name: "photo", type: .binary)
   outside.allowsExternalBinaryDataStorage = true
   attributes.append(outside)
@@ -287,9 +288,7 @@ private let atomicTypes = [StoreType.xml, .binary]
   @Test func `an application's own value transformer is named where a binary store meets another`() throws {
     let (folder, path) = try sample(.binary)
     func notes(_ type: StoreType, transformer: String?) throws -> [MigrationNote] {
-      var second = try everything("2")
-      try second.edit(attribute: "colour", of: "Thing") { $0.valueTransformerName = transformer }
-      let job = try job(path, to: folder.file("b.atomic"), type, second: second)
+      let job = try job(path, to: folder.file("b.atomic"), type, second: everything("2", transformer: transformer))
       return try MigrationManager(job).plan().codedNotes.filter { $0.code == .transformerAssumed }
     }
     #expect(try notes(.binary, transformer: "NSSecureUnarchiveFromData").isEmpty)
