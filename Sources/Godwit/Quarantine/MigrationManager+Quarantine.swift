@@ -29,7 +29,8 @@ extension MigrationManager {
       return try run.run(progress: progress)
     }
     guard let limits = job.quarantine else { return try run(nil, progress) }
-    let isResumed = RejectionRecord.exists(in: folder.path)
+    // A round after the first makes its own store.
+    let isResumed = journal.isResumable
     defer { if RejectionRecord.exists(in: folder.path) { journal.isResumable = true } }
     while true {
       let search = try RejectionSearch(job, limits: limits, in: folder.path) { watch.stopReason }

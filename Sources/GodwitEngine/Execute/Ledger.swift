@@ -46,6 +46,8 @@ package struct Ledger {
     // is read as it was before.
     var connection = try StoreConnection(path: nil)
     do { try connection.attachShared(path: path) } catch let error as GodwitError where error.code != .stopped {
+      // A power cut may leave pages of the first transaction without the first page.
+      if StoreFiles.isUnbegun(path) { return nil }
       // Not while a run holds the store: its journal is not a dead one's.
       connection = try StoreConnection(path: nil)
       try connection.attachSource(try StoreFiles(path: path))

@@ -114,6 +114,11 @@ package struct StoreFiles: Sendable, Hashable {
     return try Self.stamp(of: journalPath, headerBytes: 1)?.header.first.map { $0 != 0 } ?? false
   }
 
+  /// Whether the journal beside a file would make it empty: the first transaction of the store never ended.
+  package static func isUnbegun(_ path: String) -> Bool {
+    (try? RolledBackFile(path: path, journalPath: path + "-journal"))?.size == 0
+  }
+
   /// Refuses a database whose journal would make SQLite delete another file.
   ///
   /// The journal of a transaction over several databases ends with the name of a file, whatever that is, and SQLite
