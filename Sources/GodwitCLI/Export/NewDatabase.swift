@@ -33,7 +33,7 @@ enum NewDatabase {
   /// Makes a table.
   ///
   /// - Parameters:
-  ///   - content: What is exported into it, for an error: `entity 'Author'`.
+  ///   - content: The exported thing, for an error: `entity 'Author'`.
   ///   - columns: Their definitions.
   /// - Returns: The statement that inserts a row, with a parameter for each column.
   static func makeTable(
