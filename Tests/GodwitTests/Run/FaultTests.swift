@@ -62,6 +62,13 @@ private struct FaultSweep {
     }
   }
 
+  /// Cuts the power at each operation up to one. Some pages of the disk survive.
+  func runBegin(through last: Int) throws {
+    for position in 1...last {
+      #expect(try strike(.powerCut(at: position), .some(seed: UInt64(position))))
+    }
+  }
+
   /// - Returns: false when the run ended before the fault.
   private func strike(_ fault: FaultLayer.Fault, _ survival: DurableDisk.Survival) throws -> Bool {
     let job = try FaultJob(again: whole)
@@ -161,6 +168,10 @@ private struct FaultSweep {
     let seed = testSeeds(1)[0]
     try FaultSweep(kind).run(
       (3, 1), survival: { .some(seed: seed &* 100_000 &+ UInt64($0)) }, fault: { .powerCut(at: $0) })
+  }
+
+  @Test func `after a power cut in the first transaction that keeps some pages the status can be read`() throws {
+    try FaultSweep(.everyStage).runBegin(through: 45)
   }
 
   @Test func `after a fault in a chunk with large rows the next run ends in the same store`() throws {
