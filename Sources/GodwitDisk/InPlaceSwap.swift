@@ -13,9 +13,9 @@ import GodwitStore
 /// 4. The old store gets a second name, `Name~.ext`.
 /// 5. The new store is synced and renamed over the old name; the folder is synced. This one moment is the exchange.
 /// 6. The files of `replaced.names` are removed.
-/// At every moment a whole store with all its external files exists under the old name. Each step can be repeated, so
-/// the next run continues after a run that died. If the file system has no hard links, files are copied. A mark in the
-/// journal, written before step 1, records that a second name is ours.
+/// At every moment a whole store with all its external files exists under the old name. After a run that died, the next
+/// one undoes the steps before the exchange and begins with them again, or carries out step 6. If the file system has no
+/// hard links, files are copied. A mark in the journal, written before step 1, records that a second name is ours.
 package struct InPlaceSwap {
   package let store: String
   /// Whether the old store stays, as `Name~.ext`.
