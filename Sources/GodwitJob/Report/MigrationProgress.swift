@@ -117,24 +117,7 @@ public struct MigrationSummary: Sendable, Codable, Hashable {
   /// Whether the run resumed an earlier one.
   public var wasResumed: Bool = false
 
-  package init(
-    outcome: Outcome, reason: String? = nil, objects: Int64 = 0, isCounted: Bool = true, ambiguousToOne: Int64 = 0,
-    overridden: Int64 = 0, dropped: [MigrationPlan.Dropped] = [], losses: LossReport = LossReport(),
-    notes: [MigrationNote] = [], seconds: Double = 0, peakBytes: Int64 = 0, wasResumed: Bool = false
-  ) {
-    self.outcome = outcome
-    self.reason = reason
-    self.objects = objects
-    self.isCounted = isCounted
-    self.ambiguousToOne = ambiguousToOne
-    self.overridden = overridden
-    self.dropped = dropped
-    self.losses = losses
-    codedNotes = notes
-    self.seconds = seconds
-    self.peakBytes = peakBytes
-    self.wasResumed = wasResumed
-  }
+  package init(outcome: Outcome, reason: String? = nil) { (self.outcome, self.reason) = (outcome, reason) }
 }
 
 /// Stops a running migration from another thread.

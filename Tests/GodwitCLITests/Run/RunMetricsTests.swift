@@ -76,8 +76,10 @@ struct RunMetricsTests {
       .init(step: 1, kind: .objects, subject: subject, count: count, reason: "why", cause: .noMapping)
     }
     var metrics = Self.metrics()
-    metrics.summary = MigrationSummary(
-      outcome: .finished, objects: 7, losses: LossReport([loss("A", 3), loss("A", 4), loss("B", 0), loss("C", nil)]))
+    var summary = MigrationSummary(outcome: .finished)
+    summary.objects = 7
+    summary.losses = LossReport([loss("A", 3), loss("A", 4), loss("B", 0), loss("C", nil)])
+    metrics.summary = summary
     metrics.finish(.init(time: Date(timeIntervalSince1970: 1090), status: 0, outcome: "finished"))
     let found = try Exposition(Self.text(metrics, at: 2000))
     let lost = found.samples.filter { $0.key.hasPrefix("godwit_lost_items{") }
