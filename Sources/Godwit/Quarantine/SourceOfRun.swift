@@ -18,8 +18,7 @@ final class SourceOfRun {
   init(_ job: MigrationJob) throws {
     let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath)
     if let metadata { try RemovedRepairs.refuse(metadata, of: job.destinationPath) }
-    let jobs = metadata?.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
-    let found = try HeldObjects(of: job) { jobs.last ?? "" }
+    let found = try HeldObjects(of: job) { metadata?.jobs.last ?? "" }
     held = found
     guard let found, !found.objects.isEmpty else {
       (kept, keptPath) = (nil, job.sourcePath)

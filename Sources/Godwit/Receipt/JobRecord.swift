@@ -45,8 +45,7 @@ extension MigrationManager {
     guard let receipt = try? Receipt.read(path), let digest = receipt.job.digest,
       let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath)
     else { return nil }
-    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
-    return jobs.contains(digest) && receipt.destination.file == destinationFile
+    return metadata.jobs.contains(digest) && receipt.destination.file == destinationFile
       && receipt.destination.uuid == metadata.uuid
       ? receipt : nil
   }

@@ -62,14 +62,14 @@ extension MigrationManager {
   /// the receipt of that run can.
   private func destinationByContent() throws -> Destination {
     let source = try OpenSource(job, attach: false)
-    let (metadata, jobs) = try madeStore()
+    let metadata = try madeStore()
     let identity = try quickIdentity.withContent(of: source.files)
-    if try StoreFiles(path: job.destinationPath).type == job.destinationType, jobs.contains(identity.digest) {
+    if try StoreFiles(path: job.destinationPath).type == job.destinationType, metadata.jobs.contains(identity.digest) {
       // The next run that replaces the store before it would remove this one.
       if mayBeKept, let receipt = Self.receipt(at: knownReceiptPath) { try refuseKept(receipt) }
       return .current(digest: identity.digest)
     }
-    let receipt = try earlierReceipt(metadata, jobs)
+    let receipt = try earlierReceipt(metadata)
     let (changes, details) = changes(since: receipt, identity)
     guard let first = changes.first else { throw unknownOrigin("its type of store is another one") }
     guard first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
@@ -79,10 +79,10 @@ extension MigrationManager {
 
   // MARK: What it is
 
-  /// The metadata of a store at the destination that Godwit made, and the digests of the jobs that it names.
+  /// The metadata of a store at the destination that Godwit made.
   ///
   /// - Throws: `.cannotCreate` (73) for anything else.
-  func madeStore() throws -> (StoreMetadata, jobs: [String]) {
+  func madeStore() throws -> StoreMetadata {
     let inTheWay = GodwitError(
       .cannotCreate, "cannot write '\(job.destinationPath)': it exists and was not made by this job",
       cause: job.replacesEarlierResult ? "`existing: replace` replaces only what the same job made" : nil,
@@ -92,10 +92,9 @@ extension MigrationManager {
       safe: "nothing was written")
     let metadata: StoreMetadata
     do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
-    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
-    guard !jobs.isEmpty else { throw inTheWay }
+    guard !metadata.jobs.isEmpty else { throw inTheWay }
     try RemovedRepairs.refuse(metadata, of: job.destinationPath)
-    return (metadata, jobs)
+    return metadata
   }
 
   /// Where the receipt of what is at the destination would be.
@@ -104,12 +103,12 @@ extension MigrationManager {
   /// The receipt of the store at the destination.
   ///
   /// - Throws: `.cannotCreate` (73) when there is none, or it says that another job made the store.
-  private func earlierReceipt(_ metadata: StoreMetadata, _ jobs: [String]) throws -> Receipt {
+  private func earlierReceipt(_ metadata: StoreMetadata) throws -> Receipt {
     let path = knownReceiptPath
     guard let receipt = Self.receipt(at: path) else {
       throw unknownOrigin("its receipt '\(path)', which would say what made it, does not exist or cannot be read")
     }
-    guard let digest = receipt.job.digest, digest == jobs.last, receipt.destination.uuid == metadata.uuid else {
+    guard let digest = receipt.job.digest, digest == metadata.jobs.last, receipt.destination.uuid == metadata.uuid else {
       throw unknownOrigin("the receipt '\(path)' is that of another store")
     }
     try refuseKept(receipt)
@@ -161,8 +160,7 @@ extension MigrationManager {
         .cannotCreate, "cannot replace '\(job.destinationPath)': it is a link or a folder, not a regular file",
         remedy: "name the file itself", safe: "nothing was written")
     }
-    let (metadata, jobs) = try madeStore()
-    return try earlierReceipt(metadata, jobs)
+    return try earlierReceipt(madeStore())
   }
 
   /// Whether the source is the store that it was, by its identifier. A receipt in which it is missing says nothing.
@@ -184,7 +182,7 @@ extension MigrationManager {
   /// For those who ask often. Without a receipt, a store of the destination's model is taken for the job's, and its own
   /// time is compared with the source's.
   private func destinationByTimes() throws -> Destination {
-    let (metadata, jobs) = try madeStore()
+    let metadata = try madeStore()
     var now = quickIdentity
     guard Self.receipt(at: knownReceiptPath) != nil else {
       let type = try StoreFiles(path: job.destinationPath).type
@@ -196,7 +194,7 @@ extension MigrationManager {
       return .outdated(
         EarlierResult(receipt: nil, changes: [.source], refusal: changedSince(details), identity: nil))
     }
-    let receipt = try earlierReceipt(metadata, jobs)
+    let receipt = try earlierReceipt(metadata)
     now.source = isSourceUntouched(since: receipt) ? receipt.source.digest ?? "" : ""
     let (changes, details) = changes(since: receipt, now)
     guard let first = changes.first else { return .current(digest: nil) }
@@ -209,7 +207,7 @@ extension MigrationManager {
     guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) else {
       return false
     }
-    let jobs = metadata.applicationValues[Self.jobsKey]?.array?.compactMap(\.string) ?? []
+    let jobs = metadata.jobs
     let uuid = try StoreMetadata(readingStoreAt: job.sourcePath).uuid
     let quick = quickIdentity
     let isThere = try AppendRecord.all(in: metadata, path: job.destinationPath).contains { record in

@@ -101,3 +101,8 @@ extension StoreMetadata.Key {
   /// The key under which a finished store says how many objects of the source its run has set aside.
   package static let quarantined = "GodwitQuarantined"
 }
+
+extension StoreMetadata {
+  /// The digests of the jobs that made a finished store, oldest first.
+  package var jobs: [String] { applicationValues[Key.jobs]?.array?.compactMap(\.string) ?? [] }
+}

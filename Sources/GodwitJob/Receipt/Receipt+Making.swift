@@ -14,7 +14,7 @@ extension Receipt {
     file: String, sourceUUID: String?, finished: String
   ) {
     let metadata = store.metadata
-    let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
+    let jobs = metadata.jobs
     self.job = Self.job(job, identity, digest: jobs.last)
     source = Source(path: job.sourcePath, uuid: sourceUUID)
     destination = Destination(

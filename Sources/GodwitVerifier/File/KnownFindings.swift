@@ -21,18 +21,13 @@ package struct KnownFindings: Codable, Sendable, Equatable {
   /// nil if nothing was found, or the store cannot be read.
   init?(_ report: VerificationReport, of path: String, job: String) {
     guard !report.isClean, let metadata = try? StoreMetadata(readingStoreAt: path) else { return nil }
-    (count, self.job, uuid) = (report.totalFindings, job, metadata.uuid)
-    jobs = Self.jobs(metadata)
-  }
-
-  private static func jobs(_ metadata: StoreMetadata) -> [String] {
-    metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
+    (count, self.job, jobs, uuid) = (report.totalFindings, job, metadata.jobs, metadata.uuid)
   }
 
   /// Whether it was found in the store at a path, to which other jobs may have appended since.
   func isOf(storeAt path: String) -> Bool {
     guard !jobs.isEmpty, let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
-    return metadata.uuid == uuid && Self.jobs(metadata).starts(with: jobs)
+    return metadata.uuid == uuid && metadata.jobs.starts(with: jobs)
   }
 
   /// How many differences the last verification of a store found; nil without a verification or a difference.

@@ -70,7 +70,7 @@ package struct ReceiptCheck: Sendable {
 
   /// The digests of the jobs after the receipt's.
   private func laterJobs(_ receipt: Receipt, _ metadata: StoreMetadata, _ path: String) throws -> [String] {
-    let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
+    let jobs = metadata.jobs
     guard jobs.starts(with: receipt.destination.jobs), !receipt.destination.jobs.isEmpty else {
       throw GodwitError(
         .dataWrong, "cannot verify '\(path)': the receipt '\(receiptPath)' belongs to another store",

@@ -70,7 +70,6 @@ struct ReceiptedStoreChoice {
   /// it may be the copy that is in question.
   private static func isOfAnotherJob(_ path: String, _ receipt: Receipt) -> Bool {
     guard let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
-    let jobs = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
-    return !jobs.starts(with: receipt.destination.jobs)
+    return !metadata.jobs.starts(with: receipt.destination.jobs)
   }
 }
