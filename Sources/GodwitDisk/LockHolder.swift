@@ -61,11 +61,9 @@ package struct LockHolder: Codable, Sendable, Hashable {
 
   /// Writes the holder into the lock file. A failure does not stop the run, because only people read the file.
   package func write(to descriptor: Int32, isSynced: Bool = true) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    guard let data = try? encoder.encode(self), ftruncate(descriptor, 0) == 0,
-      lseek(descriptor, 0, SEEK_SET) == 0
-    else { return }
+    guard let data = try? sortedJSON(), ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
+      return
+    }
     let bytes = [UInt8](data + Data("\n".utf8))
     // A text this short is written in one call, or not at all.
     guard bytes.withUnsafeBytes({ CLibrary.write(descriptor, $0.baseAddress, $0.count) }) == bytes.count else { return }

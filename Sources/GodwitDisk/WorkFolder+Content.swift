@@ -193,10 +193,8 @@ extension WorkFolder {
 
   /// Writes a value as JSON, with sorted keys, as a whole.
   package static func writeNote(json value: some Encodable, to path: String, isSynced: Bool = true) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
     let data: Data
-    do { data = try encoder.encode(value) } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
+    do { data = try value.sortedJSON() } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
     try writeNote(data, to: path, isSynced: isSynced)
   }
 

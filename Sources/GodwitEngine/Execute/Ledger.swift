@@ -260,9 +260,7 @@ package struct Ledger {
   }
 
   private func encoded(_ value: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    return String(decoding: try encoder.encode(value), as: UTF8.self)
+    String(decoding: try value.sortedJSON(), as: UTF8.self)
   }
 
   private func decoded<T: Decodable>(_ key: String) throws -> T {

@@ -88,9 +88,7 @@ package final class RejectionRecord {
   }
 
   private static func text(of value: some Encodable) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    return String(decoding: try encoder.encode(value), as: UTF8.self)
+    String(decoding: try value.sortedJSON(), as: UTF8.self)
   }
 
   private func value<T: Decodable>(_ name: String, as type: T.Type) throws -> T {

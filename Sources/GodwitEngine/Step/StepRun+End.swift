@@ -168,8 +168,6 @@ extension StepRun {
     // A later run may ask for a receipt that this one does not.
     guard journal.isDurable || needsOutcome else { return }
     let facts = plan.facts
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
     // The facts of the plan, without those that may change between two runs of the same job.
     var fixed = facts
     fixed.mappings = facts.mappings.map { mapping in
@@ -179,7 +177,7 @@ extension StepRun {
     }
     fixed.now = 0
     var step = Receipt.Step(
-      job, plan, digest: Digest.hex(String(decoding: try encoder.encode(fixed), as: UTF8.self)),
+      job, plan, digest: Digest.hex(String(decoding: try fixed.sortedJSON(), as: UTF8.self)),
       made: try ledger.objectsMade(), quarantined: quarantined)
     let kept = try ledger.keptInvalid()
     step.keptInvalid = kept.isEmpty ? nil : kept

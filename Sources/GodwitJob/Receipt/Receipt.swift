@@ -229,9 +229,7 @@ extension Receipt {
 
   /// The document, with sorted keys.
   package func encoded() throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    return try encoder.encode(self) + Data("\n".utf8)
+    try sortedJSON([.prettyPrinted, .withoutEscapingSlashes]) + Data("\n".utf8)
   }
 
   /// The most bytes of a receipt that are read.

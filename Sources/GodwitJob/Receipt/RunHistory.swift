@@ -170,11 +170,7 @@ extension RunHistory {
   private static let limitBytes = ByteCount.mebibytes(1)
 
   /// Without spaces: it is written again and again.
-  package func encoded() throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    return try encoder.encode(self)
-  }
+  package func encoded() throws -> Data { try sortedJSON() }
 
   /// Reads a history; nil when it is missing, damaged or of another version. A history is never a reason to fail.
   package static func read(_ path: String) -> RunHistory? {

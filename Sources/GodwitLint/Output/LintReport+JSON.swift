@@ -1,19 +1,18 @@
 import Foundation
+import GodwitModel
 
 /// JSON with sorted keys, the same for the same content.
 package enum LintJSON {
   package static func document(_ value: some Encodable) throws -> String {
-    try encode(value, [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+    try encode(value, [.prettyPrinted, .withoutEscapingSlashes])
   }
 
   static func line(_ value: some Encodable) throws -> String {
-    try encode(value, [.sortedKeys, .withoutEscapingSlashes])
+    try encode(value, .withoutEscapingSlashes)
   }
 
   private static func encode(_ value: some Encodable, _ form: JSONEncoder.OutputFormatting) throws -> String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = form
-    return String(decoding: try encoder.encode(value), as: UTF8.self)
+    String(decoding: try value.sortedJSON(form), as: UTF8.self)
   }
 }
 
