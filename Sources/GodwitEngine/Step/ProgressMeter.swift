@@ -134,11 +134,7 @@ package final class ProgressMeter {
   }
 
   package func complete() -> MigrationProgress {
-    progress.percent = 100
-    progress.rows = total
-    progress.secondsLeft = 0
-    progress.isEstimated = false
-    progress.residentBytes = ProcessMemory.residentBytes
+    progress.complete()
     return progress
   }
 }

@@ -105,11 +105,7 @@ package final class InPlaceSQLMeter {
   }
 
   package func complete() -> MigrationProgress {
-    progress.isEstimated = false
-    progress.percent = 100
-    progress.rows = progress.totalRows
-    progress.secondsLeft = 0
-    progress.residentBytes = ProcessMemory.residentBytes
+    progress.complete()
     return progress
   }
 

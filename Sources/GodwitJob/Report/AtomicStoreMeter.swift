@@ -55,12 +55,8 @@ package struct AtomicStoreMeter {
   }
 
   mutating func complete() -> MigrationProgress {
-    progress.isEstimated = false
-    progress.percent = 100
-    progress.rows = progress.totalRows
+    progress.complete()
     progress.chunk = progress.chunks
-    progress.secondsLeft = 0
-    progress.residentBytes = ProcessMemory.residentBytes
     return progress
   }
 }

@@ -65,6 +65,15 @@ public struct MigrationProgress: Sendable, Hashable, Codable {
     self.secondsLeft = secondsLeft
     self.residentBytes = residentBytes
   }
+
+  /// Makes it the last progress of a run, whose store is in place.
+  package mutating func complete() {
+    isEstimated = false
+    percent = 100
+    rows = totalRows
+    secondsLeft = 0
+    residentBytes = ProcessMemory.residentBytes
+  }
 }
 
 /// The result of a run.
