@@ -73,7 +73,7 @@ extension MigrationManager {
     let copy = claim.path + "/copy.sqlite"
     let live = SupportFolder(ofStoreAt: job.sourcePath)
     let support = swap == nil ? live : SupportFolder(ofStoreAt: copy)
-    let digest = try digest(program, files)
+    let digest = quickIdentity.withSource(try program.contentDigest(files)).digest
     let stamp = try files.stamp()
     let meter = InPlaceSQLMeter(program, copiedBytes: swap == nil ? 0 : stamp.store.size, start: watch.start)
     let history = HistoryRecorder(job, folder: nil, begin: watch.start)
@@ -160,12 +160,6 @@ extension MigrationManager {
     } catch let error as GodwitError where error.code == .stopped {
       throw StoreLock.busy("migrate '\(job.sourcePath)' in place")
     }
-  }
-
-  private func digest(_ program: any InPlaceProgram, _ files: StoreFiles) throws -> String {
-    var identity = quickIdentity
-    identity.source = try program.contentDigest(files)
-    return identity.digest
   }
 
   /// By what a look at the name tells, without opening the file.

@@ -51,21 +51,18 @@ extension MigrationManager {
     of source: OpenSource, _ journal: RunJournal
   ) throws -> (record: WorkJournal.Steps, isResumed: Bool) {
     let stamp = try source.files.stamp()
-    let quick = quickIdentity
     if var known = journal.content?.steps {
       var digest = known.identity.source
       if known.stamp != stamp {
         digest = try source.files.contentDigest()
         known.stamp = stamp
       }
-      try known.identity.refuseChanges(in: quick, source: digest, of: job)
+      try known.identity.refuseChanges(in: quickIdentity, source: digest, of: job)
       guard known.hops == job.steps.map(\.hops) else { throw otherSteps }
       return (known, true)
     }
-    var identity = quick
-    identity.source = try source.files.contentDigest()
     let record = WorkJournal.Steps(
-      identity: identity, stamp: stamp,
+      identity: try quickIdentity.withContent(of: source.files), stamp: stamp,
       now: job.now?.timeIntervalSinceReferenceDate ?? Date().timeIntervalSinceReferenceDate,
       hops: job.steps.map(\.hops))
     try checkSteps()
@@ -114,8 +111,8 @@ extension MigrationManager {
     let before = folderBefore(index, in: folder)
     try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
     if journal.isDurable { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
-    var identity = JobFingerprint(job(ofStep: index, source: before?.storePath, identity: record.identity))
-    identity.source = record.finished.last?.digest ?? record.identity.source
+    let identity = JobFingerprint(job(ofStep: index, source: before?.storePath, identity: record.identity))
+      .withSource(record.finished.last?.digest ?? record.identity.source)
     record.finished.append(
       .init(digest: identity.digest, summary: summary, receipt: journal.content?.outcome?.step))
     try journal.update { $0.steps = record }
@@ -284,9 +281,7 @@ extension MigrationManager {
   /// The digest of the content that a step reads: that of the step before, and so of all earlier steps.
   private func origin(ofStep index: Int) throws -> String {
     try (0..<index).reduce(StoreFiles(path: job.sourcePath).contentDigest()) { source, earlier in
-      var identity = MigrationManager(job.step(earlier)).quickIdentity
-      identity.source = source
-      return identity.digest
+      MigrationManager(job.step(earlier)).quickIdentity.withSource(source).digest
     }
   }
 

@@ -93,9 +93,8 @@ extension MigrationManager {
     } else {
       return []
     }
-    var now = quickIdentity
     // As long as the digest of a large source is not there, the stamp alone stands for it.
-    now.source = try stamp == files.stamp() ? known.source : digest()
+    let now = quickIdentity.withSource(try stamp == files.stamp() ? known.source : digest())
     return now.changes(since: known).map(\.words)
   }
 }

@@ -183,7 +183,6 @@ extension MigrationManager {
   /// time is compared with the source's.
   private func destinationByTimes() throws -> Destination {
     let metadata = try madeStore()
-    var now = quickIdentity
     guard Self.receipt(at: knownReceiptPath) != nil else {
       let type = try StoreFiles(path: job.destinationPath).type
       guard type == job.destinationType, job.destinationModel.isCompatible(with: metadata) else {
@@ -195,7 +194,7 @@ extension MigrationManager {
         EarlierResult(receipt: nil, changes: [.source], refusal: changedSince(details), identity: nil))
     }
     let receipt = try earlierReceipt(metadata)
-    now.source = isSourceUntouched(since: receipt) ? receipt.source.digest ?? "" : ""
+    let now = quickIdentity.withSource(isSourceUntouched(since: receipt) ? receipt.source.digest ?? "" : "")
     let (changes, details) = changes(since: receipt, now)
     guard let first = changes.first else { return .current(digest: nil) }
     guard first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
@@ -211,9 +210,7 @@ extension MigrationManager {
     let uuid = try StoreMetadata(readingStoreAt: job.sourcePath).uuid
     let quick = quickIdentity
     let isThere = try AppendRecord.all(in: metadata, path: job.destinationPath).contains { record in
-      var identity = quick
-      identity.source = record.source
-      return record.sourceUUID == uuid && identity.digest == record.job && jobs.contains(record.job)
+      record.sourceUUID == uuid && quick.withSource(record.source).digest == record.job && jobs.contains(record.job)
     }
     guard isThere else { return false }
     guard let receipt = Self.receipt(at: knownReceiptPath) else {

@@ -119,9 +119,7 @@ package struct Ledger {
   package func identity() throws -> JobFingerprint { try decoded("identity") }
   /// Writes the digest of the source, which a run may learn after it began.
   package func setSource(_ digest: String) throws {
-    var identity = try identity()
-    identity.source = digest
-    try set("identity", encoded(identity))
+    try set("identity", encoded(identity().withSource(digest)))
   }
   package func facts() throws -> PlanFacts { try decoded("facts") }
   package func stamp() throws -> StoreFiles.Stamp { try decoded("stamp") }

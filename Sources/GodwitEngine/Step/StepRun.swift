@@ -46,10 +46,8 @@ package final class StepRun {
   }
 
   func identity() throws -> JobFingerprint {
-    var identity = quick
-    identity.source =
-      try origin ?? rejections?.known?.identity.source ?? digest?.value() ?? source.files.contentDigest()
-    return identity
+    quick.withSource(
+      try origin ?? rejections?.known?.identity.source ?? digest?.value() ?? source.files.contentDigest())
   }
 
   /// The identity that a new record of rejected objects is bound to.

@@ -47,8 +47,13 @@ package struct JobFingerprint: Codable, Equatable {
 
   /// The fingerprint with the digest of the whole source content.
   package func withContent(of files: StoreFiles) throws -> JobFingerprint {
+    withSource(try files.contentDigest())
+  }
+
+  /// The fingerprint with a digest of the source that is known already.
+  package func withSource(_ digest: String) -> JobFingerprint {
     var fingerprint = self
-    fingerprint.source = try files.contentDigest()
+    fingerprint.source = digest
     return fingerprint
   }
 
@@ -68,8 +73,7 @@ package struct JobFingerprint: Codable, Equatable {
   ///   - source: The digest of its source.
   /// - Throws: `.cannotCreate` (73).
   package func refuseChanges(in now: JobFingerprint, source digest: String, of job: MigrationJob) throws {
-    var now = now
-    now.source = digest
+    let now = now.withSource(digest)
     guard let changed = now.changes(since: self).first else { return }
     let subject = changed == .mappings ? now.nameOfMappings(since: self) : changed.words
     // Before the digest of a large source is known, any change of the file's time counts, and cannot be undone.
