@@ -73,14 +73,14 @@ extension MigrationManager {
 
   /// The folder of the step before, which holds the store that a step reads. The first step reads the job's source.
   private func folderBefore(_ index: Int, in folder: String) -> StepFolder? {
-    index == 0 ? nil : StepFolder(path: StepFolder.path(ofStep: index, in: folder))
+    index == 0 ? nil : StepFolder(ofStep: index, in: folder)
   }
 
   private func runStep(
     _ index: Int, of record: WorkJournal.Steps, in folder: String, _ journal: RunJournal, source: OpenSource,
     watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
-    let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
+    let step = StepFolder(ofStep: index + 1, in: folder)
     let before = folderBefore(index, in: folder)
     try WorkFolder.makeFolder(step.path, mode: 0o700)
     let stepJob = job(ofStep: index, source: before?.storePath, identity: record.identity)
@@ -107,7 +107,7 @@ extension MigrationManager {
     _ index: Int, _ summary: MigrationSummary, of record: inout WorkJournal.Steps, in folder: String,
     _ journal: RunJournal, source: OpenSource
   ) throws {
-    let step = StepFolder(path: StepFolder.path(ofStep: index + 1, in: folder))
+    let step = StepFolder(ofStep: index + 1, in: folder)
     let before = folderBefore(index, in: folder)
     try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
     if journal.isDurable { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
@@ -210,15 +210,14 @@ extension MigrationManager {
     let folder = WorkFolder.path(forDestination: job.destinationPath)
     let record = try WorkJournal.read(in: folder)?.steps
     let current = min(record?.finished.count ?? 0, job.steps.count - 1)
-    let before = StepFolder(path: StepFolder.path(ofStep: current, in: folder)).storePath
-    let here = job.step(current, source: current == 0 ? nil : before)
+    let here = job.step(current, source: folderBefore(current, in: folder)?.storePath)
     let source = try OpenSource(
       here, existing: here.appends ? try existingDestination() : nil, digest: record?.finished.last?.digest)
     var (plan, program): (MigrationPlan, StepProgram)
     let planner = try source.planner(here)
     var done: Set<Int> = []
     var isResumed = false
-    if let ledger = try Ledger.opened(in: StepFolder.path(ofStep: current + 1, in: folder)) {
+    if let ledger = try Ledger.opened(in: StepFolder(ofStep: current + 1, in: folder).path) {
       defer { try? ledger.connection.close() }
       (plan, program) = try planner.plan(facts: try ledger.facts(), chunks: try ledger.chunks())
       done = try ledger.done()
@@ -290,11 +289,10 @@ extension MigrationManager {
   /// nil without steps.
   func statusOfSteps(_ journal: WorkJournal) throws -> MigrationStatus? {
     guard let finished = journal.steps?.finished.count else { return nil }
-    let folder = job.workPath
-    let current = StepFolder.path(ofStep: finished + 1, in: folder)
+    let current = StepFolder(ofStep: finished + 1, in: job.workPath)
     let isLast = finished + 1 >= job.steps.count
     var status: MigrationStatus
-    if let ledger = try Ledger.opened(in: current) {
+    if let ledger = try Ledger.opened(in: current.path) {
       defer { try? ledger.connection.close() }
       status = try Self.status(of: job, ledger)
       // The rows of later steps are not known.
@@ -312,8 +310,8 @@ extension MigrationManager {
   }
 
   /// Whether the store of a step is complete. The step is recorded later, when its hook `after` is done too.
-  private static func isWritten(_ folder: String, isLast: Bool) -> Bool {
-    let metadata = try? StoreMetadata(readingStoreAt: StepFolder(path: folder).storePath)
+  private static func isWritten(_ folder: StepFolder, isLast: Bool) -> Bool {
+    let metadata = try? StoreMetadata(readingStoreAt: folder.storePath)
     return metadata?.applicationValues[isLast ? jobsKey : StoreMetadata.Key.step] != nil
   }
 }

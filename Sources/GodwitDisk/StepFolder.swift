@@ -7,20 +7,15 @@ package import GodwitStore
 package struct StepFolder: Sendable, Hashable {
   package let path: String
 
-  package init(path: String) {
-    self.path = path
-  }
+  package init(path: String) { self.path = path }
+
+  /// The folder of one of several steps.
+  ///
+  /// - Parameter number: From 1.
+  package init(ofStep number: Int, in workFolder: String) { path = "\(workFolder)/step-\(number)" }
 
   package var storePath: String { path + "/store.sqlite" }
   package func spillPath(mapping: Int) -> String { path + "/association-\(mapping).lz4" }
   /// The external binary data of the store, where the store itself would look for them.
   package var support: SupportFolder { SupportFolder(ofStoreAt: storePath) }
-
-  /// Removes external binary data that an earlier attempt left. Call only when the store is started over.
-  package func removeSupport() throws {
-    try support.remove()
-  }
-
-  /// - Parameter number: From 1.
-  package static func path(ofStep number: Int, in workFolder: String) -> String { "\(workFolder)/step-\(number)" }
 }

@@ -66,6 +66,6 @@ extension MigrationJob {
 
   /// The folder of the store that becomes the destination.
   package func lastStepFolder(in folder: String) -> StepFolder {
-    StepFolder(path: !isStepped ? folder : StepFolder.path(ofStep: steps.count, in: folder))
+    isStepped ? StepFolder(ofStep: steps.count, in: folder) : StepFolder(path: folder)
   }
 }

@@ -83,7 +83,8 @@ package final class StepRun {
     let writeback = job.durability == .resumable ? Writeback(of: folder.storePath) : nil
     defer { writeback?.end() }
     defer { try? connection.close() }
-    if made { try folder.removeSupport() }
+    // The store is started over: external files are those of an earlier attempt.
+    if made { try folder.support.remove() }
     let (kept, isCopied) = try keptSource()
     if isCopied, let reason = watch.stopReason { return (MigrationSummary(outcome: .stopped, reason: reason), nil) }
     control.setInterrupt { [connection] in connection.interrupt() }
