@@ -241,17 +241,13 @@ extension MigrationManager {
       var steps = part.steps
       plan.losses.add(record.flatMap { index < current ? $0.finished[index].summary.losses : nil } ?? part.losses)
       for position in steps.indices {
-        steps[position].hooks = [("before", job.steps[index].willMigrate), ("after", job.steps[index].didMigrate)]
-          .compactMap { place, hook in hook.map { "\(place): \($0.identity)" } }
-      }
-      for position in steps.indices where index != current {
-        steps[position].rowsNote = index < current ? "the step is done" : "counted when the previous step is done"
-      }
-      if job.isInPlace {
-        for position in steps.indices {
-          steps[position].way = MigrationPlan.wayOfSteps(job.steps.count)
-          steps[position].strategy = .executor
+        steps[position].hooks = job.steps[index].namedHooks.map { "\($0): \($1.identity)" }
+        if index != current {
+          steps[position].rowsNote = index < current ? "the step is done" : "counted when the previous step is done"
         }
+        guard job.isInPlace else { continue }
+        steps[position].way = MigrationPlan.wayOfSteps(job.steps.count)
+        steps[position].strategy = .executor
       }
       return steps
     }

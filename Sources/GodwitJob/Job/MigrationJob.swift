@@ -59,7 +59,8 @@ public struct MigrationStep: Sendable {
   /// The versions from the first to the last.
   package var versions: [String] { [sourceModel.name] + passedVersions + [destinationModel.name] }
 
-  private var namedHooks: [(place: String, hook: MigrationStage.Hook)] {
+  /// The hooks with their places, in the order in which they run.
+  package var namedHooks: [(place: String, hook: MigrationStage.Hook)] {
     [("before", willMigrate), ("after", didMigrate)].compactMap { place, hook in hook.map { (place, $0) } }
   }
 
