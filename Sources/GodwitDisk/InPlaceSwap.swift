@@ -153,11 +153,7 @@ package struct InPlaceSwap {
     try FileRights.copyAll(of: store, to: made)
     try WorkFolder.sync(made)
     try before(5)
-    guard rename(made, store) == 0 else {
-      throw GodwitError(
-        .inputOutput, "cannot replace '\(store)'", cause: String(cString: strerror(errno)),
-        remedy: "fix the cause and run the same command", safe: "the old store is still in place")
-    }
+    guard rename(made, store) == 0 else { throw failure("replace '\(store)'", errno) }
     try WorkFolder.sync(folder)
     try finish(workFolder: workFolder)
   }
@@ -238,19 +234,19 @@ package struct InPlaceSwap {
       if link(path, name) == 0 { return }
       let code = errno
       guard [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV].contains(code) else {
-        throw GodwitError(
-          .inputOutput, "cannot link '\(path)' as '\(name)'", cause: String(cString: strerror(code)),
-          remedy: "fix the cause and run the same command", safe: "the old store is still in place")
+        throw failure("link '\(path)' as '\(name)'", code)
       }
     }
     let copy = name + ".new"
     try StoreCloner.make(of: path, to: copy, isSynced: true)
     try FileRights.copyAll(of: path, to: copy)
-    guard rename(copy, name) == 0 else {
-      throw GodwitError(
-        .inputOutput, "cannot copy '\(path)' to '\(name)'", cause: String(cString: strerror(errno)),
-        remedy: "fix the cause and run the same command", safe: "the old store is still in place")
-    }
+    guard rename(copy, name) == 0 else { throw failure("copy '\(path)' to '\(name)'", errno) }
+  }
+
+  private func failure(_ what: String, _ code: Int32) -> GodwitError {
+    GodwitError(
+      .inputOutput, "cannot \(what)", cause: String(cString: strerror(code)),
+      remedy: "fix the cause and run the same command", safe: "the old store is still in place")
   }
 
   /// Makes a support folder with the permissions of another, and for the owner of the store.
