@@ -75,7 +75,7 @@ struct RunPipeline {
     }
   }
 
-  /// Makes the store in the work folder, and delivers it.
+  /// Makes the store in the work folder, delivers it, places its receipt and releases the folder.
   private func make(
     _ source: OpenSource, _ delivery: any Delivery, _ claim: borrowing Claim, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
@@ -106,7 +106,10 @@ struct RunPipeline {
           reason = try manager.prepareReceipt(of: file, in: claim, &summary, control, history: shown.history)
           if reason == nil {
             let made = Made(folder: folder, file: file, source: source.files)
-            summary.codedNotes += try deliver(made, delivery, claim)
+            let notes = try delivery.deliver(made, claim)
+            // Whatever fails now is left to the next run.
+            claim.journal.isResumable = true
+            summary.codedNotes += try notes + manager.finish(claim)
             if let last = shown.complete(last) { progress(last) }
           }
         }
@@ -147,16 +150,6 @@ struct RunPipeline {
       return nil
     }
     return path
-  }
-
-  /// Delivers the store, places the receipt and releases the folder.
-  private func deliver(
-    _ made: Made, _ delivery: any Delivery, _ claim: borrowing Claim
-  ) throws -> [MigrationNote] {
-    let notes = try delivery.deliver(made, claim)
-    // Whatever fails now is left to the next run.
-    claim.journal.isResumable = true
-    return try notes + manager.finish(claim)
   }
 
   /// Has statements change a copy of the store, or the store itself.

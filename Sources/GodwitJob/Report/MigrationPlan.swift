@@ -272,9 +272,6 @@ extension MigrationPlan {
   package static let wayOfDefinitions =
     "in place by definition alone: no row is read or written, so the number of rows does not matter"
 
-}
-
-extension MigrationPlan {
   /// The parts that no mapping carries over, of all steps.
   package var dropped: [Dropped] { steps.flatMap(\.dropped) }
 }
