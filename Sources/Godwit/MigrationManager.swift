@@ -122,7 +122,7 @@ public struct MigrationManager: Sendable {
       return withDelivery(status)
     }
     // The ledger is missing between two rounds of a run with a quarantine.
-    if !isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
+    if !job.isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
     }
     func status(_ state: MigrationStatus.State) -> MigrationStatus {
@@ -232,7 +232,4 @@ public struct MigrationManager: Sendable {
     try folder.remove()
     return true
   }
-
-  /// Whether anything exists at the destination, including a broken symbolic link.
-  var isDestinationTaken: Bool { job.isDestinationTaken }
 }

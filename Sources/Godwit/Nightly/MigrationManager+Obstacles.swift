@@ -30,7 +30,7 @@ extension MigrationManager {
     }
     try look(.receipt) { try checkReceiptPlace() }
     try look(.destination) { try checkDestinationFolder() }
-    if case .replace(let keepsOld) = job.existingDestination, isDestinationTaken {
+    if case .replace(let keepsOld) = job.existingDestination, job.isDestinationTaken {
       if job.replacesEarlierResult, (try? replaceable()) != nil { notes.append(replacementNote([])) }
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
       var known: Receipt?

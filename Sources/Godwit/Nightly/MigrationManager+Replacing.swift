@@ -11,7 +11,7 @@ import GodwitVerifier
 extension MigrationManager {
   /// Gives the receipt of a finished destination the time of the last success, if a run that finds nothing to do is one.
   package func noteSuccess() {
-    guard job.replacesEarlierResult, isDestinationTaken, (try? replaceable()) != nil else { return }
+    guard job.replacesEarlierResult, job.isDestinationTaken, (try? replaceable()) != nil else { return }
     utimes(knownReceiptPath, nil)
   }
 

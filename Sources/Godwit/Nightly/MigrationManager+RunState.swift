@@ -69,7 +69,7 @@ extension MigrationManager {
     }
     if status.run?.state != .running { status.secondsLeft = nil }
     // Findings count like a run that failed: no success is known since.
-    status.verifyFindings = isDestinationTaken ? KnownFindings.count(ofStoreAt: job.destinationPath) : nil
+    status.verifyFindings = job.isDestinationTaken ? KnownFindings.count(ofStoreAt: job.destinationPath) : nil
     if status.verifyFindings == nil { status.lastSuccess = lastSuccess(of: status.state) }
     return status
   }
@@ -96,7 +96,7 @@ extension MigrationManager {
 
   /// When the destination was made, or a run found last that nothing had changed; nil if the job did not make it.
   private func lastSuccess(of state: MigrationStatus.State) -> Date? {
-    guard !job.isInPlace, isDestinationTaken else { return nil }
+    guard !job.isInPlace, job.isDestinationTaken else { return nil }
     guard let receipt = try? replaceable() else {
       return state == .finished ? Self.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
     }

@@ -112,9 +112,8 @@ extension MigrationManager {
 
   /// Refuses a place that something else has taken, before anything is written.
   func checkQuarantinePlace() throws {
-    guard job.quarantine != nil, !WorkFolder.exists(forDestination: job.destinationPath), !isDestinationTaken else {
-      return
-    }
+    guard job.quarantine != nil, !WorkFolder.exists(forDestination: job.destinationPath), !job.isDestinationTaken
+    else { return }
     let path = job.quarantinePath
     for taken in [path, path + "-wal", path + "-journal", SupportFolder(ofStoreAt: path).path] {
       guard FileStatus(named: taken) != nil else { continue }

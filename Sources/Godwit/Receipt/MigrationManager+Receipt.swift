@@ -25,29 +25,20 @@ extension MigrationManager {
       let source = URL(filePath: job.sourcePath).standardizedFileURL.path
       let mark = Digest.hex([quickIdentity.digest, uuid, source].joined(separator: "\n")).prefix(12)
       return "\(job.destinationPath).\(mark)\(Receipt.suffix)"
-    case .besideDestination: return usualReceiptPath
+    case .besideDestination: return job.destinationPath + Receipt.suffix
     }
   }
-
-  private var usualReceiptPath: String { Self.usualReceiptPath(ofStoreAt: job.destinationPath) }
-  static func usualReceiptPath(ofStoreAt path: String) -> String { path + Receipt.suffix }
 
   var receiptJob: Receipt.Job { Receipt.job(job, quickIdentity, digest: nil) }
   var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
 
-  /// Whether a job without its receipt is not done: one at a path of the manifest, or one by which the next run knows
-  /// the destination.
-  var needsReceipt: Bool {
+  /// Whether the job remains unfinished when an error kept its receipt from being written: one at a path of the
+  /// manifest, or one by which the next run knows the destination. A disk that refuses may accept any receipt in the next
+  /// run. If the usual place cannot hold a receipt, no run can write it.
+  func isOwed(after error: GodwitError) -> Bool {
     if case .file? = job.receipt { return true }
-    return replacesReceipt
+    return job.replacesEarlierResult || error.code == .inputOutput
   }
-
-  /// Whether the job remains unfinished when an error kept its receipt from being written. A disk that refuses may
-  /// accept it in the next run. If the usual place cannot hold a receipt, no run can write it.
-  func isOwed(after error: GodwitError) -> Bool { needsReceipt || error.code == .inputOutput }
-
-  /// Whether the store that is delivered takes the place of an earlier one, whose receipt goes with it.
-  var replacesReceipt: Bool { job.replacesEarlierResult }
 
   // MARK: Before
 
@@ -183,7 +174,8 @@ extension MigrationManager {
         return nil
       }
       var told = error
-      told.remedy = "fix the cause\(replacesReceipt ? "" : ", or write `receipt: none`,") and run the same command"
+      let orWithout = job.replacesEarlierResult ? "" : ", or write `receipt: none`,"
+      told.remedy = "fix the cause\(orWithout) and run the same command"
       let isKept =
         journal.isDurable && FileManager.default.fileExists(atPath: job.lastStepFolder(in: claim.path).storePath)
       if isKept { told.remedy? += ": the migration itself is done" }

@@ -28,7 +28,7 @@ extension MigrationManager {
     }
     let place = journal.content?.receipt
     let isOwn = journal.receipt != nil || isOwn(made)
-    guard let path = isOwn ? receiptPath : place?.path ?? Self.usualReceiptPath(ofStoreAt: job.destinationPath) else {
+    guard let path = isOwn ? receiptPath : place?.path ?? job.destinationPath + Receipt.suffix else {
       return []
     }
     do {
@@ -49,7 +49,7 @@ extension MigrationManager {
     let file = folder.receiptPath
     guard let made = receipt(at: file), isReceipt(made, ofStoreAt: destination) else { return }
     let known = journal?.receipt
-    let path = known?.path ?? usualReceiptPath(ofStoreAt: destination)
+    let path = known?.path ?? destination + Receipt.suffix
     try place(made, of: file, at: path, destination: destination, replaced: known?.replaced)
     try WorkFolder.sync(path.parentPath)
   }

@@ -92,12 +92,12 @@ extension MigrationManager {
   /// The store to append to; nil when there is none, or the job does not append.
   func existingDestination() throws -> ExistingDestination? {
     guard job.appends else { return nil }
-    return isDestinationTaken ? try ExistingDestination(job) : nil
+    return job.isDestinationTaken ? try ExistingDestination(job) : nil
   }
 
   /// The digest under which the destination names this very job; nil if it does not. Reads all of the source.
   func appendedDigest(_ source: OpenSource) throws -> String? {
-    guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath),
+    guard job.isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath),
       let jobs = metadata.applicationValues[Self.jobsKey]?.array, !jobs.isEmpty
     else { return nil }
     let digest = try quickIdentity.withContent(of: source.files).digest

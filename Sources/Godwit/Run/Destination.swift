@@ -47,7 +47,7 @@ extension MigrationManager {
   /// - Throws: The errors of reading the source or the destination, but for `.cannotCreate` (73), which is `.foreign`.
   func destination(_ comparison: Destination.Comparison = .content) throws -> Destination {
     if job.isInPlace { return try isMigratedInPlace() ? .current(digest: nil) : .absent }
-    guard isDestinationTaken else { return .absent }
+    guard job.isDestinationTaken else { return .absent }
     if job.appends {
       guard comparison == .content else { return try isAppendedByTimes() ? .current(digest: nil) : .absent }
       return try appendedDigest(OpenSource(job, attach: false)).map { .current(digest: $0) } ?? .absent
@@ -203,7 +203,7 @@ extension MigrationManager {
 
   /// Whether the destination names this job, by its record of what was appended, and the source was not written to since.
   func isAppendedByTimes() throws -> Bool {
-    guard isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) else {
+    guard job.isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) else {
       return false
     }
     let jobs = metadata.jobs
