@@ -53,14 +53,6 @@ extension MigrationManager {
   package func start(maximumSeconds: Double? = nil) -> MigrationRun {
     MigrationRun(self, maximumSeconds: maximumSeconds)
   }
-
-  /// The verifier of the job's destination.
-  package var verifier: Verifier { Verifier(job: job) }
-
-  /// The verifier of what `migrate` made from a plan of this manager.
-  package func verifier(of plan: MigrationPlan) -> Verifier {
-    Verifier(job: manager(ofStoreAt: plan.source, to: plan.destination, limits: plan.limits).job)
-  }
 }
 
 extension Verifier {

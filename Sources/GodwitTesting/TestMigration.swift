@@ -150,7 +150,7 @@ public struct TestMigration: Sendable {
     let summary = try manager.run()
     guard summary.outcome == .finished else { throw CancellationError() }
     try willVerify?(job.destinationPath)
-    let report = try manager.verifier.run()
+    let report = try Verifier(job: manager.job).run()
     guard report.isClean else {
       throw GodwitError(
         .findings,
