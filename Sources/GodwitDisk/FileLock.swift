@@ -63,9 +63,6 @@ package final class FileLock: Sendable {
     return flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : CLibrary.errno
   }
 
-  /// The holder that the file names. This is the previous holder until `noteHolder` writes this process.
-  package var notedHolder: LockHolder? { LockHolder(reading: descriptor) }
-
   /// Writes this process into the file, as the one that holds the lock.
   ///
   /// - Parameter isSynced: Whether the file is synced. Without that, a power cut may leave the name of an earlier

@@ -184,10 +184,8 @@ package struct WorkFolder: ~Copyable {
   package static func journalPath(in folder: String) -> String { folder + "/run.json" }
 
   /// Deletes only the stores under construction. A later run then starts over instead of resuming.
-  package func removeStores() throws { try Self.removeStores(in: path) }
-
-  static func removeStores(in path: String) throws {
-    for store in try stores(in: path) { try removeFile(store) }
+  package func removeStores() throws {
+    for store in try stores() { try Self.removeFile(store) }
   }
 
   /// Deletes the folder with our files in it. The lock is held until the value ends.
@@ -205,16 +203,16 @@ package struct WorkFolder: ~Copyable {
   }
 
   /// Whether the folder has a store under construction, or a finished one that is not in its place yet.
-  package func hasStores() throws -> Bool { try !Self.stores(in: path).isEmpty }
+  package func hasStores() throws -> Bool { try !stores().isEmpty }
 
   /// The stores of the folder, that of the last step first.
-  package static func stores(in path: String) throws -> [String] {
-    try (steps(in: path) + [path]).map { StepFolder(path: $0).storePath }.filter(FileManager.default.fileExists)
+  private func stores() throws -> [String] {
+    try (steps() + [path]).map { StepFolder(path: $0).storePath }.filter(FileManager.default.fileExists)
   }
 
   /// The folders of the steps, the last first.
-  static func steps(in path: String) throws -> [String] {
-    let steps = try entries(path).filter { $0.hasPrefix("step-") }
+  private func steps() throws -> [String] {
+    let steps = try Self.entries(path).filter { $0.hasPrefix("step-") }
     return steps.sorted { $0.compare($1, options: .numeric) == .orderedDescending }.map { "\(path)/\($0)" }
   }
 
