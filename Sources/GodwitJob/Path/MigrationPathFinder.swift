@@ -44,27 +44,22 @@ public struct FoundMapping: Sendable {
   ///   - origin: Its name in messages and the plan: a file's name.
   ///   - models: The models that names are looked up in. A model with the hashes of the one named is as good.
   public init(_ mapping: MappingModel, origin: String, among models: [ManagedObjectModel]) {
+    @Sendable func isNamed(_ name: String?, _ model: ManagedObjectModel) -> Bool {
+      name == model.name || models.contains { $0.name == name && $0.isCompatible(with: model.versionHashes) }
+    }
     self.init(
       origin: origin,
       fit: { source, destination in
         guard let from = mapping.sourceModelName, let to = mapping.destinationModelName else {
           return .differs("it names no models ('source-model' and 'destination-model')")
         }
-        func isNamed(_ name: String, _ model: ManagedObjectModel) -> Bool {
-          name == model.name || models.contains { $0.name == name && $0.isCompatible(with: model.versionHashes) }
-        }
         guard isNamed(from, source), isNamed(to, destination) else {
           return .differs("it names '\(from)' and '\(to)'")
         }
         return .fits
       }, load: { _, _ in mapping })
-    func serves(_ name: String?) -> @Sendable (ManagedObjectModel) -> Bool {
-      { model in
-        name == model.name || models.contains { $0.name == name && $0.isCompatible(with: model.versionHashes) }
-      }
-    }
-    mayStart = serves(mapping.sourceModelName)
-    mayEnd = serves(mapping.destinationModelName)
+    mayStart = { isNamed(mapping.sourceModelName, $0) }
+    mayEnd = { isNamed(mapping.destinationModelName, $0) }
   }
 }
 
@@ -320,14 +315,19 @@ public struct MigrationPathFinder: Sendable {
     if from != source || to != destination {
       lines.append("the path from '\(source)' to '\(destination)' lacks this step")
     }
-    lines += search.misses.map { origin, reason in "mapping model '\(origin)' is not for it: \(reason)" }
-    if search.foreignCount > 0 { lines.append("\(search.foreignCount) mapping models are for other models") }
+    lines += Self.misses(of: search)
     return GodwitError(
       .noPath, "no mapping model leads from '\(from)' to '\(to)', and no step is inferred",
       cause: lines.isEmpty ? nil : lines.joined(separator: "\n"),
       remedy:
         "write the mapping model: `godwit mapping new` drafts one; or write `mappings: auto`, which infers steps that have none"
     )
+  }
+
+  /// The mapping models that complete no path, one a line.
+  private static func misses(of search: MigrationPathSearch) -> [String] {
+    let lines = search.misses.map { origin, reason in "mapping model '\(origin)' is not for it: \(reason)" }
+    return lines + (search.foreignCount > 0 ? ["\(search.foreignCount) mapping models are for other models"] : [])
   }
 
   private func noPath(_ search: MigrationPathSearch) -> GodwitError {
@@ -348,8 +348,7 @@ public struct MigrationPathFinder: Sendable {
       let indented = reason.split(separator: "\n").joined(separator: "\n  ")
       lines.append("'\(versions[furthest].name)' to '\(versions[end].name)' cannot be inferred: \(indented)")
     }
-    for (origin, reason) in search.misses { lines.append("mapping model '\(origin)' is not for it: \(reason)") }
-    if search.foreignCount > 0 { lines.append("\(search.foreignCount) mapping models are for other models") }
+    lines += Self.misses(of: search)
     var remedy = "write a mapping model for the step that is missing; `godwit mapping new` drafts one"
     if let source = versions.first, let destination = versions.last,
       let order = order(from: source, to: destination).names
