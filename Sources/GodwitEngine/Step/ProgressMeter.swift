@@ -104,7 +104,7 @@ package final class ProgressMeter {
       share.finish()
       running = nil
     }
-    remaining.finish(max(1, chunk.rows), of: chunk.phase, seconds: seconds)
+    remaining.finish(Double(max(1, chunk.rows)), of: chunk.phase, seconds: seconds)
     told = now
     rows += max(1, chunk.rows)
     counts[Self.key(chunk), default: 0] += 1

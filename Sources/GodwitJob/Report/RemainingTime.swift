@@ -28,10 +28,10 @@ package struct RemainingTime: Sendable {
   }
 
   /// Counts rows of a phase that are done.
-  package mutating func finish(_ rows: Int64, of phase: ChunkPhase, seconds: Double) {
-    left[phase] = max(0, left[phase, default: 0] - Double(rows))
+  package mutating func finish(_ rows: Double, of phase: ChunkPhase, seconds: Double) {
+    left[phase] = max(0, left[phase, default: 0] - rows)
     costs[phase, default: Cost()].seconds += max(0, seconds)
-    costs[phase, default: Cost()].rows += Double(rows)
+    costs[phase, default: Cost()].rows += rows
   }
 
   /// The seconds left; nil while nothing is known.
@@ -41,12 +41,10 @@ package struct RemainingTime: Sendable {
   ///   - phase: Its phase.
   ///   - seconds: The time that they took.
   package func seconds(with rows: Double = 0, of phase: ChunkPhase? = nil, seconds: Double = 0) -> Double? {
-    var costs = costs
-    var left = left
     if let phase, rows > 0 {
-      costs[phase, default: Cost()].seconds += max(0, seconds)
-      costs[phase, default: Cost()].rows += rows
-      left[phase] = max(0, left[phase, default: 0] - rows)
+      var then = self
+      then.finish(rows, of: phase, seconds: seconds)
+      return then.seconds()
     }
     let weighed = costs.reduce(0) { $0 + $1.value.rows * Self.weight($1.key) }
     let spent = costs.reduce(0) { $0 + $1.value.seconds }
