@@ -11,17 +11,14 @@ import Synchronization
 package final class SharedSpace: Sendable {
   /// The space that a job is going to use.
   private struct Claim {
-    /// Bytes by file system.
-    var bytes: [UInt64: Int64]
-    /// The folder and file system of the output, and the bytes there before.
-    var folder: String
-    var device: UInt64?
+    var share: SpaceClaim
+    /// The bytes in the folder before.
     var before: Int64
 
     /// The growth of the folder, at most the claimed bytes.
     func written() -> Int64 {
-      guard let device, let claimed = bytes[device] else { return 0 }
-      return min(claimed, max(0, SharedSpace.size(of: folder) - before))
+      guard let device = share.device, let claimed = share.bytes[device] else { return 0 }
+      return min(claimed, max(0, SharedSpace.size(of: share.folder) - before))
     }
   }
 
@@ -54,13 +51,12 @@ package final class SharedSpace: Sendable {
   package var waiting: Int { state.withLock { $0.waiting.count } }
 
   fileprivate func claim(_ number: Int, _ share: SpaceClaim, _ stopReason: () -> String?) -> String? {
-    let before = Self.size(of: share.folder)
-    let claim = Claim(bytes: share.bytes, folder: share.folder, device: share.device, before: before)
+    let claim = Claim(share: share, before: Self.size(of: share.folder))
     while true {
       let isThrough = state.withLock { state in
         state.claims[number] = nil
         if !state.waiting.contains(number) { state.waiting.append(number) }
-        guard state.waiting.first == number, Self.mayGo(claim, beside: Array(state.claims.values), share.room) else {
+        guard state.waiting.first == number, Self.mayGo(claim, beside: Array(state.claims.values)) else {
           return false
         }
         state.waiting.removeAll { $0 == number }
@@ -81,9 +77,7 @@ package final class SharedSpace: Sendable {
 
   /// Records the claim of a job that has begun already.
   fileprivate func note(_ number: Int, _ share: SpaceClaim) {
-    state.withLock { state in
-      state.claims[number] = Claim(bytes: share.bytes, folder: share.folder, device: share.device, before: 0)
-    }
+    state.withLock { $0.claims[number] = Claim(share: share, before: 0) }
   }
 
   fileprivate func end(_ number: Int) {
@@ -95,20 +89,20 @@ package final class SharedSpace: Sendable {
   }
 
   /// Whether a job fits beside those at work, or would not fit after them either: then it says so itself.
-  private static func mayGo(_ claim: Claim, beside others: [Claim], _ room: () -> [UInt64: Int64]) -> Bool {
+  private static func mayGo(_ claim: Claim, beside others: [Claim]) -> Bool {
     guard !others.isEmpty else { return true }
-    let free = room()
+    let free = claim.share.room()
     func sum(_ values: some Sequence<Int64>) -> Int64 {
       values.reduce(0) { $0.addingReportingOverflow($1).overflow ? .max : $0 + $1 }
     }
-    func claimed(_ device: UInt64) -> Int64 { sum(others.lazy.map { $0.bytes[device] ?? 0 }) }
-    let tight = claim.bytes.filter { device, bytes in
+    func claimed(_ device: UInt64) -> Int64 { sum(others.lazy.map { $0.share.bytes[device] ?? 0 }) }
+    let tight = claim.share.bytes.filter { device, bytes in
       guard let room = free[device] else { return false }
       return room < sum([claimed(device), bytes])
     }
     guard !tight.isEmpty else { return true }
     // Measuring folders takes a moment.
-    let parts = others.map { (device: $0.device, bytes: $0.written()) }
+    let parts = others.map { (device: $0.share.device, bytes: $0.written()) }
     func written(_ device: UInt64) -> Int64 { sum(parts.lazy.filter { $0.device == device }.map(\.bytes)) }
     let isHopeless = tight.contains { device, bytes in sum([free[device] ?? 0, written(device)]) < bytes }
     return isHopeless
