@@ -296,8 +296,7 @@ extension MigrationManager {
     } else {
       // The ledger goes when the step's store is complete. A store that is appended to names its jobs from the start.
       let isWritten = isLast && job.appends ? journal.phase != .making : Self.isWritten(current, isLast: isLast)
-      status = MigrationStatus(
-        state: .unfinished, job: job.name, chunks: [], done: [], percent: isWritten ? 100 : 0)
+      status = MigrationStatus(state: .unfinished, job: job.name, percent: isWritten ? 100 : 0)
     }
     status.step = min(finished + 1, job.steps.count)
     status.steps = job.steps.count

@@ -110,7 +110,7 @@ public struct MigrationManager: Sendable {
     {
       // A run that commits at this moment lets nobody read its ledger. The status can still say that it is at work.
       guard case .held = try WorkFolder.lockState(ofFolder: job.workPath) else { throw error }
-      return try withRun(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
+      return try withRun(MigrationStatus(state: .unfinished, job: job.name))
     } catch let error as GodwitError { throw tellingDiscard(error) }
   }
 
@@ -123,11 +123,9 @@ public struct MigrationManager: Sendable {
     }
     // The ledger is missing between two rounds of a run with a quarantine.
     if !job.isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
-      return withDelivery(MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: []))
+      return withDelivery(MigrationStatus(state: .unfinished, job: job.name))
     }
-    func status(_ state: MigrationStatus.State) -> MigrationStatus {
-      MigrationStatus(state: state, job: job.name, chunks: [], done: [])
-    }
+    func status(_ state: MigrationStatus.State) -> MigrationStatus { MigrationStatus(state: state, job: job.name) }
     switch try destination(comparesSource ? .content : .times) {
     case .current: return status(.finished)
     case .absent:
@@ -157,7 +155,7 @@ public struct MigrationManager: Sendable {
     guard !job.isStepped, job.owns(journal.owner), journal.phase != .making || journal.outcome != nil,
       FileManager.default.fileExists(atPath: job.lastStepFolder(in: job.workPath).storePath)
     else { return nil }
-    return MigrationStatus(state: .unfinished, job: job.name, chunks: [], done: [], percent: 100)
+    return MigrationStatus(state: .unfinished, job: job.name, percent: 100)
   }
 
   /// The status by a ledger: its chunks, and how fast they came.

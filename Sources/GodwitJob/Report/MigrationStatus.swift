@@ -62,7 +62,7 @@ public struct MigrationStatus: Sendable, Codable {
   package var changes: [Change] = []
 
   /// - Parameter known: The percent, where no chunk tells it.
-  package init(state: State, job: String, chunks: [Chunk], done: Set<Int>, percent known: Double = 0) {
+  package init(state: State, job: String, chunks: [Chunk] = [], done: Set<Int> = [], percent known: Double = 0) {
     self.state = state
     self.job = job
     lines = []
