@@ -4,15 +4,6 @@ package enum PolicyHook: Int, Sendable, CaseIterable {
   /// Not a chunk of the policy stage: its chunks are those of instance creation.
   case createDestinationInstances
 
-  package var name: String {
-    switch self {
-    case .begin: "begin"
-    case .createDestinationInstances: "createDestinationInstances"
-    case .endInstanceCreation: "endInstanceCreation"
-    case .createRelationships: "createRelationships"
-    case .endRelationshipCreation: "endRelationshipCreation"
-    case .performCustomValidation: "performCustomValidation"
-    case .end: "end"
-    }
-  }
+  /// The name of the method, which is that of the case.
+  package var name: String { "\(self)" }
 }
