@@ -103,11 +103,14 @@ struct InPlaceSQLLayout {
       }
     }
     for join in destination.joinTables {
-      switch Self.kept(join, program: program, file: file) {
-      case .success(let kept) where taken.insert(kept.old).inserted: joins.append(kept)
-      case .success: reasons.append((join.name, "another table takes its place"))
-      case .failure(let obstacle): reasons.append((join.name, obstacle.reason))
-      }
+      do throws(SchemaOnlyLayout.Obstacle) {
+        let kept = try Self.kept(join, program: program, file: file)
+        if taken.insert(kept.old).inserted {
+          joins.append(kept)
+        } else {
+          reasons.append((join.name, "another table takes its place"))
+        }
+      } catch { reasons.append((join.name, error.reason)) }
     }
     let present = program.sourceSchema.tables.map(\.name) + program.sourceSchema.joinTables.map(\.name)
     aside = present.filter { !taken.contains($0) }.enumerated().map { ($1, Self.asideName($0)) }
@@ -211,23 +214,17 @@ struct InPlaceSQLLayout {
 
   // MARK: Join tables
 
-  private struct Obstacle: Error {
-    var reason: String
-  }
-
   private static func kept(
     _ join: StoreSchema.JoinTable, program: StepProgram, file: StoreTables
-  ) -> Result<KeptJoin, Obstacle> {
+  ) throws(SchemaOnlyLayout.Obstacle) -> KeptJoin {
     let links = program.links.filter { link in
       [InversePair.End.first, .second].contains { end in
         guard let side = link.side(end) else { return false }
         return side.entityName == join.ownerEntityName && side.relationship.name == join.ownerRelationshipName
       }
     }
-    guard let link = links.first else { return .failure(Obstacle(reason: "new")) }
-    guard link.strategy == .pairs, !join.isReflexive else {
-      return .failure(Obstacle(reason: "its links are resolved one by one"))
-    }
+    guard let link = links.first else { throw .init(reason: "new") }
+    guard link.strategy == .pairs, !join.isReflexive else { throw .init(reason: "its links are resolved one by one") }
     var kept: KeptJoin?
     for assignment in link.assignments where assignment.end == link.carriedEnd {
       let mapping = program.mappings[assignment.mapping]
@@ -237,7 +234,7 @@ struct InPlaceSQLLayout {
           of: hop.relationship.name, in: mapping.source.name),
         case .join(_, let subject, let object, let order) = program.destinationSchema.storage(
           of: source.relationship.name, in: mapping.destination.name), !old.isReflexive, file.isPlain(old.name)
-      else { return .failure(Obstacle(reason: "its links were stored differently")) }
+      else { throw .init(reason: "its links were stored differently") }
       let found: KeptJoin
       do throws(KeptJoin.Obstacle) {
         found = try KeptJoin(
@@ -245,16 +242,15 @@ struct InPlaceSQLLayout {
           now: JoinColumns(join, subject: subject, object: object, order: order), in: file)
       } catch {
         switch error {
-        case .order: return .failure(Obstacle(reason: "an order column is added or removed"))
-        case .places: return .failure(Obstacle(reason: "its columns change position"))
+        case .order: throw .init(reason: "an order column is added or removed")
+        case .places: throw .init(reason: "its columns change position")
         }
       }
-      guard kept == nil || kept?.old == found.old else {
-        return .failure(Obstacle(reason: "its links were in several tables"))
-      }
+      guard kept == nil || kept?.old == found.old else { throw .init(reason: "its links were in several tables") }
       kept = found
     }
-    return kept.map { .success($0) } ?? .failure(Obstacle(reason: "new"))
+    guard let kept else { throw .init(reason: "new") }
+    return kept
   }
 }
 
