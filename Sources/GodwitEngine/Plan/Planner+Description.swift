@@ -33,8 +33,8 @@ extension Planner {
     var plan = MigrationPlan(
       job: job.name, source: job.sourcePath, destination: job.destinationPath, steps: [step], stages: stages,
       disk: try diskNeed(program, external: external, chunks: chunks), sourceBytes: facts.sourceBytes, chunks: chunks,
-      facts: facts,
-      sourceModelOrigin: job.sourceModelOrigin)
+      facts: facts)
+    plan.sourceModelOrigin = job.sourceModelOrigin
     plan.limits = MigrationLimits(memory: job.memory, chunkRows: job.chunkRows)
     plan.codedNotes = try notes(external: external)
     plan.misfits = certainNils(facts)

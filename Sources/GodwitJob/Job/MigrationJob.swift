@@ -231,14 +231,13 @@ public struct MigrationJob: Sendable {
   package init(
     name: String, sourcePath: String, destinationPath: String, sourceModel: ManagedObjectModel,
     destinationModel: ManagedObjectModel, mappingModels: [MappingModel], chunkRows: Int? = nil,
-    chunkPredicates: [String: [FilterPredicate]] = [:], memory: ByteCount = .mebibytes(64),
-    sourceModelOrigin: String? = nil
+    chunkPredicates: [String: [FilterPredicate]] = [:], memory: ByteCount = .mebibytes(64)
   ) {
     self.init(
       name: name, sourcePath: sourcePath, destinationPath: destinationPath,
       first: MigrationStep(
         sourceModel: sourceModel, destinationModel: destinationModel, mappingModels: mappingModels),
-      chunkRows: chunkRows, chunkPredicates: chunkPredicates, memory: memory, sourceModelOrigin: sourceModelOrigin)
+      chunkRows: chunkRows, chunkPredicates: chunkPredicates, memory: memory)
   }
 
   /// A job of one or more steps.
@@ -247,13 +246,11 @@ public struct MigrationJob: Sendable {
   /// - Parameter later: The steps after it, in order.
   package init(
     name: String, sourcePath: String, destinationPath: String, first: MigrationStep, later: [MigrationStep] = [],
-    chunkRows: Int? = nil, chunkPredicates: [String: [FilterPredicate]] = [:], memory: ByteCount = .mebibytes(64),
-    sourceModelOrigin: String? = nil
+    chunkRows: Int? = nil, chunkPredicates: [String: [FilterPredicate]] = [:], memory: ByteCount = .mebibytes(64)
   ) {
     self.name = name
     self.sourcePath = sourcePath
     self.destinationPath = destinationPath
-    self.sourceModelOrigin = sourceModelOrigin
     self.chunkRows = chunkRows
     self.chunkPredicates = chunkPredicates
     self.memory = memory

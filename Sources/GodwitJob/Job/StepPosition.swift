@@ -10,10 +10,9 @@ package struct StepPosition: Sendable, Hashable {
   /// Whether a step of the whole job calls `now()`.
   package var callsNow = false
 
-  package init(index: Int = 0, count: Int = 1, jobDigest: String? = nil, isInPlace: Bool = false) {
+  package init(index: Int = 0, count: Int = 1, isInPlace: Bool = false) {
     self.index = index
     self.count = count
-    self.jobDigest = jobDigest
     self.isInPlace = isInPlace
   }
 

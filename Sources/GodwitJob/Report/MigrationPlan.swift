@@ -119,8 +119,7 @@ public struct MigrationPlan: Sendable {
 
     package init(
       sourceModel: String, destinationModel: String, passes: [Pass], dropped: [Dropped], origin: String? = nil,
-      hops: [String]? = nil, reasonApart: String? = nil, hooks: [String] = [], rowsNote: String? = nil,
-      way: String? = nil, costs: [String]? = nil
+      hops: [String]? = nil, reasonApart: String? = nil
     ) {
       self.sourceModel = sourceModel
       self.destinationModel = destinationModel
@@ -129,10 +128,6 @@ public struct MigrationPlan: Sendable {
       self.origin = origin
       self.hops = hops
       self.reasonApart = reasonApart
-      self.hooks = hooks
-      self.rowsNote = rowsNote
-      self.way = way
-      self.costs = costs
     }
   }
 
@@ -248,7 +243,7 @@ public struct MigrationPlan: Sendable {
 
   package init(
     job: String, source: String, destination: String, steps: [Step], stages: [StageCount], disk: DiskNeed,
-    sourceBytes: Int64, chunks: [Chunk], facts: PlanFacts, sourceModelOrigin: String? = nil
+    sourceBytes: Int64, chunks: [Chunk], facts: PlanFacts
   ) {
     self.job = job
     self.source = source
@@ -259,7 +254,6 @@ public struct MigrationPlan: Sendable {
     self.sourceBytes = sourceBytes
     self.chunks = chunks
     self.facts = facts
-    self.sourceModelOrigin = sourceModelOrigin
   }
 
   /// Rows that all chunks read together; the 100 percent of the progress.

@@ -104,8 +104,8 @@ public struct JobLoader {
     var job = MigrationJob(
       name: manifest.job, sourcePath: path, destinationPath: destination(), first: way.steps[0],
       later: Array(way.steps.dropFirst()), chunkRows: manifest.chunks.rows,
-      chunkPredicates: try chunkPredicates(of: way.steps.flatMap(\.mappingModels)), memory: manifest.memory,
-      sourceModelOrigin: way.origin)
+      chunkPredicates: try chunkPredicates(of: way.steps.flatMap(\.mappingModels)), memory: manifest.memory)
+    job.sourceModelOrigin = way.origin
     job.earlierName = manifest.earlierName
     job.mappingSearch = way.search
     job.layoutStore = way.layout
