@@ -19,8 +19,6 @@ struct InPlaceSQLLayout {
       zip(columns, new.columns).filter { $0 != $1.name }.map { ($0, $1.name) }
     }
     var addedColumns: [StoreSchema.Column] { Array(new.columns.dropFirst(columns.count)) }
-    /// Whether nothing of the table's definition changes.
-    var isSame: Bool { old == new.name && renamedColumns.isEmpty && addedColumns.isEmpty }
   }
 
   /// A join table that stays.
@@ -79,9 +77,6 @@ struct InPlaceSQLLayout {
   /// Why each rebuilt table cannot stay, by the destination's table.
   private(set) var reasons: [(table: String, reason: String)] = []
 
-  /// The name of a present table while its successor is made.
-  private static func asideName(_ number: Int) -> String { "godwit_old_\(number)" }
-
   init(program: StepProgram, connection: StoreConnection) throws {
     let file = try StoreTables(connection)
     let destination = program.destinationSchema
@@ -113,7 +108,7 @@ struct InPlaceSQLLayout {
       } catch { reasons.append((join.name, error.reason)) }
     }
     let present = program.sourceSchema.tables.map(\.name) + program.sourceSchema.joinTables.map(\.name)
-    aside = present.filter { !taken.contains($0) }.enumerated().map { ($1, Self.asideName($0)) }
+    aside = present.filter { !taken.contains($0) }.enumerated().map { ($1, "godwit_old_\($0)") }
   }
 
   /// The source as the statements of the step find it once tables and columns have their new names.

@@ -121,7 +121,10 @@ final class InPlaceSQLRun: InPlaceRun {
     tasks += kept.map { number, table in
       task("update", table.new.name) { [self] in try apply(number, table) }
     }
-    return tasks + [task("schema", "old tables") { [self] in try dropOldTables() }]
+    let dropOld = task("schema", "old tables") { [self] in
+      for (_, name) in program.layout.aside { try connection.execute("DROP TABLE main.\(quoted(name))") }
+    }
+    return tasks + [dropOld]
   }
 
   private func resolutionTasks() -> [InPlaceTask] {
@@ -161,7 +164,7 @@ final class InPlaceSQLRun: InPlaceRun {
         id: 0, pass: 0, work: areUnique ? .buildUniqueIndex(number) : .buildIndex(number), name: index.name,
         range: .all, rows: rows)
       return task(chunk.phase.rawValue, index.name, rows: rows / 4) { [self] in
-        guard try !exists("index", index.name) else { return }
+        guard try editor.definition("index", index.name) == nil else { return }
         _ = try executor.perform(chunk)
       }
     }
@@ -181,11 +184,6 @@ final class InPlaceSQLRun: InPlaceRun {
     return join.name
   }
 
-  private func exists(_ type: String, _ name: String) throws -> Bool {
-    try connection.integer(
-      "SELECT COUNT(*) FROM main.sqlite_master WHERE type = ?1 AND name = ?2", [.text(type), .text(name)]) != 0
-  }
-
   // MARK: Tables
 
   /// Step 1.
@@ -202,15 +200,15 @@ final class InPlaceSQLRun: InPlaceRun {
     for sql in step.scratchStatements { try connection.execute(sql) }
   }
 
-  /// In a table that stays unchanged, drops the indexes that the destination does not have.
+  /// In a table that stays, drops the indexes that the destination does not have, and all where a name changes.
   ///
   /// The indexes of tables that were renamed aside are dropped with them: the statements that read those tables need
   /// them.
   private func dropIndexes() throws {
     let layout = program.layout
-    let same = Set(layout.tables.filter(\.isSame).map(\.old))
-      .union(layout.joins.filter { $0.old == $0.new.name && $0.renamedColumns.isEmpty }.map(\.old))
-    let grown = Set(layout.tables.filter { $0.old == $0.new.name && $0.renamedColumns.isEmpty }.map(\.old))
+    let named = Set(
+      layout.tables.filter { $0.old == $0.new.name && $0.renamedColumns.isEmpty }.map(\.old)
+        + layout.joins.filter { $0.old == $0.new.name && $0.renamedColumns.isEmpty }.map(\.old))
     let stays = Set(layout.tables.map(\.old) + layout.joins.map(\.old))
     let wanted = Dictionary(destination.indexes.map { ($0.name, $0.sql) }) { first, _ in first }
     let indexes = try connection.rows(
@@ -220,14 +218,9 @@ final class InPlaceSQLRun: InPlaceRun {
       else { continue }
       let (index, owner) = (String(decoding: name, as: UTF8.self), String(decoding: table, as: UTF8.self))
       guard stays.contains(owner) else { continue }
-      let isKept = same.contains(owner) || grown.contains(owner)
-      if isKept, wanted[index] == String(decoding: sql, as: UTF8.self) { continue }
+      if named.contains(owner), wanted[index] == String(decoding: sql, as: UTF8.self) { continue }
       try editor.dropIndex(index)
     }
-  }
-
-  private func dropOldTables() throws {
-    for (_, name) in program.layout.aside { try connection.execute("DROP TABLE main.\(quoted(name))") }
   }
 
   // MARK: End

@@ -120,16 +120,14 @@ struct SchemaOnlyEditor {
   }
 
   private func writingSchema(_ body: () throws -> Void) throws {
-    try connection.undefended { try writeSchema(body) }
-  }
-
-  private func writeSchema(_ body: () throws -> Void) throws {
-    try connection.execute("PRAGMA writable_schema = ON")
-    do { try body() } catch {
-      try? connection.execute("PRAGMA writable_schema = OFF")
-      throw error
+    try connection.undefended {
+      try connection.execute("PRAGMA writable_schema = ON")
+      do { try body() } catch {
+        try? connection.execute("PRAGMA writable_schema = OFF")
+        throw error
+      }
+      // Reads every definition again, and so finds one that SQLite cannot read.
+      try connection.execute("PRAGMA writable_schema = RESET")
     }
-    // Reads every definition again, and so finds one that SQLite cannot read.
-    try connection.execute("PRAGMA writable_schema = RESET")
   }
 }
