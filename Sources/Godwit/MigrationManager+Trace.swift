@@ -51,8 +51,8 @@ extension MigrationManager {
   }
 
   private func refuseUntraceable() throws {
-    func cannot(_ why: String, _ remedy: String) -> GodwitError {
-      GodwitError(.usage, "cannot trace objects of job '\(job.name)': \(why)", remedy: remedy)
+    func cannot(_ why: String, _ remedy: String, _ code: GodwitError.Code = .usage) -> GodwitError {
+      GodwitError(code, "cannot trace objects of job '\(job.name)': \(why)", remedy: remedy)
     }
     if job.isInPlace {
       throw cannot(
@@ -63,14 +63,12 @@ extension MigrationManager {
     if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
     let unfinished = job.destinationPath + ".godwit"
     guard !FileManager.default.fileExists(atPath: unfinished) else {
-      throw GodwitError(
-        .missingInput, "cannot trace objects of job '\(job.name)': it is unfinished, '\(unfinished)' exists",
-        remedy: "run the job to its end with `godwit run`")
+      throw cannot(
+        "it is unfinished, '\(unfinished)' exists", "run the job to its end with `godwit run`", .missingInput)
     }
     guard FileManager.default.fileExists(atPath: job.destinationPath) else {
-      throw GodwitError(
-        .missingInput, "cannot trace objects of job '\(job.name)': '\(job.destinationPath)' does not exist",
-        remedy: "run the job with `godwit run` first")
+      throw cannot(
+        "'\(job.destinationPath)' does not exist", "run the job with `godwit run` first", .missingInput)
     }
   }
 }

@@ -98,12 +98,10 @@ public struct MigrationManager: Sendable {
   /// The durable work: the chunks of an unfinished run, or that the destination is finished; and the state of the last
   /// run.
   ///
-  /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
-  package func status() throws -> MigrationStatus { try status(comparesSource: true) }
-
   /// - Parameter comparesSource: Whether all of the source is read to tell whether it has changed since the destination
   ///   was made. Otherwise the times of its files tell that, and an earlier result that is replaced counts as finished.
-  package func status(comparesSource: Bool) throws -> MigrationStatus {
+  /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
+  package func status(comparesSource: Bool = true) throws -> MigrationStatus {
     try refuseWithoutStore()
     do { return try withRun(durableStatus(comparesSource: comparesSource)) } catch let error as GodwitError
       where error.code == .stopped

@@ -29,7 +29,6 @@ extension MigrationManager {
     }
   }
 
-  var receiptJob: Receipt.Job { Receipt.job(job, quickIdentity, digest: nil) }
   var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
 
   /// Whether the job remains unfinished when an error kept its receipt from being written: one at a path of the
@@ -101,7 +100,8 @@ extension MigrationManager {
 
   /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
   func isOwn(_ receipt: Receipt) -> Bool {
-    receipt.isOf(receiptJob, file: destinationFile) && receipt.source.path == job.sourcePath
+    receipt.isOf(Receipt.job(job, quickIdentity, digest: nil), file: destinationFile)
+      && receipt.source.path == job.sourcePath
   }
 
   // MARK: Writing

@@ -1,12 +1,10 @@
-package import Foundation
+import Foundation
 package import GodwitModel
 package import GodwitStore
 
 /// A store whose layout shows the names that Core Data chose where the model leaves them open.
 package struct LayoutStore: Sendable {
   package let path: String
-  /// Where the store is.
-  package var url: URL { URL(filePath: path) }
   /// The version that the store was made with.
   package let model: ManagedObjectModel
   let names: JoinNames
@@ -14,12 +12,10 @@ package struct LayoutStore: Sendable {
   /// Reads the names; writes nothing.
   ///
   /// - Parameters:
-  ///   - url: Where the store is.
+  ///   - path: Where the store is.
   ///   - model: The version that the store was made with.
   /// - Throws: `.missingInput` (66) when the store is missing; `.dataWrong` (65) when it is damaged, or lacks a table
   ///   or column of the model; `.permission` (77) when it cannot be read.
-  package init(url: URL, model: ManagedObjectModel) throws { try self.init(path: url.filePath, model: model) }
-
   package init(path: String, model: ManagedObjectModel) throws {
     let connection = try StoreConnection.openStore(readingAt: path, model: model)
     defer { try? connection.close() }

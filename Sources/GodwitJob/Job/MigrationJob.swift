@@ -169,7 +169,7 @@ public struct MigrationJob: Sendable {
   /// Whether the data of CloudKit mirroring is left out. Otherwise a mirrored store is an error.
   public var dropsMirroring = false
   package var hooks = EngineTuning.JobHooks()
-  /// The folder of everything unfinished.
+  /// The folder of everything unfinished, beside the destination. It is removed when the job is finished.
   package var workPath: String { WorkFolder.path(forDestination: destinationPath) }
   /// The treatment of a store that is at the destination.
   public var existingDestination = ExistingDestinationRule.fail
@@ -183,8 +183,6 @@ public struct MigrationJob: Sendable {
     get { URL(filePath: destinationPath) }
     set { destinationPath = newValue.filePath }
   }
-  /// The folder of the job's unfinished files, beside the destination. It is removed when the job is finished.
-  package var workFolder: URL { URL(filePath: workPath) }
   /// Whether a receipt with a name is one of this job.
   package func isNamed(_ name: String) -> Bool { name == self.name || name == earlierName }
   /// Which of how many steps of a larger job this one is.
