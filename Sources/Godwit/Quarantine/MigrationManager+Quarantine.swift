@@ -103,7 +103,7 @@ extension MigrationManager {
     guard job.quarantine == nil, let count = try RejectionRecord.opened(in: folder)?.count, count > 0 else { return }
     throw GodwitError(
       .cannotCreate,
-      "cannot resume '\(job.name)': the run began with a quarantine and has set aside \(count) object\(count == 1 ? "" : "s")",
+      "cannot resume '\(job.name)': the run began with a quarantine and has set aside \(count.counted("object"))",
       remedy: "write `on-invalid: {quarantine: …}` again to resume, or `godwit discard` the job and run again",
       safe: "what is durable is kept in '\(folder)'")
   }
@@ -180,7 +180,7 @@ extension MigrationManager {
     return [
       .init(
         .externalDataMissing,
-        "\(count) external file\(count == 1 ? "" : "s") of objects in quarantine \(count == 1 ? "is" : "are") missing in the source, and so in the quarantine"
+        "\(count.counted("external file")) of objects in quarantine \(count == 1 ? "is" : "are") missing in the source, and so in the quarantine"
       )
     ]
   }
@@ -213,7 +213,7 @@ extension MigrationManager {
     summary.codedNotes.append(
       .init(
         .quarantineMissing,
-        "the run set \(count) object\(count == 1 ? "" : "s") aside, and their quarantine '\(path)' \(why)"))
+        "the run set \(count.counted("object")) aside, and their quarantine '\(path)' \(why)"))
     return summary
   }
 

@@ -138,31 +138,32 @@ package struct InPlaceSQLProgram: InPlaceProgram {
   /// The operations that take time in proportion to rows, for the plan.
   var costs: [String] {
     var costs: [String] = []
-    func count(_ rows: Int64) -> String { "\(rows) row\(rows == 1 ? "" : "s")" }
     for (name, reason) in layout.reasons where reason != "new" {
       guard let table = step.destinationSchema.tables.first(where: { $0.name == name }) else {
         costs.append("table \(name) is rebuilt: \(reason)")
         continue
       }
-      costs.append("table \(name) is rebuilt, \(count(rows(of: table))): \(reason)")
+      costs.append("table \(name) is rebuilt, \(rows(of: table).counted("row")): \(reason)")
     }
     for kept in layout.tables {
       for mapping in mappings(of: kept.new) {
         let rows = step.facts.mappings[mapping.index].rows
         guard rows > 0 else { continue }
         let (was, now) = numbers(mapping)
-        if was != now { costs.append("entity number of \(mapping.destination.name), \(was) to \(now): \(count(rows))") }
+        if was != now {
+          costs.append("entity number of \(mapping.destination.name), \(was) to \(now): \(rows.counted("row"))")
+        }
         for (attribute, value) in mapping.attributes where value == .modelDefault && !attribute.defaultValue.isNull {
-          costs.append("default of \(mapping.destination.name).\(attribute.name): \(count(rows))")
+          costs.append("default of \(mapping.destination.name).\(attribute.name): \(rows.counted("row"))")
         }
         for attribute in step.resolved.destinationModel.attributes(of: mapping.destination.name)
         where attribute.isDerived && !attribute.isTransient {
-          costs.append("derived \(mapping.destination.name).\(attribute.name): \(count(rows))")
+          costs.append("derived \(mapping.destination.name).\(attribute.name): \(rows.counted("row"))")
         }
       }
     }
     let rows = step.facts.entities.reduce(0) { $0 + $1.rows }
-    costs.append("\(count(rows)) compared with what the destination requires, and the file checked: \(rowReason)")
+    costs.append("\(rows.counted("row")) compared with what the destination requires, and the file checked: \(rowReason)")
     return costs
   }
 

@@ -41,7 +41,7 @@ public struct Quarantine: Sendable, Hashable {
 extension Quarantine: CustomStringConvertible {
   /// The limits in words, for example `at most 100 objects and 0.1 % of those that the job takes`.
   public var description: String {
-    let rows = maximumRows.map { "\($0) object\($0 == 1 ? "" : "s")" }
+    let rows = maximumRows?.counted("object")
     let percent = maximumPercent.map { "\($0) % of those that the job takes" }
     return "at most " + [rows, percent].compactMap(\.self).joined(separator: " and ")
   }

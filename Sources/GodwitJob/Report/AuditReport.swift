@@ -94,7 +94,7 @@ extension AuditReport: CustomStringConvertible {
     }
     lines += notLookedAt.map { "not looked at: \($0)" }
     lines.append("checked \(objects.counted("object")) by \(checks.counted("rule"))")
-    lines.append(isClean ? "nothing found" : "\(findings.count) finding\(findings.count == 1 ? "" : "s")")
+    lines.append(isClean ? "nothing found" : findings.count.counted("finding"))
     return lines.map(\.onOneLine).joined(separator: "\n")
   }
 }

@@ -1,3 +1,5 @@
+import GodwitModel
+
 /// Objects that break a rule of the destination model and stay, because they broke a rule of their own model too.
 package struct KeptInvalid: Sendable, Codable, Hashable {
   /// The destination entity.
@@ -24,7 +26,7 @@ package struct KeptInvalid: Sendable, Codable, Hashable {
     counts.map { kept in
       MigrationNote(
         .invalidKept,
-        "\(kept.objects) object\(kept.objects == 1 ? "" : "s") of \(kept.entity) break\(kept.objects == 1 ? "s" : "") a rule of '\(kept.property)', as before the migration: kept"
+        "\(kept.objects.counted("object")) of \(kept.entity) break\(kept.objects == 1 ? "s" : "") a rule of '\(kept.property)', as before the migration: kept"
       )
     }
   }

@@ -324,7 +324,7 @@ extension MigrationPlan: CustomStringConvertible {
           }
           lines.append(
             "      rows       "
-              + (step.rowsNote ?? "\(mapping.rows) in \(mapping.chunks) chunk\(mapping.chunks == 1 ? "" : "s")"))
+              + (step.rowsNote ?? "\(mapping.rows) in \(mapping.chunks.counted("chunk"))"))
           lines.append("      keys       \(mapping.keys), association \(mapping.association)")
           for (name, how) in mapping.relationships.sorted(by: { $0.key < $1.key }) {
             lines.append("      \(name): \(how)")
@@ -338,7 +338,7 @@ extension MigrationPlan: CustomStringConvertible {
     if !stages.isEmpty { lines.append("stages") }
     for stage in stages {
       lines.append(
-        "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks) chunk\(stage.chunks == 1 ? "" : "s"), \(stage.rows.counted("row"))"
+        "  \(stage.stage.rawValue.padded(to: 10))\(stage.chunks.counted("chunk")), \(stage.rows.counted("row"))"
       )
     }
     lines += notes.map { "note         \($0)" }

@@ -1,4 +1,5 @@
 package import Foundation
+import GodwitModel
 
 /// The durable work of a job, and the rest.
 public struct MigrationStatus: Sendable, Codable {
@@ -116,7 +117,7 @@ extension MigrationStatus: CustomStringConvertible {
 
   /// The findings of the last verification, in words.
   package var findings: String? {
-    verifyFindings.map { "the last verification found \($0) difference\($0 == 1 ? "" : "s")" }
+    verifyFindings.map { "the last verification found \($0.counted("difference"))" }
   }
 
   /// The lines about the run and about time.

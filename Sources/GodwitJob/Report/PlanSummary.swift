@@ -219,7 +219,7 @@ extension MigrationPlan {
   /// How many steps there are, and what serves them.
   private var mappingText: String {
     let inferred = steps.count { $0.origin == MigrationStep.inferredOrigin }
-    let count = "\(steps.count) step\(steps.count == 1 ? "" : "s")"
+    let count = steps.count.counted("step")
     switch (inferred, steps.count - inferred) {
     case (0, 1): return "\(count), \(steps[0].origin ?? "a mapping model that the job names")"
     case (0, _): return "\(count), each with a mapping model"
@@ -238,7 +238,7 @@ extension MigrationPlan {
         (summary.objectsLost, "object"), (summary.valuesLost, "value"), (summary.rowsLost, "row"),
         (summary.linksLost, "link"),
       ]
-      .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }
+      .filter { $0.0 > 0 }.map { $0.0.counted($0.1) }
       + (unordered > 0 ? ["the order of \(unordered.counted("link"))"] : [])
     let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")
     let part = steps.count > 1 ? "step \(summary.countedStep): " : ""
