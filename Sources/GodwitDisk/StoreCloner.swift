@@ -8,23 +8,17 @@ import GodwitStore
 /// If the file system shares blocks between files (Btrfs, XFS, bcachefs, APFS), no bytes are read. Otherwise the bytes
 /// are copied, 1 MiB at a time.
 package enum StoreCloner {
-  package enum Method: Equatable {
-    case reflink
-    case bytes
-  }
-
   /// Copies a file with its permissions, replacing any file with the new name.
   ///
   /// - Parameters:
   ///   - isReflinkWanted: Whether sharing blocks is tried first.
   ///   - isSynced: Whether the bytes are durable when it returns; the folder is the caller's to sync.
-  ///   - checkpoint: Called for every piece; an error that it throws ends the copying.
+  ///   - checkpoint: Called for every piece that is copied; an error that it throws ends the copying.
   /// - Throws: `.inputOutput` (74), `.permission` (77) and the errors of `checkpoint`; the copy is then removed.
-  @discardableResult
   package static func make(
     of path: String, to copy: String, isReflinkWanted: Bool = true, isSynced: Bool = false,
     checkpoint: (_ bytes: Int) throws -> Void = { _ in }
-  ) throws -> Method {
+  ) throws {
     func failure(_ what: String) -> GodwitError {
       let code = errno
       return GodwitError(
@@ -42,14 +36,11 @@ package enum StoreCloner {
     guard output >= 0 else { throw failure("create '\(copy)'") }
     defer { close(output) }
     do {
-      var method = Method.reflink
       if clone == nil, !isReflinkWanted || CLibrary.shareBlocks(of: input, with: output) != 0 {
-        method = .bytes
         try copyBytes(from: input, to: output, failure: { failure("copy '\(path)' to '\(copy)'") }, checkpoint)
       }
       guard fchmod(output, status.mode) == 0 else { throw failure("set the permissions of '\(copy)'") }
       if isSynced, CLibrary.sync(output) != 0 { throw failure("sync '\(copy)'") }
-      return method
     } catch {
       unlink(copy)
       throw error
