@@ -151,8 +151,7 @@ public struct MigrationPathFinder: Sendable {
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws -> [ManagedObjectModel] {
     // A model that is none of the versions, such as one that the store itself carries, has no place among them.
-    guard let from = place(source), let to = place(destination) else { return [source, destination] }
-    guard from != to else { return [source, destination] }
+    guard let from = place(source), let to = place(destination), from != to else { return [source, destination] }
     guard from < to else {
       // The newest version is also an older one: it still comes last.
       if destination.isCompatible(with: newest) { return [source] + models[(from + 1)...] + [destination] }

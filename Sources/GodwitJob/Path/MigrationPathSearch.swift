@@ -32,16 +32,12 @@ struct MigrationPathSearch {
   private let cache: InferenceCache?
   private let served: [Hop: [FoundMapping]]
   private let servedHops: [Hop]
-  private var known: [Hop: Problem] = [:]
+  /// Why each step that was asked about cannot be taken; nil for one that can.
+  private var known: [Hop: String?] = [:]
   private var ways: [Int: Way] = [0: Way(inferred: 0, before: 0)]
 
   /// How many mapping models for other models are listed one by one.
   static let limitForeign = 2
-
-  private enum Problem {
-    case none
-    case refused(String)
-  }
 
   init(
     versions: [ManagedObjectModel], mappings: [FoundMapping], stages: [MigrationStage], isOrdered: Bool = true,
@@ -112,9 +108,7 @@ struct MigrationPathSearch {
   var furthest: Int { ways.keys.max() ?? 0 }
 
   /// Why a step cannot be taken; nil when it can, or nobody asked.
-  func refusal(from start: Int, to end: Int) -> String? {
-    if case .refused(let reason)? = known[Hop(start: start, end: end)] { reason } else { nil }
-  }
+  func refusal(from start: Int, to end: Int) -> String? { known[Hop(start: start, end: end)] ?? nil }
 
   /// The shortest step without a mapping model that would complete the way, once `way()` has found none; up to a stage
   /// where it would skip one.
@@ -123,7 +117,7 @@ struct MigrationPathSearch {
     var leading: Set = [last]
     // By start, the latest first: what leads on from a step's end is known before the step.
     for hop in servedHops.reversed() where leading.contains(hop.end) {
-      if case .none = problem(hop) { leading.insert(hop.start) }
+      if problem(hop) == nil { leading.insert(hop.start) }
     }
     var best = (start: 0, end: last)
     for start in ways.keys.sorted() {
@@ -164,27 +158,27 @@ struct MigrationPathSearch {
   }
 
   private mutating func isPassable(_ hop: Hop) -> Bool {
-    let found = known[hop] ?? problem(hop)
-    known[hop] = found
-    if case .none = found { return true }
-    return false
+    if let found = known[hop] { return found == nil }
+    let found = problem(hop)
+    known[hop] = .some(found)
+    return found == nil
   }
 
-  private func problem(_ hop: Hop) -> Problem {
+  /// Why a step cannot be taken; nil when it can.
+  private func problem(_ hop: Hop) -> String? {
     if let stop = stage(between: hop.start, and: hop.end) {
-      return .refused("it would skip the stage '\(versions[stop].name)'")
+      return "it would skip the stage '\(versions[stop].name)'"
     }
-    guard served[hop] == nil else { return .none }
+    guard served[hop] == nil else { return nil }
     if !infers, !versions[hop.start].isCompatible(with: versions[hop.end].versionHashes) {
-      return .refused("no mapping model serves it")
+      return "no mapping model serves it"
     }
     if isOrdered, let inner = servedHops.first(where: hop.spans) {
       let (from, to) = (versions[inner.start].name, versions[inner.end].name)
-      return .refused("a mapping model serves '\(from)' to '\(to)', which inference would skip")
+      return "a mapping model serves '\(from)' to '\(to)', which inference would skip"
     }
     let (start, end) = (versions[hop.start], versions[hop.end])
     let refusals = cache?.refusals(from: start, to: end) ?? MappingInference.refusals(from: start, to: end)
-    guard !refusals.isEmpty else { return .none }
-    return .refused(refusals.map(\.description).joined(separator: "\n"))
+    return refusals.isEmpty ? nil : refusals.map(\.description).joined(separator: "\n")
   }
 }
