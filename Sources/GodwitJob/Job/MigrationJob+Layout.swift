@@ -34,17 +34,19 @@ extension MigrationJob {
     return !layout.joinTables.isEmpty || !layout.unknownOrders.isEmpty
   }
 
-  /// The known names of the destination's join tables.
+  /// The layout of the store that the job makes.
   ///
-  /// A store of the destination version names all of them. Otherwise a name of the source remains if everything that
-  /// Core Data reads for it is the same in both versions. Stores between two steps are temporary, and get names by the
-  /// rules.
+  /// A store of the destination version names all of its join tables. Otherwise a name of the source remains if
+  /// everything that Core Data reads for it is the same in both versions. Stores between two steps are temporary, and get
+  /// names by the rules.
   ///
   /// - Parameter sourceSchema: The schema of the source, if it is known already.
-  func joinNames(sourceSchema: StoreSchema? = nil) throws -> JoinNames {
-    guard position.isLast, hasJoinNames else { return JoinNames() }
+  package func destinationSchema(from sourceSchema: StoreSchema? = nil) throws -> StoreSchema {
+    let byRules = StoreSchema(model: destinationModel)
+    guard position.isLast, hasJoinNames else { return byRules }
     let found = try foundNames(sourceSchema: sourceSchema)
-    return layoutNames.isEmpty ? found : found.replaced(by: layoutNames, in: StoreSchema(model: destinationModel))
+    let names = layoutNames.isEmpty ? found : found.replaced(by: layoutNames, in: byRules)
+    return StoreSchema(model: destinationModel, names: names)
   }
 
   /// Those that a store tells.
@@ -59,11 +61,6 @@ extension MigrationJob {
           model: sourceModel, probing: try .openStore(readingAt: sourcePath, model: sourceModel))
       }
     return JoinNames(of: schema).kept(from: sourceModel, to: destinationModel)
-  }
-
-  /// The layout of the store that the job makes.
-  package func destinationSchema(from sourceSchema: StoreSchema? = nil) throws -> StoreSchema {
-    StoreSchema(model: destinationModel, names: try joinNames(sourceSchema: sourceSchema))
   }
 
   /// The names of the source, which the first of several steps reads, for the last one; nil without any.
