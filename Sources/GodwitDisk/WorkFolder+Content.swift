@@ -191,13 +191,6 @@ extension WorkFolder {
     try writeWhole(path, isSynced: isSynced) { try $0([UInt8](data)) }
   }
 
-  /// Writes a value as JSON, with sorted keys, as a whole.
-  package static func writeNote(json value: some Encodable, to path: String, isSynced: Bool = true) throws {
-    let data: Data
-    do { data = try value.sortedJSON() } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
-    try writeNote(data, to: path, isSynced: isSynced)
-  }
-
   /// Writes a small file whose loss does not matter: as a whole, but without a sync, whose time depends on the disk. A
   /// failure leaves the file unchanged.
   package static func writeHint(_ data: Data, to path: String) {

@@ -92,12 +92,10 @@ package struct WorkJournal: Codable, Sendable {
     (self.owner, self.support, self.lastRun) = (owner, support, lastRun)
   }
 
-  private static func path(in folder: String) -> String { WorkFolder.journalPath(in: folder) }
-
   /// - Returns: nil in a folder without one.
   /// - Throws: `.dataWrong` (65) for a damaged one, `.cannotCreate` (73) for one of another version; what the disk refused.
   package static func read(in folder: String) throws -> WorkJournal? {
-    let path = path(in: folder)
+    let path = WorkFolder.journalPath(in: folder)
     guard try WorkFolder.exists(path) else { return nil }
     struct Version: Decodable { var version: Int }
     guard FileStatus(named: path)?.isFile == true,
@@ -121,7 +119,10 @@ package struct WorkJournal: Codable, Sendable {
 
   /// Replaces the file. It is durable when the call returns.
   package func write(in folder: String) throws {
-    try WorkFolder.writeNote(json: self, to: Self.path(in: folder))
+    let path = WorkFolder.journalPath(in: folder)
+    let data: Data
+    do { data = try sortedJSON() } catch { throw GodwitError.disk("cannot write '\(path)'", error) }
+    try WorkFolder.writeNote(data, to: path)
     try WorkFolder.sync(folder)
   }
 }
