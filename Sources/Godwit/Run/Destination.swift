@@ -108,9 +108,8 @@ extension MigrationManager {
     guard let receipt = Self.receipt(at: path) else {
       throw unknownOrigin("its receipt '\(path)', which would say what made it, does not exist or cannot be read")
     }
-    guard let digest = receipt.job.digest, digest == metadata.jobs.last, receipt.destination.uuid == metadata.uuid else {
-      throw unknownOrigin("the receipt '\(path)' is that of another store")
-    }
+    guard let digest = receipt.job.digest, digest == metadata.jobs.last, receipt.destination.uuid == metadata.uuid
+    else { throw unknownOrigin("the receipt '\(path)' is that of another store") }
     try refuseKept(receipt)
     guard job.isNamed(receipt.job.name) else {
       throw GodwitError(

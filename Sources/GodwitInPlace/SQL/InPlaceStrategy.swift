@@ -163,7 +163,8 @@ package struct InPlaceSQLProgram: InPlaceProgram {
       }
     }
     let rows = step.facts.entities.reduce(0) { $0 + $1.rows }
-    costs.append("\(rows.counted("row")) compared with what the destination requires, and the file checked: \(rowReason)")
+    costs.append(
+      "\(rows.counted("row")) compared with what the destination requires, and the file checked: \(rowReason)")
     return costs
   }
 
