@@ -42,7 +42,6 @@ package enum InPlaceStrategy {
         step: try StepProgram(
           resolved: program.resolved, sourceSchema: layout.source(program.sourceSchema),
           destinationSchema: program.destinationSchema, facts: program.facts),
-        sourceSchema: program.sourceSchema,
         triggers: try DerivedTriggers(
           source: program.sourceSchema, destination: program.destinationSchema, connection: source.connection
         ).statements,
@@ -98,8 +97,6 @@ package struct InPlaceSQLProgram: InPlaceProgram {
   let layout: InPlaceSQLLayout
   /// The statements of the step, under the names that tables and columns have once they are renamed.
   let step: StepProgram
-  /// The schema of the source before the migration.
-  let sourceSchema: StoreSchema
   package let triggers: [String]
   package let metadata: StoreMetadata
   /// Why a change of definitions alone will not do.
