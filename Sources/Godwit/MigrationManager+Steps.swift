@@ -195,7 +195,7 @@ extension MigrationManager {
     GodwitError(
       .cannotCreate, "cannot resume '\(job.name)': other hops are fused into one step than when the run began",
       remedy: "undo the change of 'chunks' or 'existing' to resume, or `godwit discard` the job and run again",
-      safe: "what is durable is kept in '\(WorkFolder.path(forDestination: job.destinationPath))'")
+      safe: "what is durable is kept in '\(job.workPath)'")
   }
 
   /// Reports faults of a later step before the first one begins.
@@ -207,7 +207,7 @@ extension MigrationManager {
 
   /// The plan of all steps. The rows of a step can be counted only when the steps before it are done.
   func planSteps(_ estimatesTime: Bool) throws -> MigrationPlan {
-    let folder = WorkFolder.path(forDestination: job.destinationPath)
+    let folder = job.workPath
     let record = try WorkJournal.read(in: folder)?.steps
     let current = min(record?.finished.count ?? 0, job.steps.count - 1)
     let here = job.step(current, source: folderBefore(current, in: folder)?.storePath)

@@ -61,10 +61,9 @@ extension MigrationManager {
       )
     }
     if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
-    let unfinished = job.destinationPath + ".godwit"
-    guard !FileManager.default.fileExists(atPath: unfinished) else {
+    guard !FileManager.default.fileExists(atPath: job.workPath) else {
       throw cannot(
-        "it is unfinished, '\(unfinished)' exists", "run the job to its end with `godwit run`", .missingInput)
+        "it is unfinished, '\(job.workPath)' exists", "run the job to its end with `godwit run`", .missingInput)
     }
     guard FileManager.default.fileExists(atPath: job.destinationPath) else {
       throw cannot(

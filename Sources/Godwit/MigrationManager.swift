@@ -120,7 +120,7 @@ public struct MigrationManager: Sendable {
       return withDelivery(status)
     }
     // The ledger is missing between two rounds of a run with a quarantine.
-    if !job.isDestinationTaken, RejectionRecord.exists(in: WorkFolder.path(forDestination: job.destinationPath)) {
+    if !job.isDestinationTaken, RejectionRecord.exists(in: job.workPath) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name))
     }
     func status(_ state: MigrationStatus.State) -> MigrationStatus { MigrationStatus(state: state, job: job.name) }
@@ -169,7 +169,7 @@ public struct MigrationManager: Sendable {
   /// The status as progress shows it: with the share that the writing of an atomic store has.
   private func withDelivery(_ status: MigrationStatus) -> MigrationStatus {
     var status = status
-    let before = RejectionRecord.percentBefore(readingIn: WorkFolder.path(forDestination: job.destinationPath))
+    let before = RejectionRecord.percentBefore(readingIn: job.workPath)
     if before > 0, status.percent < 100 { status.percent = before + (100 - before) * status.percent / 100 }
     guard job.destinationType.isAtomic else { return status }
     status.percent = AtomicStoreMeter.percent(ofChunks: status.percent, shown: ShownProgress.percent(in: job.workPath))

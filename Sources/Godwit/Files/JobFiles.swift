@@ -34,7 +34,7 @@ package struct JobFiles {
     default: break
     }
     (self.stores, self.files) = (stores, files)
-    workFolder = WorkFolder.path(forDestination: job.destinationPath)
+    workFolder = job.workPath
   }
 
   /// The role of a path in the job; nil for none. Links are followed.

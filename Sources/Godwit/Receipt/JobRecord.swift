@@ -26,9 +26,8 @@ extension MigrationManager {
     switch record.status.state {
     case .notStarted, .foreign: break
     case .unfinished:
-      let folder = WorkFolder.path(forDestination: job.destinationPath)
-      record.history = RunHistory.read(WorkFolder.historyPath(in: folder))
-      if job.isStepped, let steps = try WorkJournal.read(in: folder)?.steps {
+      record.history = RunHistory.read(WorkFolder.historyPath(in: job.workPath))
+      if job.isStepped, let steps = try WorkJournal.read(in: job.workPath)?.steps {
         record.finishedSteps = steps.finished.compactMap(\.receipt)
       }
     case .finished, .outdated:
