@@ -276,12 +276,7 @@ struct StoreTables {
       if let name = row.string(0) { definitions[name] = row.string(1) ?? "" }
       return true
     }
-    try connection.query(
-      "SELECT name, tbl_name, sql FROM source.sqlite_master WHERE type = 'index' AND sql NOT NULL ORDER BY rowid"
-    ) { row in
-      indexes.append(Index(name: row.string(0) ?? "", table: row.string(1) ?? "", sql: row.string(2) ?? ""))
-      return true
-    }
+    indexes = try Self.indexes(connection, in: "source")
     for table in definitions.keys where table.hasPrefix("Z") {
       var list: [Column] = []
       try connection.query("PRAGMA source.table_info(\(StoreSchema.identifier(table)))") { row in
@@ -293,6 +288,18 @@ struct StoreTables {
       }
       columns[table] = list
     }
+  }
+
+  /// The indexes of a file that statements made, in its order.
+  static func indexes(_ connection: StoreConnection, in schema: String) throws -> [Index] {
+    var indexes: [Index] = []
+    try connection.query(
+      "SELECT name, tbl_name, sql FROM \(schema).sqlite_master WHERE type = 'index' AND sql NOT NULL ORDER BY rowid"
+    ) { row in
+      indexes.append(Index(name: row.string(0) ?? "", table: row.string(1) ?? "", sql: row.string(2) ?? ""))
+      return true
+    }
+    return indexes
   }
 
   func columns(of table: String) -> [Column] { columns[table] ?? [] }

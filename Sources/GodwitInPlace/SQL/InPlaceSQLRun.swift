@@ -211,15 +211,9 @@ final class InPlaceSQLRun: InPlaceRun {
         + layout.joins.filter { $0.old == $0.new.name && $0.renamedColumns.isEmpty }.map(\.old))
     let stays = Set(layout.tables.map(\.old) + layout.joins.map(\.old))
     let wanted = Dictionary(destination.indexes.map { ($0.name, $0.sql) }) { first, _ in first }
-    let indexes = try connection.rows(
-      "SELECT name, tbl_name, sql FROM main.sqlite_master WHERE type = 'index' AND sql NOT NULL")
-    for row in indexes {
-      guard case .text(let name) = row[0], case .text(let table) = row[1], case .text(let sql) = row[2]
-      else { continue }
-      let (index, owner) = (String(decoding: name, as: UTF8.self), String(decoding: table, as: UTF8.self))
-      guard stays.contains(owner) else { continue }
-      if named.contains(owner), wanted[index] == String(decoding: sql, as: UTF8.self) { continue }
-      try editor.dropIndex(index)
+    for index in try StoreTables.indexes(connection, in: "main") where stays.contains(index.table) {
+      if named.contains(index.table), wanted[index.name] == index.sql { continue }
+      try editor.dropIndex(index.name)
     }
   }
 

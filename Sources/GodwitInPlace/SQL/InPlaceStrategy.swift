@@ -60,13 +60,10 @@ package enum InPlaceStrategy {
     }
     let encoding = try connection.value("PRAGMA source.encoding")
     if encoding != .text("UTF-8") { return "the store's text is not UTF-8" }
-    let odd = try connection.rows(
+    let odd = try connection.strings(
       "SELECT name FROM source.sqlite_master WHERE type = 'table' AND (name = 'sqlite_sequence' OR sql LIKE 'CREATE VIRTUAL%') ORDER BY name LIMIT 1"
     ).first
-    if let odd, case .text(let name)? = odd.first {
-      return "table '\(String(decoding: name, as: UTF8.self))' is not one that Core Data makes"
-    }
-    return nil
+    return odd.map { "table '\($0)' is not one that Core Data makes" }
   }
 
   /// Why statements alone cannot carry the mapping out; nil when they can.

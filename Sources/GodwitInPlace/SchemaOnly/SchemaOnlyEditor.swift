@@ -113,10 +113,9 @@ struct SchemaOnlyEditor {
   }
 
   func definition(_ type: String, _ name: String) throws -> String? {
-    let found = try connection.value(
-      "SELECT sql FROM main.sqlite_master WHERE type = ?1 AND name = ?2", [.text(type), .text(name)])
-    guard case .text(let bytes)? = found else { return nil }
-    return String(decoding: bytes, as: UTF8.self)
+    try connection.strings(
+      "SELECT sql FROM main.sqlite_master WHERE type = ?1 AND name = ?2", [.text(type), .text(name)]
+    ).first
   }
 
   private func writingSchema(_ body: () throws -> Void) throws {
