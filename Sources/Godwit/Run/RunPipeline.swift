@@ -58,7 +58,15 @@ struct RunPipeline {
     switch beginning {
     case .finished(let summary): return summary
     case .edit(let program, let files):
-      return try edit(program, files, delivery, claim, progress: progress)
+      do {
+        let summary = try delivery.edit(program, files, claim, progress: progress)
+        if summary.outcome == .stopped { claim.folder.undo() }
+        return summary
+      } catch {
+        // Only an exchange that has begun can be resumed.
+        if !claim.journal.isResumable, !delivery.hasBegunExchange(claim) { claim.folder.undo() }
+        throw error
+      }
     case .make(let source, let notes):
       var summary = try make(source, delivery, claim, progress: progress)
       if summary.outcome == .finished { summary.codedNotes += notes }
@@ -150,22 +158,6 @@ struct RunPipeline {
       return nil
     }
     return path
-  }
-
-  /// Has statements change a copy of the store, or the store itself.
-  private func edit(
-    _ program: any InPlaceProgram, _ files: StoreFiles, _ delivery: any Delivery, _ claim: borrowing Claim,
-    progress: (MigrationProgress) -> Void
-  ) throws -> MigrationSummary {
-    do {
-      let summary = try delivery.edit(program, files, claim, progress: progress)
-      if summary.outcome == .stopped { claim.folder.undo() }
-      return summary
-    } catch {
-      // Only an exchange that has begun can be resumed.
-      if !claim.journal.isResumable, !delivery.hasBegunExchange(claim) { claim.folder.undo() }
-      throw error
-    }
   }
 }
 
