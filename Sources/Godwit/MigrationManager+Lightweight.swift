@@ -105,13 +105,13 @@ extension MigrationManager {
     } catch {
       removeCopy()
       guard (error as? GodwitError)?.code == .stopped, let reason = watch.stopReason else { throw error }
-      return meter.stopped(reason)
+      return meter.summary(stoppedBy: reason)
     }
-    var summary = meter.finished()
+    var summary = meter.summary()
     if var swap {
       if let reason = try prepareReceipt(of: copy, in: claim, &summary, watch.control, history: history) {
         removeCopy()
-        return meter.stopped(reason)
+        return meter.summary(stoppedBy: reason)
       }
       swap.keepsOldFiles = program.keepsFiles
       // The journal may have begun with the receipt.

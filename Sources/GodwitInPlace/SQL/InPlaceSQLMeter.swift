@@ -109,18 +109,10 @@ package final class InPlaceSQLMeter {
     return progress
   }
 
-  package func finished() -> MigrationSummary { summary(.finished) }
-
-  package func stopped(_ reason: String) -> MigrationSummary {
-    var summary = summary(.stopped)
-    summary.objects = 0
-    summary.reason = reason
-    return summary
-  }
-
-  private func summary(_ outcome: MigrationSummary.Outcome) -> MigrationSummary {
-    var summary = MigrationSummary(outcome: outcome)
-    summary.objects = program.objects ?? 0
+  /// - Parameter reason: Why the run stopped, and made nothing; nil for a run that has finished.
+  package func summary(stoppedBy reason: String? = nil) -> MigrationSummary {
+    var summary = MigrationSummary(outcome: reason == nil ? .finished : .stopped, reason: reason)
+    if reason == nil { summary.objects = program.objects ?? 0 }
     summary.isCounted = isCounted
     summary.overridden = overridden
     summary.dropped = program.dropped
