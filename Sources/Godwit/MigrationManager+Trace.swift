@@ -15,9 +15,9 @@ extension MigrationManager {
   /// - Parameters:
   ///   - uri: `x-coredata://STORE/Entity/p1`, or `Entity/p1`.
   ///   - side: Which store the object is in. nil for the one that the URI names; for `Entity/p1` the destination.
-  /// - Throws: `.usage` (64) for a text that is no URI, for another store's, and for a job that appends, migrates in
-  ///   place; `.missingInput` (66) when the job has no finished destination, or the store no such
-  ///   object; `.dataWrong` (65) for a value that cannot be read.
+  /// - Throws: `.usage` (64) for a text that is not a URI, for the URI of another store, and for a job that appends or
+  ///   migrates in place; `.missingInput` (66) without a finished destination or such an object; `.dataWrong` (65) for
+  ///   a value that cannot be read.
   package func trace(_ uri: String, in side: ObjectTrace.Side? = nil) throws -> ObjectTrace {
     try trace(uri, in: side, leavingLarge: false) { trace, _ in trace }
   }

@@ -9,7 +9,7 @@ package import CPosix
   @_exported public import Glibc
 #endif
 
-/// Calls of the C library that Linux and Darwin make in different ways, or whose names a type of ours hides.
+/// Calls of the C library that Linux and Darwin make in different ways, and calls that a type of this project hides.
 ///
 /// The differences are in `CPosix/shim.h`, so that all of Swift's code is the same on both.
 package enum CLibrary {

@@ -13,7 +13,7 @@ enum Destination {
   /// The result from the source as it is now. `digest` names the job in the store's metadata; nil in place, and
   /// where times stand for the content of the source.
   case current(digest: String?)
-  /// What the same job made before something changed.
+  /// An earlier result of the same job, made before something changed.
   case outdated(EarlierResult)
   /// Another store or file, with the error of a run (73).
   case foreign(GodwitError)

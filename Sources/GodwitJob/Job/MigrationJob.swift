@@ -127,7 +127,7 @@ public struct MigrationJob: Sendable {
   public var unregisteredPolicies = UnregisteredPolicies.fail
   /// The treatment of a migration that loses data of the source. A manifest's default is `report`.
   public var onLoss = LossRule.allowEmpty
-  /// What of an unfinished run the next one finds.
+  /// How much of an unfinished run survives.
   package enum Durability: Sendable {
     /// Every chunk that was done, also after a power cut.
     case resumable

@@ -10,7 +10,7 @@ struct ElementIndex {
   private var properties: [String: [String: Int]] = [:]
   private var constraints: [String: Int] = [:]
 
-  /// - Parameter bytes: The content of the file, nil for one that is no XML.
+  /// - Parameter bytes: The content of the file, nil for a file that is not XML.
   init(file: String, bytes: [UInt8]?) {
     self.file = file
     guard let bytes, let model = try? MarkupReader.read(bytes, file: file) else { return }

@@ -65,7 +65,7 @@ extension YAMLFile {
   /// A path as `destination` sets the path and leaves what happens there in force, unless the file's job is in place. A
   /// job that is set in place loses the file's path.
   ///
-  /// - Throws: 78 when a value is no YAML, or a key leads into a list.
+  /// - Throws: 78 when a value is not YAML, or a key leads into a list.
   func setting(_ overrides: [ManifestOverride]) throws -> YAMLFile {
     var file = try replacingOldKeys()
     guard !overrides.isEmpty, case .mapping(var top) = file.root else { return self }

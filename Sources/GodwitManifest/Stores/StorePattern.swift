@@ -85,8 +85,8 @@ package struct StorePattern: Sendable, Hashable {
   ///   - isStopped: Asked for each of them.
   ///   - unreadable: Called once with each path that cannot be looked at, and why. nil throws that. Where the folder before
   ///     the first wildcard cannot be looked at, that is always thrown: nothing is known then.
-  /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is no UTF-8, 75
-  ///   when it is stopped.
+  /// - Throws: 77 for a folder that may not be read, 74 when reading one fails, 66 for a match whose name is not UTF-8,
+  ///   75 when it is stopped.
   package func files(
     isStopped: () -> Bool = { false }, unreadable: ((String, GodwitError) throws -> Void)? = nil
   ) throws -> [Match] {
@@ -235,7 +235,7 @@ package struct StorePattern: Sendable, Hashable {
       return status.map { $0.isFolder == (wanted != .files) } ?? true
     }
 
-    /// A name with each byte that is no UTF-8 as `\xE4`: two such names stay two.
+    /// A name with each byte that is not UTF-8 as `\xE4`: two such names stay two.
     private static func escaped(_ name: UnsafePointer<CChar>) -> String {
       var text = ""
       var rest = Array(UnsafeBufferPointer(start: name, count: strlen(name))).map { UInt8(bitPattern: $0) }[...]
