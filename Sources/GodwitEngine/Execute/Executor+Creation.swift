@@ -24,22 +24,23 @@ extension Executor {
     guard let chunk = chunks.first, chunk.predicate == nil, rows >= EngineTuning.current.expressions.leastRows,
       let (query, numbers) = try currentProgram.creation.evaluations(of: members, in: statement)
     else { return nil }
-    let table = try program.sourceTable(program.mappings[members[0]].source.name)
-    let ends = try connection.rows(
-      "SELECT (SELECT MIN(Z_PK) \(table.inRange)), (SELECT MAX(Z_PK) \(table.inRange))",
-      [.integer(chunk.range.first), .integer(chunk.range.last)]
-    ).first
-    guard let ends, case (.integer(let low), .integer(let high)) = (ends[0], ends[1]),
+    guard let beside = try readerBeside(chunk, members[0]) else { return nil }
+    return ExpressionPrefetcher(
+      query: query, numbers: numbers, keys: beside.keys, rows: rows, reader: beside.connection,
+      functions: beside.functions)
+  }
+
+  /// A second connection that reads the source, with functions of its own, and the lowest to the highest key of a
+  /// chunk's rows in the table of a mapping; nil without rows, or if only this connection can read them.
+  func readerBeside(_ chunk: Chunk, _ mapping: Int) throws -> (
+    keys: ClosedRange<Int64>, connection: StoreConnection, functions: SQLFunctions
+  )? {
+    let table = try program.sourceTable(program.mappings[mapping].source.name)
+    guard let (low, high) = try connection.sourceKeys(of: table, from: chunk.range.first, through: chunk.range.last),
       let reader = try connection.anotherReader(cache: .init(bytes: job.memory.bytes / 32))
     else { return nil }
     let own = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: functions.now)
     own.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
-    return ExpressionPrefetcher(
-      query: query, numbers: numbers, keys: low...high, rows: rows, reader: reader, functions: own)
+    return (low...high, reader, own)
   }
-}
-
-extension String {
-  /// The rows of this source table between the keys of a chunk, as SQL.
-  fileprivate var inRange: String { "FROM source.\(quoted(self)) WHERE Z_PK BETWEEN ?1 AND ?2" }
 }

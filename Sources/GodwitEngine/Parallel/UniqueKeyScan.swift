@@ -151,21 +151,11 @@ extension Executor {
     of chunk: Chunk, _ mapping: Int, _ own: UniqueKeyScan.Scan
   ) throws -> UniqueKeyScan? {
     guard chunk.rows >= EngineTuning.current.uniqueKeys.leastRows, own.query.isSameOnAnyThread else { return nil }
-    let table = try program.sourceTable(program.mappings[mapping].source.name)
-    let rows = "FROM source.\(quoted(table)) WHERE Z_PK BETWEEN ?1 AND ?2"
-    let ends = try connection.rows(
-      "SELECT (SELECT MIN(Z_PK) \(rows)), (SELECT MAX(Z_PK) \(rows))",
-      [.integer(chunk.range.first), .integer(chunk.range.last)]
-    ).first
-    guard let ends, case (.integer(let low), .integer(let high)) = (ends[0], ends[1]),
-      let reader = try connection.anotherReader(cache: .init(bytes: job.memory.bytes / 32))
-    else { return nil }
+    guard let beside = try readerBeside(chunk, mapping) else { return nil }
     var other = own
-    other.connection = reader
-    other.functions = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: functions.now)
-    other.functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
+    (other.connection, other.functions) = (beside.connection, beside.functions)
     return UniqueKeyScan(
-      keys: low...high, rows: chunk.rows, own: own, other: other, memory: .init(bytes: job.memory.bytes / 16))
+      keys: beside.keys, rows: chunk.rows, own: own, other: other, memory: .init(bytes: job.memory.bytes / 16))
   }
 }
 
