@@ -84,12 +84,7 @@ extension Executor {
     var works: [SpeculativeValidator.Work] = []
     var rows: Int64 = 0
     for chunk in rest {
-      let entity: String
-      switch chunk.work {
-      case .validate(let mapping): entity = program.mappings[mapping].destination.name
-      case .validateEntity(let number): entity = program.destinationSchema.entityName(number) ?? chunk.name
-      default: continue
-      }
+      guard let entity = validatedEntity(chunk) else { continue }
       let validation = try program.validation.entity(entity, database: StoreConnection.sourceSchema)
       // A header is at the start of its row. The rest of the row may be on pages that a new index moves.
       guard validation.rules.allSatisfy(\.readsHeaderOnly),
