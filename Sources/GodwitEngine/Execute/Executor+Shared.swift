@@ -52,7 +52,7 @@ extension Executor {
             chunk,
             .init(
               rows: functions.rows.memberRows[member],
-              ambiguousToOne: try countAmbiguousToOne(chunk, mapping, predicate: nil),
+              ambiguousToOne: try count(program.losses.ambiguousToOne(mapping, predicate: nil), chunk),
               nils: try countNils(chunk, mapping, of: statement, predicate: nil)))
         }
         try recordDigest()

@@ -187,13 +187,10 @@ package final class Executor {
       case .derive: "derived attributes"
       case .validate, .validateEntity, .buildUniqueIndex: "validation"
       }
-    let number = chunksAlike(chunk).firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
+    let alike = plan.chunks.filter { $0.phase == chunk.phase && $0.name == chunk.name }
+    let number = alike.firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
     return
       "\(job.position.context), \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.context(entityName: entity)))"
-  }
-
-  func chunksAlike(_ chunk: Chunk) -> [Chunk] {
-    plan.chunks.filter { $0.phase == chunk.phase && $0.name == chunk.name }
   }
 
   /// A store that another process writes cannot be migrated: rows read before and after would not fit.
@@ -268,16 +265,16 @@ package final class Executor {
     functions.findings.hasFittedNil = false
     let outcome = Ledger.Outcome(
       rows: try makeObjects(statement, chunk, index, predicate: predicate),
-      ambiguousToOne: try countAmbiguousToOne(chunk, index, predicate: predicate),
+      ambiguousToOne: try count(program.losses.ambiguousToOne(index, predicate: predicate), chunk),
       nils: try countNils(chunk, index, of: statement, predicate: predicate))
     try finishFiles(of: mapping.destination.name)
     try raiseCounter(of: mapping.destination.name)
     return outcome
   }
 
-  /// Objects of a chunk whose to-one relationship found several.
-  func countAmbiguousToOne(_ chunk: Chunk, _ mapping: Int, predicate: FilterPredicate?) throws -> Int64 {
-    guard let statement = try program.losses.ambiguousToOne(mapping, predicate: predicate) else { return 0 }
+  /// The count that a statement gives for a chunk; 0 without a statement.
+  func count(_ statement: ChunkStatement?, _ chunk: Chunk) throws -> Int64 {
+    guard let statement else { return 0 }
     return try functions.running(statement, context: context(chunk)) {
       try connection.integer(
         statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
@@ -300,14 +297,9 @@ package final class Executor {
   private func relate(_ chunk: Chunk, _ link: Int, scan: Int) throws -> Ledger.Outcome {
     guard !currentProgram.inlineLinks.contains(link) else { return .init() }
     let scan = try program.relationships.scans(link)[scan]
-    var outcome = Ledger.Outcome(rows: try execute(try currentProgram.relationships.statement(scan), chunk))
-    if let statement = try currentProgram.losses.ambiguousToOne(scan) {
-      outcome.ambiguousToOne = try functions.running(statement, context: context(chunk)) {
-        try connection.integer(
-          statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)) ?? 0
-      }
-    }
-    return outcome
+    return .init(
+      rows: try execute(try currentProgram.relationships.statement(scan), chunk),
+      ambiguousToOne: try count(currentProgram.losses.ambiguousToOne(scan), chunk))
   }
 
   /// Carries out the finished chunks of a link in the relationship stage, which were left out while it was written with
