@@ -234,19 +234,10 @@ package struct Ledger {
 
   /// Drops all of Godwit's tables. Call inside the last transaction.
   package func drop() throws {
-    for row in try connection.rows(
-      "SELECT name FROM main.sqlite_master WHERE type = 'index' AND name LIKE 'godwit\\_find\\_%' ESCAPE '\\'")
-    {
-      if case .text(let bytes) = row[0] {
-        try connection.execute("DROP INDEX main.\(quoted(String(decoding: bytes, as: UTF8.self)))")
-      }
-    }
-    let names = try connection.rows(
-      "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name LIKE 'godwit\\_%' ESCAPE '\\'")
-    for row in names {
-      if case .text(let bytes) = row[0] {
-        try connection.execute("DROP TABLE main.\(quoted(String(decoding: bytes, as: UTF8.self)))")
-      }
+    for (type, names) in [("index", "godwit\\_find\\_%"), ("table", "godwit\\_%")] {
+      let found = try connection.strings(
+        "SELECT name FROM main.sqlite_master WHERE type = '\(type)' AND name LIKE '\(names)' ESCAPE '\\'")
+      for name in found { try connection.execute("DROP \(type) main.\(quoted(name))") }
     }
   }
 
