@@ -27,7 +27,7 @@ extension Executor {
       let read = try run.page(of: mapping, from: first, through: chunk.range.last, ahead: &ahead)
       next = read.page.next
       if first == chunk.range.first, chunk.rows >= EngineTuning.current.pages.leastRows, let rest = next {
-        ahead = try run.readAhead(of: mapping, from: rest, through: chunk.range.last)
+        ahead = try run.sourceReader.readAhead(of: mapping, from: rest, through: chunk.range.last, run.shortcuts)
       }
       try run.forEach(read.page, read.query, of: mapping) { object in
         try run.call(.createDestinationInstances, of: policy, on: object) {

@@ -15,24 +15,15 @@ final class PolicyAssignments {
   private let associations: PolicyAssociations
   /// `Entity.relationship` to the link and its end.
   private let ends: [String: (link: Int, end: InversePair.End)]
-  /// Objects of this chunk, by mapping, whose relationships are set by the mapping when a hook first reads them.
-  private var asked: [Int: [Asked]] = [:]
+  /// Objects of this chunk, by mapping, whose relationships are set by the mapping when a hook first reads them. The
+  /// sequence of each is the one before its assignments'.
+  private var asked: [Int: [PolicyPair]] = [:]
   /// The statements that set them, by mapping.
   private var requests: [RequestKey: PolicyRequests] = [:]
   /// How many of them wait at most.
   private static let limitWaiting = 4096
   /// Assignments of this chunk that wait to be written, by link.
   private var batches: [RowBatch?]
-
-  /// The object that is to have its relationships, its first source object, and the sequence before its assignments'.
-  struct Asked {
-    var sequence, source, entity, destination: Int64
-
-    init(_ pair: PolicyPair, sequence: Int64? = nil) {
-      self.sequence = sequence ?? pair.sequence
-      (source, entity, destination) = (pair.source, pair.entity, pair.destination)
-    }
-  }
 
   private struct RequestKey: Hashable {
     var mapping: Int
@@ -179,7 +170,7 @@ final class PolicyAssignments {
   /// Adds an object to the request that sets the relationships of many objects together.
   ///
   /// - Returns: Whether as many wait as may.
-  func ask(_ one: Asked, _ index: Int) -> Bool {
+  func ask(_ one: PolicyPair, _ index: Int) -> Bool {
     asked[index, default: []].append(one)
     return asked[index]?.count == Self.limitWaiting
   }
@@ -216,7 +207,7 @@ final class PolicyAssignments {
 
   func emptyAskedTable() throws { try step.connection.execute("DELETE FROM temp.godwit_asked") }
 
-  func writeAsked(_ one: Asked) throws {
+  func writeAsked(_ one: PolicyPair) throws {
     let insert = try step.cached(
       "INSERT INTO temp.godwit_asked (turn, source, entity, destination) VALUES (?1, ?2, ?3, ?4)")
     insert.bind(one.sequence, at: 1)

@@ -73,7 +73,7 @@ extension PolicyRun {
   ) throws -> PolicyState.Place? {
     guard !shortcuts.isComputed[index] else {
       let pairs = try associations.computedPairs(index, after: place, through: last.source, limit: Self.limitLeft)
-      for pair in pairs { try assignments.writeAsked(.init(pair)) }
+      for pair in pairs { try assignments.writeAsked(pair) }
       return pairs.last.map { .init(source: $0.source, sequence: $0.sequence) }
     }
     let numbers = destinationModel.family(of: program.mappings[index].destination.name).compactMap {

@@ -45,11 +45,6 @@ extension PolicyRun {
     }
   }
 
-  /// Has a second core read the pages from a key on; nil where only this connection can.
-  func readAhead(of index: Int, from first: Int64, through last: Int64) throws -> SourcePagePrefetcher? {
-    try sourceReader.readAhead(of: index, from: first, through: last, shortcuts)
-  }
-
   // MARK: Keys
 
   private func freshKey(_ entity: String) throws -> Int64 {

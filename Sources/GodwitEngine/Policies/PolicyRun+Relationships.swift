@@ -156,7 +156,7 @@ extension PolicyRun {
 
   /// Leaves the relationships of an object to one statement for many, where that gives the same.
   private func isAskedTogether(_ object: ManagedObject, _ index: Int) throws -> Bool {
-    guard isRelated(object, index), let pair = hook.related?.pair, !state.hasForeignSources(index) else {
+    guard isRelated(object, index), var pair = hook.related?.pair, !state.hasForeignSources(index) else {
       return false
     }
     let requests = try assignments.requests(
@@ -164,7 +164,8 @@ extension PolicyRun {
     guard requests.isPossible else { return false }
     guard !isReplaying else { return true }
     if requests.statements.isEmpty { return true }
-    let isFull = assignments.ask(.init(pair, sequence: state.sequence), index)
+    pair.sequence = state.sequence
+    let isFull = assignments.ask(pair, index)
     state.sequence += Int64(requests.relationships)
     if isFull { try writeAsked() }
     return true
