@@ -30,19 +30,11 @@ extension Executor {
       guard try !rejections.record.hasSearched(part), let index = Self.mapping(of: chunk) else { continue }
       let mapping = program.mappings[index]
       let table = try program.sourceTable(mapping.source.name)
-      var search = RowSearch(
+      let rows = RowSearch(
         enough: try rejections.enough,
         ends: { [connection] in try connection.sourceKeys(of: table, from: $0, through: $1) },
         attempt: { [unowned self] in try self.attempt(chunk, from: $0, through: $1) })
-      try rejections.search(part) { note in
-        try search.search(from: chunk.range.first, through: chunk.range.last) { key, error in
-          try note(
-            .init(
-              entity: mapping.source.name, key: key, mapping: mapping.name, destination: mapping.destination.name,
-              property: nil, message: error.message))
-        }
-      }
-      try rejections.checkpoint()
+      try rejections.search(part, of: mapping, from: chunk.range.first, through: chunk.range.last, rows)
     }
   }
 
@@ -79,7 +71,6 @@ extension Executor {
       guard try !rejections.record.hasSearched(part) else { continue }
       let enough = try rejections.enough
       try rejections.search(part) { try findInvalid(entity, enough: enough, context: context(chunk), note: $0) }
-      try rejections.checkpoint()
     }
   }
 

@@ -25,22 +25,14 @@ extension Planner {
         continue
       }
       let statement = try filterTest(mapping, table: table.name)
-      var search = RowSearch(
+      let rows = RowSearch(
         enough: try rejections.enough, ends: { try connection.sourceKeys(of: table.name, from: $0, through: $1) },
         attempt: { first, last in
           _ = try functions.running(statement, context: "planning, the filter of \(mapping.name)") {
             try connection.rows(statement.sql, statement.builder.arguments(from: first, through: last))
           }
         })
-      try rejections.search(part) { note in
-        try search.search(from: .min, through: .max) { key, error in
-          try note(
-            .init(
-              entity: mapping.source.name, key: key, mapping: mapping.name, destination: mapping.destination.name,
-              property: nil, message: error.message))
-        }
-      }
-      try rejections.checkpoint()
+      try rejections.search(part, of: mapping, from: .min, through: .max, rows)
     }
     if try rejections.record.countOfRound > 0 { throw RejectedObjectsFound() }
   }

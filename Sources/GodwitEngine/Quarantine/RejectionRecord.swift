@@ -14,22 +14,15 @@ package import GodwitStore
 /// its first commit the record names its job and its source.
 package final class RejectionRecord {
   /// An object that a mapping cannot carry over.
-  package struct Rejection: Sendable {
-    package var entity: String
-    package var key: Int64
-    package var mapping: String
+  struct Rejection {
+    var entity: String
+    var key: Int64
+    var mapping: String
     /// The destination entity.
-    package var destination: String
+    var destination: String
     /// The destination property; nil for the object as a whole.
-    package var property: String?
-    package var message: String
-
-    package init(
-      entity: String, key: Int64, mapping: String, destination: String, property: String?, message: String
-    ) {
-      (self.entity, self.key, self.mapping, self.destination) = (entity, key, mapping, destination)
-      (self.property, self.message) = (property, message)
-    }
+    var property: String?
+    var message: String
   }
 
   /// The name under which other connections attach the record.

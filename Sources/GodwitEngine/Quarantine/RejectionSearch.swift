@@ -3,15 +3,11 @@ import GodwitModel
 package import GodwitStore
 
 /// Ends a round of a run: rejected objects were found, and the run begins again without them.
-package struct RejectedObjectsFound: Error {
-  package init() {}
-}
+package struct RejectedObjectsFound: Error {}
 
 /// Ends a search for rejected objects at a checkpoint.
 package struct RejectionSearchStopped: Error {
   package let reason: String
-
-  package init(reason: String) { self.reason = reason }
 }
 
 /// The reaction of a run to a rejected row, if the job may quarantine objects.
@@ -81,16 +77,13 @@ package final class RejectionSearch {
   /// Checks the limits at the start of a round. The percentage refers to the counts of this round's plan.
   package func check() throws { if let known { try check(known.count) } }
 
-  /// Ends the search if the run must stop. Call it after a part, not before, so that a run whose time is over when the
-  /// search begins still completes one part.
-  func checkpoint() throws {
-    if let reason = stopReason() { throw RejectionSearchStopped(reason: reason) }
-  }
-
   /// Searches a part, and records its findings one by one, because they may not fit in memory.
+  ///
+  /// The search may end after the part, not before: a run whose time is over when it begins still completes one part.
   ///
   /// - Parameter find: Calls its argument for each object.
   /// - Throws: `.dataWrong` (65) when there are more than the job allows; the part is then rolled back.
+  ///   `RejectionSearchStopped` when the run must stop.
   func search(
     _ part: String, find: ((RejectionRecord.Rejection) throws -> Void) throws -> Void
   ) throws {
@@ -98,6 +91,22 @@ package final class RejectionSearch {
     try record.add(
       in: part, roots: Dictionary(roots, uniquingKeysWith: { first, _ in first }), find: find,
       check: { try check($0) })
+    if let reason = stopReason() { throw RejectionSearchStopped(reason: reason) }
+  }
+
+  /// Searches a part for the rows of a mapping that cannot be carried out.
+  func search(
+    _ part: String, of mapping: ResolvedEntityMapping, from first: Int64, through last: Int64, _ rows: RowSearch
+  ) throws {
+    var rows = rows
+    try search(part) { note in
+      try rows.search(from: first, through: last) { key, error in
+        try note(
+          .init(
+            entity: mapping.source.name, key: key, mapping: mapping.name, destination: mapping.destination.name,
+            property: nil, message: error.message))
+      }
+    }
   }
 
   private func check(_ count: Int64) throws {
