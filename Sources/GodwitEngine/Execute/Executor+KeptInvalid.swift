@@ -11,20 +11,12 @@ extension Executor {
   func validateKeeping(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     let validation = try program.validation.entity(entity)
     let context = context(chunk)
-    for sql in [
-      "CREATE TEMP TABLE IF NOT EXISTS godwit_broken (d INTEGER PRIMARY KEY, rule INTEGER)",
-      "CREATE TEMP TABLE IF NOT EXISTS godwit_kept (d INTEGER, rule INTEGER, PRIMARY KEY (d, rule)) WITHOUT ROWID",
-      "DELETE FROM temp.godwit_broken", "DELETE FROM temp.godwit_kept",
-    ] { try connection.execute(sql) }
-    let add = try connection.prepare("INSERT INTO temp.godwit_broken (d, rule) VALUES (?1, ?2)")
-    defer { add.finalize() }
-    var isSound = true
-    try forEachInvalid(validation, of: entity, from: chunk.range.first, through: chunk.range.last, context: context) {
-      isSound = false
-      try add.run([.integer($0), .int($1)])
-      return true
-    }
-    guard !isSound else { return .init(rows: chunk.rows) }
+    let range = chunk.range
+    guard try collectInvalid(validation, of: entity, from: range.first, through: range.last, context: context) > 0
+    else { return .init(rows: chunk.rows) }
+    try connection.execute(
+      "CREATE TEMP TABLE IF NOT EXISTS godwit_kept (d INTEGER, rule INTEGER, PRIMARY KEY (d, rule)) WITHOUT ROWID")
+    try connection.execute("DELETE FROM temp.godwit_kept")
     let table = try program.destinationTable(of: entity).name
     let patterns = try validation.patterns.map { try SQLFunctions.validationPattern($0) }
     for (number, rule) in validation.rules.enumerated() {

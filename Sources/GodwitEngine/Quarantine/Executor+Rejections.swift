@@ -88,18 +88,10 @@ extension Executor {
   ) throws {
     let validation = try program.validation.entity(entity)
     let makers = program.mappings.filter { $0.destination.name == entity && $0.earlier == nil }
-    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS godwit_broken (d INTEGER PRIMARY KEY, rule INTEGER)")
-    try connection.execute("DELETE FROM temp.godwit_broken")
     // A source object becomes at most one object of each mapping: so many are of enough source objects.
     let (most, isUnbounded) = enough.multipliedReportingOverflow(by: Int64(max(1, makers.count)))
-    let add = try connection.prepare("INSERT INTO temp.godwit_broken (d, rule) VALUES (?1, ?2)")
-    defer { add.finalize() }
-    var count: Int64 = 0
-    try forEachInvalid(validation, of: entity, from: .min, through: .max, context: context) { key, rule in
-      try add.run([.integer(key), .int(rule)])
-      count += 1
-      return isUnbounded || count < most
-    }
+    let count = try collectInvalid(
+      validation, of: entity, from: .min, through: .max, atMost: isUnbounded ? .max : most, context: context)
     for mapping in makers where count > 0 {
       let statement = try sources(of: mapping)
       try functions.running(statement, context: context) {
@@ -114,6 +106,26 @@ extension Executor {
         }
       }
     }
+  }
+
+  /// Puts the objects of an entity that break a rule into `temp.godwit_broken`, with the first rule that each breaks.
+  ///
+  /// - Returns: how many.
+  func collectInvalid(
+    _ validation: EntityValidation, of entity: String, from first: Int64, through last: Int64,
+    atMost most: Int64 = .max, context: String
+  ) throws -> Int64 {
+    try connection.execute("CREATE TEMP TABLE IF NOT EXISTS godwit_broken (d INTEGER PRIMARY KEY, rule INTEGER)")
+    try connection.execute("DELETE FROM temp.godwit_broken")
+    let add = try connection.prepare("INSERT INTO temp.godwit_broken (d, rule) VALUES (?1, ?2)")
+    defer { add.finalize() }
+    var count: Int64 = 0
+    try forEachInvalid(validation, of: entity, from: first, through: last, context: context) { key, rule in
+      try add.run([.integer(key), .int(rule)])
+      count += 1
+      return count < most
+    }
+    return count
   }
 
   /// Hands the objects of an entity that break a rule to `body`, in the order of keys, with the number of the first rule
