@@ -180,12 +180,10 @@ struct ExpressionInputs {
     case .ternary(_, let yes, let no): mayTurnToNil(yes) || mayTurnToNil(no)
     case .arithmetic(let op, let a, let b): mayTurnToNil(op, a, b)
     case .function(let name, let arguments):
-      switch name {
-      case "add:to:" where arguments.count == 2: mayTurnToNil(.add, arguments[0], arguments[1])
-      case "from:subtract:" where arguments.count == 2: mayTurnToNil(.subtract, arguments[0], arguments[1])
-      case "multiply:by:" where arguments.count == 2: mayTurnToNil(.multiply, arguments[0], arguments[1])
-      case "divide:by:" where arguments.count == 2: mayTurnToNil(.divide, arguments[0], arguments[1])
-      default: !Self.keepsValues.contains(name) || arguments.contains(where: mayTurnToNil)
+      if arguments.count == 2, let op = ValueExpression.ArithmeticOperator(function: name) {
+        mayTurnToNil(op, arguments[0], arguments[1])
+      } else {
+        !Self.keepsValues.contains(name) || arguments.contains(where: mayTurnToNil)
       }
     default: true
     }

@@ -30,7 +30,7 @@ package final class ProgressMeter {
     self.start = start
     (told, asked) = (start, start)
     total = max(1, plan.totalRows)
-    rows = plan.chunks.filter { done.contains($0.id) }.reduce(0) { $0 + max(1, $1.rows) }
+    rows = Self.rows(plan.chunks.filter { done.contains($0.id) })
     rowsBefore = rows
     var left: [ChunkPhase: Int64] = [:]
     for chunk in plan.chunks {
@@ -42,15 +42,11 @@ package final class ProgressMeter {
       }
     }
     remaining = RemainingTime(left: left)
-    let first = plan.chunks.first { !done.contains($0.id) }
     progress = MigrationProgress(
-      percent: 0, step: 1, steps: plan.steps.count, pass: first?.pass ?? 0, passes: plan.steps.first?.passes.count ?? 0,
-      name: first?.name ?? "", stage: first?.phase.rawValue ?? "", chunk: 0, chunks: 0, rows: rows, totalRows: total,
-      rowsPerSecond: 0, secondsLeft: nil, residentBytes: ProcessMemory.residentBytes)
-    if let first {
-      progress.chunk = counts[Self.key(first)] ?? 0
-      progress.chunks = totals[Self.key(first)] ?? 0
-    }
+      percent: 0, step: 1, steps: plan.steps.count, pass: 0, passes: plan.steps.first?.passes.count ?? 0, name: "",
+      stage: "", chunk: 0, chunks: 0, rows: rows, totalRows: total, rowsPerSecond: 0, secondsLeft: nil,
+      residentBytes: ProcessMemory.residentBytes)
+    if let first = plan.chunks.first(where: { !done.contains($0.id) }) { describe(first) }
     progress.percent = percent(Double(rows))
   }
 
