@@ -83,11 +83,7 @@ extension Executor {
     }
     let store = try UniqueKeys(index, connection: connection)
     defer { store.finalize() }
-    let known =
-      isRepeated
-      ? UniqueKeyMap(limitBytes: identityBytes, isWhole: false)
-      : identities?.map
-        ?? UniqueKeyMap(limitBytes: identityBytes, isWhole: false)
+    let known = (isRepeated ? nil : identities?.map) ?? UniqueKeyMap(limitBytes: identityBytes, isWhole: false)
     try forEachIdentity(of: chunk, index, statement) { source, identity in
       var destination = known.key(of: identity)
       if destination == nil, !known.isWhole, let found = try store.key(of: identity) {
