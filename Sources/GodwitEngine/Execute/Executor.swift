@@ -196,11 +196,7 @@ package final class Executor {
   /// A store that another process writes cannot be migrated: rows read before and after would not fit.
   package func checkSource() throws {
     guard try files.stamp() == stamp else {
-      throw GodwitError(
-        .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
-        remedy: job.durability == .resumable
-          ? "make sure nothing writes to it, `godwit discard` the job and run again"
-          : "make sure nothing writes to it, and run the same command", stopReason: .sourceChanged)
+      throw SourceCheck.changed(files, isResumable: job.durability == .resumable)
     }
   }
 

@@ -65,4 +65,13 @@ package final class SourceCheck {
         GodwitError.damageRemedy + "; then `godwit discard` the job and run again",
       safe: "the source is untouched")
   }
+
+  /// - Parameter isResumable: Whether the run has left something to discard.
+  static func changed(_ files: StoreFiles, isResumable: Bool = true) -> GodwitError {
+    GodwitError(
+      .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
+      remedy: isResumable
+        ? "make sure nothing writes to it, `godwit discard` the job and run again"
+        : "make sure nothing writes to it, and run the same command", stopReason: .sourceChanged)
+  }
 }

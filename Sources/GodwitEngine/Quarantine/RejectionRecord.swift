@@ -107,10 +107,7 @@ package final class RejectionRecord {
 
   /// - Throws: `.stopped` (75) when the files of the source are not those whose content the record knows.
   package func checkSource(_ files: StoreFiles) throws {
-    guard try files.stamp() != stamp else { return }
-    throw GodwitError(
-      .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
-      remedy: "make sure nothing writes to it, `godwit discard` the job and run again", stopReason: .sourceChanged)
+    guard try files.stamp() == stamp else { throw SourceCheck.changed(files) }
   }
 
   private static let tables = [

@@ -63,11 +63,7 @@ package final class StepRun {
       }
       identity.source = found
     }
-    guard try source.files.stamp() == stamp else {
-      throw GodwitError(
-        .stopped, "stopped: the source '\(source.files.givenPath)' changed during the run",
-        remedy: "make sure nothing writes to it, `godwit discard` the job and run again", stopReason: .sourceChanged)
-    }
+    guard try source.files.stamp() == stamp else { throw SourceCheck.changed(source.files) }
     return (identity, stamp)
   }
 
