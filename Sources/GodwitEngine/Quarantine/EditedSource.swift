@@ -71,13 +71,10 @@ package struct EditedSource {
   private static func storePath(in folder: String) -> String { folder + "/edited.sqlite" }
 
   private func checkPlace() throws {
-    func owner(_ other: String) -> String? {
-      for (name, path) in [("source", sourcePath), ("quarantine", quarantinePath)] {
-        if FileStatus.areSame(path, other) { return name }
-      }
-      return nil
+    let inputs = [("source", sourcePath), ("quarantine", quarantinePath)]
+    try OutputFile(path, "a copy of the source").check { other in
+      inputs.first { FileStatus.areSame($0.1, other) }?.0
     }
-    try OutputFile(path, "a copy of the source").check(owner: owner)
     // SQLite would apply the log of another store to the copy.
     for suffix in ["-wal", "-shm", "-journal"] where WorkFolder.isTaken(path + suffix) {
       throw GodwitError(
@@ -161,15 +158,13 @@ private struct SourceDefinitions {
       """)
     for row in rows {
       let texts = row.map { if case .text(let text) = $0 { String(decoding: text, as: UTF8.self) } else { "" } }
-      var columns: [String] = []
+      var columns: [String]?
       if texts[0] == "index" {
-        try copy.query("SELECT name FROM pragma_index_info(?1, 'main')", [.text(texts[1])]) { row in
-          columns.append(row.string(0) ?? "")
-          return true
-        }
+        columns = try copy.strings(
+          "SELECT COALESCE(name, '') FROM pragma_index_info(?1, 'main')", [.text(texts[1])])
       }
-      try copy.execute("DROP \(texts[0] == "index" ? "INDEX" : "TRIGGER") main.\(quoted(texts[1]))")
-      statements.append((texts[3], texts[2], texts[0] == "index" ? columns : nil))
+      try copy.execute("DROP \(texts[0]) main.\(quoted(texts[1]))")
+      statements.append((texts[3], texts[2], columns))
     }
   }
 

@@ -86,12 +86,9 @@ package struct KeptSource {
   /// - Returns: the links between rejected objects and others.
   private func removeRejected(from copy: StoreConnection) throws -> [(relationship: String, count: Int64)] {
     // Triggers of derived attributes call functions that exist inside Core Data alone.
-    let triggers = try copy.rows("SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' ORDER BY rowid")
-    for trigger in triggers {
-      if case .text(let name) = trigger[0] {
-        try copy.execute("DROP TRIGGER main.\(quoted(String(decoding: name, as: UTF8.self)))")
-      }
-    }
+    let query = "SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
+    let (names, triggers) = (try copy.strings(query), try copy.strings(query, column: 1))
+    for name in names { try copy.execute("DROP TRIGGER main.\(quoted(name))") }
     var links: [(relationship: String, count: Int64)] = []
     for table in schema.tables {
       for column in table.columns {
@@ -108,9 +105,7 @@ package struct KeptSource {
       try copy.execute(
         "DELETE FROM main.\(quoted(table.name)) WHERE Z_PK IN (\(Self.keys(root: table.rootEntityName)))")
     }
-    for trigger in triggers {
-      if case .text(let sql) = trigger[1] { try copy.execute(String(decoding: sql, as: UTF8.self)) }
-    }
+    for trigger in triggers { try copy.execute(trigger) }
     return links
   }
 

@@ -222,20 +222,9 @@ extension QuarantineMerge {
   /// Takes the pairs of many-to-many relationships over.
   func mergePairs() throws {
     for join in schema.joinTables {
-      guard
-        case .join(let own, let subject, let object, let order) = quarantine.schema.storage(
-          of: join.ownerRelationshipName, in: join.ownerEntityName)
-      else { continue }
-      var columns: [(own: String, name: String)] = [(subject, join.ownerColumn), (object, join.destinationColumn)]
-      if let order, let name = join.ownerOrderColumn { columns.append((order, name)) }
-      if !join.isReflexive, let inverse = join.inverseRelationshipName,
-        case .join(_, _, _, let order?) = quarantine.schema.storage(of: inverse, in: join.destinationEntityName),
-        let name = join.destinationOrderColumn
-      {
-        columns.append((order, name))
-      }
-      try checkEnds(of: join, in: own.name, subject, object)
-      try merge(join, from: own.name, columns)
+      guard let (own, columns) = quarantine.schema.pairs(of: join) else { continue }
+      try checkEnds(of: join, in: own, columns[0].own, columns[1].own)
+      try merge(join, from: own, columns)
     }
   }
 
@@ -283,10 +272,8 @@ extension QuarantineMerge {
     let names = columns.map { quoted($0.name) }.joined(separator: ", ")
     try copy.execute("INSERT OR REPLACE INTO main.\(table) (\(names)) SELECT \(names) FROM temp.godwit_new")
     // An object that gains or loses a link is edited too.
-    let ends = [(join.ownerEntityName, "a"), (join.destinationEntityName, "b")]
-    for (entity, end) in ends {
+    for (entity, end, own) in [(join.ownerEntityName, "a", a), (join.destinationEntityName, "b", b)] {
       let root = model.root(of: entity)?.name ?? entity
-      let own = end == "a" ? a : b
       try copy.execute(
         """
         INSERT OR IGNORE INTO temp.godwit_changed (root, key, entity) SELECT h.root, h.key, h.entity \

@@ -193,18 +193,7 @@ package struct QuarantineWriter {
     of join: StoreSchema.JoinTable, _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema
   ) throws {
     let model = job.sourceModel
-    guard
-      case .join(let new, let subject, let object, let order) = schema.storage(
-        of: join.ownerRelationshipName, in: join.ownerEntityName)
-    else { return }
-    var columns = [(subject, join.ownerColumn), (object, join.destinationColumn)]
-    if let order, let from = join.ownerOrderColumn { columns.append((order, from)) }
-    if !join.isReflexive, let inverse = join.inverseRelationshipName,
-      case .join(_, _, _, let order?) = schema.storage(of: inverse, in: join.destinationEntityName),
-      let from = join.destinationOrderColumn
-    {
-      columns.append((order, from))
-    }
+    guard let (table, columns) = schema.pairs(of: join) else { return }
     func ends(_ column: String, _ entity: String, _ alias: String) -> String {
       let root = model.root(of: entity)?.name ?? entity
       let family = model.family(of: entity).map(\.name)
@@ -212,8 +201,8 @@ package struct QuarantineWriter {
     }
     try connection.execute(
       """
-      INSERT OR IGNORE INTO main.\(quoted(new.name)) (\(columns.map { quoted($0.0) }.joined(separator: ", "))) \
-      SELECT \(columns.map { "s.\(quoted($0.1))" }.joined(separator: ", ")) FROM source.\(quoted(join.name)) AS s \
+      INSERT OR IGNORE INTO main.\(quoted(table)) (\(columns.map { quoted($0.own) }.joined(separator: ", "))) \
+      SELECT \(columns.map { "s.\(quoted($0.name))" }.joined(separator: ", ")) FROM source.\(quoted(join.name)) AS s \
       WHERE \(ends(join.ownerColumn, join.ownerEntityName, "a")) \
       AND \(ends(join.destinationColumn, join.destinationEntityName, "b")) ORDER BY 1, 2
       """)
@@ -284,5 +273,25 @@ package struct QuarantineWriter {
     guard isMade else { return missing }
     for path in [support.dataPath, support.path] { try WorkFolder.sync(path) }
     return missing
+  }
+}
+
+extension StoreSchema {
+  /// The table in which this schema stores the pairs of another schema's many-to-many, and its columns, each with that of
+  /// the other schema: those of the two ends, then those of the orders that both schemas store.
+  func pairs(of join: JoinTable) -> (table: String, columns: [(own: String, name: String)])? {
+    guard
+      case .join(let table, let subject, let object, let order) = storage(
+        of: join.ownerRelationshipName, in: join.ownerEntityName)
+    else { return nil }
+    var columns = [(own: subject, name: join.ownerColumn), (own: object, name: join.destinationColumn)]
+    if let order, let name = join.ownerOrderColumn { columns.append((order, name)) }
+    if !join.isReflexive, let inverse = join.inverseRelationshipName,
+      case .join(_, _, _, let order?) = storage(of: inverse, in: join.destinationEntityName),
+      let name = join.destinationOrderColumn
+    {
+      columns.append((order, name))
+    }
+    return (table.name, columns)
   }
 }
