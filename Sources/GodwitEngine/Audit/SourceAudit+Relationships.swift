@@ -162,15 +162,17 @@ extension SourceAudit {
     guard !hop.relationship.isToMany,
       case .foreignKey(_, let column, _, _) = schema.storage(of: hop.relationship.name, in: mapping.source.name)
     else { return nil }
-    return try own.lookups.map { try self.object($0, withKey: "s.\(quoted(column))", association) }
+    return try own.lookups.map { try takes($0, "Z_PK", "s.\(quoted(column))", association) }
       .joinedEvenly(by: " OR ")
   }
 
-  /// The condition that a mapping takes the row with a key.
-  private func object(_ index: Int, withKey key: String, _ association: AssociationLowering) throws -> String {
+  /// The condition that a mapping takes a row whose column has a value.
+  private func takes(
+    _ index: Int, _ column: String, _ value: String, _ association: AssociationLowering
+  ) throws -> String {
     let alias = association.builder.alias("a")
     return
-      "EXISTS (SELECT 1 FROM \(try association.table(index)) AS \(alias) WHERE \(alias).Z_PK = \(key) AND (\(taken(index, alias: alias, association))))"
+      "EXISTS (SELECT 1 FROM \(try association.table(index)) AS \(alias) WHERE \(alias).\(column) = \(value) AND (\(taken(index, alias: alias, association))))"
   }
 
   /// The condition that the inverse of a one-to-one leads to the row `s`; nil where that is not a plain copy of links.
@@ -186,9 +188,7 @@ extension SourceAudit {
     guard other.path.count == 1, !hop.relationship.isToMany,
       case .foreignKey(_, let column, _, _) = schema.storage(of: hop.relationship.name, in: holder.source.name)
     else { return nil }
-    let alias = association.builder.alias("a")
-    return
-      "EXISTS (SELECT 1 FROM \(try association.table(holder.index)) AS \(alias) WHERE \(alias).\(quoted(column)) = s.Z_PK AND (\(taken(holder.index, alias: alias, association))))"
+    return try takes(holder.index, quoted(column), "s.Z_PK", association)
   }
 
   /// Whether no two objects can lead to the same one, so that none displaces another.
@@ -248,7 +248,7 @@ extension SourceAudit {
   ) throws -> Reach {
     if case .foreignKey(_, let column, _, _) = storage {
       return .count(
-        try own.lookups.map { "(\(try self.object($0, withKey: "s.\(quoted(column))", association)))" }
+        try own.lookups.map { "(\(try takes($0, "Z_PK", "s.\(quoted(column))", association)))" }
           .joinedEvenly(by: " + "))
     }
     guard case .join(let join, let subject, let object, _) = storage, !join.isReflexive, let first = own.lookups.first
