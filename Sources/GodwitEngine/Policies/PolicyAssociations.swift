@@ -11,21 +11,12 @@ final class PolicyAssociations {
   private var program: StepProgram { step.program }
   /// Associations of this chunk that wait to be written, by mapping, in the order of their sequence.
   private var batches: [RowBatch?]
-  /// How a computed association is looked up, by mapping.
-  private var computedLookups: [Int: ComputedLookup] = [:]
+  /// How a computed association is looked up, by mapping: the destination key of source key `?1`, and that key if the
+  /// mapping matches it.
+  private var computedLookups: [Int: (destination: ChunkStatement, taken: ChunkStatement)] = [:]
   /// The statements that give the source keys of a computed association, by mapping.
-  private var takenKeys: [Int: TakenKeys] = [:]
+  private var takenKeys: [Int: (limit: Int, statement: ChunkStatement)] = [:]
   private var inverses: [Int: SpillReader] = [:]
-
-  private struct ComputedLookup {
-    /// The destination key of source key `?1`, and that key if the mapping matches it.
-    var destination, taken: ChunkStatement
-  }
-
-  private struct TakenKeys {
-    var limit: Int
-    var statement: ChunkStatement
-  }
 
   init(_ step: PolicyStep) {
     self.step = step
@@ -162,11 +153,14 @@ final class PolicyAssociations {
     try !step.rows(computedLookup(index, program).taken, from: source, through: source).isEmpty
   }
 
-  private func computedLookup(_ index: Int, _ now: StepProgram) throws -> ComputedLookup {
+  private func computedLookup(
+    _ index: Int, _ now: StepProgram
+  ) throws -> (destination: ChunkStatement, taken: ChunkStatement) {
     if let known = computedLookups[index] { return known }
-    let made = ComputedLookup(
+    let made = (
       destination: try now.associationStage.computedDestination(index),
-      taken: try program.associationStage.takenKeys(index, limit: 1))
+      taken: try program.associationStage.takenKeys(index, limit: 1)
+    )
     computedLookups[index] = made
     return made
   }
@@ -206,7 +200,7 @@ final class PolicyAssociations {
   private func takenKeys(_ index: Int, limit: Int) throws -> ChunkStatement {
     if let known = takenKeys[index], known.limit == limit { return known.statement }
     let made = try program.associationStage.takenKeys(index, limit: limit)
-    takenKeys[index] = TakenKeys(limit: limit, statement: made)
+    takenKeys[index] = (limit, made)
     return made
   }
 

@@ -37,7 +37,7 @@ final class PolicyStep {
 
   private var statements: [String: SQLStatement] = [:]
   /// The templates by entity name.
-  private var templates: [String: NewObject] = [:]
+  private var templates: [String: (layout: ObjectLayout, row: [SQLValue])] = [:]
   private var roots: [String: String] = [:]
   /// Indexes that this process has made sure of.
   private var indexes: Set<String> = []
@@ -182,12 +182,7 @@ final class PolicyStep {
   }
 
   /// The initial state of an object that is made by the name of its entity: the model's defaults.
-  struct NewObject {
-    var layout: ObjectLayout
-    var row: [SQLValue]
-  }
-
-  func newObject(_ entity: String) throws -> NewObject {
+  func newObject(_ entity: String) throws -> (layout: ObjectLayout, row: [SQLValue]) {
     if let known = templates[entity] { return known }
     guard model.entity(entity)?.isAbstract == false else {
       throw failure("cannot make an object of '\(entity)': the entity is abstract")
@@ -200,9 +195,8 @@ final class PolicyStep {
       else { continue }
       row[place] = try SQLValue(encoding: described.defaultValue, as: described)
     }
-    let made = NewObject(layout: layout, row: row)
-    templates[entity] = made
-    return made
+    templates[entity] = (layout, row)
+    return (layout, row)
   }
 
   func layout(of entity: String) throws -> ObjectLayout {
