@@ -11,11 +11,11 @@ extension MigrationJob {
   /// - Throws: `.inputOutput` (74) when the file system of the destination or of temporary files has not enough room;
   ///   when both are one, the sum counts. `.stopped` (75) when it is stopped while it waits.
   package func checkSpace(_ need: DiskNeed, safe: String? = nil) throws {
+    let safe = safe ?? (position.isFirst ? "nothing was written" : "the steps before it are done")
     if let reason = hooks.space?.claim(claim(of: need)) {
       throw GodwitError(
         .stopped, "stopped: \(reason)", cause: "the job waited for room on the disk", remedy: "run the same command",
-        safe: safe ?? (position.isFirst ? "nothing was written" : "the steps before it are done"),
-        stopReason: GodwitError.StopReason(of: reason))
+        safe: safe, stopReason: GodwitError.StopReason(of: reason))
     }
     try refuseTooLittleSpace(need, safe: safe)
   }
@@ -54,8 +54,7 @@ extension MigrationJob {
         .inputOutput,
         "cannot start '\(name)': expected \(figures.0) of free space in '\(place)', found \(figures.1)",
         cause: "the run needs about \(ByteCount(bytes: need.destinationBytes)) beside the destination\(sorting)",
-        remedy: remedy,
-        safe: safe ?? (position.isFirst ? "nothing was written" : "the steps before it are done")
+        remedy: remedy, safe: safe
       ).about(.tooLittleRoom)
     }
     let wanted = need.destinationBytes + (isShared ? need.temporaryBytes : 0)
