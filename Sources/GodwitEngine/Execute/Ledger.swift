@@ -196,6 +196,18 @@ package struct Ledger {
     return (integer(0), integer(1), integer(2))
   }
 
+  /// The destination objects that each mapping made, by its name.
+  package func objectsMade() throws -> [String: Int64] {
+    var made: [String: Int64] = [:]
+    try connection.query(
+      "SELECT name, SUM(rows) FROM godwit_chunk WHERE stage IN ('create', 'policy') GROUP BY name"
+    ) { row in
+      made[row.string(0) ?? ""] = row.int64(1)
+      return true
+    }
+    return made
+  }
+
   // MARK: Policies
 
   /// The recorded state of the policies; nil before the first chunk of one.
