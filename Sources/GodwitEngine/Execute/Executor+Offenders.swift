@@ -49,15 +49,9 @@ extension Executor {
       else { continue }
       let (source, overflow) = key.subtractingReportingOverflow(offset)
       guard !overflow else { continue }
-      let builder = StatementBuilder()
-      let association = program.associations(builder)
-      let taken = association.matches(mapping.index, alias: "s").sql
-      let statement = ChunkStatement(
-        sql:
-          "SELECT s.Z_PK FROM \(try association.table(mapping.index)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken)",
-        builder: builder)
+      let statement = try program.associationStage.takenKeys(mapping.index, limit: 1)
       let found = try functions.running(statement, context: "validation") {
-        try connection.integer(statement.sql, builder.arguments(from: source, through: source))
+        try connection.integer(statement.sql, statement.builder.arguments(from: source, through: source))
       }
       if found != nil { return "x-coredata://\(uuid)/\(mapping.source.name)/p\(source)" }
     }
