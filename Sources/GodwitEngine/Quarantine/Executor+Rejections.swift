@@ -93,7 +93,10 @@ extension Executor {
     let count = try collectInvalid(
       validation, of: entity, from: .min, through: .max, atMost: isUnbounded ? .max : most, context: context)
     for mapping in makers where count > 0 {
-      let statement = try sources(of: mapping)
+      let builder = StatementBuilder()
+      // Several source objects may make one object, so all of them are rejected for its values.
+      let makers = try program.associations(builder).makers(mapping.index, of: "godwit_broken", as: "b")
+      let statement = ChunkStatement(sql: "SELECT s.Z_PK, b.rule \(makers) ORDER BY s.Z_PK", builder: builder)
       try functions.running(statement, context: context) {
         try connection.query(statement.sql, statement.builder.arguments()) { row in
           guard validation.rules.indices.contains(row.int(1)) else { return true }
@@ -147,28 +150,6 @@ extension Executor {
         try body(row.int64(0), row.int(1))
       }
     }
-  }
-
-  /// The source objects of the destination objects in `godwit_broken`, in the order of keys: key, rule.
-  private func sources(of mapping: ResolvedEntityMapping) throws -> ChunkStatement {
-    let builder = StatementBuilder()
-    let association = program.associations(builder)
-    let table = try association.table(mapping.index)
-    let taken = association.matches(mapping.index, alias: "s").sql
-    guard !association.isStored(mapping.index), case .offset(let offset) = program.facts.mappings[mapping.index].keys
-    else {
-      // Several source objects may make one object, so all of them are rejected for its values.
-      let key = association.counterpart(mapping.index, ofRow: "s")
-      return ChunkStatement(
-        sql:
-          "SELECT s.Z_PK, b.rule FROM \(table) AS s CROSS JOIN temp.godwit_broken AS b ON b.d = \(key) WHERE \(taken) ORDER BY s.Z_PK",
-        builder: builder)
-    }
-    let key = "b.d - \(builder.bind(.integer(offset)))"
-    return ChunkStatement(
-      sql:
-        "SELECT s.Z_PK, b.rule FROM temp.godwit_broken AS b CROSS JOIN \(table) AS s ON s.Z_PK = \(key) WHERE \(taken) ORDER BY s.Z_PK",
-      builder: builder)
   }
 }
 

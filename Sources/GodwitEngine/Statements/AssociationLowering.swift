@@ -62,6 +62,19 @@ package struct AssociationLowering {
     return offset == 0 ? "\(alias).Z_PK" : "(\(alias).Z_PK + \(builder.bind(.integer(offset))))"
   }
 
+  /// The entries of a temporary table of destination keys `d`, with the source rows `s` that a mapping made those objects
+  /// of, as FROM and WHERE.
+  func makers(_ index: Int, of entries: String, as alias: String) throws -> String {
+    let rows = "\(try table(index)) AS s"
+    let taken = matches(index, alias: "s").sql
+    guard !isStored(index), case .offset(let offset) = facts.mappings[index].keys else {
+      let key = counterpart(index, ofRow: "s")
+      return "FROM \(rows) CROSS JOIN temp.\(entries) AS \(alias) ON \(alias).d = \(key) WHERE \(taken)"
+    }
+    let key = "\(alias).d - \(builder.bind(.integer(offset)))"
+    return "FROM temp.\(entries) AS \(alias) CROSS JOIN \(rows) ON s.Z_PK = \(key) WHERE \(taken)"
+  }
+
   private func spillLookup(_ index: Int, key: String) -> String {
     builder.readsSpill = true
     return "godwit_lookup(\(index), \(key))"

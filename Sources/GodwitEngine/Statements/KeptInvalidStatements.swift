@@ -110,21 +110,9 @@ struct KeptInvalidStatements: StageStatements {
     }
     guard !cases.isEmpty else { return nil }
     let builder = StatementBuilder()
-    let association = associations(builder)
-    let table = try association.table(mapping.index)
-    let taken = association.matches(mapping.index, alias: "s").sql
-    let broken = cases.joinedEvenly(by: " OR ")
-    guard !association.isStored(mapping.index), case .offset(let offset) = facts.mappings[mapping.index].keys else {
-      let key = association.counterpart(mapping.index, ofRow: "s")
-      return ChunkStatement(
-        sql:
-          "SELECT k.d, k.rule FROM \(table) AS s CROSS JOIN temp.godwit_kept AS k ON k.d = \(key) WHERE \(taken) AND (\(broken))",
-        builder: builder)
-    }
+    let makers = try associations(builder).makers(mapping.index, of: "godwit_kept", as: "k")
     return ChunkStatement(
-      sql:
-        "SELECT k.d, k.rule FROM temp.godwit_kept AS k CROSS JOIN \(table) AS s ON s.Z_PK = k.d - \(builder.bind(.integer(offset))) WHERE \(taken) AND (\(broken))",
-      builder: builder)
+      sql: "SELECT k.d, k.rule \(makers) AND (\(cases.joinedEvenly(by: " OR ")))", builder: builder)
   }
 }
 
