@@ -129,22 +129,16 @@ package final class RejectionSearch {
 /// A range that can be carried out is done in one attempt. A failing range is halved until one row is left. A statement
 /// ends at the first row that it cannot carry out, so many such rows cost little each.
 struct RowSearch {
+  /// The search ends when it has found so many.
+  let enough: Int64
+  /// Whether an error is about a single row.
+  var isOfRow: (GodwitError) -> Bool = { $0.topic == .rejectedRow }
   /// The lowest and the highest key between two keys; nil without rows.
   let ends: (Int64, Int64) throws -> (Int64, Int64)?
   /// Carries out the rows between two keys and rolls back; throws when it cannot.
   let attempt: (Int64, Int64) throws -> Void
-  /// The search ends when it has found so many.
-  let enough: Int64
-  /// Whether an error is about a single row.
-  let isOfRow: (GodwitError) -> Bool
-  private var count: Int64 = 0
-
-  init(
-    enough: Int64, isOfRow: @escaping (GodwitError) -> Bool = { $0.topic == .rejectedRow },
-    ends: @escaping (Int64, Int64) throws -> (Int64, Int64)?, attempt: @escaping (Int64, Int64) throws -> Void
-  ) {
-    (self.enough, self.isOfRow, self.ends, self.attempt) = (enough, isOfRow, ends, attempt)
-  }
+  /// How many it has found.
+  var count: Int64 = 0
 
   /// - Parameter found: Called with the key of each row, in order, and its error.
   mutating func search(
