@@ -12,9 +12,7 @@ extension Executor {
   func invalid(
     _ broken: [(key: Int64, rule: Int)], _ validation: EntityValidation, of entity: String, _ chunk: Chunk
   ) throws -> GodwitError {
-    guard let first = broken.first else {
-      return GodwitError(.internalBug, "validation found an object, and none is named")
-    }
+    let first = broken[0]
     let message = "validation failed for \(entity) p\(first.key): \(validation.rules[first.rule].message)"
     var cause: String?
     if broken.count > 1 {

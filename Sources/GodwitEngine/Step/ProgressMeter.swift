@@ -66,7 +66,8 @@ package final class ProgressMeter {
     share.begin(first.phase, name: first.name, rows: Self.rows(chunks))
   }
 
-  private static func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 + max(1, $1.rows) } }
+  /// The rows of chunks as progress counts them.
+  static func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 + max(1, $1.rows) } }
 
   /// SQLite has carried out some more instructions of the running chunks.
   ///

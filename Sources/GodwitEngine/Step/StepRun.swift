@@ -116,7 +116,10 @@ package final class StepRun {
       try made ? begin(opened, ledger, stamp, progress) : resume(opened, ledger, stamp)
     }
     let done = try ledger.done()
-    ledger.pace = pace(plan, done: done)
+    // Outside observers read the speed of the run.
+    ledger.pace = MigrationStatus.Pace(
+      began: watch.start.timeIntervalSinceReferenceDate,
+      rowsBefore: ProgressMeter.rows(plan.chunks.filter { done.contains($0.id) }))
     let executor = try executor(plan, program, opened, ledger, stamp)
     // The rate is that of the chunks: planning reads no rows that count.
     let meter = ProgressMeter(plan: plan, done: done, start: Date())
@@ -176,13 +179,6 @@ package final class StepRun {
     return (summary, progress())
   }
 
-  /// The speed of the run in the ledger, for outside observers.
-  private func pace(_ plan: MigrationPlan, done: Set<Int>) -> MigrationStatus.Pace {
-    MigrationStatus.Pace(
-      began: watch.start.timeIntervalSinceReferenceDate,
-      rowsBefore: plan.chunks.filter { done.contains($0.id) }.reduce(0) { $0 + max(1, $1.rows) })
-  }
-
   /// Whether losses are counted beside the chunks: not if one of them stops the run, or if that takes no time.
   private var countsBeside: Bool { !job.failsOnLoss && !job.needsNoThread(reading: source.files) }
 
@@ -202,23 +198,16 @@ package final class StepRun {
     return counted != nil
   }
 
-  /// A planner that tells of its counting. The percent is that of the chunks.
-  private func planner(
+  private func plan(
     _ opened: AttachedSource, _ progress: @escaping (MigrationProgress) -> Void
-  ) -> Planner {
+  ) throws -> (MigrationPlan, StepProgram) {
     var planner = opened.planner(job)
+    // It tells of its counting. The percent is that of the chunks.
     planner.progress = { part in
       var part = part
       (part.percent, part.rows, part.totalRows, part.rowsPerSecond) = (0, 0, 0, 0)
       progress(part)
     }
-    return planner
-  }
-
-  private func plan(
-    _ opened: AttachedSource, _ progress: @escaping (MigrationProgress) -> Void
-  ) throws -> (MigrationPlan, StepProgram) {
-    let planner = planner(opened, progress)
     do {
       var planned = try planner.plan(
         now: now ?? job.now?.timeIntervalSinceReferenceDate ?? Date().timeIntervalSinceReferenceDate,
@@ -319,9 +308,10 @@ package final class StepRun {
       }
     }
     journal.hasBegun = true
-    guard job.durability == .resumable else { return (plan, program) }
-    journal.isResumable = true
-    try WorkFolder.sync(folder.path)
+    if job.durability == .resumable {
+      journal.isResumable = true
+      try WorkFolder.sync(folder.path)
+    }
     return (plan, program)
   }
 
