@@ -21,10 +21,9 @@ final class EditedQuarantine {
     files = try StoreFiles(path: path)
     stamp = try files.stamp()
     func notOne(_ cause: String) -> GodwitError {
-      GodwitError(
-        .dataWrong, "cannot apply '\(path)': it is not a quarantine that Godwit wrote", cause: cause,
-        remedy: "name the store that the run has put beside the destination, or a copy of it",
-        safe: "nothing was written")
+      Self.refusal(
+        path, "it is not a quarantine that Godwit wrote", cause: cause,
+        remedy: "name the store that the run has put beside the destination, or a copy of it")
     }
     guard files.type == .sqlite else { throw notOne("it is \(files.type.nounWithArticle)") }
     do {
@@ -38,13 +37,22 @@ final class EditedQuarantine {
     do {
       schema = try StoreSchema(model: try QuarantineModel.model(for: model), probing: connection)
     } catch let error as GodwitError where error.code == .dataWrong {
-      throw GodwitError(
-        .dataWrong, "cannot apply '\(path)': it does not have the tables of the source model",
-        cause: error.message, remedy: "edit it with the source model and the entity of reasons",
-        safe: "nothing was written")
+      throw Self.refusal(
+        path, "it does not have the tables of the source model", cause: error.message,
+        remedy: "edit it with the source model and the entity of reasons")
     }
     support = SupportFolder(ofStoreAt: path)
     try support.refuseLinks()
+  }
+
+  /// The error for a quarantine that cannot be applied.
+  static func refusal(_ path: String, _ why: String, cause: String? = nil, remedy: String) -> GodwitError {
+    GodwitError(
+      .dataWrong, "cannot apply '\(path)': \(why)", cause: cause, remedy: remedy, safe: "nothing was written")
+  }
+
+  func refusal(_ why: String, cause: String? = nil, remedy: String) -> GodwitError {
+    Self.refusal(files.givenPath, why, cause: cause, remedy: remedy)
   }
 
   /// Refuses a quarantine that was opened with another model: its rows are those of a migration, not edits.
@@ -54,11 +62,10 @@ final class EditedQuarantine {
   func checkModel(asIn source: StoreMetadata) throws {
     let own = metadata.versionHashes
     guard let name = source.versionHashes.filter({ own[$0.key] != $0.value }).keys.min() else { return }
-    throw GodwitError(
-      .dataWrong, "cannot apply '\(files.givenPath)': its entity '\(name)' is of another model version",
+    throw refusal(
+      "its entity '\(name)' is of another model version",
       cause: "an application has opened it with another model than the source's, and has migrated it",
-      remedy: "edit a copy of the quarantine as the run wrote it, opened with the source model",
-      safe: "nothing was written")
+      remedy: "edit a copy of the quarantine as the run wrote it, opened with the source model")
   }
 
   private var olderForm: GodwitError { QuarantineModel.olderForm(files.givenPath) }
@@ -129,10 +136,10 @@ final class EditedQuarantine {
     }
     guard let known = metadata.applicationValues[QuarantineModel.objectsKey]?.string else { throw olderForm }
     guard objects.finish() == known else {
-      throw GodwitError(
-        .dataWrong, "cannot apply '\(files.givenPath)': its reasons are not those that the run wrote",
+      throw refusal(
+        "its reasons are not those that the run wrote",
         cause: "the objects of '\(name)' say what was set aside, and some were added, changed or deleted",
-        remedy: "edit a copy of the quarantine whose reasons are as the run wrote them", safe: "nothing was written")
+        remedy: "edit a copy of the quarantine whose reasons are as the run wrote them")
     }
   }
 
@@ -144,11 +151,10 @@ final class EditedQuarantine {
       }
       return "\(root) p\(key)"
     }
-    return GodwitError(
-      .dataWrong, "cannot apply '\(files.givenPath)': the run did not set \(names[0]) aside",
+    return refusal(
+      "the run did not set \(names[0]) aside",
       cause:
         "no reason names \(names.joined(separator: ", ")): new objects, and objects of another entity, are not edits",
-      remedy: "delete them from the quarantine; insert new objects in the destination when the job is done",
-      safe: "nothing was written")
+      remedy: "delete them from the quarantine; insert new objects in the destination when the job is done")
   }
 }

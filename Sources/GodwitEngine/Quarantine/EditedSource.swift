@@ -27,11 +27,10 @@ package struct EditedSource {
     let stamp = try files.stamp()
     try checkPlace()
     guard try files.contentDigest() == quarantine.sourceDigest else {
-      throw GodwitError(
-        .dataWrong, "cannot apply '\(quarantinePath)': it is not the quarantine of '\(sourcePath)' as it is now",
+      throw quarantine.refusal(
+        "it is not the quarantine of '\(sourcePath)' as it is now",
         cause: "the run that wrote it has read other content: the store is another one, or has changed since",
-        remedy: "name the store that the run has read, or run the job again and edit the new quarantine",
-        safe: "nothing was written")
+        remedy: "name the store that the run has read, or run the job again and edit the new quarantine")
     }
     try quarantine.checkModel(asIn: StoreMetadata(readingStoreAt: sourcePath))
     let folder = try WorkFolder(forDestination: path)
@@ -110,14 +109,13 @@ package struct EditedSource {
         try merge.mergeRows()
         try merge.mergePairs()
         names = try QuarantineFiles(copy: copy, quarantine: quarantine, source: source).collect()
-        try definitions.restore(on: copy, quarantine: quarantinePath)
+        try definitions.restore(on: copy, quarantine)
       }
     }
     let edits = try merge.count()
     guard edits.edited > 0 else {
-      throw GodwitError(
-        .dataWrong, "cannot apply '\(quarantinePath)': no object in it was edited",
-        remedy: "edit the objects, save, and run the same command", safe: "nothing was written")
+      throw quarantine.refusal(
+        "no object in it was edited", remedy: "edit the objects, save, and run the same command")
     }
     try copy.execute("DETACH source")
     try copy.close()
@@ -169,7 +167,7 @@ private struct SourceDefinitions {
   }
 
   /// - Throws: `.dataWrong` (65) for edits that give two objects the values of one uniqueness constraint.
-  func restore(on copy: StoreConnection, quarantine: String) throws {
+  func restore(on copy: StoreConnection, _ quarantine: EditedQuarantine) throws {
     for statement in statements {
       do { try copy.execute(statement.sql) } catch let error as GodwitError where error.refusal == .duplicate {
         guard let columns = statement.columns else { throw error }
@@ -179,16 +177,16 @@ private struct SourceDefinitions {
   }
 
   private func duplicates(
-    of columns: [String], in table: String, _ copy: StoreConnection, _ quarantine: String
+    of columns: [String], in table: String, _ copy: StoreConnection, _ quarantine: EditedQuarantine
   ) throws -> GodwitError {
     let names = columns.map(quoted).joined(separator: ", ")
     let row = try copy.rows(
       "SELECT MIN(Z_PK), MAX(Z_PK) FROM main.\(quoted(table)) GROUP BY \(names) HAVING COUNT(*) > 1 AND \(columns.map { "\(quoted($0)) IS NOT NULL" }.joined(separator: " AND ")) LIMIT 1"
     ).first
     let keys = (row ?? []).map { if case .integer(let key) = $0 { "p\(key)" } else { "?" } }.joined(separator: " and ")
-    return GodwitError(
-      .dataWrong, "cannot apply '\(quarantine)': \(keys) of table '\(table)' have the same values after the edits",
+    return quarantine.refusal(
+      "\(keys) of table '\(table)' have the same values after the edits",
       cause: "a uniqueness constraint of the source forbids that for the columns \(columns.joined(separator: ", "))",
-      remedy: "correct one of them in the quarantine, and run the same command", safe: "nothing was written")
+      remedy: "correct one of them in the quarantine, and run the same command")
   }
 }

@@ -25,10 +25,9 @@ struct QuarantineFiles {
       guard try edited.size(of: name) != nil else {
         // An object whose file never existed is unchanged.
         guard isNew, known == nil else { return true }
-        throw GodwitError(
-          .dataWrong,
-          "cannot apply '\(quarantine.files.givenPath)': its external file '\(edited.path(of: name))' is missing",
-          remedy: "copy the quarantine together with its folder '\(edited.path)'", safe: "nothing was written")
+        throw quarantine.refusal(
+          "its external file '\(edited.path(of: name))' is missing",
+          remedy: "copy the quarantine together with its folder '\(edited.path)'")
       }
       if let known {
         guard try edited.holdsSameBytes(name, as: name, in: known) else { throw replaced(name, known) }
@@ -47,11 +46,9 @@ struct QuarantineFiles {
   }
 
   private func replaced(_ name: String, _ known: SupportFolder) -> GodwitError {
-    GodwitError(
-      .dataWrong,
-      "cannot apply '\(quarantine.files.givenPath)': its external file '\(quarantine.support.path(of: name))' has other bytes than '\(known.path(of: name))'",
+    quarantine.refusal(
+      "its external file '\(quarantine.support.path(of: name))' has other bytes than '\(known.path(of: name))'",
       cause: "an external file never changes: a new value has a file with a new name",
-      remedy: "set the value with Core Data, or give the file a new UUID for a name, in the value too",
-      safe: "nothing was written")
+      remedy: "set the value with Core Data, or give the file a new UUID for a name, in the value too")
   }
 }

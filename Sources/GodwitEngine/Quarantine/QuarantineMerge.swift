@@ -50,9 +50,7 @@ struct QuarantineMerge {
   }
 
   private func wrong(_ what: String, _ cause: String? = nil) -> GodwitError {
-    GodwitError(
-      .dataWrong, "cannot apply '\(quarantine.files.givenPath)': \(what)", cause: cause,
-      remedy: "correct it in the quarantine and run the same command", safe: "nothing was written")
+    quarantine.refusal(what, cause: cause, remedy: "correct it in the quarantine and run the same command")
   }
 
   // MARK: Rows
