@@ -42,34 +42,32 @@ extension StoreSchema {
     }
   }
 
-  /// The columns of a to-many without an inverse, which are in the table of the objects that it leads to.
+  /// The columns of a to-one: its key, the entity number of the object that it leads to, and its place among the
+  /// owner's objects.
   ///
-  /// The key is known from files. The entity column, for an owner with subentities, and the order column follow the
-  /// rule for a to-one of this name: no known file shows them.
-  private func addUnnamed(
-    _ inverse: RelationshipDescription, in entity: EntityDescription, names: inout Names,
-    into groups: inout [Int: [Column]], orderKeys: inout [(inverse: String, column: Column)]
+  /// - Parameters:
+  ///   - name: The name in upper case, as column names have it.
+  ///   - inverse: The inverse if it is an ordered to-many; nil for any other.
+  private func addKeys(
+    of relationship: RelationshipDescription, named name: String, orderedBy inverse: RelationshipDescription?,
+    in entity: EntityDescription, names: inout Names, into groups: inout [Int: [Column]],
+    orderKeys: inout [(inverse: String, column: Column)]
   ) {
-    guard let owner = entityNumbers[inverse.destinationEntityName], let relationship = model.inverse(of: inverse)
-    else { return }
-    let key = names.take("Z\(owner)" + relationship.name.uppercased())
-    groups[1, default: []].append(
-      Column(
-        name: key, declaredType: "INTEGER", role: .foreignKey(entity: entity.name, relationship: inverse.name)))
-    if model.hasSubentities(inverse.destinationEntityName) {
-      groups[1, default: []].append(
-        Column(
-          name: names.take("Z\(owner)_\(owner)" + relationship.name.uppercased()), declaredType: "INTEGER",
-          role: .foreignEntity(entity: entity.name, relationship: inverse.name)))
+    func column(_ name: String, _ role: ColumnRole) -> Column {
+      Column(name: name, declaredType: "INTEGER", role: role)
     }
-    if relationship.isOrdered {
+    let key = names.take("Z" + name)
+    groups[1, default: []].append(column(key, .foreignKey(entity: entity.name, relationship: relationship.name)))
+    let destination = relationship.destinationEntityName
+    if model.hasSubentities(destination), let number = entityNumbers[destination] {
+      groups[1, default: []].append(
+        column(
+          names.take("Z\(number)_" + name), .foreignEntity(entity: entity.name, relationship: relationship.name)))
+    }
+    if let inverse {
+      let place = names.take("Z_FOK_" + key.dropFirst())
       orderKeys.append(
-        (
-          relationship.name,
-          Column(
-            name: names.take("Z_FOK_" + key.dropFirst()), declaredType: "INTEGER",
-            role: .orderKey(entity: entity.name, relationship: inverse.name))
-        ))
+        (inverse.name, column(place, .orderKey(entity: entity.name, relationship: relationship.name))))
     }
   }
 
@@ -94,34 +92,25 @@ extension StoreSchema {
       for relationship in entity.relationships.sorted(by: { Text($0.name) < Text($1.name) }) {
         guard !relationship.isTransient, !relationship.isToMany, !isInherited(relationship.name, in: entity)
         else { continue }
-        let key = names.take("Z" + relationship.name.uppercased())
-        groups[1, default: []].append(
-          Column(
-            name: key, declaredType: "INTEGER",
-            role: .foreignKey(entity: entity.name, relationship: relationship.name)))
-        let destination = relationship.destinationEntityName
-        if model.hasSubentities(destination), let number = entityNumbers[destination] {
-          groups[1, default: []].append(
-            Column(
-              name: names.take("Z\(number)_" + relationship.name.uppercased()), declaredType: "INTEGER",
-              role: .foreignEntity(entity: entity.name, relationship: relationship.name)))
-        }
-        if let inverse = model.inverse(of: relationship), inverse.isToMany, inverse.isOrdered {
-          entityOrderKeys.append(
-            (
-              inverse.name,
-              Column(
-                name: names.take("Z_FOK_" + key.dropFirst()), declaredType: "INTEGER",
-                role: .orderKey(entity: entity.name, relationship: relationship.name))
-            ))
-        }
+        let inverse = model.inverse(of: relationship).flatMap { $0.isToMany && $0.isOrdered ? $0 : nil }
+        addKeys(
+          of: relationship, named: relationship.name.uppercased(), orderedBy: inverse, in: entity, names: &names,
+          into: &groups, orderKeys: &entityOrderKeys)
       }
       let unnamed = model.unnamedInverses(declaredIn: entity.name).sorted { a, b in
         (entityNumbers[a.destinationEntityName] ?? 0, Text(a.inverseName ?? ""))
           < (entityNumbers[b.destinationEntityName] ?? 0, Text(b.inverseName ?? ""))
       }
+      // A to-many without an inverse has its columns in the table of the objects that it leads to. The key is known from
+      // files. The entity column, for an owner with subentities, and the order column follow the rule for a to-one of
+      // this name: no known file shows them.
       for inverse in unnamed {
-        addUnnamed(inverse, in: entity, names: &names, into: &groups, orderKeys: &entityOrderKeys)
+        guard let owner = entityNumbers[inverse.destinationEntityName], let relationship = model.inverse(of: inverse)
+        else { continue }
+        addKeys(
+          of: inverse, named: "\(owner)" + relationship.name.uppercased(),
+          orderedBy: relationship.isOrdered ? relationship : nil, in: entity, names: &names, into: &groups,
+          orderKeys: &entityOrderKeys)
       }
       // Observed only: the order keys of an entity are in descending order of the inverse's name.
       orderKeys += entityOrderKeys.sorted { Text($1.inverse) < Text($0.inverse) }
