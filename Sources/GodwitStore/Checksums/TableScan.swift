@@ -9,25 +9,18 @@ final class TableScan {
     var isExternal: Bool
   }
 
-  /// The attributes of an entity, as a range of `attributes`, and the sum of its objects.
+  /// The attributes of an entity, as a range of `attributes`, and the key of its digests.
   private struct Family {
     var attributes: Range<Int>
     var key: SipHash.Key
-    var objects = StoreChecksums.Sum()
-    var edits: Int64 = 0
-    var laterObjects: Int64 = 0
-    var newerObjects: Int64 = 0
   }
 
-  /// A relationship whose links are keys in the rows, and the sum of its links.
+  /// A relationship whose links are keys in the rows.
   private struct Link {
     var place: Int
     var entityPlace: Int?
     var orderPlace: Int?
     var key: SipHash.Key
-    var links = StoreChecksums.Sum()
-    var laterLinks: Int64 = 0
-    var newerLinks: Int64 = 0
   }
 
   private let table: StoreSchema.EntityTable
@@ -35,11 +28,13 @@ final class TableScan {
   private let connection: StoreConnection
   private let support: ExternalFiles
   private let columns: [RowReader.Column]
-  private let entityNames: [String]
-  private let linkNames: [(entity: String, name: String)]
   private let attributes: UnsafeBuffer<Attribute>
   private let families: UnsafeBuffer<Family>
   private let links: UnsafeBuffer<Link>
+  /// The sums of the objects, in the order of `families`.
+  private let entitySums: UnsafeBuffer<StoreChecksums.Entity>
+  /// The sums of the links, in the order of `links`.
+  private let linkSums: UnsafeBuffer<StoreChecksums.Relationship>
   /// Place in `families` by `Z_ENT`; -1 for the number of no entity of the table.
   private let places: NumberTable<Int>
   private let marks: NumberTable<UInt64>
@@ -68,7 +63,7 @@ final class TableScan {
     places = NumberTable(
       entities.enumerated().compactMap { place, entity in schema.number(of: entity.name).map { ($0, place) } },
       default: -1)
-    entityNames = entities.map(\.name)
+    entitySums = UnsafeBuffer(entities.map { StoreChecksums.Entity(name: $0.name) })
     attributes = UnsafeBuffer(entities.flatMap(\.attributes))
     var start = 0
     families = UnsafeBuffer(
@@ -77,7 +72,7 @@ final class TableScan {
         return Family(attributes: start..<start + entity.attributes.count, key: entity.key)
       })
     let links = Self.links(of: table, schema)
-    linkNames = links.map { ($0.entity, $0.name) }
+    linkSums = UnsafeBuffer(links.map(\.sum))
     self.links = UnsafeBuffer(links.map(\.link))
   }
 
@@ -110,20 +105,20 @@ final class TableScan {
 
   private static func links(
     of table: StoreSchema.EntityTable, _ schema: StoreSchema
-  ) -> [(entity: String, name: String, link: Link)] {
+  ) -> [(sum: StoreChecksums.Relationship, link: Link)] {
     let model = schema.model
     return table.columns.enumerated().compactMap { place, column in
       guard case .foreignKey(let entity, let name) = column.role else { return nil }
-      var end = (entity: entity, name: name)
+      var end = StoreChecksums.Relationship(entity: entity, name: name)
       // A to-many without an inverse has its keys in the rows that it leads to.
       if let stored = model.unnamedInverses(declaredIn: entity).first(where: { $0.name == name }),
         let owner = model.inverse(of: stored)
       {
-        end = (stored.destinationEntityName, owner.name)
+        end = .init(entity: stored.destinationEntityName, name: owner.name)
       }
       func other(_ role: StoreSchema.ColumnRole) -> Int? { table.columns.firstIndex { $0.role == role } }
       return (
-        end.entity, end.name,
+        end,
         Link(
           place: place, entityPlace: other(.foreignEntity(entity: entity, relationship: name)),
           orderPlace: other(.orderKey(entity: entity, relationship: name)),
@@ -134,27 +129,13 @@ final class TableScan {
 
   /// The counts and checksums of the objects and links.
   var result: (entities: [StoreChecksums.Entity], relationships: [StoreChecksums.Relationship]) {
-    let entities = entityNames.indices.map { index in
-      let family = families[index]
-      return StoreChecksums.Entity(
-        name: entityNames[index], objects: family.objects, edits: family.edits, laterObjects: family.laterObjects,
-        newerObjects: family.newerObjects)
-    }
-    let relationships = linkNames.indices.map { index in
-      let link = links[index]
-      return StoreChecksums.Relationship(
-        entity: linkNames[index].entity, name: linkNames[index].name, links: link.links, laterLinks: link.laterLinks,
-        newerLinks: link.newerLinks)
-    }
-    return (entities, relationships)
+    (entitySums.elements, linkSums.elements)
   }
 
   private func clear() {
-    for index in entityNames.indices {
-      families[index] = Family(attributes: families[index].attributes, key: families[index].key)
-    }
-    for index in linkNames.indices {
-      (links[index].links, links[index].laterLinks, links[index].newerLinks) = (.init(), 0, 0)
+    for index in 0..<entitySums.count { entitySums[index] = .init(name: entitySums[index].name) }
+    for index in 0..<linkSums.count {
+      linkSums[index] = .init(entity: linkSums[index].entity, name: linkSums[index].name)
     }
   }
 
@@ -198,10 +179,10 @@ final class TableScan {
     let entity = max(known, 0)
     let owner = limit.owner(of: key)
     switch owner {
-    case .later: families[entity].laterObjects &+= 1
-    case .other: families[entity].newerObjects &+= 1
+    case .later: entitySums[entity].laterObjects &+= 1
+    case .other: entitySums[entity].newerObjects &+= 1
     case .receipt:
-      families[entity].edits &+= row.int64(editPlace)
+      entitySums[entity].edits &+= row.int64(editPlace)
       var hash = SipHash(families[entity].key)
       hash.add(UInt64(bitPattern: key))
       if known < 0 { hash.add(integer: number) }
@@ -209,21 +190,21 @@ final class TableScan {
         let attribute = attributes[index]
         try row.add(attribute.place, to: &hash, files: attribute.isExternal ? support : nil)
       }
-      families[entity].objects.add(hash.digest())
+      entitySums[entity].objects.add(hash.digest())
     }
     for index in 0..<links.count {
       let place = links[index].place
       guard !row.isNull(place) else { continue }
       switch owner {
-      case .later: links[index].laterLinks &+= 1
-      case .other: links[index].newerLinks &+= 1
+      case .later: linkSums[index].laterLinks &+= 1
+      case .other: linkSums[index].newerLinks &+= 1
       case .receipt:
         var hash = SipHash(links[index].key)
         hash.add(UInt64(bitPattern: key))
         try row.add(place, to: &hash, files: nil)
         if let place = links[index].entityPlace { hash.add(mark(row, place)) }
         if let place = links[index].orderPlace { try row.add(place, to: &hash, files: nil) }
-        links[index].links.add(hash.digest())
+        linkSums[index].links.add(hash.digest())
       }
     }
   }
@@ -312,6 +293,8 @@ private final class UnsafeBuffer<Element> {
     start.deinitialize(count: count)
     start.deallocate()
   }
+
+  var elements: [Element] { Array(UnsafeBufferPointer(start: start, count: count)) }
 
   @inline(__always) subscript(_ index: Int) -> Element {
     get { start[index] }
