@@ -164,26 +164,14 @@ package struct StoreChecksums: Sendable {
 
   /// The sum of all parts.
   init(_ parts: [StoreChecksums]) {
-    var places: [String: Int] = [:]
-    for entity in parts.flatMap(\.entities) {
-      if let place = places[entity.name] {
-        entities[place].add(entity)
-      } else {
-        places[entity.name] = entities.count
-        entities.append(entity)
-      }
+    let objects = parts.flatMap(\.entities).reduce(into: [String: Entity]()) { sums, part in
+      sums[part.name, default: Entity(name: part.name)].add(part)
     }
-    var ends: [[String]: Int] = [:]
-    for relationship in parts.flatMap(\.relationships) {
-      if let place = ends[[relationship.entity, relationship.name]] {
-        relationships[place].add(relationship)
-      } else {
-        ends[[relationship.entity, relationship.name]] = relationships.count
-        relationships.append(relationship)
-      }
+    let links = parts.flatMap(\.relationships).reduce(into: [[String]: Relationship]()) { sums, part in
+      sums[[part.entity, part.name], default: Relationship(entity: part.entity, name: part.name)].add(part)
     }
-    entities.sort { Text($0.name) < Text($1.name) }
-    relationships.sort { (Text($0.entity), Text($0.name)) < (Text($1.entity), Text($1.name)) }
+    entities = objects.values.sorted { Text($0.name) < Text($1.name) }
+    relationships = links.values.sorted { (Text($0.entity), Text($0.name)) < (Text($1.entity), Text($1.name)) }
   }
 
   /// The key of the digests of one kind of object or link.
