@@ -193,28 +193,15 @@ package struct StoreChecksums: Sendable {
     of join: StoreSchema.JoinTable, _ model: ManagedObjectModel, _ connection: StoreConnection, database: String,
     limits: Limits?, check: () throws -> Void
   ) throws -> [Relationship] {
-    var ends = [
-      (
-        Relationship(entity: join.ownerEntityName, name: join.ownerRelationshipName), join.ownerColumn,
-        join.destinationColumn, join.ownerOrderColumn
-      )
-    ]
-    if !join.isReflexive, let inverse = join.inverseRelationshipName, let order = join.destinationOrderColumn {
-      ends.append(
-        (
-          Relationship(entity: join.destinationEntityName, name: inverse), join.destinationColumn, join.ownerColumn,
-          order
-        ))
-    }
+    var ends = [join]
+    if !join.isReflexive, join.destinationOrderColumn != nil, let turned = join.turned { ends.append(turned) }
     func limit(_ entity: String) -> KeyLimits { KeyLimits(limits, root: model.root(of: entity)?.name ?? entity) }
     return try ends.map { end in
-      var relationship = end.0
-      let (subject, object, order) = (end.1, end.2, end.3)
+      var relationship = Relationship(entity: end.ownerEntityName, name: end.ownerRelationshipName)
       let hashKey = key(entity: relationship.entity, relationship: relationship.name)
-      let isOwner = subject == join.ownerColumn
-      let subjectLimit = limit(isOwner ? join.ownerEntityName : join.destinationEntityName)
-      let objectLimit = limit(isOwner ? join.destinationEntityName : join.ownerEntityName)
-      let columns = [subject, object].map(StoreSchema.identifier) + (order.map { [StoreSchema.identifier($0)] } ?? [])
+      let (subjectLimit, objectLimit) = (limit(end.ownerEntityName), limit(end.destinationEntityName))
+      let columns = [end.ownerColumn, end.destinationColumn, end.ownerOrderColumn].compactMap { $0 }
+        .map(StoreSchema.identifier)
       // Without an index, because an index may differ from the table.
       let rows = join.rows(in: database) + (join.isReflexive ? "" : " NOT INDEXED")
       try RowFeed(connection).run(columns: columns, from: rows, check: check) { values, count in

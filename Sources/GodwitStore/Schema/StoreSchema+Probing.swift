@@ -314,7 +314,7 @@ struct StoreProbe {
         try Self.orderColumn(present, $0, of: columns.owner, in: name)
       }
       // The owner is the one whose name the table bears.
-      return name == join.name ? actual : actual.turned
+      return name == join.name ? actual : actual.turned ?? actual
     }
   }
 
@@ -385,14 +385,15 @@ struct StoreProbe {
 }
 
 extension StoreSchema.JoinTable {
-  /// The same table seen from its other end.
-  fileprivate var turned: Self {
-    guard let inverse = inverseRelationshipName else { return self }
-    return .init(
-      name: name, ownerEntityName: destinationEntityName, ownerRelationshipName: inverse,
-      ownerColumn: destinationColumn, destinationColumn: ownerColumn, destinationEntityName: ownerEntityName,
-      inverseRelationshipName: ownerRelationshipName, ownerOrderColumn: destinationOrderColumn,
-      destinationOrderColumn: ownerOrderColumn)
+  /// The same table seen from its other end; nil without an inverse.
+  var turned: Self? {
+    inverseRelationshipName.map { inverse in
+      .init(
+        name: name, ownerEntityName: destinationEntityName, ownerRelationshipName: inverse,
+        ownerColumn: destinationColumn, destinationColumn: ownerColumn, destinationEntityName: ownerEntityName,
+        inverseRelationshipName: ownerRelationshipName, ownerOrderColumn: destinationOrderColumn,
+        destinationOrderColumn: ownerOrderColumn)
+    }
   }
 }
 
