@@ -49,8 +49,8 @@ package struct InversePair {
   var second: Side?
   var isOwnInverse: Bool
   var storage: Storage
-  package var assignments: [Assignment]
-  package var strategy: Strategy
+  package var assignments: [Assignment] = []
+  package var strategy = Strategy.resolved
   /// The end whose assignments are carried out; the other end's follow from them. nil: both.
   package var carriedEnd: End?
   /// In a step with policies, the end whose objects are written with the other's key until a policy sets the
@@ -78,34 +78,22 @@ extension InversePair {
         let declaring =
           model.declaringEntity(of: relationship.name, in: mapping.destination.name)?.name
           ?? mapping.destination.name
-        let own = Side(entityName: declaring, relationship: relationship)
-        var other: Side?
-        if let inverse = model.inverse(of: relationship) {
-          let entity =
-            model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
-            ?? relationship.destinationEntityName
-          other = Side(entityName: entity, relationship: inverse)
-        }
-        let isOwnInverse =
-          other.map { $0.entityName == own.entityName && $0.relationship.name == own.relationship.name }
-          ?? false
-        if isOwnInverse { other = nil }
-        let ownIsFirst = other.map { precedes(own, $0) } ?? true
-        let (first, second) = ownIsFirst ? (own, other) : (other ?? own, Optional(own))
+        let (first, second, isOwnInverse, end) = ends(of: relationship, declaredBy: declaring, in: model)
         let key = "\(first.entityName).\(first.relationship.name)"
-        let end: End = ownIsFirst ? .first : .second
         let index: Int
         if let known = indexByKey[key] {
           index = known
         } else {
-          let storage = try storage(
-            first, second, isOwnInverse: isOwnInverse, schema: schema, in: mapping, at: assigned)
+          guard let storage = storage(first, second, isOwnInverse: isOwnInverse, schema: schema) else {
+            throw GodwitError(
+              .configuration,
+              "mapping '\(mapping.name)': cannot set relationship '\(relationship.name)': it is not stored",
+              location: assigned.location ?? mapping.mapping.location,
+              remedy: "leave the relationship out of the mapping")
+          }
           index = links.count
           indexByKey[key] = index
-          links.append(
-            InversePair(
-              first: first, second: second, isOwnInverse: isOwnInverse, storage: storage, assignments: [],
-              strategy: .resolved))
+          links.append(InversePair(first: first, second: second, isOwnInverse: isOwnInverse, storage: storage))
         }
         links[index].assignments.append(Assignment(mapping: mapping.index, part: part, end: end))
       }
@@ -131,57 +119,44 @@ extension InversePair {
     for entity in model.entities {
       for relationship in entity.relationships where model.isStored(relationship) {
         guard model.declaringEntity(of: relationship.name, in: entity.name)?.name == entity.name else { continue }
-        let own = Side(entityName: entity.name, relationship: relationship)
-        var other = model.inverse(of: relationship).map { inverse in
-          Side(
-            entityName: model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
-              ?? relationship.destinationEntityName, relationship: inverse)
-        }
-        let isOwnInverse =
-          other.map { $0.entityName == own.entityName && $0.relationship.name == own.relationship.name } ?? false
-        if isOwnInverse { other = nil }
-        let ownIsFirst = other.map { precedes(own, $0) } ?? true
-        let (first, second) = ownIsFirst ? (own, other) : (other ?? own, Optional(own))
-        guard
-          let storage = try? storage(
-            first, second, isOwnInverse: isOwnInverse, schema: schema, cannot: { GodwitError(.configuration, $0) }),
+        let (first, second, isOwnInverse, _) = ends(of: relationship, declaredBy: entity.name, in: model)
+        guard let storage = storage(first, second, isOwnInverse: isOwnInverse, schema: schema),
           seen.insert("\(first.entityName).\(first.relationship.name)").inserted
         else { continue }
-        links.append(
-          InversePair(
-            first: first, second: second, isOwnInverse: isOwnInverse, storage: storage, assignments: [],
-            strategy: .resolved))
+        links.append(InversePair(first: first, second: second, isOwnInverse: isOwnInverse, storage: storage))
       }
     }
     return links
   }
 
-  private static func precedes(_ a: Side, _ b: Side) -> Bool {
-    (Text(a.relationship.name), Text(a.entityName)) < (Text(b.relationship.name), Text(b.entityName))
+  /// The ends of the link that a relationship belongs to, and which of them it is.
+  ///
+  /// - Parameter entity: The entity that declares the relationship.
+  private static func ends(
+    of relationship: RelationshipDescription, declaredBy entity: String, in model: ManagedObjectModel
+  ) -> (first: Side, second: Side?, isOwnInverse: Bool, end: End) {
+    let own = Side(entityName: entity, relationship: relationship)
+    guard let inverse = model.inverse(of: relationship) else { return (own, nil, false, .first) }
+    let declaring =
+      model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
+      ?? relationship.destinationEntityName
+    if declaring == entity, inverse.name == relationship.name { return (own, nil, true, .first) }
+    let other = Side(entityName: declaring, relationship: inverse)
+    return (Text(relationship.name), Text(entity)) < (Text(inverse.name), Text(declaring))
+      ? (own, other, false, .first) : (other, own, false, .second)
   }
 
+  /// nil for a relationship that is not stored.
   private static func storage(
-    _ first: Side, _ second: Side?, isOwnInverse: Bool, schema: StoreSchema, in mapping: ResolvedEntityMapping,
-    at assigned: ResolvedEntityMapping.RelationshipSource
-  ) throws -> Storage {
-    try storage(first, second, isOwnInverse: isOwnInverse, schema: schema) { why in
-      GodwitError(
-        .configuration,
-        "mapping '\(mapping.name)': cannot set relationship '\(assigned.relationship.name)': \(why)",
-        location: assigned.location ?? mapping.mapping.location, remedy: "leave the relationship out of the mapping")
-    }
-  }
-
-  private static func storage(
-    _ first: Side, _ second: Side?, isOwnInverse: Bool, schema: StoreSchema, cannot: (String) -> GodwitError
-  ) throws -> Storage {
+    _ first: Side, _ second: Side?, isOwnInverse: Bool, schema: StoreSchema
+  ) -> Storage? {
     switch schema.storage(of: first.relationship.name, in: first.entityName) {
     case .foreignKey:
       guard let second else { return isOwnInverse ? .oneToOne : .foreignKey(holder: .first) }
       return second.relationship.isToMany ? .foreignKey(holder: .first) : .oneToOne
     case .inverse: return .foreignKey(holder: .second)
     case .join: return .join
-    case .none: throw cannot("it is not stored")
+    case .none: return nil
     }
   }
 
