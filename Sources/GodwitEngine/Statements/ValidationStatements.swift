@@ -60,12 +60,13 @@ package struct ValidationStatements: StageStatements {
   /// The rules of an attribute of either model, for a value in `column`.
   func rules(of attribute: AttributeDescription, column: String, patterns: inout [String]) -> [ValidationRule] {
     var rules: [ValidationRule] = []
-    if !attribute.isOptional {
+    func add(_ condition: String, _ fault: String, readsHeaderOnly: Bool = false) {
       rules.append(
-        .init(
-          condition: "\(column) IS NULL", message: "attribute '\(attribute.name)' is required and is nil",
-          readsHeaderOnly: true))
+        ValidationRule(
+          condition: condition, message: "attribute '\(attribute.name)' \(fault)", readsHeaderOnly: readsHeaderOnly,
+          property: attribute.name))
     }
+    if !attribute.isOptional { add("\(column) IS NULL", "is required and is nil", readsHeaderOnly: true) }
     let builder = StatementBuilder()
     func literal(_ value: AttributeValue) -> String? {
       switch try? SQLValue(encoding: value, as: attribute) {
@@ -75,34 +76,17 @@ package struct ValidationStatements: StageStatements {
       }
     }
     if let low = attribute.minimumValue.flatMap(literal) {
-      rules.append(
-        .init(condition: "\(column) < \(low)", message: "attribute '\(attribute.name)' is below its minimum \(low)"))
+      add("\(column) < \(low)", "is below its minimum \(low)")
     }
     if let high = attribute.maximumValue.flatMap(literal) {
-      rules.append(
-        .init(condition: "\(column) > \(high)", message: "attribute '\(attribute.name)' is above its maximum \(high)")
-      )
+      add("\(column) > \(high)", "is above its maximum \(high)")
     }
-    if let low = attribute.minimumLength {
-      rules.append(
-        .init(
-          condition: "godwit_length(\(column)) < \(low)",
-          message: "attribute '\(attribute.name)' is shorter than \(low)"))
-    }
-    if let high = attribute.maximumLength {
-      rules.append(
-        .init(
-          condition: "godwit_length(\(column)) > \(high)",
-          message: "attribute '\(attribute.name)' is longer than \(high)"))
-    }
+    if let low = attribute.minimumLength { add("godwit_length(\(column)) < \(low)", "is shorter than \(low)") }
+    if let high = attribute.maximumLength { add("godwit_length(\(column)) > \(high)", "is longer than \(high)") }
     if let pattern = attribute.regularExpression {
       patterns.append(pattern)
-      rules.append(
-        .init(
-          condition: "NOT godwit_matches(\(patterns.count - 1), \(column))",
-          message: "attribute '\(attribute.name)' does not match its regular expression"))
+      add("NOT godwit_matches(\(patterns.count - 1), \(column))", "does not match its regular expression")
     }
-    for place in rules.indices { rules[place].property = attribute.name }
     return rules
   }
 
