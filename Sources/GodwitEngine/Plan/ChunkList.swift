@@ -197,7 +197,7 @@ struct ChunkList {
 
   private mutating func orderAndDerive() throws {
     for (number, rule) in program.order.rules.enumerated() {
-      for (range, rows) in planner.destinationRanges(of: rule.ownerEntityName, program: program, ranges: ranges) {
+      for (range, rows) in planner.destinationRanges(of: rule.entityName, program: program, ranges: ranges) {
         add(.order(rule: number), "\(rule.entityName).\(rule.relationshipName)", range: range, rows: rows)
       }
     }

@@ -4,10 +4,9 @@ import GodwitStore
 
 /// An ordered relationship whose places are numbered.
 package struct OrderRule {
+  /// The entity that declares the relationship. The chunks range over its keys.
   package var entityName: String
   package var relationshipName: String
-  /// The entity whose keys the chunks range over.
-  package var ownerEntityName: String
   var sql: String
 }
 
@@ -28,27 +27,29 @@ package struct OrderStatements: StageStatements {
         let sql: String
         switch destinationSchema.storage(of: side.relationship.name, in: side.entityName) {
         case .inverse(let table, let column, _, let order?):
-          sql = """
-            UPDATE main.\(quoted(table)) AS t SET \(quoted(order)) = r.place FROM (SELECT Z_PK AS id, \
-            1024 * (1 + row_number() OVER (PARTITION BY \(quoted(column)) \
-            ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), Z_PK)) AS place FROM main.\(quoted(table)) \
-            WHERE \(quoted(column)) BETWEEN ?1 AND ?2) AS r WHERE t.Z_PK = r.id AND t.\(quoted(order)) IS NOT r.place
-            """
+          sql = numbering(table, key: "Z_PK", owner: quoted(column), order: quoted(order), object: "Z_PK")
         case .join(let join, let subject, let object, let order?):
-          sql = """
-            UPDATE main.\(quoted(join.name)) AS t SET \(quoted(order)) = r.place FROM (SELECT rowid AS id, \
-            1024 * (1 + row_number() OVER (PARTITION BY \(quoted(subject)) \
-            ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), \(quoted(object)))) AS place FROM main.\(quoted(join.name)) \
-            WHERE \(quoted(subject)) BETWEEN ?1 AND ?2) AS r WHERE t.rowid = r.id AND t.\(quoted(order)) IS NOT r.place
-            """
+          sql = numbering(
+            join.name, key: "rowid", owner: quoted(subject), order: quoted(order), object: quoted(object))
         default: continue
         }
-        rules.append(
-          OrderRule(
-            entityName: side.entityName, relationshipName: side.relationship.name, ownerEntityName: side.entityName,
-            sql: sql))
+        rules.append(OrderRule(entityName: side.entityName, relationshipName: side.relationship.name, sql: sql))
       }
     }
     return rules
+  }
+
+  /// Numbers the rows of each owner in a table, by their order and then by the object's key.
+  ///
+  /// - Parameters:
+  ///   - key: The column that names a row.
+  ///   - owner: The column with the owner's key.
+  private func numbering(_ table: String, key: String, owner: String, order: String, object: String) -> String {
+    """
+    UPDATE main.\(quoted(table)) AS t SET \(order) = r.place FROM (SELECT \(key) AS id, \
+    1024 * (1 + row_number() OVER (PARTITION BY \(owner) \
+    ORDER BY \(order) IS NULL, \(order), \(object))) AS place FROM main.\(quoted(table)) \
+    WHERE \(owner) BETWEEN ?1 AND ?2) AS r WHERE t.\(key) = r.id AND t.\(order) IS NOT r.place
+    """
   }
 }

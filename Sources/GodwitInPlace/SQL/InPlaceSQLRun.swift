@@ -141,7 +141,7 @@ final class InPlaceSQLRun: InPlaceRun {
   private func computationTasks() throws -> [InPlaceTask] {
     let order = step.order.rules.enumerated().map { number, rule in
       task(
-        .order(rule: number), "\(rule.entityName).\(rule.relationshipName)", rows: rows(of: rule.ownerEntityName))
+        .order(rule: number), "\(rule.entityName).\(rule.relationshipName)", rows: rows(of: rule.entityName))
     }
     return order
       + (try step.derivation.rules().enumerated().map { number, rule in
