@@ -60,6 +60,17 @@ struct ChunkList {
     list.append(Chunk(id: list.count, pass: pass, work: work, name: name, range: range, rows: rows))
   }
 
+  private mutating func add(
+    _ work: ChunkWork, _ name: String, pass: Int = 0, over ranges: [(Chunk.KeyRange, Int64)]
+  ) {
+    for (range, rows) in ranges { add(work, name, pass: pass, range: range, rows: rows) }
+  }
+
+  /// The ranges of the destination's keys that cover the new objects of an entity.
+  private func destinationRanges(of entity: String, isWhole: Bool = false) -> [(Chunk.KeyRange, Int64)] {
+    planner.destinationRanges(of: entity, program: program, ranges: ranges, isWhole: isWhole)
+  }
+
   private mutating func addHook(_ hook: PolicyHook, _ policy: Int) {
     let resolved = policies[policy]
     add(.callHook(hook, policy: policy), resolved.mapping.name, pass: resolved.index.map(passNumber) ?? 0, rows: 1)
@@ -90,9 +101,7 @@ struct ChunkList {
 
   private mutating func associate() {
     for index in order where program.isStored(index) && !program.isPolicy(index) {
-      for (range, rows) in ranges[index] ?? [] {
-        add(.associate(mapping: index), mappings[index].name, pass: passNumber(index), range: range, rows: rows)
-      }
+      add(.associate(mapping: index), mappings[index].name, pass: passNumber(index), over: ranges[index] ?? [])
     }
   }
 
@@ -135,9 +144,8 @@ struct ChunkList {
         add(.create(mapping: index, predicate: number), mapping.name, pass: passNumber(index), rows: rows)
       }
     } else {
-      for (range, rows) in ranges[index] ?? [] {
-        add(.create(mapping: index, predicate: nil), mapping.name, pass: passNumber(index), range: range, rows: rows)
-      }
+      add(
+        .create(mapping: index, predicate: nil), mapping.name, pass: passNumber(index), over: ranges[index] ?? [])
     }
     if let policy { addHook(.endInstanceCreation, policy) }
   }
@@ -145,15 +153,12 @@ struct ChunkList {
   private mutating func relate() throws {
     for linkIndex in program.links.indices {
       for (scan, job) in try program.relationships.scans(linkIndex).enumerated() {
-        for (range, rows) in try planner.keyRanges(
+        let ranges = try planner.keyRanges(
           table: job.driverTable, key: job.driverKey, entity: nil,
           total: try planner.scan.rowCount(job.driverTable, key: job.driverKey),
           rows: facts.mappings[job.mapping].chunkRows)
-        {
-          add(
-            .relate(link: linkIndex, scan: scan), mappings[job.mapping].name, pass: passNumber(job.mapping),
-            range: range, rows: rows)
-        }
+        add(
+          .relate(link: linkIndex, scan: scan), mappings[job.mapping].name, pass: passNumber(job.mapping), over: ranges)
       }
     }
   }
@@ -161,11 +166,9 @@ struct ChunkList {
   private mutating func finishPolicies() {
     for (number, policy) in policies.enumerated() {
       if let index = policy.index {
-        for (range, rows) in ranges[index] ?? [] {
-          add(
-            .callHook(.createRelationships, policy: number), policy.mapping.name, pass: passNumber(index), range: range,
-            rows: rows)
-        }
+        add(
+          .callHook(.createRelationships, policy: number), policy.mapping.name, pass: passNumber(index),
+          over: ranges[index] ?? [])
       }
       addHook(.endRelationshipCreation, number)
     }
@@ -179,10 +182,8 @@ struct ChunkList {
       let name = "\(link.first.entityName).\(link.first.relationship.name)"
       add(.prepareResolving(link: linkIndex), name, rows: 1)
       // The first end may be an object that existed before the job. Its links are new even so.
-      let ends = planner.destinationRanges(of: link.first.entityName, program: program, ranges: ranges, isWhole: true)
-      for (range, rows) in ends.isEmpty ? [(.all, 1)] : ends {
-        add(.resolve(link: linkIndex), name, range: range, rows: rows)
-      }
+      let ends = destinationRanges(of: link.first.entityName, isWhole: true)
+      add(.resolve(link: linkIndex), name, over: ends.isEmpty ? [(.all, 1)] : ends)
     }
   }
 
@@ -197,14 +198,11 @@ struct ChunkList {
 
   private mutating func orderAndDerive() throws {
     for (number, rule) in program.order.rules.enumerated() {
-      for (range, rows) in planner.destinationRanges(of: rule.entityName, program: program, ranges: ranges) {
-        add(.order(rule: number), "\(rule.entityName).\(rule.relationshipName)", range: range, rows: rows)
-      }
+      add(
+        .order(rule: number), "\(rule.entityName).\(rule.relationshipName)", over: destinationRanges(of: rule.entityName))
     }
     for (number, rule) in try program.derivation.rules().enumerated() {
-      for (range, rows) in planner.destinationRanges(of: rule.entityName, program: program, ranges: ranges) {
-        add(.derive(rule: number), rule.entityName, range: range, rows: rows)
-      }
+      add(.derive(rule: number), rule.entityName, over: destinationRanges(of: rule.entityName))
     }
   }
 
@@ -213,17 +211,14 @@ struct ChunkList {
     for index in order where validated.insert(mappings[index].destination.name).inserted {
       let entity = mappings[index].destination.name
       guard try !program.validation.entity(entity).rules.isEmpty else { continue }
-      for (range, rows) in planner.destinationRanges(of: entity, program: program, ranges: ranges) {
-        add(.validate(mapping: index), mappings[index].name, pass: passNumber(index), range: range, rows: rows)
-      }
+      add(
+        .validate(mapping: index), mappings[index].name, pass: passNumber(index), over: destinationRanges(of: entity))
     }
     // Objects that only a policy makes.
     for entity in program.resolved.hasPolicies ? program.madeEntityNames : [] where validated.insert(entity).inserted {
       guard try !program.validation.entity(entity).rules.isEmpty else { continue }
-      for (range, rows) in planner.destinationRanges(of: entity, program: program, ranges: ranges) {
-        add(
-          .validateEntity(number: planner.destinationSchema.number(of: entity) ?? 0), entity, range: range, rows: rows)
-      }
+      let number = planner.destinationSchema.number(of: entity) ?? 0
+      add(.validateEntity(number: number), entity, over: destinationRanges(of: entity))
     }
   }
 
