@@ -20,20 +20,12 @@ package struct ResolvedMapping: Sendable {
 
   package var hasPolicies: Bool { !policies.isEmpty }
 
+  /// - Parameter earlier: The mappings of earlier jobs into the same store, oldest first. Those that can be looked up
+  ///   stand before the job's own.
   /// - Throws: code `.configuration` (78) naming file, line and column of the first thing that is wrong.
   package init(
     _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel,
-    policies registry: PolicyRegistry = [:], unregistered: UnregisteredPolicies = .fail
-  ) throws {
-    try self.init(
-      mappingModels, from: source, to: destination, policies: registry, unregistered: unregistered, earlier: [])
-  }
-
-  /// - Parameter earlier: The mappings of earlier jobs into the same store, oldest first. Those that can be looked up
-  ///   stand before the job's own.
-  init(
-    _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel,
-    policies registry: PolicyRegistry, unregistered: UnregisteredPolicies, earlier: [EarlierMapping]
+    policies registry: PolicyRegistry = [:], unregistered: UnregisteredPolicies = .fail, earlier: [EarlierMapping] = []
   ) throws {
     sourceModel = source
     destinationModel = destination
