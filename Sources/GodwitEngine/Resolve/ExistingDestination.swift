@@ -172,10 +172,4 @@ package struct AppendMark: Codable {
   package var digest: String
   /// The statements of the store's triggers, which are made again at the end.
   package var triggers: [String]
-
-  package init(stamp: StoreFiles.Stamp, digest: String, triggers: [String]) {
-    self.stamp = stamp
-    self.digest = digest
-    self.triggers = triggers
-  }
 }

@@ -47,15 +47,9 @@ extension StepProgram {
   }
 
   var policyScratchStatements: [String] {
-    guard resolved.hasPolicies else { return [] }
-    var statements: [String] = []
-    for index in resolved.policies.compactMap(\.index) {
-      let table = Self.pairTable(index)
-      statements.append(
-        "CREATE TABLE \(table) (source INTEGER, turn INTEGER, root INTEGER, entity INTEGER, destination INTEGER, PRIMARY KEY (source, turn)) WITHOUT ROWID"
-      )
+    resolved.policies.compactMap(\.index).map { index in
+      "CREATE TABLE \(Self.pairTable(index)) (source INTEGER, turn INTEGER, root INTEGER, entity INTEGER, destination INTEGER, PRIMARY KEY (source, turn)) WITHOUT ROWID"
     }
-    return statements
   }
 
   /// Entities that can have objects when the step is done: those that mappings make, or with policies all.
