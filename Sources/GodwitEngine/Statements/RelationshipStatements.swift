@@ -177,10 +177,7 @@ package struct RelationshipStatements: StageStatements {
       case .join(let join, let subject, let object, let order) = destinationSchema.storage(
         of: source.relationship.name, in: mapping.destination.name)
     else { throw GodwitError(.internalBug, "cannot find the join table of '\(source.relationship.name)'") }
-    let inverseOrder =
-      order == join.ownerOrderColumn && subject == join.ownerColumn
-      ? join.destinationOrderColumn
-      : (subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn)
+    let inverseOrder = subject == join.ownerColumn ? join.destinationOrderColumn : join.ownerOrderColumn
     var columns = [subject, object]
     var values = ["subject", "target"]
     var updates: [String] = []

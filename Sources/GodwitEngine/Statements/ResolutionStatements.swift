@@ -90,18 +90,14 @@ struct ResolutionStatements: StageStatements {
   func edgeQuery(_ index: Int, subject: String, target: String) -> String {
     let table = StepProgram.linkTable(index)
     // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
-    return links[index].isOwnInverse
-      ? """
+    let (own, other) =
+      links[index].isOwnInverse
+      ? ("side = 0 AND target >= subject", "side = 0 AND target < subject") : ("side = 0", "side = 1")
+    return """
       SELECT subject AS d, target AS x, mapping, turn, side, position AS dx, inverse_position AS xd FROM \(table) \
-      WHERE side = 0 AND target >= subject AND \(subject) \
+      WHERE \(own) AND \(subject) \
       UNION ALL SELECT target, subject, mapping, turn, side, inverse_position, position FROM \(table) \
-      WHERE side = 0 AND target < subject AND \(target)
-      """
-      : """
-      SELECT subject AS d, target AS x, mapping, turn, side, position AS dx, inverse_position AS xd FROM \(table) \
-      WHERE side = 0 AND \(subject) \
-      UNION ALL SELECT target, subject, mapping, turn, side, inverse_position, position FROM \(table) \
-      WHERE side = 1 AND \(target)
+      WHERE \(other) AND \(target)
       """
   }
 
@@ -156,10 +152,8 @@ struct ResolutionStatements: StageStatements {
     case .foreignKey(let holder):
       return [holder == .first ? try update(.first, own: "d", other: "x") : try update(.second, own: "x", other: "d")]
     case .oneToOne:
-      if link.second == nil {
-        return [try update(.first, own: "d", other: "x"), try update(.first, own: "x", other: "d")]
-      }
-      return [try update(.first, own: "d", other: "x"), try update(.second, own: "x", other: "d")]
+      let other: InversePair.End = link.second == nil ? .first : .second
+      return [try update(.first, own: "d", other: "x"), try update(other, own: "x", other: "d")]
     case .join:
       guard
         case .join(let join, let subject, let object, let order) = destinationSchema.storage(
