@@ -3,7 +3,6 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Counting the objects that a to-one leaves out.
 /// The statements that count the losses while objects are made.
 struct LossStatements: StageStatements {
   let step: StepProgram
@@ -65,17 +64,6 @@ struct LossStatements: StageStatements {
         SELECT COALESCE(SUM(\(count) > 1), 0) FROM temp.godwit_asked AS a \
         CROSS JOIN \(try association.table(mapping.index)) AS s ON s.Z_PK = a.source
         """, builder: builder)
-  }
-
-  /// FROM and WHERE of the source rows `s` whose objects are assigned to: with `unique-by` the lowest-key
-  /// source of each object.
-  private func assigningRows(of index: Int, _ association: AssociationLowering) throws -> String {
-    let table = try association.table(index)
-    guard mappings[index].mapping.uniqueBy.isEmpty else {
-      return
-        "main.\(StepProgram.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
-    }
-    return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.matches(index, alias: "s").sql)"
   }
 
   /// The number of objects a to-one finds, as SQL; nil when it cannot exceed one.

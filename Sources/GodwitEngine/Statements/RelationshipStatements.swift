@@ -242,17 +242,8 @@ package struct RelationshipStatements: StageStatements {
     let assignment = links[job.link].assignments[number]
     let source = mapping.relationships[assignment.part]
     let target = isSingle ? try singleTarget(of: source, in: mapping, association) : "NULL"
-    let rows: String
-    let subject: String
-    if mapping.mapping.uniqueBy.isEmpty {
-      let taken = association.matches(job.mapping, alias: "s")
-      rows = "\(try association.table(job.mapping)) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
-      subject = association.counterpart(job.mapping, ofRow: "s")
-    } else {
-      rows =
-        "main.\(StepProgram.uniqueTable(job.mapping)) AS u CROSS JOIN \(try association.table(job.mapping)) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
-      subject = "u.destination"
-    }
+    let rows = try assigningRows(of: job.mapping, association)
+    let subject = isUnique(job.mapping) ? "u.destination" : association.counterpart(job.mapping, ofRow: "s")
     return ChunkStatement(
       sql: """
         INSERT INTO main.\(StepProgram.linkTable(job.link)) (side, mapping, turn, subject, target, inverse_position) \

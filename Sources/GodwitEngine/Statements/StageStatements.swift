@@ -23,6 +23,17 @@ extension StageStatements {
   func isExplicit(_ mapping: Int) -> Bool { step.isExplicit(mapping) }
   func sourceTable(_ entity: String) throws -> String { try step.sourceTable(entity) }
   func destinationTable(of entity: String) throws -> StoreSchema.EntityTable { try step.destinationTable(of: entity) }
+
+  /// FROM and WHERE of the source rows `s` whose objects are assigned to: with `unique-by` the lowest-key
+  /// source of each object.
+  func assigningRows(of index: Int, _ association: AssociationLowering) throws -> String {
+    let table = try association.table(index)
+    guard !isUnique(index) else {
+      return
+        "main.\(StepProgram.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
+    }
+    return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.matches(index, alias: "s").sql)"
+  }
 }
 
 extension StepProgram {
