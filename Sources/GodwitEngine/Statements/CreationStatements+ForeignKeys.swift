@@ -5,15 +5,11 @@ import GodwitModel
 import GodwitStore
 
 extension CreationStatements {
-  struct ForeignKeyColumn {
-    var name: String
-    var sql: String
-  }
-
+  /// The columns of an object's row that store its links, and the SQL of each one's value.
   func foreignKeys(
     of mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
-  ) throws -> [ForeignKeyColumn] {
-    var columns: [ForeignKeyColumn] = []
+  ) throws -> [(name: String, sql: String)] {
+    var columns: [(name: String, sql: String)] = []
     for index in step.foreignKeyLinks(of: mapping.destination.name) {
       let link = step.currentLink(index)
       guard let side = link.foreignKeySide, link.strategy == .atCreation || link.strategy == .fromInverse,
@@ -22,32 +18,23 @@ extension CreationStatements {
         let found = try foreignKey(link, in: mapping, association: association, joins: &joins)
       else { continue }
       let key = found.count == 1 ? found[0].sql : "COALESCE(\(found.map(\.sql).joined(separator: ", ")))"
-      columns.append(.init(name: column, sql: key))
+      columns.append((column, key))
       if let entityColumn {
         let cases = found.map { "WHEN \($0.sql) IS NOT NULL THEN \($0.entityNumber)" }
-        columns.append(.init(name: entityColumn, sql: "(CASE \(cases.joined(separator: " ")) END)"))
+        columns.append((entityColumn, "(CASE \(cases.joined(separator: " ")) END)"))
       }
       if let orderColumn {
-        columns.append(
-          .init(
-            name: orderColumn,
-            sql:
-              "(CASE WHEN \(key) IS NOT NULL THEN \(try sourceOrder(link, of: mapping, target: key, association)) END)")
-        )
+        let order = try sourceOrder(link, of: mapping, target: key, association)
+        columns.append((orderColumn, "(CASE WHEN \(key) IS NOT NULL THEN \(order) END)"))
       }
     }
     return columns
   }
 
-  private struct FoundKey {
-    var sql: String
-    var entityNumber: Int
-  }
-
   /// The lookups that give a foreign key, in order of preference; nil when nothing sets it.
   private func foreignKey(
     _ link: InversePair, in mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
-  ) throws -> [FoundKey]? {
+  ) throws -> [(sql: String, entityNumber: Int)]? {
     func number(_ index: Int) -> Int { destinationSchema.number(of: mappings[index].destination.name) ?? 0 }
     switch link.strategy {
     case .atCreation:
@@ -55,16 +42,16 @@ extension CreationStatements {
       else { return nil }
       let source = mapping.relationships[assignment.part]
       guard !source.lookups.isEmpty else { return nil }
-      let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let chain = try step.chain(source.path, in: mapping, association)
       return try source.lookups.map { index in
         if source.path.isEmpty, let own = association.ownLookup(index, alias: "s", in: mapping) {
-          return FoundKey(sql: own, entityNumber: number(index))
+          return (own, number(index))
         }
         let sql =
           chain.isToMany
           ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")
           : try association.lookup(index, key: chain.scalar(chain.key), joins: &joins)
-        return FoundKey(sql: sql, entityNumber: number(index))
+        return (sql, number(index))
       }
     case .fromInverse:
       let owners = link.assignments.filter { assignment in
@@ -82,7 +69,7 @@ extension CreationStatements {
           database: StoreConnection.sourceSchema, builder: association.builder)
         try chain.follow(inverse.name)
         let sql = try association.lookup(owner.mapping, key: chain.scalar(chain.key), joins: &joins)
-        return FoundKey(sql: sql, entityNumber: number(owner.mapping))
+        return (sql, number(owner.mapping))
       }
     case .pairs, .resolved: return nil
     }

@@ -71,7 +71,7 @@ struct LossStatements: StageStatements {
     by source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping,
     _ association: AssociationLowering
   ) throws -> String? {
-    let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    let chain = try step.chain(source.path, in: mapping, association)
     guard !source.lookups.isEmpty,
       chain.isToMany || !facts.areExclusive(source.lookups) || source.lookups.contains(where: isExplicit)
     else { return nil }

@@ -102,7 +102,7 @@ extension PolicyStatements {
     for lookup in source.lookups {
       let builder = StatementBuilder()
       let association = associations(builder)
-      let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let chain = try step.chain(source.path, in: mapping, association)
       let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
       let counterpart = try association.lookup(lookup, key: key, entity: wanted)
       let inverse = try step.relationships.inverseOrder(of: source, in: mapping, target: counterpart, association)

@@ -258,7 +258,7 @@ package struct RelationshipStatements: StageStatements {
     _ association: AssociationLowering
   ) throws -> String {
     let wanted = source.relationship.destinationEntityName
-    let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+    let chain = try step.chain(source.path, in: mapping, association)
     guard chain.isToMany else {
       return try association.first(of: source.lookups, key: chain.scalar(chain.key), entity: wanted)
     }
@@ -343,7 +343,7 @@ package struct RelationshipStatements: StageStatements {
         : "\(StoreConnection.sourceSchema).\(quoted(childTable)) AS d CROSS JOIN \(table) AS s ON s.Z_PK = d.\(quoted(column)) WHERE d.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
       (position, inversePosition) = (order.map { "d.\(quoted($0))" }, nil)
     case .foreignKey, .some(.none), nil:
-      let chain = try step.chain(source.path, from: .init(alias: "s", entityName: mapping.source.name), association)
+      let chain = try step.chain(source.path, in: mapping, association)
       let key = chain.isToMany ? chain.key : chain.scalar(chain.key)
       target = try found(key)
       // The chain joins on the row `s`: one FROM clause holds both.

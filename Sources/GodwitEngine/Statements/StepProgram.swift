@@ -147,12 +147,14 @@ package struct StepProgram {
     return table.name
   }
 
+  /// The join along source relationships from the row `s` of a mapping.
   func chain(
-    _ path: [ResolvedEntityMapping.SourceRelationship], from row: ExpressionLowering.Row,
+    _ path: [ResolvedEntityMapping.SourceRelationship], in mapping: ResolvedEntityMapping,
     _ association: AssociationLowering
   ) throws -> RelationshipJoinPath {
     var chain = RelationshipJoinPath(
-      row: row, schema: sourceSchema, database: StoreConnection.sourceSchema, builder: association.builder)
+      row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema,
+      database: StoreConnection.sourceSchema, builder: association.builder)
     for hop in path {
       do { try chain.follow(hop.relationship.name) } catch let error as NotLowerable {
         throw GodwitError(.configuration, "cannot follow '\(hop.entityName).\(hop.relationship.name)': \(error.reason)")
