@@ -188,8 +188,7 @@ extension PropertyLosses {
     without assignments: (forward: [Assignment], backward: [Assignment])? = nil
   ) throws -> SourceWalk {
     let builder = StatementBuilder()
-    var chain = try linkChain(along: ends, builder)
-    let target = try loadedRow(&chain, ends)
+    let (chain, target) = try join(along: ends, builder)
     var conditions = [schema.isObject(of: others, row: target.alias).term]
     if let assignments {
       let (source, other) = (takers[ends.entity] ?? [], others.flatMap { takers[$0] ?? [] })
@@ -216,22 +215,12 @@ extension PropertyLosses {
     }
   }
 
-  private func linkChain(along ends: LinkEnds, _ builder: StatementBuilder) throws -> RelationshipJoinPath {
-    var chain = RelationshipJoinPath(
-      row: .init(alias: "s", entityName: ends.entity), schema: schema, database: StoreConnection.sourceSchema,
-      builder: builder)
-    do { try chain.follow(ends.relationship.name) } catch let error as NotLowerable {
-      throw Self.cannotFollow(ends, error)
-    }
-    return chain
-  }
-
-  private func loadedRow(_ chain: inout RelationshipJoinPath, _ ends: LinkEnds) throws -> ExpressionLowering.Row {
-    do { return try chain.loadedRow() } catch let error as NotLowerable { throw Self.cannotFollow(ends, error) }
-  }
-
-  private static func cannotFollow(_ ends: LinkEnds, _ error: NotLowerable) -> GodwitError {
-    GodwitError(.internalBug, "cannot follow '\(ends.entity).\(ends.relationship.name)': \(error.reason)")
+  private func join(
+    along ends: LinkEnds, _ builder: StatementBuilder
+  ) throws -> (chain: RelationshipJoinPath, target: ExpressionLowering.Row) {
+    let name = ends.relationship.name
+    return try join(
+      from: .init(alias: "s", entityName: ends.entity), along: [name], named: "\(ends.entity).\(name)", builder)
   }
 
   // MARK: Order
@@ -272,8 +261,7 @@ extension PropertyLosses {
     _ ends: LinkEnds, to reached: [String], keepers: Set<Int>, others: Set<Int>, in table: String
   ) throws -> SourceWalk {
     let builder = StatementBuilder()
-    var chain = try linkChain(along: ends, builder)
-    let target = try loadedRow(&chain, ends)
+    let (chain, target) = try join(along: ends, builder)
     let accepted = schema.isObject(of: reached, row: target.alias).term
     var terms = [schema.isObject(of: [ends.entity], row: "s").term]
     if !takesAll(others, of: ends.entity) { terms.append(taken(by: others, row: "s", builder)) }

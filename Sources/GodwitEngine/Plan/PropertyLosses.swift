@@ -144,23 +144,32 @@ struct PropertyLosses {
   private func reached(along path: PropertyReads.Path, _ builder: StatementBuilder) throws -> String {
     let mapping = mappings[path.mapping]
     let alias = builder.alias("x")
-    var chain = RelationshipJoinPath(
-      row: .init(alias: alias, entityName: mapping.source.name), schema: schema,
-      database: StoreConnection.sourceSchema, builder: builder)
-    let row: ExpressionLowering.Row
-    do {
-      for name in path.relationships { try chain.follow(name) }
-      row = try chain.loadedRow()
-    } catch let error as NotLowerable {
-      throw GodwitError(
-        .internalBug, "cannot follow '\(path.relationships.joined(separator: "."))': \(error.reason)")
-    }
+    let (chain, row) = try join(
+      from: .init(alias: alias, entityName: mapping.source.name), along: path.relationships,
+      named: path.relationships.joined(separator: "."), builder)
     let association = associations(builder)
     let parts = chain.parts
     let tables = ["\(try association.table(path.mapping)) AS \(alias)"] + parts.tables
     let conditions = parts.conditions + ["(\(association.matches(path.mapping, alias: alias).sql))"]
     return "SELECT \(row.alias).Z_PK FROM \(tables.joined(separator: " CROSS JOIN ")) "
       + "WHERE \(conditions.joinedEvenly(by: " AND "))"
+  }
+
+  /// The join along relationships of the source, and the row at its end.
+  ///
+  /// - Parameter title: The name of the path in errors.
+  func join(
+    from row: ExpressionLowering.Row, along relationships: [String], named title: String, _ builder: StatementBuilder
+  ) throws -> (chain: RelationshipJoinPath, target: ExpressionLowering.Row) {
+    var chain = RelationshipJoinPath(
+      row: row, schema: schema, database: StoreConnection.sourceSchema, builder: builder)
+    do {
+      for name in relationships { try chain.follow(name) }
+      let target = try chain.loadedRow()
+      return (chain, target)
+    } catch let error as NotLowerable {
+      throw GodwitError(.internalBug, "cannot follow '\(title)': \(error.reason)")
+    }
   }
 
   // MARK: Which rows
