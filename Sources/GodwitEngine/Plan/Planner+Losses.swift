@@ -16,7 +16,7 @@ extension Planner {
     var walks = numeric.map(\.walk) + foreignNumbers.map(\.walk)
     walks += properties.compactMap(\.walk) + foreign.map(\.walk) + strays.map(\.walk)
     var counts = try telling("losses", 30...100) { try scan.counts(walks) }[...]
-    let numbers = numeric.map { part in part.count(counts.popFirst()) }
+    let numbers = numeric.map { $0.counted(counts.popFirst()) }
     let notes = foreignNumbers.flatMap { part in numberNotes(part, counts.popFirst()) }
     var found = dropped.map {
       LossReport.Loss(
@@ -103,6 +103,8 @@ extension Planner {
     var types: String
     var isInteger: Bool
     var plansNils: Bool
+    /// Counts them.
+    var walk: SourceWalk
     /// How many become another number.
     var rounded: Int64 = 0
     /// How many the new type cannot hold.
@@ -110,27 +112,22 @@ extension Planner {
     /// How many are decimals without a value, and become nil.
     var valueless: Int64 = 0
     var isEstimate = false
-  }
 
-  private struct NumericWalk {
-    var number: NumericCount
-    var walk: SourceWalk
-
-    func count(_ count: SourceWalk.Count?) -> NumericCount {
-      var number = number
+    func counted(_ count: SourceWalk.Count?) -> NumericCount {
+      var number = self
       guard let count else { return number }
       let sums = count.sums(3)
       (number.rounded, number.misfits) = (sums[0], sums[1])
-      number.valueless = number.plansNils ? sums[2] : 0
+      number.valueless = plansNils ? sums[2] : 0
       number.isEstimate = count.isEstimate
       return number
     }
   }
 
   /// A walk over the table for each attribute that changes its type.
-  private func numericWalks() -> [NumericWalk] {
+  private func numericWalks() -> [NumericCount] {
     guard isCounted else { return [] }
-    var found: [NumericWalk] = []
+    var found: [NumericCount] = []
     for mapping in resolved.entityMappings where mapping.filter == nil && mapping.earlier == nil {
       guard let table = sourceSchema.table(of: mapping.source.name)?.name else { continue }
       for (attribute, value) in mapping.attributes {
@@ -139,11 +136,10 @@ extension Planner {
         else { continue }
         let objects = sourceSchema.isObject(of: [mapping.source.name]).term
         found.append(
-          NumericWalk(
-            number: NumericCount(
-              path: "\(mapping.source.name).\(from.name)", target: "\(mapping.destination.name).\(attribute.name)",
-              mapping: mapping.name, types: "\(from.type.xcodeName) to \(attribute.type.xcodeName)",
-              isInteger: attribute.type.isInteger, plansNils: resolved.plansNils(of: value, in: mapping)),
+          NumericCount(
+            path: "\(mapping.source.name).\(from.name)", target: "\(mapping.destination.name).\(attribute.name)",
+            mapping: mapping.name, types: "\(from.type.xcodeName) to \(attribute.type.xcodeName)",
+            isInteger: attribute.type.isInteger, plansNils: resolved.plansNils(of: value, in: mapping),
             walk: SourceWalk(table, column: "Z_PK") { connection, _, keys in
               let range = keys.map { " AND Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" } ?? ""
               let counts = try change.counts(
