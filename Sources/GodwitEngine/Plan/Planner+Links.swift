@@ -5,15 +5,9 @@ import GodwitStore
 /// Links of the source that lead to nothing: to a row that is gone, or to a row of an entity that the relationship
 /// cannot hold. Stores that have been in use for years have some; they are nil to Core Data, and they become nil.
 extension Planner {
-  struct StrayWalk {
-    /// `Entity.relationship` of the entity that declares it.
-    var relationship: String
-    var walk: SourceWalk
-  }
-
-  /// The walks that count such links, by relationship.
-  func strayWalks(_ facts: PlanFacts) throws -> [StrayWalk] {
-    var found: [StrayWalk] = []
+  /// The walks that count such links, each with `Entity.relationship` of the entity that declares it.
+  func strayWalks(_ facts: PlanFacts) throws -> [(relationship: String, walk: SourceWalk)] {
+    var found: [(relationship: String, walk: SourceWalk)] = []
     var seen: Set<String> = []
     let ends = try KeyEnds(self, facts: facts)
     for entity in resolved.sourceModel.entities {
@@ -24,25 +18,19 @@ extension Planner {
         switch sourceSchema.storage(of: name, in: entity.name) {
         case .foreignKey(let table, let column, _, _):
           guard seen.insert("\(table).\(column)").inserted else { continue }
-          walk = try reading(table) {
-            try ends.strays(
-              table, column: column, holder: entity.name, to: relationship.destinationEntityName)
-          }
+          walk = try ends.strays(table, column: column, holder: entity.name, to: relationship.destinationEntityName)
         case .inverse(let table, let column, _, _):
           // If there is an inverse, the to-one's entity counts it.
           guard resolved.sourceModel.inverse(of: relationship) == nil, seen.insert("\(table).\(column)").inserted else {
             continue
           }
-          walk = try reading(table) {
-            try ends.strays(
-              table, column: column, holder: relationship.destinationEntityName, to: entity.name)
-          }
+          walk = try ends.strays(table, column: column, holder: relationship.destinationEntityName, to: entity.name)
         case .join(let join, _, _, _):
           guard seen.insert(join.name).inserted else { continue }
-          walk = try reading(join.name) { try ends.strays(join) }
+          walk = try ends.strays(join)
         case .none: continue
         }
-        if let walk { found.append(StrayWalk(relationship: "\(entity.name).\(name)", walk: walk)) }
+        if let walk { found.append(("\(entity.name).\(name)", walk)) }
       }
     }
     return found
@@ -69,20 +57,11 @@ extension Planner {
       for root in planner.resolved.sourceModel.rootEntities {
         guard let table = planner.sourceSchema.table(of: root.name) else { continue }
         let rows = planner.resolved.sourceModel.family(of: root.name).reduce(0) { $0 + (rowsByEntity[$1.name] ?? 0) }
-        guard rows > 0, let ends = try ends("SELECT MIN(Z_PK)", "SELECT MAX(Z_PK)", from: table.name),
+        guard rows > 0, let ends = try planner.connection.keys(of: "source.\(quoted(table.name))"),
           case (let span, false) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound), span == rows - 1
         else { continue }
         runs[root.name] = ends
       }
-    }
-
-    private func ends(_ low: String, _ high: String, from table: String) throws -> ClosedRange<Int64>? {
-      let from = " FROM source.\(quoted(table))"
-      let row = try planner.connection.rows("SELECT (\(low)\(from)), (\(high)\(from))").first ?? []
-      guard row.count == 2, case (.integer(let low), .integer(let high)) = (row[0], row[1]), low <= high else {
-        return nil
-      }
-      return low...high
     }
 
     /// Whether every key of a column lies between the ends of a table without gaps.
@@ -91,10 +70,11 @@ extension Planner {
         return false
       }
       let name = quoted(column)
-      let row =
+      let row = try planner.reading(table) {
         try planner.connection.rows(
           "SELECT (SELECT MIN(\(name)) FROM source.\(quoted(table))), (SELECT MAX(\(name)) FROM source.\(quoted(table)))"
         ).first ?? []
+      }
       switch (row.first, row.last) {
       case (.integer(let low), .integer(let high)): return run.contains(low) && run.contains(high)
       case (.null, .null): return true
