@@ -18,7 +18,7 @@ package struct DerivationStatements: StageStatements {
   /// attribute comes after it.
   ///
   /// - Throws: `.configuration` (78) when no rule covers a derivation, or derivations run in a circle.
-  package func rules() throws -> [DerivationRule] { try step.kept.derivationRules { try list() } }
+  package func rules() throws -> [DerivationRule] { try step.kept.derivationRules(Once()) { try list() } }
 
   private func list() throws -> [DerivationRule] {
     let model = resolved.destinationModel

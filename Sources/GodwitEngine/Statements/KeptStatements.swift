@@ -18,22 +18,8 @@ final class KeptStatements {
   let nils = Kept<NilStatementKey, ChunkStatement>()
   let resolutions = Kept<Int, ResolutionStatements.Statements>()
   let validations = Kept<String, EntityValidation>()
-  private var knownOrderRules: [OrderRule]?
-  private var knownDerivationRules: [DerivationRule]?
-
-  func orderRules(_ make: () -> [OrderRule]) -> [OrderRule] {
-    if let knownOrderRules { return knownOrderRules }
-    let made = make()
-    knownOrderRules = made
-    return made
-  }
-
-  func derivationRules(_ make: () throws -> [DerivationRule]) rethrows -> [DerivationRule] {
-    if let knownDerivationRules { return knownDerivationRules }
-    let made = try make()
-    knownDerivationRules = made
-    return made
-  }
+  let orderRules = Kept<Once, [OrderRule]>()
+  let derivationRules = Kept<Once, [DerivationRule]>()
 }
 
 /// Values that are made once for each key.
@@ -47,6 +33,9 @@ final class Kept<Key: Hashable, Value> {
     return value
   }
 }
+
+/// The key of a value that a program has once.
+struct Once: Hashable {}
 
 /// The inputs of the statement that makes the objects of a mapping.
 struct CreationKey: Hashable {

@@ -17,7 +17,7 @@ package struct OrderStatements: StageStatements {
   /// Every ordered relationship that some mapping sets, with the statement that numbers its objects.
   ///
   /// Places count 2048, 3072, … as current writers space them; only their order has meaning.
-  package var rules: [OrderRule] { step.kept.orderRules { list() } }
+  package var rules: [OrderRule] { step.kept.orderRules(Once()) { list() } }
 
   private func list() -> [OrderRule] {
     var rules: [OrderRule] = []
