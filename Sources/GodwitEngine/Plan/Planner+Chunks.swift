@@ -5,11 +5,6 @@ import GodwitModel
 import GodwitStore
 
 extension Planner {
-  func chunks(_ program: StepProgram, passes: [[Int]]) throws -> [Chunk] {
-    var list = ChunkList(planner: self, program: program, passes: passes)
-    return try list.chunks()
-  }
-
   /// The mappings of a pass, those together that one statement can serve, in the order of the first of each.
   func creationGroups(of pass: [Int], program: StepProgram) -> [[Int]] {
     /// Mappings that can share a statement have the tables in common.

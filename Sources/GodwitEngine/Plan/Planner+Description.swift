@@ -7,12 +7,15 @@ extension Planner {
   /// The plan as a value to print.
   func describe(_ program: StepProgram, passes indices: [[Int]], chunks: [Chunk]) throws -> MigrationPlan {
     let facts = program.facts
-    let passPlans = try indices.enumerated().map { number, indices in
+    var passes = try indices.enumerated().map { number, indices in
       MigrationPlan.Pass(
         number: number + 1, mappings: try indices.map { try describe($0, program: program, chunks: chunks) })
     }
     let added = resolved.policies.filter { $0.index == nil }.map(describe)
-    let passes = added.isEmpty ? passPlans : Self.adding(added, to: passPlans)
+    if !added.isEmpty {
+      if passes.isEmpty { passes = [MigrationPlan.Pass(number: 1, mappings: [])] }
+      passes[0].mappings.insert(contentsOf: added, at: 0)
+    }
     let removed = Set(
       job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
     let dropped = facts.entities.filter { $0.rows > $0.taken }.map { entity in
@@ -102,13 +105,5 @@ extension Planner {
   private static func phrase(_ link: InversePair) -> String {
     link.inlineEnd == nil
       ? link.strategy.rawValue : "\(InversePair.Strategy.atCreation.rawValue), until a policy sets it"
-  }
-
-  private static func adding(_ mappings: [MigrationPlan.Mapping], to passes: [MigrationPlan.Pass]) -> [MigrationPlan
-    .Pass]
-  {
-    var passes = passes.isEmpty ? [MigrationPlan.Pass(number: 1, mappings: [])] : passes
-    passes[0].mappings = mappings + passes[0].mappings
-    return passes
   }
 }

@@ -44,7 +44,8 @@ package struct Planner {
       keySetBytes: EngineTuning.current.keySetBytes ?? job.memory.bytes / 8)
     let passes = Self.passes(of: resolved)
     if let known { try program.check(known) }
-    let chunks = try known ?? self.chunks(program, passes: passes)
+    var list = ChunkList(planner: self, program: program, passes: passes)
+    let chunks = try known ?? list.chunks()
     var plan = try describe(program, passes: passes, chunks: chunks)
     if countsLosses { try addLosses(to: &plan) }
     plan.sample = scan.sample
