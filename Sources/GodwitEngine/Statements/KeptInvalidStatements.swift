@@ -115,7 +115,3 @@ struct KeptInvalidStatements: StageStatements {
       sql: "SELECT k.d, k.rule \(makers) AND (\(cases.joinedEvenly(by: " OR ")))", builder: builder)
   }
 }
-
-extension StepProgram {
-  var keptInvalid: KeptInvalidStatements { .init(step: self) }
-}

@@ -44,6 +44,7 @@ extension StepProgram {
   package var order: OrderStatements { .init(step: self) }
   package var derivation: DerivationStatements { .init(step: self) }
   package var validation: ValidationStatements { .init(step: self) }
+  var keptInvalid: KeptInvalidStatements { .init(step: self) }
   var losses: LossStatements { .init(step: self) }
   var policy: PolicyStatements { .init(step: self) }
 }

@@ -51,9 +51,7 @@ package struct StepProgram {
 
   /// The links that rows of an entity store as foreign keys, in order.
   func foreignKeyLinks(of entity: String) -> [Int] {
-    let model = resolved.destinationModel
-    let lineage = sequence(first: entity) { model.entity($0)?.superentityName }
-    return lineage.flatMap { foreignKeyLinks[$0] ?? [] }.sorted()
+    resolved.destinationModel.lineage(of: entity).flatMap { foreignKeyLinks[$0.name] ?? [] }.sorted()
   }
 
   /// The looked-up mappings whose key sets fit the memory, the smallest first.
