@@ -6,7 +6,6 @@ import GodwitStore
 /// Derived attributes of one entity that are computed together.
 package struct DerivationRule {
   package var entityName: String
-  var attributeNames: [String]
   var statement: ChunkStatement
 }
 
@@ -60,7 +59,6 @@ package struct DerivationStatements: StageStatements {
   private func rule(_ entity: String, _ derived: [(AttributeDescription, Derivation)]) throws -> DerivationRule {
     let builder = StatementBuilder()
     var sets: [String] = []
-    var names: [String] = []
     for (attribute, derivation) in derived {
       guard let column = destinationSchema.column(of: attribute.name, in: entity) else { continue }
       let site = builder.site(
@@ -69,12 +67,11 @@ package struct DerivationStatements: StageStatements {
           cause: attribute.derivationExpression, action: "store"))
       let value = try sql(derivation, of: attribute, in: entity, builder: builder)
       sets.append("\(quoted(column)) = godwit_fit(\(value), \(attribute.type.rawValue), \(site), t.Z_PK)")
-      names.append(attribute.name)
     }
     let table = try destinationTable(of: entity).name
     let condition = destinationSchema.isObject(of: [entity], row: "t").further
     return DerivationRule(
-      entityName: entity, attributeNames: names,
+      entityName: entity,
       statement: ChunkStatement(
         sql:
           "UPDATE main.\(quoted(table)) AS t SET \(sets.joined(separator: ", ")) WHERE t.Z_PK BETWEEN ?1 AND ?2\(condition)",
