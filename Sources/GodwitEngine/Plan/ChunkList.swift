@@ -66,11 +66,6 @@ struct ChunkList {
     for (range, rows) in ranges { add(work, name, pass: pass, range: range, rows: rows) }
   }
 
-  /// The ranges of the destination's keys that cover the new objects of an entity.
-  private func destinationRanges(of entity: String, isWhole: Bool = false) -> [(Chunk.KeyRange, Int64)] {
-    planner.destinationRanges(of: entity, program: program, ranges: ranges, isWhole: isWhole)
-  }
-
   private mutating func addHook(_ hook: PolicyHook, _ policy: Int) {
     let resolved = policies[policy]
     add(.callHook(hook, policy: policy), resolved.mapping.name, pass: resolved.index.map(passNumber) ?? 0, rows: 1)
@@ -226,5 +221,70 @@ struct ChunkList {
     for (number, index) in planner.destinationSchema.indexes.enumerated() where index.isUnique {
       add(.buildUniqueIndex(number), index.name, rows: indexRows(index.table))
     }
+  }
+
+  // MARK: Ranges of the destination
+
+  /// Destination key ranges that cover every object of an entity or its subentities, each key once. Objects that
+  /// existed before the job are included only if `isWhole` is true.
+  private func destinationRanges(of entity: String, isWhole: Bool = false) -> [(Chunk.KeyRange, Int64)] {
+    let model = program.resolved.destinationModel
+    let makers = program.resolved.mappings(to: entity)
+    var bounds: Set<Int64> = []
+    var total: Int64 = 0
+    for maker in makers {
+      let facts = facts.mappings[maker.index]
+      total += facts.rows
+      switch facts.keys {
+      case .offset(let offset):
+        for (range, _) in ranges[maker.index] ?? [] {
+          if let lower = range.lower, case (let sum, let overflow) = lower.addingReportingOverflow(offset), !overflow {
+            bounds.insert(sum)
+          }
+        }
+        if offset > 0, facts.rows > 0 { bounds.insert(facts.minimumKey &+ offset) }
+      case .dense(let first):
+        var given: Int64 = 0
+        while given < facts.rows {
+          bounds.insert(first + given)
+          given += min(facts.chunkRows, facts.rows - given)
+        }
+      }
+    }
+    if let root = model.root(of: entity)?.name { bounds.formUnion(policyBounds(root: root)) }
+    if total == 0, program.resolved.hasPolicies { total = 1 }
+    guard total > 0 else { return [] }
+    // Two mappings that share a table have bounds of their own: thin them to the chunk size.
+    let limit = max(1, Int(total / max(1, makers.map { facts.mappings[$0.index].chunkRows }.min() ?? 1)))
+    var sorted = bounds.sorted()
+    if sorted.count > limit * 2 {
+      let stride = sorted.count / limit
+      sorted = sorted.enumerated().filter { $0.offset % stride == 0 }.map(\.element)
+    }
+    if makers.isEmpty { sorted = [] }
+    var cut: [Chunk.KeyRange] = []
+    let inUse = isWhole ? nil : model.root(of: entity).flatMap { facts.highestDestinationKeys?[$0.name] }
+    var lower = inUse.map { $0 + 1 }
+    for bound in sorted where lower.map({ $0 < bound }) ?? true {
+      cut.append(.init(lower: lower, upper: bound))
+      lower = bound
+    }
+    cut.append(.init(lower: lower, upper: nil))
+    return Array(zip(cut, Planner.shares(of: total, by: cut.map { _ in 1 })))
+  }
+
+  /// About where the new objects of policies begin and end in a table, for cutting later stages.
+  private func policyBounds(root: String) -> [Int64] {
+    guard let first = facts.freeKeys?[root] else { return [] }
+    let makers = policies.compactMap(\.index).map { facts.mappings[$0] }
+    let rows = makers.reduce(0) { $0 + $1.rows }
+    let step = max(1, makers.map(\.chunkRows).min() ?? 1)
+    var bounds: [Int64] = []
+    var given: Int64 = 0
+    while given < rows, case (let bound, false) = first.addingReportingOverflow(given) {
+      bounds.append(bound)
+      given += min(step, rows - given)
+    }
+    return bounds
   }
 }

@@ -98,56 +98,6 @@ extension Planner {
     }
   }
 
-  /// Destination key ranges that cover every object of an entity or its subentities, each key once. Objects that
-  /// existed before the job are included only if `isWhole` is true.
-  func destinationRanges(
-    of entity: String, program: StepProgram, ranges: [Int: [(Chunk.KeyRange, Int64)]], isWhole: Bool = false
-  ) -> [(Chunk.KeyRange, Int64)] {
-    let model = resolved.destinationModel
-    let makers = program.resolved.mappings(to: entity)
-    var bounds: Set<Int64> = []
-    var total: Int64 = 0
-    for maker in makers {
-      let facts = program.facts.mappings[maker.index]
-      total += facts.rows
-      switch facts.keys {
-      case .offset(let offset):
-        for (range, _) in ranges[maker.index] ?? [] {
-          if let lower = range.lower, case (let sum, let overflow) = lower.addingReportingOverflow(offset), !overflow {
-            bounds.insert(sum)
-          }
-        }
-        if offset > 0, facts.rows > 0 { bounds.insert(facts.minimumKey &+ offset) }
-      case .dense(let first):
-        var given: Int64 = 0
-        while given < facts.rows {
-          bounds.insert(first + given)
-          given += min(facts.chunkRows, facts.rows - given)
-        }
-      }
-    }
-    if let root = model.root(of: entity)?.name { bounds.formUnion(policyBounds(root: root, program: program)) }
-    if total == 0, program.resolved.hasPolicies { total = 1 }
-    guard total > 0 else { return [] }
-    // Two mappings that share a table have bounds of their own: thin them to the chunk size.
-    let limit = max(1, Int(total / max(1, makers.map { program.facts.mappings[$0.index].chunkRows }.min() ?? 1)))
-    var sorted = bounds.sorted()
-    if sorted.count > limit * 2 {
-      let stride = sorted.count / limit
-      sorted = sorted.enumerated().filter { $0.offset % stride == 0 }.map(\.element)
-    }
-    if makers.isEmpty { sorted = [] }
-    var cut: [Chunk.KeyRange] = []
-    let inUse = isWhole ? nil : model.root(of: entity).flatMap { program.facts.highestDestinationKeys?[$0.name] }
-    var lower = inUse.map { $0 + 1 }
-    for bound in sorted where lower.map({ $0 < bound }) ?? true {
-      cut.append(.init(lower: lower, upper: bound))
-      lower = bound
-    }
-    cut.append(.init(lower: lower, upper: nil))
-    return Array(zip(cut, Self.shares(of: total, by: cut.map { _ in 1 })))
-  }
-
   /// Parts of `total` in the proportion of weights, which add up to it.
   static func shares(of total: Int64, by weights: [Int64]) -> [Int64] {
     let whole = weights.reduce(0, +)
