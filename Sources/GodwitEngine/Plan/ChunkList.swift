@@ -193,8 +193,8 @@ struct ChunkList {
 
   private mutating func orderAndDerive() throws {
     for (number, rule) in program.order.rules.enumerated() {
-      add(
-        .order(rule: number), "\(rule.entityName).\(rule.relationshipName)", over: destinationRanges(of: rule.entityName))
+      let ranges = destinationRanges(of: rule.entityName)
+      add(.order(rule: number), "\(rule.entityName).\(rule.relationshipName)", over: ranges)
     }
     for (number, rule) in try program.derivation.rules().enumerated() {
       add(.derive(rule: number), rule.entityName, over: destinationRanges(of: rule.entityName))

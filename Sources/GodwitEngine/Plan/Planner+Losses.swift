@@ -151,11 +151,7 @@ extension Planner {
     return found
   }
 
-  private struct ForeignNumbers {
-    var entity: String
-    var table: String
-    var walk: SourceWalk
-  }
+  private typealias ForeignNumbers = (entity: String, table: String, walk: SourceWalk)
 
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.
   private func foreignNumberWalks(_ facts: PlanFacts) -> [ForeignNumbers] {
@@ -169,7 +165,7 @@ extension Planner {
         \(whereClause(["s.Z_ENT IS NOT \(number)", $0]))
         """
       }
-      return ForeignNumbers(entity: entity.name, table: table, walk: walk)
+      return (entity.name, table, walk)
     }
   }
 
