@@ -88,14 +88,7 @@ extension LossStatements {
       let held = try watch.inputs.map { try holds($0, of: mapping.source.name, builder) }
       return "COALESCE(SUM(\(isNil) AND \(held.joined(separator: " AND "))), 0)"
     }
-    var rest = isUnique(index) ? "" : " AND \(taken)"
-    if let predicate {
-      rest +=
-        " AND "
-        + ExpressionLowering.condition(
-          predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
-        ).sql
-    }
+    let rest = (isUnique(index) ? "" : " AND \(taken)") + further(predicate, of: mapping, builder)
     return ChunkStatement(
       sql:
         "SELECT \(sums.joined(separator: ", ")) FROM \(from) WHERE \(condition) AND (\(nils.joined(separator: " OR ")))\(rest)",

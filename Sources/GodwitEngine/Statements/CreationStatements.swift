@@ -130,11 +130,10 @@ package struct CreationStatements: StageStatements {
       condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
     }
     if let predicate {
-      let row = ExpressionLowering.Row(alias: "s", entityName: mapping.source.name)
-      condition +=
-        " AND " + ExpressionLowering.condition(predicate, schema: sourceSchema, row: row, builder: builder).sql
+      condition += further(predicate, of: mapping, builder)
       // The plan has tested the predicate on every row, so an index may choose the rows here. The plus keeps SQLite
       // from the key range, which such a chunk does not narrow.
+      let row = ExpressionLowering.Row(alias: "s", entityName: mapping.source.name)
       let terms = SearchTerm.terms(of: predicate, schema: sourceSchema, row: row, builder: builder)
       if !terms.isEmpty, !isPart {
         if !isUnique { condition = "+" + condition }

@@ -26,14 +26,7 @@ struct LossStatements: StageStatements {
       }
     }
     guard !sums.isEmpty else { return nil }
-    var rows = try assigningRows(of: index, association)
-    if let predicate {
-      rows +=
-        " AND "
-        + ExpressionLowering.condition(
-          predicate, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder
-        ).sql
-    }
+    let rows = try assigningRows(of: index, association) + further(predicate, of: mapping, builder)
     return ChunkStatement(
       sql: "SELECT COALESCE(SUM(\(sums.map { "(\($0) > 1)" }.joinedEvenly(by: " + "))), 0) FROM \(rows)",
       builder: builder)

@@ -1,5 +1,6 @@
 import GodwitJob
 import GodwitLowering
+import GodwitModel
 import GodwitStore
 
 /// Builds the statements of one stage. Lowered statements are cached with the program, so that all chunks of a mapping
@@ -33,6 +34,15 @@ extension StageStatements {
         "main.\(StepProgram.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"
     }
     return "\(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(association.matches(index, alias: "s").sql)"
+  }
+
+  /// The condition of a chunk's predicate on the source row `s`, to follow others; empty without a predicate.
+  func further(
+    _ predicate: FilterPredicate?, of mapping: ResolvedEntityMapping, _ builder: StatementBuilder
+  ) -> String {
+    guard let predicate else { return "" }
+    let row = ExpressionLowering.Row(alias: "s", entityName: mapping.source.name)
+    return " AND " + ExpressionLowering.condition(predicate, schema: sourceSchema, row: row, builder: builder).sql
   }
 }
 
