@@ -6,11 +6,7 @@ extension MappingResolver {
     guard let from = source.entity(mapping.sourceEntity), let to = destination.entity(mapping.destinationEntity) else {
       return nil
     }
-    if let filter = mapping.filter {
-      try checking(filter.source, "filter of the earlier mapping '\(mapping.name)'") { () throws(ExpressionError) in
-        try ExpressionChecker(model: source, entityName: from.name, role: .filter).check(filter)
-      }
-    }
+    try check(mapping.filter, of: from, "filter of the earlier mapping '\(mapping.name)'")
     return ResolvedEntityMapping(
       index: index, mapping: mapping.entityMapping, source: from, destination: to, filter: mapping.filter,
       attributes: [], relationships: [], earlier: mapping)

@@ -64,9 +64,7 @@ extension MappingResolver {
     case .constant(.null): return nil
     case .call(let operand, _, _) where operand.node == .variable("entityPolicy"):
       _ = try checking(parsed.source, what) { () throws(ExpressionError) in
-        try ExpressionChecker(
-          model: source, entityName: from.name, role: .value, policy: expressionPolicy(of: mapping)
-        ).type(of: parsed)
+        try checker(of: mapping, from: from).type(of: parsed)
       }
       return .init(
         relationship: relationship, lookups: [], path: [], location: parsed.source.location, text: parsed.source.text,
@@ -84,9 +82,7 @@ extension MappingResolver {
       default: throw fail(unsupported)
       }
       try checking(parsed.source, what) { () throws(ExpressionError) in
-        let checker = ExpressionChecker(
-          model: source, entityName: from.name, role: .value, policy: expressionPolicy(of: mapping))
-        _ = try checker.type(of: arguments[1])
+        _ = try checker(of: mapping, from: from).type(of: arguments[1])
       }
       switch selector {
       case "destinationInstancesForEntityMappingNamed:sourceInstances:":

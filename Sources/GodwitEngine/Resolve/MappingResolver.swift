@@ -49,8 +49,10 @@ struct MappingResolver {
 
   func policy(of mapping: EntityMapping) -> PolicyRegistry.Make? { mapping.policyName.flatMap { registry[$0] } }
 
-  func expressionPolicy(of mapping: EntityMapping) -> ExpressionPolicy {
-    ExpressionPolicy(name: mapping.policyName, isRegistered: policy(of: mapping) != nil)
+  /// The checker of a mapping's values.
+  func checker(of mapping: EntityMapping, from: EntityDescription) -> ExpressionChecker {
+    let policy = ExpressionPolicy(name: mapping.policyName, isRegistered: policy(of: mapping) != nil)
+    return ExpressionChecker(model: source, entityName: from.name, role: .value, policy: policy)
   }
 
   var policies: [ResolvedPolicy] {
@@ -144,15 +146,18 @@ struct MappingResolver {
   private func resolve(_ mapping: EntityMapping, index: Int) throws -> ResolvedEntityMapping {
     let from = try entity(mapping.sourceEntityName, "source", of: source, in: mapping)
     let to = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
-    if let filter = mapping.filter {
-      try checking(filter.source, "filter of mapping '\(mapping.name)'") { () throws(ExpressionError) in
-        try ExpressionChecker(model: source, entityName: from.name, role: .filter).check(filter)
-      }
-    }
+    try check(mapping.filter, of: from, "filter of mapping '\(mapping.name)'")
     return ResolvedEntityMapping(
       index: index, mapping: mapping, source: from, destination: to, filter: mapping.filter,
       attributes: try attributes(of: mapping, from: from, to: to),
       relationships: try relationships(of: mapping, from: from, to: to))
+  }
+
+  func check(_ filter: FilterPredicate?, of entity: EntityDescription, _ what: String) throws {
+    guard let filter else { return }
+    try checking(filter.source, what) { () throws(ExpressionError) in
+      try ExpressionChecker(model: source, entityName: entity.name, role: .filter).check(filter)
+    }
   }
 
   func checking<T>(
@@ -166,8 +171,7 @@ struct MappingResolver {
   func attributes(
     of mapping: EntityMapping, from: EntityDescription, to: EntityDescription
   ) throws -> [(attribute: AttributeDescription, source: ResolvedEntityMapping.AttributeSource)] {
-    let checker = ExpressionChecker(
-      model: source, entityName: from.name, role: .value, policy: expressionPolicy(of: mapping))
+    let checker = checker(of: mapping, from: from)
     let known = destination.attributes(of: to.name)
     var explicit: [String: AttributeMapping] = [:]
     for entry in mapping.attributeMappings {
