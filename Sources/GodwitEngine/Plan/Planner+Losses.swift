@@ -16,46 +16,45 @@ extension Planner {
     var walks = numeric.map(\.walk) + foreignNumbers.map(\.walk)
     walks += properties.compactMap(\.walk) + foreign.map(\.walk) + strays.map(\.walk)
     var counts = try telling("losses", 30...100) { try scan.counts(walks) }[...]
-    let numbers = numeric.map { $0.counted(counts.popFirst()) }
-    let notes = foreignNumbers.flatMap { part in numberNotes(part, counts.popFirst()) }
-    var found = dropped.map {
-      LossReport.Loss(
-        step: step, kind: .objects, subject: $0.entity, count: $0.rows,
-        reason: $0.cause == .removeMapping ? "no mapping carries them over" : $0.reason, cause: $0.cause)
+    func loss(
+      _ kind: LossReport.Kind, of subject: String, _ count: Int64?, _ reason: String, _ cause: LossReport.Cause,
+      isEstimate: Bool = false
+    ) -> LossReport.Loss {
+      LossReport.Loss(step: step, kind: kind, subject: subject, count: count, reason: reason, cause: cause)
+        .estimated(isEstimate)
     }
-    if scan.isSample { for index in found.indices { found[index].isEstimate = true } }
+    let numbers = numeric.map { $0.counted(counts.removeFirst()) }
+    let notes = foreignNumbers.flatMap { numberNotes($0, counts.removeFirst()) }
+    var found = dropped.map {
+      loss(
+        .objects, of: $0.entity, $0.rows, $0.cause == .removeMapping ? "no mapping carries them over" : $0.reason,
+        $0.cause, isEstimate: scan.isSample)
+    }
     found += uncounted(step)
-    found += properties.flatMap { $0.losses(of: $0.walk == nil ? nil : counts.popFirst()) }
-    found += foreign.flatMap { part -> [LossReport.Loss] in
-      guard let count = counts.popFirst() else { return [] }
+    found += properties.flatMap { $0.losses(of: $0.walk == nil ? nil : counts.removeFirst()) }
+    found += foreign.flatMap { part in
+      let count = counts.removeFirst()
       return part.counted.findings(count.sums(max(1, part.counted.columns.count)))
         .map { LossReport.Loss($0, step: step).estimated(count.isEstimate) }
     }
     found += resolved.defaulted.map {
-      LossReport.Loss(
-        step: step, kind: .policy, subject: $0.policy, count: nil,
-        reason: "mapping \($0.mapping): not registered; Core Data's default policy runs instead",
-        cause: .policyNotRegistered)
+      loss(
+        .policy, of: $0.policy, nil, "mapping \($0.mapping): not registered; Core Data's default policy runs instead",
+        .policyNotRegistered)
     }
     found += numbers.filter { $0.rounded > 0 }.map {
-      LossReport.Loss(
-        step: step, kind: .rounded, subject: $0.path, count: $0.rounded, reason: $0.types, cause: .numericType
-      ).estimated($0.isEstimate)
+      loss(.rounded, of: $0.path, $0.rounded, $0.types, .numericType, isEstimate: $0.isEstimate)
     }
     found += numbers.filter { $0.valueless > 0 }.map {
-      LossReport.Loss(
-        step: step, kind: .nils, subject: $0.target, count: $0.valueless, reason: "mapping \($0.mapping)",
-        cause: .expression
-      ).estimated($0.isEstimate)
+      loss(.nils, of: $0.target, $0.valueless, "mapping \($0.mapping)", .expression, isEstimate: $0.isEstimate)
     }
-    found += strays.flatMap { stray -> [LossReport.Loss] in
-      guard let count = counts.popFirst(), count.sum > 0 else { return [] }
-      return [
-        LossReport.Loss(
-          step: step, kind: .linksToNothing, subject: stray.relationship, count: count.sum,
-          reason: "they lead to no object that the relationship can hold", cause: .leadsNowhere
-        ).estimated(count.isEstimate)
-      ]
+    for stray in strays {
+      let count = counts.removeFirst()
+      guard count.sum > 0 else { continue }
+      found.append(
+        loss(
+          .linksToNothing, of: stray.relationship, count.sum,
+          "they lead to no object that the relationship can hold", .leadsNowhere, isEstimate: count.isEstimate))
     }
     return LossCount(
       losses: LossReport(found), notes: try notes + misfitNotes(numbers) + KeptInvalid.notes(keptInvalid(facts)),
@@ -113,10 +112,9 @@ extension Planner {
     var valueless: Int64 = 0
     var isEstimate = false
 
-    func counted(_ count: SourceWalk.Count?) -> NumericCount {
-      var number = self
-      guard let count else { return number }
+    func counted(_ count: SourceWalk.Count) -> NumericCount {
       let sums = count.sums(3)
+      var number = self
       (number.rounded, number.misfits) = (sums[0], sums[1])
       number.valueless = plansNils ? sums[2] : 0
       number.isEstimate = count.isEstimate
@@ -169,12 +167,12 @@ extension Planner {
     }
   }
 
-  private func numberNotes(_ part: ForeignNumbers, _ count: SourceWalk.Count?) -> [MigrationNote] {
-    let sums = count?.sums(2) ?? [0, 0]
+  private func numberNotes(_ part: ForeignNumbers, _ count: SourceWalk.Count) -> [MigrationNote] {
+    let sums = count.sums(2)
     return [(sums[0], "another entity's number"), (sums[1], "no number")].filter { $0.0 > 0 }.map { rows, what in
       let (verb, subject) =
         rows == 1 ? ("row of \(part.table) has", "it is") : ("rows of \(part.table) have", "they are")
-      let about = count?.isEstimate == true ? "about " : ""
+      let about = count.isEstimate ? "about " : ""
       return MigrationNote(
         .entityNumbers, "\(about)\(rows) \(verb) \(what); \(subject) read as \(part.entity), as Core Data does")
     }
