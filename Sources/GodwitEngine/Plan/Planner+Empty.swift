@@ -13,7 +13,7 @@ extension Planner {
     for entity in resolved.sourceModel.entities {
       guard let table = sourceSchema.table(of: entity.name) else { continue }
       let condition = sourceSchema.isObject(of: [entity.name], usesIndex: true).clause
-      let found = try reading(table.name) {
+      let found = try scan.reading(table.name) {
         try connection.integer("SELECT 1 FROM source.\(quoted(table.name))\(condition) LIMIT 1") != nil
       }
       guard found else { continue }

@@ -70,7 +70,7 @@ extension Planner {
         return false
       }
       let name = quoted(column)
-      let row = try planner.reading(table) {
+      let row = try planner.scan.reading(table) {
         try planner.connection.rows(
           "SELECT (SELECT MIN(\(name)) FROM source.\(quoted(table))), (SELECT MAX(\(name)) FROM source.\(quoted(table)))"
         ).first ?? []

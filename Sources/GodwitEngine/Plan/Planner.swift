@@ -75,7 +75,7 @@ package struct Planner {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
       let numbers = family.compactMap { sourceSchema.number(of: $0.name) }
-      let highest = try reading(table.name) {
+      let highest = try scan.reading(table.name) {
         try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
       }
       let counter =
@@ -107,14 +107,6 @@ package struct Planner {
       facts.mappings[index].chunkRows = try chunkRows(mappings[index], runsInSwift: runsInSwift)
     }
     return facts
-  }
-
-  /// Names the table in errors that have no place, such as those of a damaged page.
-  func reading<T>(_ table: String, _ body: () throws -> T) throws -> T {
-    do { return try body() } catch var error as GodwitError {
-      error.context = error.context ?? "planning, reading table \(table)"
-      throw error
-    }
   }
 
   private func refuseUnknownEntities(in table: String, numbers: [Int]) throws {

@@ -64,7 +64,7 @@ struct PropertyLosses {
       guard !policyEntities.contains(entity), seen.insert(entity).inserted,
         let table = schema.table(of: entity)?.name
       else { continue }
-      found += try planner.reading(table) {
+      found += try planner.scan.reading(table) {
         try values(of: entity, in: table) + links(of: entity, in: table) + orders(of: entity, in: table)
       }
     }

@@ -114,6 +114,14 @@ package final class SourceScan {
   /// The share of keys that a sample read; nil if every row was counted.
   var sample: MigrationPlan.Sample? { isSample ? .init(keys: sampled.rows, ofKeys: sampled.of) : nil }
 
+  /// Names the table in errors that have no place, such as those of a damaged page.
+  func reading<T>(_ table: String, _ body: () throws -> T) throws -> T {
+    do { return try body() } catch var error as GodwitError {
+      error.context = error.context ?? "planning, reading table \(table)"
+      throw error
+    }
+  }
+
   // MARK: Cutting
 
   private func cut(_ walk: SourceWalk) throws -> Cut {
@@ -122,10 +130,7 @@ package final class SourceScan {
     if let known = cuts[table] {
       cut = known
     } else {
-      do { cut = try self.cut(table) } catch var error as GodwitError {
-        error.context = error.context ?? "planning, reading table \(table.name)"
-        throw error
-      }
+      cut = try reading(table.name) { try self.cut(table) }
       cuts[table] = cut
     }
     guard !isSample, !walk.isCut else { return cut }
