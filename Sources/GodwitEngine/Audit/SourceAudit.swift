@@ -45,14 +45,12 @@ package final class SourceAudit {
     }
 
     /// A query with the functions that these rows need.
-    func read(_ sql: String, _ connection: StoreConnection, _ functions: SQLFunctions, _ keys: ClosedRange<Int64>?)
-      throws -> [[SQLValue]]
-    {
+    func read(_ sql: String, _ functions: SQLFunctions, _ keys: ClosedRange<Int64>?) throws -> [[SQLValue]] {
       let arguments = builder.arguments(from: keys?.lowerBound ?? .min, through: keys?.upperBound ?? .max)
       return try functions.running(
         ChunkStatement(sql: sql, builder: builder), context: "audit", with: StatementInputs(patterns: patterns)
       ) {
-        try connection.rows(sql, arguments)
+        try functions.connection.rows(sql, arguments)
       }
     }
   }
@@ -110,17 +108,16 @@ package final class SourceAudit {
       rest = rest.dropFirst(part.count)
       let sums = part.map { "SUM(\($0.condition))" }.joined(separator: ", ")
       let column = rows.key.split(separator: ".").last.map(String.init) ?? rows.key
-      let walk = SourceWalk(rows.table, column: column) { connection, functions, keys in
+      let walk = SourceWalk(rows.table, column: column) { functions, keys in
         let range = keys.map { _ in "\(rows.key) BETWEEN ?1 AND ?2" }
-        return try rows.read("SELECT \(sums) \(rows.from(range, nil))", connection, functions, keys).first ?? []
+        return try rows.read("SELECT \(sums) \(rows.from(range, nil))", functions, keys).first ?? []
       }
       for (check, count) in zip(part, try planner.scan.counts([walk])[0].sums(part.count)) where count > 0 {
         let value = showsValues ? check.value ?? "NULL" : "NULL"
         let entity = check.ownEntity ?? textLiteral(check.entity)
         let broken = rows.from(nil, "(\(check.condition))")
         let found = try rows.read(
-          "SELECT \(check.key), \(entity), \(value) \(broken) ORDER BY 1 LIMIT \(sampleCount)", connection,
-          attached.functions, nil)
+          "SELECT \(check.key), \(entity), \(value) \(broken) ORDER BY 1 LIMIT \(sampleCount)", attached.functions, nil)
         findings.append(
           AuditReport.Finding(
             check.kind, model: check.model, entity: check.entity, property: check.property, mapping: check.mapping,

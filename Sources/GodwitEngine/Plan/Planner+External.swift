@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitLowering
 import GodwitModel
 import GodwitStore
 
@@ -35,11 +36,11 @@ extension Planner {
         let isInlined = !attribute.allowsExternalBinaryDataStorage
         guard !counts.contains(where: { $0.attribute == title && $0.isInlined == isInlined }) else { continue }
         let objects = sourceSchema.isObject(of: [mapping.source.name])
-        let walk = SourceWalk(table.name, column: "Z_PK") { connection, _, keys in
+        let walk = SourceWalk(table.name, column: "Z_PK") { functions, keys in
           let range = keys.map { "Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
           let rows = whereClause([ExternalDataSQL.isReference(column), objects.sql, range])
           var (files, missing, bytes): (Int64, Int64, Int64) = (0, 0, 0)
-          try connection.query("SELECT \(column) FROM source.\(quoted(table.name))\(rows)") { row in
+          try functions.connection.query("SELECT \(column) FROM source.\(quoted(table.name))\(rows)") { row in
             guard case .external(let file)? = StoredBinary(row.bytes(0)) else { return true }
             files += 1
             if let size = try folder.size(of: file) { bytes += size } else { missing += 1 }

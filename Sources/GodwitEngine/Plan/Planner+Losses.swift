@@ -138,10 +138,10 @@ extension Planner {
             path: "\(mapping.source.name).\(from.name)", target: "\(mapping.destination.name).\(attribute.name)",
             mapping: mapping.name, types: "\(from.type.xcodeName) to \(attribute.type.xcodeName)",
             isInteger: attribute.type.isInteger, plansNils: resolved.plansNils(of: value, in: mapping),
-            walk: SourceWalk(table, column: "Z_PK") { connection, _, keys in
+            walk: SourceWalk(table, column: "Z_PK") { functions, keys in
               let range = keys.map { " AND Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" } ?? ""
               let counts = try change.counts(
-                of: quoted(column), in: "source.\(quoted(table))", where: objects + range, on: connection)
+                of: quoted(column), in: "source.\(quoted(table))", where: objects + range, on: functions.connection)
               return [counts.rounded, counts.misfits, counts.valueless].map(SQLValue.integer)
             }))
       }

@@ -27,7 +27,7 @@ extension Planner {
     seconds = max(seconds, Double(sourceBytes) / Self.checkedBytesPerSecond)
     return TimeEstimate(
       lowSeconds: seconds * 0.6, highSeconds: seconds * 3, sampledObjects: sample.rows,
-      basis: sample.rows > 0 ? "a sample of \(sample.rows) object\(sample.rows == 1 ? "" : "s")" : "counts alone",
+      basis: sample.rows > 0 ? "a sample of \(sample.rows.counted("object"))" : "counts alone",
       secondsPerMillion: sample.rows >= Self.fewestForCost ? costs(plan, sample, program) : nil)
   }
 

@@ -56,15 +56,11 @@ package final class SourceScan {
 
   // MARK: Counting
 
+  /// A part of a walk. Parts are read in the order of tables, then of keys, then of walks.
   private struct Item {
-    var walk: Int
+    var table, part, walk: Int
     var keys: ClosedRange<Int64>?
-  }
-
-  /// The connection and functions of one reader.
-  private struct Reader {
-    var connection: StoreConnection
-    var functions: SQLFunctions
+    var rows: Int64
   }
 
   /// Runs the counts of walks, in their order.
@@ -72,34 +68,33 @@ package final class SourceScan {
     let cuts = try walks.map { try cut($0) }
     var places: [Table: Int] = [:]
     for walk in walks where places[Table(walk)] == nil { places[Table(walk)] = places.count }
-    var items: [(order: (Int, Int, Int), item: Item, rows: Int64)] = []
-    for (number, walk) in walks.enumerated() {
-      for (part, keys) in cuts[number].ranges.enumerated() {
+    var items: [Item] = []
+    for (number, (walk, cut)) in zip(walks, cuts).enumerated() {
+      for (part, keys) in cut.ranges.enumerated() {
         items.append(
-          (
-            (places[Table(walk)] ?? 0, part, number), Item(walk: number, keys: keys),
-            cuts[number].rows / Int64(cuts[number].ranges.count)
-          ))
+          Item(
+            table: places[Table(walk)] ?? 0, part: part, walk: number, keys: keys,
+            rows: cut.rows / Int64(cut.ranges.count)))
       }
     }
-    items.sort { $0.order < $1.order }
+    items.sort { ($0.table, $0.part, $0.walk) < ($1.table, $1.part, $1.walk) }
     let total = items.reduce(0) { $0 + $1.rows }
     let (own, now) = (functions, functions.now)
     let path = job.sourcePath
     let found = try ReaderPool(connection, budget: job.memory, readers: readers).map(
-      items.map(\.item), weights: items.map(\.rows), isWorthThreads: cuts.contains { $0.ranges.count > 1 && !isSample }
+      items, weights: items.map(\.rows), isWorthThreads: cuts.contains { $0.ranges.count > 1 && !isSample }
     ) { [connection, sourceSchema] reader in
-      if reader === connection { return Reader(connection: reader, functions: own) }
+      if reader === connection { return own }
       let functions = try SQLFunctions(connection: reader, sourceSchema: sourceSchema, now: now)
       functions.setSupportFolder(SupportFolder(ofStoreAt: path))
-      return Reader(connection: reader, functions: functions)
+      return functions
     } progress: {
       progress?($0, total)
-    } _: { reader, item in
-      try walks[item.walk].read(reader.connection, reader.functions, item.keys)
+    } _: { functions, item in
+      try walks[item.walk].read(functions, item.keys)
     }
     var rows = walks.map { _ in [[SQLValue]]() }
-    for (item, row) in zip(items, found) { rows[item.item.walk].append(row) }
+    for (item, row) in zip(items, found) { rows[item.walk].append(row) }
     return walks.indices.map { SourceWalk.Count(rows: rows[$0], factor: cuts[$0].factor) }
   }
 

@@ -6,8 +6,7 @@ import GodwitStore
 ///
 /// The counts of the parts of a table add up to the count of the whole table.
 struct SourceWalk {
-  typealias Read = (_ connection: StoreConnection, _ functions: SQLFunctions, _ keys: ClosedRange<Int64>?) throws
-    -> [SQLValue]
+  typealias Read = (_ functions: SQLFunctions, _ keys: ClosedRange<Int64>?) throws -> [SQLValue]
 
   /// The table whose rows are counted.
   let table: String
@@ -27,12 +26,12 @@ struct SourceWalk {
     context: String? = nil, sql: @escaping (_ keys: String?) -> String
   ) {
     self.init(table, column: key.split(separator: ".").last.map(String.init) ?? key, isCut: isCut) {
-      connection, functions, keys in
+      functions, keys in
       let statement = ChunkStatement(
         sql: sql(keys.map { _ in "\(key) BETWEEN ?1 AND ?2" }), builder: builder)
       let arguments = builder.arguments(from: keys?.lowerBound ?? .min, through: keys?.upperBound ?? .max)
       return try functions.running(statement, context: context ?? "planning, reading table \(table)") {
-        try connection.rows(statement.sql, arguments).first ?? []
+        try functions.connection.rows(statement.sql, arguments).first ?? []
       }
     }
   }

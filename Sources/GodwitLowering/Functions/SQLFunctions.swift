@@ -8,7 +8,7 @@ package import GodwitStore
 /// Registered once on a connection. `running` names the statement of the calls and its inputs, and turns a failed call
 /// into an error with its place. One thread at a time.
 package final class SQLFunctions {
-  let connection: StoreConnection
+  package let connection: StoreConnection
   package let evaluation: SourceEvaluation
   /// The statement that runs; an empty one between statements.
   private(set) var statement = RunningStatement()
