@@ -56,11 +56,9 @@ extension Planner {
     let functions = try SQLFunctions(connection: reader, sourceSchema: sourceSchema, now: now)
     functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
     return Planner(
-      job: job, resolved: resolved, connection: reader, sourceSchema: sourceSchema,
-      destinationSchema: destinationSchema,
+      job: job, resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema,
       functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing,
       // The thread that writes has a processor to itself.
-      scan: SourceScan(
-        job, reader, sourceSchema, functions, isSample: false, readers: max(1, ReaderPool.processors - 1)))
+      scan: SourceScan(job, sourceSchema, functions, isSample: false, readers: max(1, ReaderPool.processors - 1)))
   }
 }

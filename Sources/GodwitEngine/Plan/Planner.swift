@@ -10,7 +10,6 @@ import GodwitStore
 package struct Planner {
   let job: MigrationJob
   let resolved: ResolvedMapping
-  let connection: StoreConnection
   let sourceSchema: StoreSchema
   let destinationSchema: StoreSchema
   let functions: SQLFunctions
@@ -21,6 +20,8 @@ package struct Planner {
   let scan: SourceScan
   /// A callback for the progress of counting.
   package var progress: ((MigrationProgress) -> Void)?
+
+  var connection: StoreConnection { functions.connection }
 
   /// Chunks larger than this gain nothing and make an interrupted run lose more.
   static let maximumChunkRows: Int64 = 500_000

@@ -13,7 +13,6 @@ import GodwitStore
 /// not longer than the sample is read as a whole, and exactly.
 package final class SourceScan {
   private let job: MigrationJob
-  private let connection: StoreConnection
   private let sourceSchema: StoreSchema
   private let functions: SQLFunctions
   private let readers: Int
@@ -47,12 +46,14 @@ package final class SourceScan {
   ///   - isSample: Whether only a sample of the rows is read.
   ///   - readers: The threads that count at most.
   init(
-    _ job: MigrationJob, _ connection: StoreConnection, _ sourceSchema: StoreSchema, _ functions: SQLFunctions,
-    isSample: Bool, readers: Int = EngineTuning.current.readers ?? ReaderPool.processors
+    _ job: MigrationJob, _ sourceSchema: StoreSchema, _ functions: SQLFunctions, isSample: Bool,
+    readers: Int = EngineTuning.current.readers ?? ReaderPool.processors
   ) {
-    (self.job, self.connection, self.sourceSchema, self.functions) = (job, connection, sourceSchema, functions)
+    (self.job, self.sourceSchema, self.functions) = (job, sourceSchema, functions)
     (self.isSample, self.readers) = (isSample, readers)
   }
+
+  private var connection: StoreConnection { functions.connection }
 
   // MARK: Counting
 

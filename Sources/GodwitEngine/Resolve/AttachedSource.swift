@@ -115,10 +115,9 @@ package struct AttachedSource {
 
   package func planner(_ job: MigrationJob) -> Planner {
     Planner(
-      job: job, resolved: resolved, connection: connection, sourceSchema: sourceSchema,
-      destinationSchema: destinationSchema, functions: functions, sourceBytes: bytes,
-      leftOut: leftOut, existing: existing,
-      scan: SourceScan(job, connection, sourceSchema, functions, isSample: job.hooks.samplesPlans),
+      job: job, resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema,
+      functions: functions, sourceBytes: bytes, leftOut: leftOut, existing: existing,
+      scan: SourceScan(job, sourceSchema, functions, isSample: job.hooks.samplesPlans),
       progress: job.hooks.whilePlanning)
   }
 }
