@@ -29,8 +29,6 @@ package final class SourceScan {
   }
 
   private struct Cut {
-    /// nil for a table without rows, or one that cannot be cut.
-    var ends: ClosedRange<Int64>?
     var ranges: [ClosedRange<Int64>?]
     var factor = 1.0
     /// The number of rows in all ranges together, as far as keys tell.
@@ -130,7 +128,7 @@ package final class SourceScan {
       cuts[table] = cut
     }
     guard !isSample, !walk.isCut else { return cut }
-    return Cut(ends: cut.ends, ranges: [nil], rows: cut.rows)
+    return Cut(ranges: [nil], rows: cut.rows)
   }
 
   private func cut(_ table: Table) throws -> Cut {
@@ -140,7 +138,7 @@ package final class SourceScan {
     guard let ends else { return Cut(ranges: [nil]) }
     let (span, overflow) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound)
     // Keys may lie far apart. The sum over many walks must not overflow.
-    var cut = Cut(ends: ends, ranges: [nil], rows: overflow ? Self.limitRows : min(span, Self.limitRows - 1) + 1)
+    var cut = Cut(ranges: [nil], rows: overflow ? Self.limitRows : min(span, Self.limitRows - 1) + 1)
     guard isSample else {
       if overflow || span >= EngineTuning.current.leastCountedKeys {
         cut.ranges = Array(KeySpans(ends, parts: Self.parts))
