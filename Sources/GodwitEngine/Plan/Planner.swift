@@ -79,11 +79,7 @@ package struct Planner {
       let highest = try scan.reading(table.name) {
         try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
       }
-      let counter =
-        try connection.integer(
-          "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ",")))"
-        )
-        ?? 0
+      let counter = try connection.highestCounter(of: root.name, in: sourceSchema) ?? 0
       facts.highestKeys[root.name] = max(highest, counter, 0)
       var known: Int64 = 0
       for entity in family {

@@ -68,11 +68,7 @@ package struct ExistingDestination {
     }
     var (highest, rows): ([String: Int64], Int64) = ([:], 0)
     for table in schema.tables {
-      let numbers = job.destinationModel.family(of: table.rootEntityName).compactMap { schema.number(of: $0.name) }
-      let counter =
-        try connection.integer(
-          "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))"
-        ) ?? 0
+      let counter = try connection.highestCounter(of: table.rootEntityName, in: schema) ?? 0
       let key = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
       let last = max(0, counter, key)
       guard last < .max else {

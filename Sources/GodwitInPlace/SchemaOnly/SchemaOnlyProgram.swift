@@ -48,11 +48,7 @@ package struct SchemaOnlyProgram: InPlaceProgram {
       guard let number = source.destinationSchema.number(of: table.new.rootEntityName),
         let old = source.sourceSchema.tables.first(where: { $0.name == table.old })
       else { return nil }
-      let numbers = source.sourceSchema.model.family(of: old.rootEntityName)
-        .compactMap { source.sourceSchema.number(of: $0.name) }
-      let highest = try source.connection.integer(
-        "SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))"
-      )
+      let highest = try source.connection.highestCounter(of: old.rootEntityName, in: source.sourceSchema)
       return (number, highest ?? 0)
     }
   }

@@ -1,3 +1,5 @@
+import GodwitModel
+
 /// A range of keys, cut into spans of the same width.
 package struct KeySpans: RandomAccessCollection, Sendable {
   private let keys: ClosedRange<Int64>
@@ -38,5 +40,11 @@ extension StoreConnection {
     let row = try rows("SELECT (SELECT MIN(\(column)) FROM \(table)), (SELECT MAX(\(column)) FROM \(table))").first
     guard let row, case (.integer(let low), .integer(let high)) = (row[0], row[1]), low <= high else { return nil }
     return low...high
+  }
+
+  /// The highest key that the source's counters name for a root entity; nil if none has one.
+  package func highestCounter(of root: String, in schema: StoreSchema) throws -> Int64? {
+    let numbers = schema.model.family(of: root).compactMap { schema.number(of: $0.name) }.map(String.init)
+    return try integer("SELECT MAX(Z_MAX) FROM source.Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers.joined(separator: ", ")))")
   }
 }
