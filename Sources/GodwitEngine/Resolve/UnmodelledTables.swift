@@ -21,11 +21,8 @@ package struct UnmodelledTables {
   /// - Throws: `.dataWrong` (65) when CloudKit mirrors the store and the job does not drop the mirror, or a table of
   ///   history is not as Core Data makes it.
   init(_ connection: StoreConnection, job: MigrationJob, isStandIn: Bool) throws {
-    var tables: [String] = []
-    try connection.query("SELECT name FROM source.sqlite_master WHERE type = 'table' ORDER BY rowid") { row in
-      if let name = row.string(0) { tables.append(name) }
-      return true
-    }
+    let tables = try connection.strings(
+      "SELECT name FROM source.sqlite_master WHERE type = 'table' ORDER BY rowid")
     func rows(_ table: String) throws -> Int64 {
       try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table))") ?? 0
     }
