@@ -71,7 +71,7 @@ extension SipHash {
     switch sqlite3_value_type(value) {
     case SQLITE_INTEGER: add(integer: sqlite3_value_int64(value))
     case SQLITE_FLOAT: add(real: sqlite3_value_double(value))
-    case SQLITE_TEXT: add(tag: ChecksumTag.text, try Self.bytes(sqlite3_value_text(value), of: value))
+    case SQLITE_TEXT: add(tag: ChecksumTag.text, try Self.bytes(UnsafeRawPointer(sqlite3_value_text(value)), of: value))
     case SQLITE_BLOB: try add(blob: try Self.bytes(sqlite3_value_blob(value), of: value), files: files)
     default: add(ChecksumTag.none)
     }
@@ -87,12 +87,6 @@ extension SipHash {
         .inputOutput, "cannot read a value: out of memory", remedy: "free memory and run the same command")
     }
     return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
-  }
-
-  @inline(__always) private static func bytes(
-    _ start: UnsafePointer<UInt8>?, of value: OpaquePointer?
-  ) throws -> UnsafeRawBufferPointer {
-    try bytes(UnsafeRawPointer(start), of: value)
   }
 
   private mutating func add(blob bytes: UnsafeRawBufferPointer, files: ExternalFiles?) throws {
