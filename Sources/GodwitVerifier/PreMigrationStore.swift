@@ -76,12 +76,7 @@ final class PreMigrationStore {
   }
 
   private func first(_ sql: String, _ arguments: [SQLValue]) throws -> [SQLValue]? {
-    let statement = try statements[sql] ?? connection.prepare(sql)
-    statements[sql] = statement
-    try statement.bind(arguments)
-    defer { try? statement.bind([]) }
-    guard try statement.step() else { return nil }
-    return (0..<statement.row.count).map { statement.row.value($0) }
+    try connection.prepare(sql, keptIn: &statements).firstRow(arguments)
   }
 
   // MARK: Names

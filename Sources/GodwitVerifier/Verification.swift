@@ -42,8 +42,6 @@ final class Verification {
   var layouts: [String: VerifiedLayout] = [:]
   /// For single rows of the destination, by table.
   private var readers: [String: RowReader] = [:]
-  /// The same of the source.
-  private var sourceReaders: [String: RowReader] = [:]
   var patterns: [String: NSRegularExpression] = [:]
   /// Destination entity by `Z_ENT`.
   let names: [Int64: String]
@@ -168,7 +166,6 @@ final class Verification {
     if sample == nil { try checkRules() }
     statements = [:]
     readers = [:]
-    sourceReaders = [:]
     try proceed(Share.rules)
   }
 
@@ -273,20 +270,12 @@ final class Verification {
 
   /// A cached statement for many runs. Not for one that is still being stepped at the next request.
   func cached(_ sql: String, on connection: StoreConnection) throws -> SQLStatement {
-    if let known = statements[ObjectIdentifier(connection)]?[sql] { return known }
-    let statement = try connection.prepare(sql)
-    statements[ObjectIdentifier(connection), default: [:]][sql] = statement
-    return statement
+    try connection.prepare(sql, keptIn: &statements[ObjectIdentifier(connection), default: [:]])
   }
 
   /// The first row of a cached statement; nil without rows.
   func row(_ sql: String, _ arguments: [SQLValue], on connection: StoreConnection) throws -> [SQLValue]? {
-    let statement = try cached(sql, on: connection)
-    try statement.bind(arguments)
-    guard try statement.step() else { return nil }
-    let row = (0..<statement.row.count).map { statement.row.value($0) }
-    try statement.bind([])
-    return row
+    try cached(sql, on: connection).firstRow(arguments)
   }
 
   /// A row of a destination table by its key; nil if it is missing.
@@ -297,16 +286,6 @@ final class Verification {
       ?? RowReader(
         destination, database: Self.attached, table: table.name, columns: table.columns.map { .init(name: $0.name) })
     readers[table.name] = reader
-    return try reader.row(key)
-  }
-
-  /// A row of a source table by its key; nil if it is missing.
-  func sourceRow(_ key: Int64, of entity: String) throws -> StoredRow? {
-    guard let table = objects.table(of: entity) else { return nil }
-    let reader =
-      try sourceReaders[table.table.name]
-      ?? RowReader(source, database: Self.attached, table: table.table.name, columns: table.selected)
-    sourceReaders[table.table.name] = reader
     return try reader.row(key)
   }
 

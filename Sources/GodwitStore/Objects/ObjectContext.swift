@@ -93,12 +93,17 @@ package final class ObjectContext {
   private func load(_ table: ObjectTable, key: Int64) throws -> StoredRow? {
     try willRead()
     if leavesLargeValues { return try reader(of: table).row(key) }
-    let statement = try cached(table.reading)
+    let statement = try connection.prepare(table.reading, keptIn: &statements)
     try statement.bind(.integer(key))
     guard try statement.step() else { return nil }
     let values = statement.row.values(0..<table.table.columns.count)
     statement.reset()
     return StoredRow(values: values)
+  }
+
+  /// The row with a primary key in the table of an entity, its large values left where they are; nil without one.
+  package func storedRow(_ key: Int64, of entity: String) throws -> StoredRow? {
+    try table(of: entity).flatMap { try reader(of: $0).row(key) }
   }
 
   private func reader(of table: ObjectTable) throws -> RowReader {
@@ -111,19 +116,12 @@ package final class ObjectContext {
   /// Primary keys by one query with one key as parameter.
   func keys(_ sql: String, _ key: Int64) throws -> [Int64] {
     try willRead()
-    let statement = try cached(sql)
+    let statement = try connection.prepare(sql, keptIn: &statements)
     try statement.bind(.integer(key))
     var keys: [Int64] = []
     while try statement.step() { keys.append(statement.row.int64(0)) }
     statement.reset()
     return keys
-  }
-
-  private func cached(_ sql: String) throws -> SQLStatement {
-    if let known = statements[sql] { return known }
-    let statement = try connection.prepare(sql)
-    statements[sql] = statement
-    return statement
   }
 }
 

@@ -392,7 +392,7 @@ package final class ObjectReader {
     let owner = schema.tables.first { $0.name == table }?.rootEntityName ?? ""
     let number = schema.entityNumber(inTableOf: owner)
     let sql = "SELECT Z_PK, \(number) FROM \(rows) WHERE \(StoreSchema.identifier(column)) = ?1 ORDER BY \(order)Z_PK"
-    return try prepared(sql)
+    return try connection.prepare(sql, keptIn: &lookups)
   }
 
   private func join(
@@ -405,15 +405,9 @@ package final class ObjectReader {
     let (subject, object) = (StoreSchema.identifier(subject), StoreSchema.identifier(object))
     let order = (orderColumn.map { "j.\(StoreSchema.identifier($0)) IS NULL, j.\(StoreSchema.identifier($0)), " } ?? "")
     let table = StoreSchema.identifier(schema.table(of: destination)?.name ?? "")
-    return try prepared(
+    return try connection.prepare(
       "SELECT j.\(object), \(schema.entityNumber(inTableOf: destination, row: "d")) FROM \(rows) AS j LEFT JOIN \(prefix)\(table) AS d ON d.Z_PK = j.\(object) "
-        + "WHERE j.\(subject) = ?1 ORDER BY \(order)j.\(object)")
-  }
-
-  private func prepared(_ sql: String) throws -> SQLStatement {
-    let statement = try lookups[sql] ?? connection.prepare(sql)
-    lookups[sql] = statement
-    return statement
+        + "WHERE j.\(subject) = ?1 ORDER BY \(order)j.\(object)", keptIn: &lookups)
   }
 
   /// The table if an index begins with the column; otherwise a temporary copy of the columns with such an index.

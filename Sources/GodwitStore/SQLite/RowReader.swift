@@ -119,8 +119,7 @@ package final class RowReader {
   /// One column of one row.
   private func part(_ sql: String, _ condition: String, _ key: Int64) throws -> Part {
     let text = "SELECT \(sql) FROM \(rows)\(condition)"
-    let statement = try single[text] ?? connection.prepare(text)
-    single[text] = statement
+    let statement = try connection.prepare(text, keptIn: &single)
     try statement.bind([.integer(key)])
     defer { statement.reset() }
     switch try statement.step(lengthLimit: LargeValue.limit) {

@@ -26,17 +26,19 @@ package final class SQLStatement {
   package func bind(_ arguments: [SQLValue]) throws {
     sqlite3_reset(statement)
     for (index, argument) in arguments.prefix(Int(sqlite3_bind_parameter_count(statement))).enumerated() {
-      try set(argument, at: Int32(index + 1))
+      try bind(argument, at: index + 1)
     }
   }
 
   /// Resets the statement and binds its one parameter.
   package func bind(_ argument: SQLValue) throws {
     sqlite3_reset(statement)
-    try set(argument, at: 1)
+    try bind(argument, at: 1)
   }
 
-  private func set(_ argument: SQLValue, at position: Int32) throws {
+  /// Binds one parameter, the first at 1, of a statement that is reset.
+  package func bind(_ argument: SQLValue, at position: Int) throws {
+    let position = Int32(position)
     let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     let code =
       switch argument {
@@ -61,9 +63,6 @@ package final class SQLStatement {
       }
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: sql) }
   }
-
-  /// Binds one parameter, the first at 1, of a statement that is reset.
-  package func bind(_ value: SQLValue, at position: Int) throws { try set(value, at: Int32(position)) }
 
   package var parameterCount: Int { Int(sqlite3_bind_parameter_count(statement)) }
 
@@ -168,8 +167,14 @@ package final class SQLStatement {
   /// Runs the statement once with new arguments.
   package func run(_ arguments: [SQLValue] = []) throws {
     try bind(arguments)
-    while try step() {}
-    reset()
+    try runBound()
+  }
+
+  /// The values of the first row; nil without rows.
+  package func firstRow(_ arguments: [SQLValue]) throws -> [SQLValue]? {
+    try bind(arguments)
+    defer { reset() }
+    return try step() ? row.values(0..<row.count) : nil
   }
 
   /// The current row; valid until the next `step`.

@@ -197,6 +197,16 @@ package final class StoreConnection: @unchecked Sendable {
     return SQLStatement(statement, connection: self, sql: sql)
   }
 
+  /// The same statement each time, for many runs. Not for one that is still being stepped at the next request.
+  ///
+  /// - Parameter statements: The statements by their text.
+  package func prepare(_ sql: String, keptIn statements: inout [String: SQLStatement]) throws -> SQLStatement {
+    if let known = statements[sql] { return known }
+    let statement = try prepare(sql)
+    statements[sql] = statement
+    return statement
+  }
+
   /// Runs `body` in an immediate transaction: committed when it returns, rolled back when it throws.
   ///
   /// Inside another transaction it is a savepoint: the changes of `body` are undone when it throws, and are otherwise

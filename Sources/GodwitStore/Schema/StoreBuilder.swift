@@ -202,8 +202,7 @@ package final class StoreBuilder {
         "INSERT INTO \(StoreSchema.identifier(join.name)) (\(names)) VALUES (?1, ?2\(orderColumn == nil ? "" : ", ?3")) "
         + "ON CONFLICT DO "
         + (orderColumn.map { "UPDATE SET \(StoreSchema.identifier($0)) = ?3" } ?? "NOTHING")
-      let statement = try joins[sql] ?? connection.prepare(sql)
-      joins[sql] = statement
+      let statement = try connection.prepare(sql, keptIn: &joins)
       for (place, object) in objects.enumerated() {
         let order = orderColumn == nil ? [] : [Self.orderKey(place)]
         try statement.run([.integer(subject), .integer(object)] + order)

@@ -270,7 +270,7 @@ final class RowProof {
   private func sourceKey(_ place: Int, of key: Int64) throws -> Key {
     guard try source.cursor.seek(key) else { return .other }
     guard source.cursor.isLarge else { return Key(source.cursor.row, place) }
-    guard let row = try verification.sourceRow(key, of: mapping.sourceEntity) else { return .other }
+    guard let row = try verification.objects.storedRow(key, of: mapping.sourceEntity) else { return .other }
     return Key(row, place)
   }
 }
