@@ -171,14 +171,21 @@ private struct SourceDefinitions {
     for statement in statements {
       do { try copy.execute(statement.sql) } catch let error as GodwitError where error.refusal == .duplicate {
         guard let columns = statement.columns else { throw error }
-        throw try duplicates(of: columns, in: statement.table, copy, quarantine)
+        throw try duplicates(of: columns, in: statement.table, copy, quarantine, error)
       }
     }
   }
 
   private func duplicates(
-    of columns: [String], in table: String, _ copy: StoreConnection, _ quarantine: EditedQuarantine
+    of columns: [String], in table: String, _ copy: StoreConnection, _ quarantine: EditedQuarantine, _ error: GodwitError
   ) throws -> GodwitError {
+    let remedy = "correct one of them in the quarantine, and run the same command"
+    // The name of an expression is empty.
+    guard !columns.contains("") else {
+      return quarantine.refusal(
+        "two rows of table '\(table)' have the same values after the edits",
+        cause: "a unique index of the source forbids that: \(error.message)", remedy: remedy)
+    }
     let names = columns.map(quoted).joined(separator: ", ")
     let row = try copy.rows(
       "SELECT MIN(Z_PK), MAX(Z_PK) FROM main.\(quoted(table)) GROUP BY \(names) HAVING COUNT(*) > 1 AND \(columns.map { "\(quoted($0)) IS NOT NULL" }.joined(separator: " AND ")) LIMIT 1"
@@ -187,6 +194,6 @@ private struct SourceDefinitions {
     return quarantine.refusal(
       "\(keys) of table '\(table)' have the same values after the edits",
       cause: "a uniqueness constraint of the source forbids that for the columns \(columns.joined(separator: ", "))",
-      remedy: "correct one of them in the quarantine, and run the same command")
+      remedy: remedy)
   }
 }

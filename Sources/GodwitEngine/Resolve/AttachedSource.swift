@@ -77,22 +77,7 @@ package struct AttachedSource {
         location: policy.mapping.location,
         remedy: "replace the policy by expressions, or migrate into a separate store")
     }
-    for policy in resolved.policies {
-      guard let predicates = job.chunkPredicates[policy.mapping.name] else { continue }
-      throw GodwitError(
-        .configuration, "chunks.by cannot cut mapping '\(policy.mapping.name)': it has a policy",
-        location: predicates.first?.source.location,
-        remedy:
-          "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks"
-      )
-    }
-    for name in job.chunkPredicates.keys.sorted() where !resolved.entityMappings.contains(where: { $0.name == name }) {
-      throw GodwitError(
-        .configuration,
-        "chunks.by names the unknown mapping '\(name)'"
-          + Spelling.suggestion(for: name, among: resolved.entityMappings.map(\.name)),
-        location: job.chunkPredicates[name]?.first?.source.location)
-    }
+    try resolved.checkChunkPredicates(of: job)
     sourceSchema = try StoreSchema(
       model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
     destinationSchema = try existing?.schema ?? job.destinationSchema(from: sourceSchema)
@@ -102,15 +87,6 @@ package struct AttachedSource {
     functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
     let stamp = try files?.stamp()
     bytes = (stamp?.store.size ?? 0) + (stamp?.wal?.size ?? 0)
-    for (name, predicates) in job.chunkPredicates {
-      guard let mapping = resolved.entityMappings.first(where: { $0.name == name }) else { continue }
-      for predicate in predicates {
-        do throws(ExpressionError) {
-          try ExpressionChecker(model: job.sourceModel, entityName: mapping.source.name, role: .filter)
-            .check(predicate)
-        } catch { throw GodwitError(error, in: predicate.source, what: "chunks.by of mapping '\(name)'") }
-      }
-    }
   }
 
   package func planner(_ job: MigrationJob) -> Planner {
@@ -119,5 +95,35 @@ package struct AttachedSource {
       functions: functions, sourceBytes: bytes, leftOut: leftOut, existing: existing,
       scan: SourceScan(job, sourceSchema, functions, isSample: job.hooks.samplesPlans),
       progress: job.hooks.whilePlanning)
+  }
+}
+
+extension ResolvedMapping {
+  /// Refuses predicates of `chunks.by` for a mapping that is unknown or has a policy, and those that are wrong. The
+  /// first mapping by name is reported.
+  fileprivate func checkChunkPredicates(of job: MigrationJob) throws {
+    for (name, predicates) in job.chunkPredicates.sorted(by: { $0.key < $1.key }) {
+      guard let mapping = entityMappings.first(where: { $0.name == name }) else {
+        throw GodwitError(
+          .configuration,
+          "chunks.by names the unknown mapping '\(name)'"
+            + Spelling.suggestion(for: name, among: entityMappings.map(\.name)),
+          location: predicates.first?.source.location)
+      }
+      guard !policies.contains(where: { $0.mapping.name == name }) else {
+        throw GodwitError(
+          .configuration, "chunks.by cannot cut mapping '\(name)': it has a policy",
+          location: predicates.first?.source.location,
+          remedy:
+            "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks"
+        )
+      }
+      for predicate in predicates {
+        do throws(ExpressionError) {
+          try ExpressionChecker(model: job.sourceModel, entityName: mapping.source.name, role: .filter)
+            .check(predicate)
+        } catch { throw GodwitError(error, in: predicate.source, what: "chunks.by of mapping '\(name)'") }
+      }
+    }
   }
 }

@@ -262,11 +262,13 @@ import Testing
     let source = try StoreConnection(path: world.world.sourcePath, create: true)
     try source.execute("UPDATE ZPERSON SET ZBADGE = 'a' || Z_PK WHERE ZBADGE IS NOT NULL")
     try source.execute("CREATE UNIQUE INDEX Z_Person_UNIQUE_badge ON ZPERSON (ZBADGE COLLATE BINARY ASC)")
+    try source.execute("CREATE UNIQUE INDEX by_small_badge ON ZPERSON (lower(ZBADGE))")
     try source.close()
     try world.run()
     let both = try world.open()
-    let key = try #require(both.people.first)
+    let people = both.people
     try both.close()
+    let key = try #require(people.first)
     let edits: [(String, String)] = [
       ("INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT 5000, Z_ENT, 1, 'new' FROM ZPERSON LIMIT 1", "p5000"),
       (
@@ -276,6 +278,10 @@ import Testing
       ("DELETE FROM ZGODWITQUARANTINEREASON WHERE ZKEY = \(key)", "reasons"),
       ("UPDATE ZPERSON SET ZBOSS = 6000 WHERE Z_PK = \(key)", "p6000"),
       ("UPDATE ZPERSON SET ZBADGE = 'A1' WHERE ZBADGE IS NOT NULL", "the same values after the edits"),
+      (
+        "UPDATE ZPERSON SET ZBADGE = iif(Z_PK = \(key), 'B1', 'b1') WHERE Z_PK IN (\(key), \(people[1]))",
+        "by_small_badge"
+      ),
     ]
     for (sql, text) in edits {
       let file = world.folder.file("copy.sqlite")

@@ -71,4 +71,21 @@ struct RestOfChunksTests {
     let other = #expect(throws: GodwitError.self) { try MigrationManager(job).plan() }
     #expect(other?.cause?.hasPrefix("nmae == 'a'\n^^^^") == true)
   }
+
+  @Test func `the first wrong mapping by name is reported`() throws {
+    let fixture = try Self.fixture()
+    let person = try #require(fixture.mappings.first)
+    fixture.mappings = "abcdef".map { letter in
+      var mapping = person
+      mapping.name = String(letter)
+      return mapping
+    }
+    var job = try fixture.job
+    for mapping in fixture.mappings { job.chunkPredicates[mapping.name] = [try FilterPredicate("\(mapping.name) == 1")] }
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(job).plan() }
+    #expect(error?.message.contains("mapping 'a'") == true)
+    job.chunkPredicates["_"] = [try FilterPredicate("name == 'a'")]
+    let other = #expect(throws: GodwitError.self) { try MigrationManager(job).plan() }
+    #expect(other?.message.contains("unknown mapping '_'") == true)
+  }
 }
