@@ -298,10 +298,10 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
 
   @Test func `large values are not prefetched`() throws {
     let long = String(repeating: "long ", count: 8_000)
-    let fixture = try computing { .init("\(long)\($0)") }
+    let fixture = try computing { .init($0 % 10 == 0 ? "\(long)\($0)" : "short \($0)") }
     fixture.chunkRows = 60
     try ahead { _ = try fixture.run() }
-    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE length(ZNAME) > 40000") == ["267"])
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPERSON WHERE length(ZNAME) > 40000") == ["27"])
   }
 
   /// The values that are evaluated ahead of the second mapping's statement over all keys.
