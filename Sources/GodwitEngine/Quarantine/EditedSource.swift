@@ -171,20 +171,20 @@ private struct SourceDefinitions {
     for statement in statements {
       do { try copy.execute(statement.sql) } catch let error as GodwitError where error.refusal == .duplicate {
         guard let columns = statement.columns else { throw error }
-        throw try duplicates(of: columns, in: statement.table, copy, quarantine, error)
+        throw try duplicates(of: columns, in: statement.table, copy, quarantine, cause: error.message)
       }
     }
   }
 
   private func duplicates(
-    of columns: [String], in table: String, _ copy: StoreConnection, _ quarantine: EditedQuarantine, _ error: GodwitError
+    of columns: [String], in table: String, _ copy: StoreConnection, _ quarantine: EditedQuarantine, cause: String
   ) throws -> GodwitError {
     let remedy = "correct one of them in the quarantine, and run the same command"
     // The name of an expression is empty.
     guard !columns.contains("") else {
       return quarantine.refusal(
         "two rows of table '\(table)' have the same values after the edits",
-        cause: "a unique index of the source forbids that: \(error.message)", remedy: remedy)
+        cause: "a unique index of the source forbids that: \(cause)", remedy: remedy)
     }
     let names = columns.map(quoted).joined(separator: ", ")
     let row = try copy.rows(

@@ -81,7 +81,7 @@ struct RestOfChunksTests {
       return mapping
     }
     var job = try fixture.job
-    for mapping in fixture.mappings { job.chunkPredicates[mapping.name] = [try FilterPredicate("\(mapping.name) == 1")] }
+    for name in fixture.mappings.map(\.name) { job.chunkPredicates[name] = [try FilterPredicate("\(name) == 1")] }
     let error = #expect(throws: GodwitError.self) { try MigrationManager(job).plan() }
     #expect(error?.message.contains("mapping 'a'") == true)
     job.chunkPredicates["_"] = [try FilterPredicate("name == 'a'")]

@@ -271,7 +271,8 @@ private let atomicTypes = [StoreType.xml, .binary]
     #expect(marks.count == 18)
     let manager = MigrationManager(job)
     // Every third object, among them some of each entity.
-    for (uri, mark) in marks.sorted(by: { $0.key < $1.key }).enumerated().filter({ $0.offset % 3 == 0 }).map(\.element) {
+    for (uri, mark) in marks.sorted(by: { $0.key < $1.key }).enumerated().filter({ $0.offset % 3 == 0 }).map(\.element)
+    {
       let trace = try manager.trace(uri, in: .destination)
       #expect(trace.object.uri == uri && uri.hasSuffix("/p\(trace.object.key)"))
       #expect(trace.object.attributes["mark"] == mark && trace.remarks.isEmpty, "\(uri): \(trace.remarks)")
