@@ -61,17 +61,20 @@ package struct StoreDump: Sendable, Hashable, CustomStringConvertible {
   }
 
   private static func hex(_ bytes: [UInt8]) -> String {
-    // A large value is represented by its length and a sum that tells it from others (FNV-1a).
+    // A large value is represented by its length and a hash, the same for the whole process.
     guard bytes.count <= 1 << 16 else {
-      return "\(bytes.count) bytes, "
-        + String(
-          bytes.reduce(14_695_981_039_346_656_037 as UInt64) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }, radix: 16)
+      var hasher = Hasher()
+      bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+      return "\(bytes.count) bytes, \(hasher.finalize())"
     }
     return hexDigits(bytes)
   }
 
   private static func hexDigits(_ bytes: [UInt8]) -> String {
-    "'" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    for byte in bytes { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+    return "'" + String(decoding: text, as: UTF8.self) + "'"
   }
 
   static func text(_ value: PropertyListValue) -> String {

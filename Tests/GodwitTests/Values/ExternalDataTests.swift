@@ -24,7 +24,8 @@ struct ExternalDataTests {
   private static let names = (1...5).map { "0000000\($0)-1111-2222-3333-444444444444" }
 
   private static func bytes(_ count: Int) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ count) }
+    let part = (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ count) }
+    return Array((0...count / 256).flatMap { _ in part }.prefix(count))
   }
 
   /// p1 small file, p2 inline, p3 nil, p4 large file, p5 empty inline, p6 missing file.
