@@ -87,7 +87,7 @@ public struct Verifier: Sendable {
   }
 
   private func run(_ stop: VerificationStop, progress tell: (Double) -> Void) throws -> VerificationReport {
-    let unfinished = job.destinationPath + ".godwit"
+    let unfinished = job.workPath
     // Another job may be at work on a copy; whether this one is finished the store says.
     guard job.appends || !FileManager.default.fileExists(atPath: unfinished) else {
       throw GodwitError(

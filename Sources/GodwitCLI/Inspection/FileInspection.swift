@@ -309,7 +309,7 @@ struct FileInspection: Encodable {
         fits: true, problem: nil,
         omissions: cached.omissions
           + (StoreSchema(model: cached.model).omittedIndexes + leftOut(cached.model, of: path))
-          .map { "in a store that Godwit makes: \($0)" })
+          .map { "in a store that Godwit makes, \($0)" })
     case .differs(let cached):
       CachedModelContent(fits: false, problem: "its version hashes differ", omissions: cached.omissions)
     case .unreadable(let error): CachedModelContent(fits: false, problem: error.message, omissions: [])

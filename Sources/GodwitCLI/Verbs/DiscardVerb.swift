@@ -1,5 +1,6 @@
 import ArgumentParser
 import Godwit
+import GodwitDisk
 import GodwitManifest
 
 struct DiscardVerb: Verb {
@@ -21,16 +22,17 @@ struct DiscardVerb: Verb {
     let loader = try job.loader(in: session, overrides: overrides.values())
     try loader.refuseManyStores()
     let destination = loader.destination()
+    let folder = WorkFolder.path(forDestination: destination)
     let isRemoved = try MigrationManager.discard(destination: destination, isInPlace: loader.isInPlace)
     switch format.format {
     case .json:
-      let record = Record(job: loader.manifest.job, path: destination + ".godwit", isRemoved: isRemoved)
+      let record = Record(job: loader.manifest.job, path: folder, isRemoved: isRemoved)
       try session.print(json: record, as: .discard)
     case .text:
       session.output.write(
         isRemoved
-          ? "removed '\(destination).godwit': the unfinished store, its ledger and spill files\n"
-          : "nothing to discard: '\(destination).godwit' does not exist\n")
+          ? "removed '\(folder)': the unfinished store, its ledger and spill files\n"
+          : "nothing to discard: '\(folder)' does not exist\n")
     }
     return 0
   }

@@ -1,3 +1,5 @@
+import GodwitModel
+
 extension LintReport {
   /// The findings for a person: grouped by file, each with its place in the form that editors follow. A remedy that
   /// several findings share stands below the first of them.
@@ -33,23 +35,21 @@ extension LintReport {
     let hidden = open.count { $0.step != nil && !$0.rule.isAboutMappingModels }
     return "no lock file: `--write-lock` records the shipped versions, so that an edit is noticed"
       + (hidden == 0
-        ? "" : "; it would hide \(Self.counted(hidden, "finding")) about steps between them") + "\n"
+        ? "" : "; it would hide \(hidden.counted("finding")) about steps between them") + "\n"
   }
 
   private func total(showsAll: Bool) -> String {
     var parts: [String] = []
     for severity in [LintRule.Severity.error, .warning, .note] {
       let count = count(severity)
-      if count > 0 { parts.append(Self.counted(count, severity.rawValue)) }
+      if count > 0 { parts.append(count.counted(severity.rawValue)) }
     }
     var text = parts.isEmpty ? "no findings" : parts.joined(separator: ", ")
-    text += " in \(Self.counted(versions, "version")) of \(Self.counted(bundles, "model"))"
+    text += " in \(versions.counted("version")) of \(bundles.counted("model"))"
     var hidden: [String] = []
     if count(.accepted) > 0 { hidden.append("\(count(.accepted)) accepted") }
     if count(.shipped) > 0 { hidden.append("\(count(.shipped)) about shipped steps") }
     if !hidden.isEmpty { text += "; \(hidden.joined(separator: ", "))" + (showsAll ? "" : " (`--all` lists them)") }
     return text
   }
-
-  private static func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 }
