@@ -301,11 +301,14 @@ struct SynthesisValues: Sendable {
     if isUnique {
       for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: position >> shift)) }
     }
+    let missing = max(0, count - bytes.count)
     var state = bits
-    while bytes.count < count {
+    var noise: [UInt64] = []
+    for _ in 0..<(missing + 7) / 8 {
       state = SynthesisNoise.next(state)
-      withUnsafeBytes(of: state.littleEndian) { bytes += $0.prefix(count - bytes.count) }
+      noise.append(state.littleEndian)
     }
+    noise.withUnsafeBytes { bytes += $0.prefix(missing) }
     return bytes
   }
 
