@@ -6,7 +6,9 @@ import TestSupport
 import Testing
 
 /// A model as Xcode's editor archives it: entity `A` with a query, and two configurations.
-private func archived() -> [UInt8] {
+///
+/// - Parameter hadParent: Whether what is left of a removed parent, a generalisation that names no entity, is in it.
+private func archived(hadParent: Bool = false) -> [UInt8] {
   var a = ArchiveFixture()
   let empty = a.dictionary([])
   func property(_ name: String, _ className: String) -> PropertyListValue {
@@ -14,7 +16,7 @@ private func archived() -> [UInt8] {
   }
   let found = property("found", "XDPMFetchedProperty")
   let properties = a.dictionary([("found", found)])
-  let parents = a.array([])
+  let parents = a.array(hadParent ? [a.object("XDUMLGeneralizationImp", ["_visibility": .integer(0)])] : [])
   let entity = a.object(
     "XDPMEntity",
     [
@@ -36,6 +38,12 @@ struct `Models as the editor archives them` {
     #expect(model.entity("A")?.fetchedProperties.map(\.name) == ["found"])
     #expect(model.configurations == ["Local": ["A"], "Cloud": ["A"]])
     #expect(model.remarks.map(\.text) == ["the configuration 'New' is left out: its form is not known"])
+  }
+
+  @Test func `an entity whose parent was removed has no parent`() throws {
+    let former = try EditorModelReader.read(embedded: archived(hadParent: true), name: "M")
+    #expect(try former.versionHashes == EditorModelReader.read(embedded: archived(), name: "M").versionHashes)
+    #expect(former.entity("A")?.superentityName == nil)
   }
 
   @Test func `an error in an elements file has its path`() throws {

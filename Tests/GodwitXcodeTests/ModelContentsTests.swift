@@ -250,14 +250,8 @@ private let broken: [Broken] = [
     entity("<relationship name=\"r\" maxCount=\"many\" destinationEntity=\"A\"/>"),
     "expected a count for 'maxCount', found 'many'", 4, 24),
   Broken(
-    entity("<relationship name=\"r\" deletionRule=\"Casade\" destinationEntity=\"A\"/>"),
-    "unknown deletion rule 'Casade' (did you mean 'Cascade'?)", 4, 24),
-  Broken(
     entity("<relationship name=\"r\" maxCount=\"1\" destinationEntity=\"A\" inverseName=\"q\" inverseEntity=\"A\"/>"),
     "relationship 'r' names the inverse 'q', which 'A' lacks", 4, 59),
-  Broken(
-    model("<entity name=\"A\"/><configuration name=\"C\"><memberEntity name=\"Z\"/></configuration>"),
-    "unknown entity 'Z'", 3, 43),
   Broken(
     model(
       "<composite name=\"P\"><attribute name=\"p\" attributeType=\"Composite\" composite=\"P\"/></composite>"),
@@ -367,6 +361,68 @@ private func `a default of the wrong kind is replaced or left out with a remark`
   let type = try #require(model.attribute("x", of: "A")?.type.xcodeName)
   #expect(model.remarks.map(\.text) == (misfit.remark.map { ["\($0): 'A.x' has the type \(type)"] } ?? []))
   #expect(model.remarks.allSatisfy { $0.location?.line == 4 })
+}
+
+/// Words that are not known and that no version hash has, each with its remark.
+private let words: [(contents: String, remark: String)] = [
+  (
+    entity("<relationship name=\"r\" maxCount=\"1\" deletionRule=\"cascade\" destinationEntity=\"A\"/>"),
+    "the unknown value 'cascade' of 'deletionRule' in <relationship> (did you mean 'Cascade'?) is read as Nullify"
+  ),
+  (
+    entity(
+      "<fetchIndex name=\"i\"><fetchIndexElement property=\"p\" type=\"Value\" order=\"ascending\"/></fetchIndex>"),
+    "the unknown value 'Value' of 'type' in <fetchIndexElement> is read as Binary"
+  ),
+  (
+    entity("<fetchIndex name=\"i\"><fetchIndexElement property=\"p\" order=\"asc\"/></fetchIndex>"),
+    "the unknown value 'asc' of 'order' in <fetchIndexElement> is read as ascending"
+  ),
+  (
+    entity("<fetchIndex name=\"i\"><fetchIndexElement order=\"ascending\"/></fetchIndex>"),
+    "a <fetchIndexElement> with neither a property nor an expression is ignored"
+  ),
+  (
+    entity("<attribute name=\"x\" attributeType=\"String\" indexed=\"true\"/>"),
+    "the unknown value 'true' of 'indexed' in <attribute> is read as NO"
+  ),
+  (
+    entity("<attribute name=\"x\" attributeType=\"Sting\" transient=\"YES\"/>"),
+    "the unknown value 'Sting' of 'attributeType' in <attribute> (did you mean 'String'?) is read as no type"
+  ),
+  (
+    entity("<fetchedProperty name=\"f\" optional=\"yes\"/>"),
+    "the unknown value 'yes' of 'optional' in <fetchedProperty> is read as NO"
+  ),
+  (entity("<userInfo><entry value=\"v\"/></userInfo>"), "an <entry> without a key is ignored"),
+  (
+    model("<entity name=\"A\"/><configuration name=\"C\"><memberEntity name=\"Z\"/></configuration>"),
+    "the unknown entity 'Z' in the configuration 'C' is ignored"
+  ),
+]
+
+@Test(arguments: words.indices)
+private func `an unknown word that no hash has is read as the default with a remark`(index: Int) throws {
+  let model = try read(words[index].contents)
+  #expect(model.remarks.map(\.text) == [words[index].remark])
+  // `lint` reports what has a word, with its place.
+  #expect(model.remarks.allSatisfy { $0.ignoredWord != nil && $0.location != nil })
+}
+
+@Test func `words that no hash has leave the hashes as they are`() throws {
+  func hashes(_ rule: String, _ type: String, _ indexed: String) throws -> [String: VersionHash] {
+    try read(
+      entity(
+        "<attribute name=\"x\" attributeType=\"String\" indexed=\"\(indexed)\"/>"
+          + "<relationship name=\"r\" maxCount=\"1\" deletionRule=\"\(rule)\" destinationEntity=\"A\"/>"
+          + "<fetchIndex name=\"i\"><fetchIndexElement property=\"x\" type=\"\(type)\"/></fetchIndex>")
+    ).versionHashes
+  }
+  #expect(try hashes("cascade", "Value", "true") == hashes("Cascade", "RTree", "NO"))
+  // An empty parent is none.
+  #expect(
+    try read(model("<entity name=\"A\" parentEntity=\"\"/>")).versionHashes
+      == read(model("<entity name=\"A\"/>")).versionHashes)
 }
 
 @Test func `date limits may repeat the date as text`() throws {

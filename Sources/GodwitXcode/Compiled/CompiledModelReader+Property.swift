@@ -158,8 +158,11 @@ extension CompiledModelReader {
     }
     let rules: [RelationshipDescription.DeleteRule] = [.noAction, .nullify, .cascade, .deny]
     let rule = try integer("NSDeleteRule", of: object) ?? 1
-    guard rules.indices.contains(rule) else { throw problem("unknown value \(rule) of key 'NSDeleteRule' at \(place)") }
-    relationship.deleteRule = rules[rule]
+    if rules.indices.contains(rule) {
+      relationship.deleteRule = rules[rule]
+    } else {
+      replace("unknown value \(rule) of key 'NSDeleteRule' at \(place): it is read as Nullify")
+    }
     relationship.versionHashModifier = try nonEmpty("NSVersionHashModifier", of: object)
     let renaming = try nonEmpty("NSRenamingIdentifier", of: object)
     relationship.renamingIdentifier = renaming == relationship.name ? nil : renaming

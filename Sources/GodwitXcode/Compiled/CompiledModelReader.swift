@@ -326,8 +326,8 @@ package struct CompiledModelReader: ArchiveReader {
         let className = "NSFetchIndexElementDescription"
         guard isKnown(element, as: className, keys: Self.indexElementKeys, at: place) else { return nil }
         let type = try integer("NSFetchIndexElementType", of: element) ?? 0
-        guard type == 0 || type == 1 else {
-          throw UnknownExpression(text: "unknown value \(type) of key 'NSFetchIndexElementType'")
+        if type != 0 && type != 1 {
+          replace("unknown value \(type) of key 'NSFetchIndexElementType': \(place) is read as Binary")
         }
         let expression = try indexedExpression(of: element)
         names += try [expression ?? nonEmpty("NSPropertyName", of: element)].compactMap(\.self)

@@ -132,8 +132,8 @@ package struct EditorModelReader: ArchiveReader {
     guard parents.count <= 1 else { throw problem("entity '\(key)' has several parents") }
     var parent: String?
     if let link = parents.first {
-      guard let general = try self.object("_general", of: link) else { throw problem("entity '\(key)' has no parent") }
-      parent = try required("_name", of: general)
+      // One whose parent was removed is left in the file, and names no entity.
+      parent = try self.object("_general", of: link).map { try required("_name", of: $0) }
     }
     let isAbstract = try values.flag("XD_PSK_isAbstract", &self)
     var result = Self.element(
@@ -267,7 +267,9 @@ package struct EditorModelReader: ArchiveReader {
     let minimum = try values.integer("XD_PRK_minCount", &self)
     let rules = ["No Action", "Nullify", "Cascade", "Deny"]
     let rule = try values.integer("XD_PRK_deleteRule", &self) ?? 1
-    guard rules.indices.contains(rule) else { throw problem("unknown deletion rule \(rule) at \(place)") }
+    if !rules.indices.contains(rule) {
+      remarks.append(ModelRemark("the unknown deletion rule \(rule) at \(place) is read as Nullify"))
+    }
     return Self.element(
       "relationship",
       common + [
@@ -276,7 +278,7 @@ package struct EditorModelReader: ArchiveReader {
         (
           "inverseEntity",
           try inverse.flatMap { try self.object("_owner", of: $0) }.map { try required("_name", of: $0) }
-        ), ("deletionRule", rules[rule]), ("toMany", isToMany ? "YES" : "NO"),
+        ), ("deletionRule", rules.indices.contains(rule) ? rules[rule] : nil), ("toMany", isToMany ? "YES" : "NO"),
         ("minCount", minimum.map { "\($0)" }), ("maxCount", isToMany ? maximum.map { "\($0)" } : nil),
         ("ordered", try values.flag("XD_PRK_ordered", &self) ? "YES" : "NO"),
       ])

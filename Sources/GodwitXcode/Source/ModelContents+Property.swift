@@ -10,15 +10,20 @@ extension ModelContents {
   ) throws -> AttributeDescription {
     try check(element, attributes: Self.attributeAttributes, children: ["userInfo"])
     let name = try required("name", of: element)
+    let isTransient = try flag("transient", of: element)
     var type = AttributeType.undefined
     if let spelling = element.attribute("attributeType") {
-      guard let known = AttributeType(xcodeName: spelling.value) else {
-        throw unknown("attribute type", spelling.value, among: AttributeType.allCases.map(\.xcodeName), at: spelling)
+      let types = AttributeType.allCases.map(\.xcodeName)
+      if let known = AttributeType(xcodeName: spelling.value) {
+        type = known
+      } else {
+        // No store and no hash has a transient attribute.
+        guard isTransient else { throw unknown("attribute type", spelling.value, among: types, at: spelling) }
+        ignoreValue(spelling, of: element, among: types, for: "no type")
       }
-      type = known
     }
     var attribute = AttributeDescription(name: name, type: type, isOptional: try flag("optional", of: element))
-    attribute.isTransient = try flag("transient", of: element)
+    attribute.isTransient = isTransient
     if type == .undefined, !attribute.isTransient {
       throw problem("attribute '\(name)' has no type, which only a transient one may lack", at: element)
     }
@@ -33,10 +38,10 @@ extension ModelContents {
       throw problem(
         "attribute '\(name)' must have both the type Composite and a composite type, or neither", at: element)
     }
-    attribute.isIndexed = try flag("indexed", of: element)
+    attribute.isIndexed = note("indexed", of: element)
     attribute.allowsExternalBinaryDataStorage = try flag("allowsExternalBinaryDataStorage", of: element)
     attribute.preservesValueInHistoryOnDeletion = try flag("preserveAfterDeletion", of: element)
-    attribute.allowsCloudEncryption = try flag("allowsCloudEncryption", of: element)
+    attribute.allowsCloudEncryption = note("allowsCloudEncryption", of: element)
     attribute.valueTransformerName = nonEmpty("valueTransformerName", of: element)
     attribute.customClassName = nonEmpty("customClassName", of: element)
     attribute.regularExpression = nonEmpty("regularExpressionString", of: element)
@@ -71,13 +76,9 @@ extension ModelContents {
     if !isToMany, let maximum = element.attribute("maxCount"), relationship.maxCount != 1 {
       throw problem("expected a 'maxCount' of 1 without toMany=\"YES\", found '\(maximum.value)'", at: maximum)
     }
-    if let rule = element.attribute("deletionRule") {
-      guard let known = RelationshipDescription.DeleteRule(rawValue: rule.value) else {
-        throw unknown(
-          "deletion rule", rule.value, among: RelationshipDescription.DeleteRule.allCases.map(\.rawValue), at: rule)
-      }
-      relationship.deleteRule = known
-    }
+    let rules = RelationshipDescription.DeleteRule.allCases.map(\.rawValue)
+    let rule = word("deletionRule", of: element, from: rules, default: relationship.deleteRule.rawValue)
+    relationship.deleteRule = .init(rawValue: rule) ?? relationship.deleteRule
     relationship.versionHashModifier = nonEmpty("versionHashModifier", of: element)
     relationship.renamingIdentifier = nonEmpty("elementID", of: element)
     for child in element.children { relationship.userInfo = try userInfo(child) }
@@ -87,7 +88,7 @@ extension ModelContents {
   func fetchedProperty(_ element: MarkupElement) throws -> FetchedPropertyDescription {
     try check(element, attributes: Self.propertyAttributes, children: ["fetchRequest", "userInfo"])
     var property = FetchedPropertyDescription(
-      name: try required("name", of: element), isOptional: try flag("optional", of: element),
+      name: try required("name", of: element), isOptional: note("optional", of: element),
       fetchRequest: try element.children(named: "fetchRequest").first.map(fetchRequest))
     for child in element.children(named: "userInfo") { property.userInfo = try userInfo(child) }
     return property

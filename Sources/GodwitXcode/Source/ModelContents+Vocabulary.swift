@@ -111,6 +111,29 @@ extension ModelContents {
     return attribute.value
   }
 
+  /// A word that the version hash does not contain. An unknown word is read as the default, with a remark.
+  func word(_ name: String, of element: MarkupElement, from choices: [String], default value: String) -> String {
+    guard let attribute = element.attribute(name) else { return value }
+    if choices.contains(attribute.value) { return attribute.value }
+    ignoreValue(attribute, of: element, among: choices, for: value)
+    return value
+  }
+
+  /// A flag that the version hash does not contain.
+  func note(_ name: String, of element: MarkupElement) -> Bool {
+    word(name, of: element, from: ["YES", "NO"], default: "NO") == "YES"
+  }
+
+  func ignoreValue(
+    _ attribute: MarkupElement.Attribute, of element: MarkupElement, among known: [String], for value: String
+  ) {
+    remarks.ignore(
+      "<\(element.name)>.\(attribute.name)=\(attribute.value)",
+      "the unknown value '\(attribute.value)' of '\(attribute.name)' in <\(element.name)>"
+        + Spelling.suggestion(for: attribute.value, among: known),
+      location(attribute.line, attribute.column), done: "is read as \(value)")
+  }
+
   func count(_ name: String, of element: MarkupElement) throws -> Int? {
     guard let attribute = element.attribute(name) else { return nil }
     guard let value = Int32(attribute.value), value >= 0 else {

@@ -4,9 +4,10 @@ import GodwitXML
 
 /// Reads the `contents` file of a `.xcdatamodel`.
 ///
-/// Xcode's compiler ignores unknown words, so this reader does too, and records each with its place. An unknown value,
-/// and an unknown element in a property, are errors: they could be data lost in a migration. Flags that only concern
-/// Xcode or CloudKit are known and dropped.
+/// Xcode's compiler ignores unknown words, so this reader does too, and records each with its place. An unknown value
+/// that the version hash does not contain is read as Core Data's default. Any other unknown value, and an unknown
+/// element in a property, are errors: they could be data lost in a migration. Flags that only concern Xcode or CloudKit
+/// are known and dropped.
 package struct ModelContents {
   let file: String
   let modelName: String
@@ -20,14 +21,16 @@ package struct ModelContents {
     private var ignored: [String: (index: Int, count: Int)] = [:]
 
     /// Notes a word that is not known: its first place, and how often it occurs.
-    func ignore(_ word: String, _ phrase: String, _ location: GodwitError.Location?) {
+    ///
+    /// - Parameter done: The rest of the sentence: how the word is read.
+    func ignore(_ word: String, _ phrase: String, _ location: GodwitError.Location?, done: String = "is ignored") {
       guard let (index, count) = ignored[word] else {
         ignored[word] = (list.count, 1)
-        list.append(ModelRemark("\(phrase) is ignored", location: location, ignoredWord: word))
+        list.append(ModelRemark("\(phrase) \(done)", location: location, ignoredWord: word))
         return
       }
       ignored[word] = (index, count + 1)
-      list[index].text = "\(phrase) is ignored, here and in \(count) other place\(count == 1 ? "" : "s")"
+      list[index].text = "\(phrase) \(done), here and in \(count) other place\(count == 1 ? "" : "s")"
     }
   }
 
@@ -73,7 +76,11 @@ package struct ModelContents {
         try check(member, attributes: ["name"], children: [])
         let entity = try required("name", of: member)
         guard places[entity] != nil else {
-          throw unknown("entity", entity, among: places.keys.sorted(), at: member)
+          remarks.ignore(
+            "<memberEntity>.name=\(entity)",
+            "the unknown entity '\(entity)' in the configuration '\(name)'"
+              + Spelling.suggestion(for: entity, among: places.keys.sorted()), location(member.line, member.column))
+          continue
         }
         members.append(entity)
       }
@@ -99,14 +106,16 @@ package struct ModelContents {
 
   /// Parents, destinations and inverses, so that a complaint has the place in the file.
   private func resolveNames(of element: MarkupElement, _ known: Set<String>) throws {
-    if let parent = element.attribute("parentEntity"), !known.contains(parent.value) {
+    if let parent = element.attribute("parentEntity"), !parent.value.isEmpty, !known.contains(parent.value) {
       throw unknown("parent entity", parent.value, among: known.sorted(), at: parent)
     }
     for relationship in element.children(named: "relationship") {
-      for key in ["destinationEntity", "inverseEntity"] {
-        if let name = relationship.attribute(key), !known.contains(name.value) {
-          throw unknown("entity", name.value, among: known.sorted(), at: name)
-        }
+      if let name = relationship.attribute("destinationEntity"), !known.contains(name.value) {
+        throw unknown("entity", name.value, among: known.sorted(), at: name)
+      }
+      // The inverse is found in the destination without it.
+      if let name = relationship.attribute("inverseEntity"), !name.value.isEmpty, !known.contains(name.value) {
+        ignoreValue(name, of: relationship, among: known.sorted(), for: "the destination's")
       }
     }
   }
@@ -177,14 +186,17 @@ package struct ModelContents {
     for child in element.children(named: "fetchIndexElement") {
       try check(child, attributes: ["property", "expression", "expressionType", "type", "order"], children: [])
       guard child["property"] != nil || child["expression"] != nil else {
-        throw problem("expected a property or an expression in <fetchIndexElement>, found neither", at: child)
+        remarks.ignore(
+          "<fetchIndexElement>", "a <fetchIndexElement> with neither a property nor an expression",
+          location(child.line, child.column))
+        continue
       }
       elements.append(
         .init(
           propertyName: child["property"], expressionText: child["expression"],
-          isRTree: try choice("type", of: child, from: ["Binary", "RTree"], default: "Binary") == "RTree",
-          isAscending: try choice("order", of: child, from: ["ascending", "descending"], default: "ascending")
-            == "ascending"))
+          isRTree: word("type", of: child, from: ["Binary", "RTree"], default: "Binary") == "RTree",
+          isAscending: word("order", of: child, from: ["ascending", "descending"], default: "ascending") == "ascending")
+      )
     }
     return FetchIndexDescription(
       name: try required("name", of: element), elements: elements,
@@ -207,7 +219,10 @@ package struct ModelContents {
     var info: [String: String] = [:]
     for entry in element.children(named: "entry") {
       try check(entry, attributes: ["key", "value"], children: [])
-      guard let key = entry["key"] else { throw problem("expected attribute 'key' in <entry>, found none", at: entry) }
+      guard let key = entry["key"] else {
+        remarks.ignore("<entry>", "an <entry> without a key", location(entry.line, entry.column))
+        continue
+      }
       info[key] = entry["value"] ?? ""
     }
     return info
