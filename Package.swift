@@ -16,7 +16,8 @@ let package = Package(
     .library(
       name: "Godwit",
       targets: [
-        "Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitVerifier",
+        "Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitMapping",
+        "GodwitVerifier",
       ]),
     .library(name: "GodwitManifest", targets: ["GodwitManifest"]),
     .library(name: "GodwitTesting", targets: ["GodwitTesting"]),
@@ -76,6 +77,12 @@ let package = Package(
       name: "GodwitJob",
       dependencies: ["GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk"],
       swiftSettings: strict),
+    // Mapping files in YAML, and the search for the mapping models of a project.
+    .target(
+      name: "GodwitMapping",
+      dependencies: [
+        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitJob", .product(name: "Yams", package: "Yams"),
+      ], swiftSettings: strict),
     // Proves a destination against its source. It cannot import the targets below, which move the data. Both use the
     // evaluator, the readers of stores and schemas, and the comparison of two models.
     .target(
@@ -105,15 +112,15 @@ let package = Package(
       name: "Godwit",
       dependencies: [
         "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob",
-        "GodwitVerifier", "GodwitLowering", "GodwitEngine", "GodwitInPlace",
+        "GodwitMapping", "GodwitVerifier", "GodwitLowering", "GodwitEngine", "GodwitInPlace",
         .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: strict),
-    // Reads job manifests and mapping files in YAML, and makes jobs of them.
+    // Reads job manifests in YAML, and makes jobs of them.
     .target(
       name: "GodwitManifest",
       dependencies: [
         "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob",
-        "GodwitVerifier", "Godwit",
+        "GodwitMapping", "GodwitVerifier", "Godwit",
         .product(name: "Yams", package: "Yams"), .product(name: "Logging", package: "swift-log"),
       ],
       // `godwit schema` prints them, without a file beside the executable.
@@ -131,7 +138,7 @@ let package = Package(
       name: "GodwitLint",
       dependencies: [
         "GodwitModel", "GodwitXML", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitEngine",
-        "GodwitInPlace", "GodwitManifest",
+        "GodwitInPlace", "GodwitMapping", "GodwitManifest",
       ], swiftSettings: strict),
     // Verbs, progress, signals and exit status.
     .target(
@@ -205,7 +212,7 @@ let package = Package(
     .testTarget(
       name: "GodwitCLITests",
       dependencies: [
-        "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore",
+        "GodwitCLI", "Godwit", "GodwitMapping", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore",
         "GodwitSynthesis",
         "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitEngine", "GodwitXML", "TestSupport",
         "godwit-tool", "todo-migration", .product(name: "Yams", package: "Yams"),

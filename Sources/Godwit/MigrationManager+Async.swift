@@ -50,7 +50,7 @@ extension MigrationManager {
   /// ```
   ///
   /// - Parameter maximumSeconds: A time box; the run stops at the first checkpoint after it.
-  package func start(maximumSeconds: Double? = nil) -> MigrationRun {
+  public func start(maximumSeconds: Double? = nil) -> MigrationRun {
     MigrationRun(self, maximumSeconds: maximumSeconds)
   }
 }

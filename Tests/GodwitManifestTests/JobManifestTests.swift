@@ -30,8 +30,7 @@ func manifest(_ bytes: [UInt8], path: String = "jobs/people.yaml") throws -> Job
 }
 
 func mappingModel(_ bytes: [UInt8], path: String = "people.mapping.yaml") throws -> MappingModel {
-  let file = try YAMLFile(bytes: bytes, path: path, what: "mapping file")
-  return try MappingReader(reader: YAMLReader(file: file)).model()
+  try MappingModel(bytes: bytes, path: path)
 }
 
 let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xcdatamodeld\n"

@@ -62,7 +62,11 @@ struct AutomaticPath: Encodable {
       let plan = try manager.plan()
       losses = plan.losses.losses
       problem = manager.job.missingPolicyError
-    } catch { stop(error) }
+    } catch {
+      stop(error)
+      // `why` names the difference also where no path exists.
+      models = models ?? (try? loader.endModels())
+    }
   }
 
   /// The path between two models, of which no store is there.

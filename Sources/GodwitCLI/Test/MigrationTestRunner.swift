@@ -22,6 +22,8 @@ struct MigrationTestRunner: Sendable {
   /// Keys of each test's manifest that the command line sets.
   let overrides: [ManifestOverride]
   let policies: PolicyRegistry
+  /// The mapping models around the models, which all tests have in common.
+  var mappingFiles = MappingFiles()
   /// Where the folders of the tests are made.
   let scratch: String
   /// Where the folder of a test that failed is kept.
@@ -129,10 +131,11 @@ struct MigrationTestRunner: Sendable {
       source = folder + "/" + Self.sourceName
       try StoreSynthesis(model: model.get(), rows: rows, seed: seed, isNasty: isNasty).write(to: source)
     }
-    let loader = JobLoader(
+    var loader = JobLoader(
       manifest: try manifest(source: source, in: folder),
       logger: Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() },
       policies: policies)
+    loader.mappingFiles = mappingFiles
     var job = try loader.job()
     // The store goes when the test is done.
     job.receipt = nil

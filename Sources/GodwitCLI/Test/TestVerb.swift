@@ -98,7 +98,8 @@ struct TestVerb: Verb {
     defer { signals.finish() }
     let scratch = try ScratchFolder(name: "godwit-test")
     defer { scratch.remove() }
-    let tests = try tests(in: session)
+    let loader = try loader(in: session)
+    let tests = try tests(loader, in: session)
     guard !tests.isEmpty else {
       session.diagnostics.write("godwit: nothing to test: no version before the current one, and no --stores\n")
       return 0
@@ -108,8 +109,8 @@ struct TestVerb: Verb {
     try report?.check()
     let runner = MigrationTestRunner(
       subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
-      overrides: try overrides(), policies: session.policies, scratch: scratch.path,
-      keep: absolute(keep))
+      overrides: try overrides(), policies: session.policies, mappingFiles: loader.mappingFiles,
+      scratch: scratch.path, keep: absolute(keep))
     let table = TestTable(tests)
     if format.format == .text { session.output.write(table.head) }
     let results = try runner.run(
@@ -143,18 +144,21 @@ struct TestVerb: Verb {
 
   // MARK: Tests
 
-  private func tests(in session: CommandSession) throws -> [MigrationTest] {
+  private func tests(_ loader: JobLoader, in session: CommandSession) throws -> [MigrationTest] {
     let everywhere = expect.map { [$0] } ?? []
     // A file that is wrong fails once, before any test.
     for path in everywhere { _ = try StoreExpectations(contentsOf: path) }
     var tests: [MigrationTest] = []
-    let (versions, _) = try loader(in: session).shippedVersions()
+    let (versions, current) = try loader.shippedVersions()
     let chosen =
       switch from {
       case .all: versions[...]
       case .none: versions.prefix(0)
       case .last(let count): versions.suffix(count)
       }
+    // The version of a given store shows in its test.
+    let tested = (stores == nil ? chosen : versions[...]).compactMap { try? $0.model.get() }
+    if !tested.isEmpty { try loader.refuseUnreadableMappings(among: tested + [current]) }
     for version in chosen {
       for isNasty in [false, true] {
         tests.append(

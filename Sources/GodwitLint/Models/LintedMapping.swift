@@ -15,18 +15,34 @@ final class LintedMapping: Sendable {
   /// The file, and as findings show it.
   let file, path: String
   let content: Content
+  /// The models that an unreadable file names; nil for a readable file.
+  let outline: MappingOutline?
+  /// Whether the only models around it are those that are linted.
+  private let isAlone: Bool
 
-  init(_ file: String, shown path: String) {
+  init(_ file: String, shown path: String, isAlone: Bool, in files: MappingFiles) {
     self.file = file
     self.path = path
+    self.isAlone = isAlone
+    var outline: MappingOutline?
     do {
-      content =
-        XcodeFileKind.identify(file) == nil
-        ? .text(try MappingModel(contentsOfYAML: file)) : .xcode(try XcodeMappingModel(contentsOf: file))
+      switch try files.mapping(file) {
+      case .text(let model): content = .text(model)
+      case .xcode(let model, _): content = .xcode(model)
+      }
     } catch {
+      outline = files.outline(file)
       content = .unreadable(
         error as? GodwitError ?? GodwitError(.missingInput, "cannot read mapping model '\(path)': \(error)"))
     }
+    self.outline = outline
+  }
+
+  /// Whether a file that cannot be read may be for versions of a model, as the search of a job takes it.
+  ///
+  /// - Parameter versions: Oldest first.
+  func mayBeMissed(by bundle: LintedBundle, _ versions: [ManagedObjectModel]) -> Bool {
+    outline.map { $0.concerns(versions) ?? (isBeside(bundle) || isAlone) } ?? false
   }
 
   /// The versions that it names.

@@ -19,7 +19,7 @@ struct ModelSources {
   init(_ paths: [String], workingFolder: String) throws {
     let shown: (String) -> String = { RelativePath.shown($0, from: workingFolder) }
     var seen: Set<String> = []
-    var files: [MappingSearch.File] = []
+    var files: [String] = []
     for text in paths {
       var isFolder: ObjCBool = false
       let exists = FileManager.default.fileExists(atPath: text, isDirectory: &isFolder)
@@ -28,7 +28,6 @@ struct ModelSources {
         let bundle = try LintedBundle(reference, path: shown)
         guard seen.insert(bundle.path + (reference.version ?? "")).inserted else { continue }
         bundles.append(bundle)
-        files += MappingSearch(besideModels: [bundle.bundle.path]).files
         continue
       }
       // Messages show the paths: `./App.xcdatamodeld` would be one more spelling.
@@ -47,13 +46,15 @@ struct ModelSources {
           broken.append((shown(path), error))
         }
       }
-      files += MappingSearch(inFolder: URL(filePath: text).standardizedFileURL.path).files
-      for bundle in bundles { files += MappingSearch(besideModels: [bundle.bundle.path]).files }
+      files += MappingSearch(inFolders: [URL(filePath: text).standardizedFileURL.path]).files.map(\.path)
     }
+    let finder = MappingFinder(models: bundles.map(\.bundle.path), base: workingFolder)
+    files += finder.searchedFiles
     bundles.sort { ModelBundle.precedes($0.path, $1.path) }
     var known: Set<String> = []
-    for file in files where known.insert(URL(filePath: file.path).standardizedFileURL.path).inserted {
-      mappings.append(LintedMapping(file.path, shown: shown(file.path)))
+    let isAlone = bundles.count == 1 && !finder.hasOtherModels
+    for file in files where known.insert(URL(filePath: file).standardizedFileURL.path).inserted {
+      mappings.append(LintedMapping(file, shown: shown(file), isAlone: isAlone, in: finder.files))
     }
     mappings.sort { ModelBundle.precedes($0.path, $1.path) }
   }

@@ -1,4 +1,5 @@
 import GodwitInference
+import GodwitMapping
 import GodwitModel
 import GodwitXcode
 
@@ -8,7 +9,7 @@ extension BundleLint {
     let models = bundle.versions.compactMap(bundle.model)
     for mapping in mappings {
       if case .unreadable = mapping.content {
-        guard mapping.isBeside(bundle) else { continue }
+        guard mapping.mayBeMissed(by: bundle, models) else { continue }
         usedMappings.insert(mapping.path)
         for var finding in Self.unmatched(mapping) {
           finding.bundle = bundle.path
@@ -96,6 +97,7 @@ extension BundleLint {
 
   static func unmatched(_ mapping: LintedMapping) -> [LintFinding] {
     if case .unreadable(let error) = mapping.content {
+      guard mapping.outline?.isForeign != true else { return [] }
       let place = error.location.map { LintFinding.Location(file: mapping.place.file, line: $0.line) }
       return [
         LintFinding(

@@ -1,20 +1,25 @@
 import Foundation
+import GodwitMapping
 import GodwitModel
 import GodwitPlatform
 import GodwitStore
 import GodwitXcode
 
-/// The bundle that a drafted manifest names: the one that was given, or the one in a folder that fits the store.
+/// The bundle that a drafted manifest names: the one that was given, or the one in a folder that fits the store. Of a
+/// folder it may be several: models that the application merges, or the bundle that took the place of the store's.
 struct DraftModelChoice {
-  let path: String
+  private(set) var paths: [String]
+  /// Whether the models form one.
+  private(set) var isMerged = false
   /// The folder that was given, in which mapping models are looked for, too.
   private let folder: String?
 
   var isOfFolder: Bool { folder != nil }
 
-  init(at path: String, request: DraftRequest, metadata: StoreMetadata) throws {
+  /// - Parameter target: The version that the job leads to; nil for the current one.
+  init(at path: String, request: DraftRequest, metadata: StoreMetadata, target: String?) throws {
     guard XcodeFileKind.identify(path) == nil, FileStatus(following: path)?.isFolder == true else {
-      (self.path, folder) = (path, nil)
+      (paths, folder) = ([path], nil)
       return
     }
     var found = ModelSearch.models(inFolder: Self.trimmed(path), skipping: MappingSearch.foreignFolders).found
@@ -26,21 +31,62 @@ struct DraftModelChoice {
         remedy: "give the .xcdatamodeld or .momd itself")
     }
     folder = path
-    self.path = try found.count == 1 ? found[0] : Self.choose(among: found, request: request, metadata: metadata)
+    guard found.count > 1 else {
+      paths = found
+      return
+    }
+    let versions = found.map { Bundle(path: $0, versions: try? ModelVersions(references: [$0])) }
+    let hashes = metadata.entityVersionHashes
+    let fitting = versions.filter { $0.fits(metadata, of: request.store) }
+    if fitting.isEmpty, let merged = Self.merged(versions, fitting: hashes) {
+      (paths, isMerged) = (merged, true)
+      return
+    }
+    let chosen = try Self.choose(among: versions, fitting: fitting, request: request, hashes: hashes)
+    paths = [chosen.path]
+    // A new bundle may have taken the place of the store's.
+    guard let target, chosen.versions?.names.contains(target) != true else { return }
+    paths += Self.sourcesFirst(versions).filter { $0.versions?.names.contains(target) == true }.prefix(1).map(\.path)
+  }
+
+  private struct Bundle {
+    var path: String
+    /// Nil for a bundle that cannot be read.
+    var versions: ModelVersions?
+
+    func fits(_ metadata: StoreMetadata, of store: String) -> Bool {
+      let hashes = metadata.entityVersionHashes
+      guard let versions, !hashes.isEmpty else { return false }
+      return (try? versions.model(fitting: metadata, path: store)) != nil
+        || versions.configuration(fitting: hashes) != nil
+    }
+
+    var isSource: Bool { ["xcdatamodeld", "xcdatamodel"].contains(URL(filePath: path).pathExtension) }
+  }
+
+  /// Each model once: what was compiled from a bundle says the same as the bundle.
+  private static func sourcesFirst(_ bundles: [Bundle]) -> [Bundle] {
+    var stems: Set<String> = []
+    return (bundles.filter(\.isSource) + bundles.filter { !$0.isSource }).filter {
+      stems.insert(stem($0.path)).inserted
+    }
+  }
+
+  /// The models that together are the store's; nil where no such are found.
+  private static func merged(_ bundles: [Bundle], fitting hashes: [String: VersionHash]) -> [String]? {
+    let parts = sourcesFirst(bundles).filter { $0.versions?.part(of: hashes) != nil }.map(\.path)
+    guard let all = try? ModelVersions(references: parts), all.bundlesThatForm(hashes) != nil else { return nil }
+    return parts
   }
 
   private static func trimmed(_ path: String) -> String {
     path.count > 1 && path.hasSuffix("/") ? trimmed(String(path.dropLast())) : path
   }
 
-  private static func choose(among found: [String], request: DraftRequest, metadata: StoreMetadata) throws -> String {
-    let hashes = metadata.entityVersionHashes
-    let versions = found.map { path in (path: path, versions: try? ModelVersions(references: [path])) }
-    let fitting = versions.filter { entry in
-      guard let versions = entry.versions, !hashes.isEmpty else { return false }
-      return (try? versions.model(fitting: metadata, path: request.store)) != nil
-        || versions.configuration(fitting: hashes) != nil
-    }
+  private static func choose(
+    among versions: [Bundle], fitting: [Bundle], request: DraftRequest, hashes: [String: VersionHash]
+  ) throws -> Bundle {
+    let found = versions.map(\.path)
     func command(_ path: String) -> String { "godwit init \(shell(request.store)) \(shell(path))" }
     guard let first = fitting.first else {
       let nearest = versions.compactMap { entry in
@@ -67,9 +113,9 @@ struct DraftModelChoice {
       stem(entry.path) == stem(first.path) && entry.versions?.names.sorted() == first.versions?.names.sorted()
         && current(entry.versions) == current(first.versions)
     }
-    let sources = fitting.filter { ["xcdatamodeld", "xcdatamodel"].contains(URL(filePath: $0.path).pathExtension) }
-    if fitting.count == 1 { return first.path }
-    if isSame, sources.count == 1 { return sources[0].path }
+    let sources = fitting.filter(\.isSource)
+    if fitting.count == 1 { return first }
+    if isSame, sources.count == 1 { return sources[0] }
     throw GodwitError(
       .usage, "\(fitting.count) models in '\(request.models)' fit the store '\(request.store)'",
       cause: fitting.prefix(8).map { "'\($0.path)'" }.joined(separator: "\n")
@@ -96,9 +142,9 @@ struct DraftModelChoice {
   /// the search of a job would not find all of them.
   func mappingFolders(in loader: JobLoader, models: [ManagedObjectModel], request: DraftRequest) throws -> [String] {
     guard let folder else { return [] }
-    let search = MappingSearch(besideModels: [path])
+    let search = request.mappingFiles.search(besideModels: paths)
     let known = Set(search.files.map { URL(filePath: $0.path).standardizedFileURL.path })
-    let walk = MappingSearch(inFolder: Self.trimmed(folder))
+    let walk = request.mappingFiles.search(inFolders: [Self.trimmed(folder)])
     func isKnown(_ path: String) -> Bool { known.contains(URL(filePath: path).standardizedFileURL.path) }
     guard walk.files.contains(where: { !isKnown($0.path) }) else { return [] }
     func folders(_ paths: [String]) -> [String] { paths.map(Self.folder).withoutRepeats() }
@@ -106,8 +152,13 @@ struct DraftModelChoice {
     manifest.mappingSearch = folders(walk.files.map(\.path)).map {
       ManifestPath(raw: $0, resolved: $0, location: .init(file: "job.yaml", line: 1, column: 1))
     }
-    let serving = try JobLoader(manifest: manifest, logger: loader.logger, policies: [:])
-      .servedVersions(among: models).filter { !$0.pairs.isEmpty }.map(\.path)
+    var all = JobLoader(manifest: manifest, logger: loader.logger, policies: [:])
+    all.mappingFiles = request.mappingFiles
+    // One that cannot be read and names a version stops the job, if its path needs the version.
+    let serving = try all.finder.servedVersions(among: models).filter { mapping in
+      mapping.problem == nil
+        ? !mapping.pairs.isEmpty : request.mappingFiles.outline(mapping.path).concerns(models) == true
+    }.map(\.path)
     return serving.allSatisfy(isKnown) ? [] : folders(serving).map(request.spelled)
   }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Godwit
 package import GodwitJob
+import GodwitMapping
 import GodwitModel
 import GodwitPlatform
 import GodwitStore
@@ -20,6 +21,7 @@ package struct DraftRequest: Sendable {
   package var file: String?
   package var policies: PolicyRegistry = [:]
   package var logger = Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }
+  let mappingFiles = MappingFiles()
 
   package init(store: String, models: String) { (self.store, self.models) = (store, models) }
 
@@ -39,14 +41,23 @@ package struct DraftRequest: Sendable {
         remedy: "name it once")
     }
     let target = destinationModel ?? reference.version
-    let choice = try DraftModelChoice(at: reference.path, request: self, metadata: metadata)
-    let versions = try ModelVersions(references: [choice.path])
+    let choice = try DraftModelChoice(at: reference.path, request: self, metadata: metadata, target: target)
+    let versions = try ModelVersions(references: choice.paths)
     var draft = ManifestDraft(
-      source: spelled(store), destination: spelled(destinationPath), models: [spelled(choice.path)])
+      source: spelled(store), destination: spelled(destinationPath), models: choice.paths.map(spelled))
+    if choice.isMerged { draft.mergeModels = try merged(choice, target: target) }
     draft.file = file ?? "job.yaml"
     draft.job = file.map(JobManifest.name(ofFile:)) ?? URL(filePath: store).deletingPathExtension().lastPathComponent
     try describe(&draft, metadata: metadata, versions: versions, target: target)
     return try plan(&draft, choice: choice, versions: versions)
+  }
+
+  /// The models that form one, each with the version that `--to` names if it has that.
+  private func merged(_ choice: DraftModelChoice, target: String?) throws -> [String] {
+    try choice.paths.map { path in
+      let own = try ModelVersions(references: [path])
+      return spelled(path) + (target.map { own.names.contains($0) ? "#\($0)" : "" } ?? "")
+    }
   }
 
   private func checkArguments() throws {
@@ -128,6 +139,10 @@ package struct DraftRequest: Sendable {
     draft.storeType = summary.type
     draft.isMirrored = !summary.cloudKitTables.isEmpty
     draft.versions = versions.namesOldestFirst()
+    if !draft.mergeModels.isEmpty {
+      if let target { try Self.check(target, "lead to", option: "--to", among: draft.versions) }
+      return
+    }
     if let target {
       try Self.check(target, "lead to", option: "--to", among: draft.versions)
       draft.destinationModel = target
@@ -146,7 +161,10 @@ package struct DraftRequest: Sendable {
     throw GodwitError(
       .configuration,
       "cannot \(use) '\(name)': no model has this name" + Spelling.suggestion(for: name, among: versions),
-      cause: "the versions are " + versions.map { "'\($0)'" }.joined(separator: ", "), remedy: "correct \(option)")
+      cause: "the versions are " + versions.map { "'\($0)'" }.joined(separator: ", "),
+      remedy:
+        "correct \(option); for a version of another bundle, give the folder that has both, or list both under `models` in a manifest and name the version with `destination-model`"
+    )
   }
 
   private func describeSource(_ draft: inout ManifestDraft, metadata: StoreMetadata, versions: ModelVersions) throws {
@@ -180,9 +198,11 @@ package struct DraftRequest: Sendable {
   ) throws -> ManifestDraft {
     let models = versions.readable(named: draft.versions)
     draft.mappingSearch = try choice.mappingFolders(in: loader(draft), models: models, request: self)
-    let served = try loader(draft).servedVersions(among: models)
-    let order = VersionOrder.order(
-      draft.versions, current: (try? versions.currentModel())?.name, served: served.flatMap(\.pairs))
+    let served = try loader(draft).finder.servedVersions(among: models)
+    let order =
+      try olderFirst(choice)
+      ?? VersionOrder.order(
+        draft.versions, current: (try? versions.currentModel())?.name, served: served.flatMap(\.pairs))
     var job: MigrationJob
     do {
       var ordered = draft
@@ -211,10 +231,16 @@ package struct DraftRequest: Sendable {
     return draft
   }
 
+  /// The versions of a bundle, and then those of the bundle that took its place; nil for a single bundle.
+  private func olderFirst(_ choice: DraftModelChoice) throws -> [String]? {
+    guard choice.paths.count > 1, !choice.isMerged else { return nil }
+    return try choice.paths.flatMap { try ModelVersions(references: [$0]).namesOldestFirst() }.withoutRepeats()
+  }
+
   /// Names the folders of the mapping models that the job uses, so that the manifest takes the same ones everywhere,
   /// whatever lies above the models there.
   private func name(
-    mappingsOf job: MigrationJob, served: [JobLoader.ServedVersions], in draft: inout ManifestDraft
+    mappingsOf job: MigrationJob, served: [MappingFinder.ServedVersions], in draft: inout ManifestDraft
   ) throws {
     guard draft.mappingSearch.isEmpty, let model = draft.models.first else { return }
     let used = job.steps.flatMap { ($0.origin ?? "").components(separatedBy: ", ") }
@@ -265,12 +291,14 @@ package struct DraftRequest: Sendable {
     var loader = JobLoader(manifest: manifest, logger: logger, policies: policies)
     // `init` searches all of a project's folder where it is given, and says so.
     loader.looksElsewhere = looksElsewhere
+    loader.mappingFiles = mappingFiles
     return loader
   }
 
-  private func tell(_ job: MigrationJob, served: [JobLoader.ServedVersions], in draft: inout ManifestDraft) {
+  private func tell(_ job: MigrationJob, served: [MappingFinder.ServedVersions], in draft: inout ManifestDraft) {
     let manager = MigrationManager(job)
     draft.sourceModel = job.sourceModel.name
+    if !draft.mergeModels.isEmpty { draft.destinationModel = job.destinationModel.name }
     draft.sourceModelOrigin =
       draft.assumedModel != nil
       ? "you named it"
@@ -287,7 +315,8 @@ package struct DraftRequest: Sendable {
     let used = job.steps.flatMap { ($0.origin ?? "").components(separatedBy: ", ") }
     draft.unusedMappings = served.filter { !used.contains($0.origin) }.map { mapping in
       let pairs = mapping.pairs.prefix(3).map { "'\($0.source)' to '\($0.destination)'" }.joined(separator: ", ")
-      return "\(mapping.origin): " + (pairs.isEmpty ? "for no two of these versions" : pairs)
+      let unused = mapping.problem.map { "cannot be read: \($0.message)" } ?? "for no two of these versions"
+      return "\(mapping.origin): " + (pairs.isEmpty ? unused : pairs)
     }
     for use in job.policyUses where !use.isRegistered {
       if let index = draft.policies.firstIndex(where: { $0.name == use.policy }) {
@@ -328,7 +357,7 @@ package struct DraftRequest: Sendable {
       error.remedy =
         choice.isOfFolder
         ? "give the folder of the project that wrote the store"
-        : "give the bundle that has the version the store was written with, or the folder of the project, which is searched: `godwit init STORE FOLDER`"
+        : "give the bundle that has the version the store was written with, or the folder of the project, which is searched: `godwit init STORE FOLDER`. It also finds models that the application merges (`merge-models`)"
     } else if !choice.isOfFolder {
       error.remedy =
         (error.remedy.map { $0 + "; " } ?? "")

@@ -1,3 +1,5 @@
+import GodwitMapping
+
 /// The manifest that `godwit init` writes: facts in, text with comments out.
 ///
 /// Paths are written as they are given. `DraftRequest` finds the facts.
@@ -25,6 +27,8 @@ package struct ManifestDraft: Sendable {
   package var source: String
   package var destination: String
   package var models: [String]
+  /// The models that form one; empty for a single model.
+  package var mergeModels: [String] = []
   /// The store: its type, size and objects.
   package var store = ""
   /// Why the store may not be whole; nil without a doubt.
@@ -114,6 +118,14 @@ package struct ManifestDraft: Sendable {
       lines.append("\(name): " + (texts.count == 1 ? texts[0] : "[\(texts.joined(separator: ", "))]"))
     }
     key("models", models)
+    guard mergeModels.isEmpty else {
+      lines += Self.comments([
+        "The store has the entities of all these models: the application merges them. The job leads to the current",
+        "version of each; PATH#Version names another one.",
+      ])
+      key("merge-models", mergeModels)
+      return lines
+    }
     if let assumedModel {
       lines += Self.comments(["The store does not say which version it has. You gave this one."])
       key("assume-source-model", [assumedModel])

@@ -1,3 +1,4 @@
+import GodwitMapping
 import GodwitModel
 package import GodwitVerifier
 

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitMapping
 import GodwitModel
 
 /// The commands of `on-success` and `on-failure`, which `godwit run` calls when a run is over.

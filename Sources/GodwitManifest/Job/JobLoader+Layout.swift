@@ -1,5 +1,6 @@
 import Godwit
 import GodwitJob
+import GodwitMapping
 import GodwitModel
 import GodwitStore
 import Logging

@@ -2,6 +2,7 @@ import Foundation
 import Godwit
 import GodwitInference
 import GodwitJob
+import GodwitMapping
 import GodwitModel
 
 extension JobLoader {
@@ -74,7 +75,7 @@ extension JobLoader {
       guard step.isInferred, InferredLoss.losesNames(from: step.sourceModel, to: step.destinationModel) else {
         return nil
       }
-      let passed = Self.namesBetween(step.sourceModel.name, step.destinationModel.name, in: names)
+      let passed = MappingFinder.namesBetween(step.sourceModel.name, step.destinationModel.name, in: names)
       guard passed.count > 2, passed.first == step.sourceModel.name else { return nil }
       let between = versions.readable(named: passed.dropFirst().dropLast())
       let kept = InferredLoss.keptThrough([step.sourceModel] + between + [step.destinationModel])

@@ -1,5 +1,6 @@
 import GodwitInference
 import GodwitJob
+import GodwitMapping
 import GodwitModel
 
 /// A source model that nobody listed: the one that the store, or its receipt, carries. Its place among the versions is not known, so a
@@ -66,6 +67,6 @@ extension JobLoader {
   ) throws -> [String] {
     var names = try orderedNames(versions, leadingTo: destination.name)
     if let last = names.lastIndex(of: destination.name) { names = Array(names[...last]) }
-    return try mappingModels(from: source, to: versions.readable(named: names))
+    return try finder.mappingModels(from: source, to: versions.readable(named: names))
   }
 }

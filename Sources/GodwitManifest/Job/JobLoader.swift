@@ -2,7 +2,8 @@ public import Foundation
 import Godwit
 import GodwitInference
 public import GodwitJob
-import GodwitModel
+package import GodwitMapping
+package import GodwitModel
 import GodwitStore
 import GodwitXcode
 public import Logging
@@ -25,6 +26,8 @@ public struct JobLoader {
   var hookOutput: @Sendable (String) -> Void
   /// The inputs that the jobs of many stores share; nil for a single job.
   var inputs: SharedInputs?
+  /// The mapping models around the models, which the loader and its copies read once.
+  package var mappingFiles = MappingFiles()
   /// Whether an error about a missing path says where else mapping models are.
   var looksElsewhere = true
 
@@ -144,19 +147,8 @@ public struct JobLoader {
   /// The models of a store's job, and the steps between them.
   private func way(of metadata: StoreMetadata, path: String, among versions: ModelVersions) throws -> JobWay {
     var versions = versions
-    logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
-    let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
-    if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
-    if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
-    let target = try destinationModel(among: versions, merged: merged)
     let listed = try inputs?.listed(listedMappings) ?? listedMappings()
-    let (source, origin) = try sourceModel(
-      among: versions, metadata: metadata, path: path,
-      nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
-    logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
-    for (role, model) in [("source", source), ("destination", target)] {
-      logger.debug("version hashes of the \(role) model", metadata: Self.hashes(model.versionHashes, of: model.name))
-    }
+    let (source, target, origin) = try ends(of: metadata, path: path, among: &versions, listed)
     let (steps, search) = try steps(listed, from: source, to: target, among: versions)
     if let origin {
       let isInside = origin == Self.ownCacheOrigin
@@ -165,6 +157,33 @@ public struct JobLoader {
     return JobWay(
       source: source, destination: target, origin: origin, steps: steps, search: search,
       layout: try layoutStore(for: target))
+  }
+
+  /// The models of the store and of the destination, and where the first is from unless the manifest lists it.
+  private func ends(
+    of metadata: StoreMetadata, path: String, among versions: inout ModelVersions, _ listed: [ListedMapping]
+  ) throws -> (source: ManagedObjectModel, destination: ManagedObjectModel, origin: String?) {
+    logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
+    let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
+    if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
+    if let configuration = manifest.configuration { versions.restrict(toConfiguration: configuration) }
+    let target = try destinationModel(among: versions, merged: merged)
+    let (source, origin) = try sourceModel(
+      among: versions, metadata: metadata, path: path,
+      nameWanted: listed.lazy.compactMap(\.sourceModelName).first)
+    logger.debug("models chosen", metadata: ["source": "\(source.name)", "destination": "\(target.name)"])
+    for (role, model) in [("source", source), ("destination", target)] {
+      logger.debug("version hashes of the \(role) model", metadata: Self.hashes(model.versionHashes, of: model.name))
+    }
+    return (source, target, origin)
+  }
+
+  /// The models that the job leads between, also where no path does.
+  package func endModels() throws -> (source: ManagedObjectModel, destination: ManagedObjectModel) {
+    let path = try sourcePath(for: .migration)
+    var versions = try modelVersions()
+    let found = try ends(of: StoreMetadata(readingStoreAt: path), path: path, among: &versions, [])
+    return (found.source, found.destination)
   }
 
   /// A store that is replaced is the application's again at once, and a change of definitions takes no time that depends

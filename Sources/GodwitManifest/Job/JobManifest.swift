@@ -1,4 +1,5 @@
 package import GodwitJob
+package import GodwitMapping
 package import GodwitModel
 
 /// A migration job as its manifest describes it.

@@ -1,4 +1,5 @@
 public import Foundation
+import GodwitMapping
 public import GodwitModel
 public import GodwitStore
 import GodwitXcode

@@ -1,3 +1,4 @@
+import GodwitMapping
 package import GodwitModel
 package import GodwitStore
 import GodwitXcode
@@ -250,6 +251,13 @@ package struct ModelVersions {
       remedy =
         isJob ? "write `configuration: \(found.configuration)`" : "add `--configuration '\(found.configuration)'`"
     }
+    if let bundles = bundlesThatForm(hashes) {
+      cause += "\n" + bundles.map { "'\($0)'" }.joined(separator: " and ") + " together have the entities of the store"
+      if isJob { remedy = "write `merge-models` with these models: the application merged them" }
+    } else if isJob, hashes.count == metadata.versionHashes.count, let part = part(of: hashes) {
+      cause += "\nall entities of '\(part.name)' fit, and the store has more"
+      remedy += "; or list the application's other models too, under `merge-models`, if it merges several"
+    }
     throw GodwitError(.noPath, "no model fits the store '\(path)'", cause: cause, remedy: remedy)
       .about(.unknownStoreVersion)
   }
@@ -265,6 +273,26 @@ package struct ModelVersions {
       }
     }
     return nil
+  }
+
+  /// The largest version whose entities are all in a store, each with the hash of the store; nil without one.
+  func part(of hashes: [String: VersionHash]) -> ManagedObjectModel? {
+    models.compactMap(\.readable).filter { model in
+      !model.entities.isEmpty && model.versionHashes.allSatisfy { hashes[$0.key] == $0.value }
+    }.max { $0.entities.count < $1.entities.count }
+  }
+
+  /// The bundles that an application merged for a store; nil where their versions do not make up the store.
+  func bundlesThatForm(_ hashes: [String: VersionHash]) -> [String]? {
+    var entities: Set<String> = []
+    let bundles = models.map(\.bundle).withoutRepeats().filter { bundle in
+      var own = self
+      own.models = models.filter { $0.bundle == bundle }
+      guard let part = own.part(of: hashes), !entities.isSuperset(of: part.entityNames) else { return false }
+      entities.formUnion(part.entityNames)
+      return true
+    }
+    return bundles.count > 1 && entities == Set(hashes.keys) ? bundles : nil
   }
 
   /// The version that most entities of a store fit, and how many; nil without any version.

@@ -1,5 +1,6 @@
 import Foundation
 import GodwitJob
+import GodwitMapping
 import GodwitModel
 import GodwitPlatform
 import GodwitXcode
@@ -27,7 +28,7 @@ extension JobLoader {
     }
     if case .files(let paths) = manifest.mappings { for path in paths { try digest.add(path.resolved) } }
     if [.auto, .modelsOnly].contains(manifest.mappings) {
-      for path in searchedMappings.sorted() { try digest.add(path) }
+      for path in finder.searchedFiles.sorted() { try digest.add(path) }
     }
     if let path = manifest.layout?.from { try digest.add(path.resolved) }
     return digest.finish().prefix(16).hex
@@ -42,18 +43,6 @@ extension JobManifest {
     (manifest.file, manifest.memory, manifest.chunks, manifest.stores) = ("", .mebibytes(64), Chunks(), nil)
     (manifest.onSuccess, manifest.onFailure, manifest.locations, manifest.notes) = ([], [], [:], [])
     return String(describing: manifest)
-  }
-}
-
-extension JobLoader {
-  /// The mapping models that `mappings: auto` looks at.
-  var searchedMappings: [String] {
-    guard !manifest.mappingSearch.isEmpty else { return mappingSearch().files.map(\.path) }
-    return manifest.mappingSearch.flatMap { path -> [String] in
-      let isFolder = FileStatus(following: path.resolved)?.isFolder == true
-      let isBundle = XcodeFileKind.identify(path.resolved) != nil
-      return isFolder && !isBundle ? MappingSearch(inFolder: path.resolved).files.map(\.path) : [path.resolved]
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitMapping
 import GodwitModel
 import GodwitPlatform
 

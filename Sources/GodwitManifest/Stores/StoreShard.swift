@@ -1,3 +1,4 @@
+import GodwitMapping
 import GodwitModel
 import GodwitPlatform
 import Yams

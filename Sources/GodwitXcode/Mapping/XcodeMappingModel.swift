@@ -43,18 +43,32 @@ public struct XcodeMappingModel: Sendable {
 
   package init(contentsOf path: String) throws {
     let path = XcodeFile.trimmed(path)
+    self = try Self(bytes: Self.bytes(at: path), path: path)
+  }
+
+  /// - Parameter bytes: The result of `bytes(at:)` for the path.
+  package init(bytes: [UInt8], path: String) throws {
+    let path = XcodeFile.trimmed(path)
+    self =
+      try XcodeFileKind.identify(path) == .compiledMappingModel
+      ? Self(compiled: bytes, path: path) : Self(source: bytes, path: path, file: Self.file(at: path))
+  }
+
+  /// The bytes of the file that holds the mapping model.
+  package static func bytes(at path: String) throws -> [UInt8] {
     switch XcodeFileKind.identify(path) {
-    case .mappingModel?:
-      let file = try XcodeFile.form(of: path) == .folder ? path + "/" + Self.sourceFileName : path
-      self = try Self(source: XcodeFile.bytes(of: file, what: "mapping model"), path: path, file: file)
-    case .compiledMappingModel?:
-      self = try Self(compiled: XcodeFile.bytes(of: path, what: "mapping model"), path: path)
+    case .mappingModel?, .compiledMappingModel?: return try XcodeFile.bytes(of: file(at: path), what: "mapping model")
     default:
       guard try XcodeFile.form(of: path) != .missing else { throw XcodeFile.missing(path, what: "mapping model") }
       throw GodwitError(
         .missingInput, "cannot read mapping model '\(path)': expected a .xcmappingmodel or .cdm, found another name",
         remedy: "give the folder that Xcode saved the mapping model in, or what Xcode compiled from it")
     }
+  }
+
+  private static func file(at path: String) throws -> String {
+    let isFolder = try XcodeFileKind.identify(path) == .mappingModel && XcodeFile.form(of: path) == .folder
+    return isFolder ? XcodeFile.trimmed(path) + "/" + sourceFileName : path
   }
 
   static let sourceFileName = "xcmapping.xml"

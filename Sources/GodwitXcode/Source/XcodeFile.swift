@@ -40,7 +40,9 @@ enum XcodeFile {
       throw error
     } catch {
       if isPermission(error) { throw denied(path) }
-      throw GodwitError(.missingInput, "cannot read \(what) '\(path)'", cause: error.localizedDescription)
+      throw GodwitError(
+        isInputOutput(error) ? .inputOutput : .missingInput, "cannot read \(what) '\(path)'",
+        cause: error.localizedDescription)
     }
   }
 
@@ -55,7 +57,9 @@ enum XcodeFile {
       return try FileManager.default.contentsOfDirectory(atPath: path)
     } catch {
       if isPermission(error) { throw denied(path) }
-      throw GodwitError(.missingInput, "cannot read \(what) '\(path)'", cause: error.localizedDescription)
+      throw GodwitError(
+        isInputOutput(error) ? .inputOutput : .missingInput, "cannot read \(what) '\(path)'",
+        cause: error.localizedDescription)
     }
   }
 
@@ -72,6 +76,10 @@ enum XcodeFile {
 
   private static func isPermission(_ error: any Error) -> Bool {
     (error as? CocoaError)?.code == .fileReadNoPermission
+  }
+
+  private static func isInputOutput(_ error: any Error) -> Bool {
+    ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError ?? error as NSError).code == Int(EIO)
   }
 
   // MARK: Paths

@@ -359,4 +359,52 @@ struct InitTests {
     #expect(try BuiltCommand.run("run", "job.yaml", "--quiet", in: job.path).status == 65)
     #expect(try BuiltCommand.run("plan", "job.yaml", "--set", "cloudkit=drop", in: job.path).status == 0)
   }
+
+  // MARK: Several bundles
+
+  @Test func `models that form the store together are merged`() throws {
+    func model(_ name: String, _ entity: String, _ attributes: [String]) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        name: name, entities: [.made(entity, attributes.map { AttributeDescription(name: $0, type: .string) })])
+    }
+    let (people, pets) = (try model("People", "Person", ["n"]), try model("Pets", "Pet", ["n"]))
+    try project.bundle("two/People.xcdatamodeld", [people, model("People 2", "Person", ["n", "m"])])
+    try project.bundle("two/Pets.xcdatamodeld", [pets])
+    try project.bundle("two/Other.xcdatamodeld", [model("Other", "Thing", ["n"])])
+    try project.store("s.sqlite", ManagedObjectModel(merging: [people, pets])) { builder in
+      for entity in ["Person", "Pet"] { try builder.insert(entity, attributes: ["n": .init("x")]) }
+    }
+    let folder = try project.folder.get().path
+    let made = try initialise("s.sqlite", "two", in: folder)
+    #expect(made.status == 0, "\(made)")
+    #expect(
+      try text().contains("\nmerge-models: [two/People.xcdatamodeld, two/Pets.xcdatamodeld]\n"), "\(try text())")
+    for verb in ["plan", "run", "verify"] {
+      let result = try BuiltCommand.run(verb, "job.yaml", in: folder)
+      #expect(result.status == 0, "\(verb): \(result)")
+    }
+    // One of the models, and both without the key: the message names it.
+    let one = try initialise("s.sqlite", "two/Pets.xcdatamodeld", "--force", in: folder)
+    #expect(one.status == 69 && one.diagnostics.contains("merge-models"), "\(one)")
+    let listed = try BuiltCommand.run(
+      ["plan", "job.yaml", "--set", "merge-models=", "--set", "destination-model=People 2"], in: folder)
+    #expect(listed.status == 69 && listed.diagnostics.contains("write `merge-models`"), "\(listed)")
+    let older = try initialise("s.sqlite", "two", "--to", "People", "-o", "older.yaml", in: folder)
+    #expect(older.status == 0, "\(older)")
+    #expect(try text("older.yaml").contains("two/People.xcdatamodeld#People"), "\(try text("older.yaml"))")
+  }
+
+  @Test func `a version of a bundle that took the place of the store's is a destination`() throws {
+    let folder = try notes(["Old"], bundle: "both/Old.xcdatamodeld", store: "s.sqlite")
+    try project.bundle("both/New.xcdatamodeld", [versions(["", "New"])[1]])
+    let made = try initialise("s.sqlite", "both", "--to", "New", in: folder)
+    #expect(made.status == 0, "\(made)")
+    #expect(try text().contains("models: [both/Old.xcdatamodeld, both/New.xcdatamodeld]"), "\(try text())")
+    for verb in ["run", "verify"] {
+      let result = try BuiltCommand.run(verb, "job.yaml", in: folder)
+      #expect(result.status == 0, "\(verb): \(result)")
+    }
+    let alone = try initialise("s.sqlite", "both/Old.xcdatamodeld", "--to", "New", "-o", "x.yaml", in: folder)
+    #expect(alone.status == 78 && alone.diagnostics.contains("destination-model"), "\(alone)")
+  }
 }

@@ -103,6 +103,19 @@ struct StoredModelPathTests {
     #expect(try lost.godwit("verify").status == 0)
   }
 
+  @Test func `why names the property that differs where no step can be inferred`() throws {
+    let lost = try LostVersion()
+    let bundle = try lost.project.path("New.xcdatamodeld")
+    var required = AttributeDescription(name: "stars", type: .integer16)
+    required.isOptional = false
+    let title = AttributeDescription(name: "title", type: .string)
+    try lost.project.bundle(
+      "New.xcdatamodeld", [ManagedObjectModel(name: "New", entities: [.made("Note", [title, required])])])
+    let why = lost.project.godwit("why", try lost.project.path("notes.sqlite"), bundle)
+    #expect(why.status == 69, "\(why)")
+    #expect(why.output.contains("first     Note.") && why.output.contains("Note.stars"), "\(why.output)")
+  }
+
   @Test func `the schemas of plans and progress know every code of a note`() throws {
     for name in ["plan", "progress"] {
       let text = try #require(PublishedSchema.all.first { $0.name == name }?.text)

@@ -145,6 +145,40 @@ struct TaskTests {
     #expect(foreign?.code == .missingInput)
   }
 
+  /// The store of the README's example, with the mapping models that each needs to get to version 5.
+  private static let readme: [(store: String, origins: [String])] = [
+    ("people-1.sqlite", ["V1toV2.mapping.yaml", "V2toV3.mapping.yaml", "V3toV4.mapping.yaml", "V4toV5.mapping.yaml"]),
+    ("people-2.sqlite", ["V2toV3.mapping.yaml", "V3toV4.mapping.yaml", "V4toV5.mapping.yaml"]),
+    ("people-3.sqlite", ["V3toV4.mapping.yaml", "V4toV5.mapping.yaml"]),
+    ("people-4.sqlite", ["V4toV5.mapping.yaml"]), ("people-4.xml", ["V4toV5.mapping.yaml"]),
+  ]
+
+  @Test(arguments: readme.indices)
+  func `the example of the README uses the mapping models of the project`(index: Int) async throws {
+    let (name, origins) = Self.readme[index]
+    let folder = try TemporaryFolder()
+    let files = try FileManager.default.contentsOfDirectory(atPath: Checkout.url("jobs/peoplizer").path)
+    for file in files where file.hasSuffix(".mapping.yaml") || file.hasSuffix(".xcdatamodeld") {
+      try FileManager.default.copyItem(
+        at: Checkout.url("jobs/peoplizer/\(file)"), to: URL(filePath: folder.file(file)))
+    }
+    let bundle = try ModelBundle(contentsOf: URL(filePath: folder.file("Peoplizer.xcdatamodeld")))
+    let store = Checkout.url("jobs/peoplizer/stores/\(name)")
+    let job = try MigrationJob(
+      migrating: store, to: URL(filePath: folder.file("people-5.sqlite")), models: bundle)
+    #expect(job.mappingOrigins == origins)
+    #expect(job.destinationModel.name == "Peoplizer 5")
+    for try await progress in job.run() { #expect(progress.fraction <= 1) }
+    #expect(try await job.verify().isClean)
+    // An unreadable mapping model stops the job.
+    try Data("godwit-mapping: 1\nsource-model: Peoplizer 4\n".utf8).write(
+      to: URL(filePath: folder.file("V4toV5.mapping.yaml")))
+    let error = #expect(throws: GodwitError.self) {
+      try MigrationJob(migrating: store, to: URL(filePath: folder.file("other.sqlite")), models: bundle)
+    }
+    #expect(error?.code == .configuration)
+  }
+
   @Test func `a failed run ends its sequence and throws from its summary`() async throws {
     let folder = try TemporaryFolder()
     var job = try job(folder)

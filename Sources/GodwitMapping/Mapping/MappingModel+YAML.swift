@@ -29,9 +29,9 @@ package enum MappingPlaceholder {
 }
 
 /// Comments of a mapping file.
-enum MappingComment {
+package enum MappingComment {
   /// One line for any text, in characters that YAML accepts.
-  static func line(_ text: String) -> String {
+  package static func line(_ text: String) -> String {
     let printable = text.unicodeScalars.map { scalar in
       scalar.value >= 0x20 && scalar.value < 0x7F
         || scalar.value >= 0xA0 && scalar.value < 0xFF00 && ![0x2028, 0x2029, 0xFEFF].contains(scalar.value)
@@ -126,10 +126,10 @@ extension RelationshipMapping.Value {
 }
 
 /// Writes one line scalars.
-enum YAMLText {
+package enum YAMLText {
   /// Plain where YAML takes the text plainly everywhere, also in `{}` and `[]`; single quotes where
   /// those do; else double quotes with escapes.
-  static func scalar(_ text: String) -> String {
+  package static func scalar(_ text: String) -> String {
     if isPlain(text) { return text }
     let printable = text.unicodeScalars.allSatisfy { scalar in
       scalar.value >= 0x20 && scalar.value < 0x7F

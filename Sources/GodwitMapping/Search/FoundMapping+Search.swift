@@ -1,29 +1,26 @@
 public import Foundation
 public import GodwitJob
 public import GodwitModel
-import Logging
 
 extension FoundMapping {
   /// The mapping models in files and folders, for a search for the way between versions (`MigrationPathFinder`).
   ///
   /// Takes `.xcmappingmodel`, `.cdm`, `*.mapping.yaml` and `*.mapping.yml`. In a folder it looks further down, too, as
-  /// the key `mapping-search` of a manifest does. A mapping model below a folder that cannot be read fits nothing, and
-  /// says why.
+  /// the key `mapping-search` of a manifest does.
   ///
   /// - Parameters:
   ///   - urls: Files and folders.
-  ///   - models: The versions between which a way is looked for. Text files name theirs.
-  /// - Throws: `.missingInput` (66) when there is nothing at one of the paths, and what reading a file that is named
-  ///   throws.
+  ///   - models: The versions between which a way is looked for, oldest first. Text files name theirs.
+  /// - Throws: `.missingInput` (66) when there is nothing at one of the paths; `.configuration` (78), `.permission` (77)
+  ///   or `.inputOutput` (74) when a mapping model that may be for these versions cannot be read.
   public static func search(in urls: [URL], among models: [ManagedObjectModel]) throws -> [FoundMapping] {
     guard !urls.isEmpty else { return [] }
-    let folder = FileManager.default.currentDirectoryPath
-    var manifest = JobManifest(askingFor: "", to: "", models: [], destinationModel: nil, folder: folder)
-    manifest.mappingSearch = urls.map { url in
+    let named = urls.map { url in
       ManifestPath(raw: url.filePath, resolved: url.filePath, location: .init(file: url.filePath, line: 0, column: 0))
     }
-    let logger = Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }
-    return try JobLoader(manifest: manifest, logger: logger, policies: [:]).mappings(among: models)
+    let finder = MappingFinder(models: [], named: named, base: FileManager.default.currentDirectoryPath)
+    try finder.refuseUnreadable(among: models)
+    return try finder.found(among: models).mappings.map(\.mapping)
   }
 }
 

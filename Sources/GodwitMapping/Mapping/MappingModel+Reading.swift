@@ -13,15 +13,21 @@ extension MappingModel {
   public init(contentsOfYAML url: URL) throws { try self.init(contentsOfYAML: url.filePath) }
 
   package init(contentsOfYAML path: String) throws {
-    let file = try YAMLFile(contentsOf: path, what: "mapping file")
+    self = try Self(bytes: YAMLFile.read(path, what: Self.fileKind), path: path)
+  }
+
+  package init(bytes: [UInt8], path: String) throws {
+    let file = try YAMLFile(bytes: bytes, path: path, what: Self.fileKind)
     self = try MappingReader(reader: YAMLReader(file: file)).model()
   }
+
+  static let fileKind = "mapping file"
 }
 
 /// Reads the parts of a mapping file.
-struct MappingReader {
+package struct MappingReader {
   /// The known keys, by the map that they belong to; the empty name is the top level.
-  static let keys: [String: [String]] = [
+  package static let keys: [String: [String]] = [
     "": ["godwit-mapping", "source-model", "destination-model", "entity-mappings"],
     "entity-mappings": [
       "name", "type", "source", "destination", "filter", "policy", "unique-by", "attributes", "relationships",

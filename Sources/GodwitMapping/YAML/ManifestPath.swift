@@ -4,6 +4,8 @@ package import GodwitModel
 package struct Located<Value: Sendable>: Sendable {
   package var value: Value
   package var location: GodwitError.Location
+
+  package init(value: Value, location: GodwitError.Location) { (self.value, self.location) = (value, location) }
 }
 
 extension Located: Equatable where Value: Equatable {}
@@ -30,7 +32,7 @@ package struct ManifestPath: Sendable, Hashable {
   }
 
   /// The path relative to the folder of the file the location names.
-  init(_ raw: String, location: GodwitError.Location) {
+  package init(_ raw: String, location: GodwitError.Location) {
     let folder = location.line > 0 ? location.file.lastIndex(of: "/").map { location.file[...$0] } ?? "" : ""
     self.init(raw: raw, resolved: raw.hasPrefix("/") ? raw : folder + raw, location: location)
   }
@@ -38,7 +40,7 @@ package struct ManifestPath: Sendable, Hashable {
 
 extension Sequence where Element: Hashable {
   /// Each element once, where it comes first.
-  func withoutRepeats() -> [Element] {
+  package func withoutRepeats() -> [Element] {
     var seen: Set<Element> = []
     return filter { seen.insert($0).inserted }
   }

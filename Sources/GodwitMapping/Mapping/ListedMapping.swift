@@ -2,7 +2,7 @@ package import GodwitModel
 package import GodwitXcode
 
 /// A mapping file as it was read, before the models are known.
-package enum ListedMapping {
+package enum ListedMapping: Sendable {
   case text(MappingModel)
   case xcode(XcodeMappingModel, location: GodwitError.Location?)
 
@@ -24,8 +24,21 @@ package enum ListedMapping {
     }
   }
 
+  /// - Parameter bytes: The result of `bytes(at:)` for the path.
+  init(bytes: [UInt8], path: String) throws {
+    self =
+      try XcodeFileKind.identify(path) == nil
+      ? .text(MappingModel(bytes: bytes, path: path))
+      : .xcode(XcodeMappingModel(bytes: bytes, path: path), location: nil)
+  }
+
+  static func bytes(at path: String) throws -> [UInt8] {
+    try XcodeFileKind.identify(path) == nil
+      ? YAMLFile.read(path, what: MappingModel.fileKind) : XcodeMappingModel.bytes(at: path)
+  }
+
   /// The name of the source model, as the file gives it.
-  var sourceModelName: String? {
+  package var sourceModelName: String? {
     switch self {
     case .text(let model): model.sourceModelName
     case .xcode(let model, _): model.sourceModelName
@@ -43,7 +56,7 @@ package enum ListedMapping {
 }
 
 /// The result of `body`, whose error gets a location if it has none.
-func locating<Value>(_ location: GodwitError.Location?, _ body: () throws -> Value) throws -> Value {
+package func locating<Value>(_ location: GodwitError.Location?, _ body: () throws -> Value) throws -> Value {
   do { return try body() } catch var error as GodwitError {
     error.location = error.location ?? location
     throw error

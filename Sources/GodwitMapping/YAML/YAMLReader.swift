@@ -1,22 +1,24 @@
-import GodwitModel
-import Yams
+package import GodwitModel
+package import Yams
 
 /// Reads values of one kind out of nodes; every refusal names the key and the place.
-struct YAMLReader {
-  let file: YAMLFile
+package struct YAMLReader {
+  package let file: YAMLFile
 
-  func error(_ message: String, at location: GodwitError.Location, remedy: String) -> GodwitError {
+  package init(file: YAMLFile) { self.file = file }
+
+  package func error(_ message: String, at location: GodwitError.Location, remedy: String) -> GodwitError {
     GodwitError(.configuration, "cannot read \(file.what): \(message)", location: location, remedy: remedy)
   }
 
-  func wrong(_ key: String, expected: String, _ node: Node) -> GodwitError {
+  package func wrong(_ key: String, expected: String, _ node: Node) -> GodwitError {
     error(
       "expected \(expected)\(key.isEmpty ? "" : " for '\(key)'"), found \(Self.kind(of: node))",
       at: file.location(of: node),
       remedy: key.isEmpty ? "write `key: value` lines" : "write \(expected) after '\(key):'")
   }
 
-  static func kind(of node: Node) -> String {
+  package static func kind(of node: Node) -> String {
     switch node {
     case .scalar(let scalar): isNull(scalar) ? "no value" : "'\(clipped(scalar.string))'"
     case .mapping: "keys and values"
@@ -32,21 +34,21 @@ struct YAMLReader {
 
   private static func place(_ key: String) -> String { key.isEmpty ? "" : " in '\(key)'" }
 
-  static func isNull(_ scalar: Node.Scalar) -> Bool {
+  package static func isNull(_ scalar: Node.Scalar) -> Bool {
     scalar.style == .plain && ["", "~", "null", "Null", "NULL"].contains(scalar.string)
   }
 
   /// One key of a map, with its value.
-  struct Entry {
-    var key: String
-    var location: GodwitError.Location
-    var value: Node
+  package struct Entry {
+    package var key: String
+    package var location: GodwitError.Location
+    package var value: Node
   }
 
-  typealias Entries = [String: Entry]
+  package typealias Entries = [String: Entry]
 
   /// The entries of a map in file order. A key that is listed twice is refused.
-  func entries(_ node: Node, key: String, expected: String = "keys and values") throws -> [Entry] {
+  package func entries(_ node: Node, key: String, expected: String = "keys and values") throws -> [Entry] {
     guard case .mapping(let mapping) = node else { throw wrong(key, expected: expected, node) }
     var seen: Set<String> = []
     var entries: [Entry] = []
@@ -74,7 +76,9 @@ struct YAMLReader {
   }
 
   /// The entries of a map whose keys are all known.
-  func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws -> Entries {
+  package func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws
+    -> Entries
+  {
     var result: Entries = [:]
     for entry in try entries(node, key: key, expected: expected) {
       guard known.contains(entry.key) else {
@@ -88,7 +92,7 @@ struct YAMLReader {
   }
 
   /// A scalar as text; null and an empty text are refused.
-  func text(_ node: Node, key: String, expected: String = "text") throws -> String {
+  package func text(_ node: Node, key: String, expected: String = "text") throws -> String {
     guard case .scalar(let scalar) = node, !Self.isNull(scalar) else { throw wrong(key, expected: expected, node) }
     guard scalar.string.contains(where: { !$0.isWhitespace }) else {
       throw error(
@@ -98,17 +102,17 @@ struct YAMLReader {
     return scalar.string
   }
 
-  func located(_ node: Node, key: String, expected: String = "text") throws -> Located<String> {
+  package func located(_ node: Node, key: String, expected: String = "text") throws -> Located<String> {
     Located(value: try text(node, key: key, expected: expected), location: file.textLocation(of: node))
   }
 
   /// A text to parse, which knows its place.
-  func source(_ node: Node, key: String, expected: String) throws -> SourceText {
+  package func source(_ node: Node, key: String, expected: String) throws -> SourceText {
     SourceText(try text(node, key: key, expected: expected), location: file.textLocation(of: node))
   }
 
   /// One text or a list of them.
-  func items(_ node: Node, key: String, expected: String) throws -> [Node] {
+  package func items(_ node: Node, key: String, expected: String) throws -> [Node] {
     switch node {
     case .scalar(let scalar) where !Self.isNull(scalar): return [node]
     case .sequence(let sequence):
@@ -122,12 +126,12 @@ struct YAMLReader {
     }
   }
 
-  func list(_ node: Node, key: String) throws -> [Node] {
+  package func list(_ node: Node, key: String) throws -> [Node] {
     guard case .sequence(let sequence) = node else { throw wrong(key, expected: "a list", node) }
     return Array(sequence)
   }
 
-  func flag(_ node: Node, key: String) throws -> Bool {
+  package func flag(_ node: Node, key: String) throws -> Bool {
     if case .scalar(let scalar) = node, scalar.style == .plain {
       switch scalar.string {
       case "true", "True", "TRUE": return true
@@ -138,7 +142,7 @@ struct YAMLReader {
     throw wrong(key, expected: "true or false", node)
   }
 
-  func integer(_ node: Node, key: String, in range: ClosedRange<Int>) throws -> Int {
+  package func integer(_ node: Node, key: String, in range: ClosedRange<Int>) throws -> Int {
     let expected =
       range.upperBound == .max
       ? "a whole number of at least \(range.lowerBound)"
@@ -149,14 +153,14 @@ struct YAMLReader {
     return number
   }
 
-  func number(_ node: Node, key: String, in range: ClosedRange<Double>) throws -> Double {
+  package func number(_ node: Node, key: String, in range: ClosedRange<Double>) throws -> Double {
     guard case .scalar(let scalar) = node, scalar.style == .plain, let number = Double(scalar.string),
       range.contains(number)
     else { throw wrong(key, expected: "a number from \(range.lowerBound) to \(range.upperBound)", node) }
     return number
   }
 
-  func choice<Value: RawRepresentable & CaseIterable>(_ node: Node, key: String) throws -> Value
+  package func choice<Value: RawRepresentable & CaseIterable>(_ node: Node, key: String) throws -> Value
   where Value.RawValue == String {
     let names = Value.allCases.map(\.rawValue)
     guard case .scalar(let scalar) = node, let value = Value(rawValue: scalar.string) else {
@@ -168,7 +172,7 @@ struct YAMLReader {
   }
 
   /// Checks that the first key says which format this is: `godwit: 1`, `godwit-mapping: 1`.
-  func checkVersion(_ entry: Entry?, key: String, among found: [Entry] = []) throws {
+  package func checkVersion(_ entry: Entry?, key: String, among found: [Entry] = []) throws {
     guard let entry else {
       if key == "godwit", let other = found.first(where: { ["godwit-mapping", "entity-mappings"].contains($0.key) }) {
         throw error(

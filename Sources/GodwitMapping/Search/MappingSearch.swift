@@ -9,8 +9,8 @@ import GodwitXcode
 /// bundle and its parents, up to the nearest that has a `.git`, or else to the nearest that has a `Package.swift`, an
 /// `.xcodeproj` or an `.xcworkspace`, and everything below. Without such a folder nothing above the bundle's own folder
 /// is looked at. It reads names only, does not follow links, and leaves out folders of dependencies.
-package struct MappingSearch {
-  package struct File: Hashable {
+package struct MappingSearch: Sendable {
+  package struct File: Hashable, Sendable {
     package var path: String
     /// Whether it is beside the models. A file elsewhere may belong to other models of the same names.
     package var isBeside: Bool
@@ -21,6 +21,10 @@ package struct MappingSearch {
   private(set) var places: [String] = []
   /// Whether the search ended before it was complete.
   private(set) var isCutShort = false
+  /// The models and bundles that it passed.
+  private(set) var models: [String] = []
+  /// Folders that cannot be read.
+  private(set) var closed: [String] = []
   private var seen: Set<String> = []
   private var walked: Set<String> = []
   private var entries = 0
@@ -33,6 +37,7 @@ package struct MappingSearch {
   private static let closedExtensions: Set<String> = [
     "xcdatamodeld", "xcdatamodel", "momd", "xcassets", "xcodeproj", "xcworkspace", "playground", "xcmappingmodel",
   ]
+  private static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
   /// How deep below the project's folder, and how many names.
   static let limitDepth = 12
   static let limitEntries = 50_000
@@ -51,10 +56,12 @@ package struct MappingSearch {
     }
   }
 
-  /// All mapping models in a folder and below it.
-  package init(inFolder folder: String) {
-    places.append("'\(folder)'")
-    walk(folder, depth: 0)
+  /// All mapping models in some folders and below them.
+  package init(inFolders folders: [String]) {
+    for folder in folders {
+      places.append("'\(folder)'")
+      walk(folder, depth: 0)
+    }
   }
 
   private mutating func add(_ paths: [String], isBeside: Bool) {
@@ -72,7 +79,7 @@ package struct MappingSearch {
   }
 
   /// The folder of the project; nil when no parent looks like one.
-  static func root(above folder: String) -> String? {
+  package static func root(above folder: String) -> String? {
     let manager = FileManager.default
     var url = URL(filePath: folder).standardizedFileURL
     var project: String?
@@ -98,31 +105,46 @@ package struct MappingSearch {
       return
     }
     guard walked.insert(folder).inserted else { return }
-    add(Self.mappingFiles(inFolder: folder), isBeside: false)
-    let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted(by: ModelBundle.precedes)
+    guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
+      closed.append(folder)
+      return
+    }
+    var (mappings, folders): ([String], [String]) = ([], [])
     for name in names {
       entries += 1
       guard entries <= Self.limitEntries else {
         isCutShort = true
-        return
+        break
       }
-      guard !name.hasPrefix("."), !Self.foreignFolders.contains(name),
-        !Self.closedExtensions.contains(URL(filePath: name).pathExtension.lowercased())
-      else { continue }
-      let path = folder + "/" + name
-      guard FileStatus(named: path)?.isFolder == true else { continue }
-      walk(path, depth: depth + 1)
-      if isCutShort, entries > Self.limitEntries { return }
+      if Self.isMapping(name) { mappings.append(name) }
+      guard !name.hasPrefix("."), !Self.foreignFolders.contains(name) else { continue }
+      let ending = Self.pathExtension(name)
+      if Self.modelExtensions.contains(ending) { models.append(folder + "/" + name) }
+      guard !Self.closedExtensions.contains(ending), FileStatus(named: folder + "/" + name)?.isFolder == true else {
+        continue
+      }
+      folders.append(name)
+    }
+    add(mappings.sorted(by: ModelBundle.precedes).map { folder + "/" + $0 }, isBeside: false)
+    for name in folders.sorted(by: ModelBundle.precedes) {
+      walk(folder + "/" + name, depth: depth + 1)
+      if entries > Self.limitEntries { return }
     }
   }
 
   /// The mapping models in a folder, by name.
   static func mappingFiles(inFolder folder: String) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    return names.filter { name in
-      if name.hasSuffix(".mapping.yaml") || name.hasSuffix(".mapping.yml") { return true }
-      let kind = XcodeFileKind.identify(folder + "/" + name)
-      return name != "xcmapping.xml" && (kind == .mappingModel || kind == .compiledMappingModel)
-    }.sorted(by: ModelBundle.precedes).map { folder + "/" + $0 }
+    return names.filter { isMapping($0) }.sorted(by: ModelBundle.precedes).map { folder + "/" + $0 }
+  }
+
+  private static func isMapping(_ name: String) -> Bool {
+    if name.hasSuffix(".mapping.yaml") || name.hasSuffix(".mapping.yml") { return true }
+    return ["xcmappingmodel", "cdm"].contains(pathExtension(name))
+  }
+
+  private static func pathExtension(_ name: String) -> String {
+    guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return "" }
+    return name[name.utf8.index(after: dot)...].lowercased()
   }
 }

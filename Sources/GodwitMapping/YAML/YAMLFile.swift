@@ -1,40 +1,40 @@
 import Foundation
-import GodwitModel
+package import GodwitModel
 import GodwitPlatform
-import Yams
+package import Yams
 
 /// A YAML file with what is needed to point at any part of it.
 ///
 /// One document, at most 2 MiB of UTF-8. Errors of the text itself are 78 and name line and column.
-struct YAMLFile {
-  static let bytesMax = 2 << 20
+package struct YAMLFile {
+  package static let bytesMax = 2 << 20
 
   /// The name of standard input in messages.
-  static let standardInput = "<stdin>"
+  package static let standardInput = "<stdin>"
 
-  let path: String
+  package let path: String
   /// `job manifest`, `mapping file` or the like, for messages.
-  let what: String
-  var root: Node
+  package let what: String
+  package var root: Node
   /// The text's lines as the parser counts them, without their ends.
   private let lines: YAMLLines
   /// Options that have set values: the first line of each one's nodes, after the lines of the file, and its name.
   private var options: [(firstLine: Int, name: String)] = []
   private var endOfOptions: Int?
   /// Advice on keys of an earlier version.
-  var notes: [String] = []
+  package var notes: [String] = []
 
-  init(contentsOf path: String, what: String) throws {
+  package init(contentsOf path: String, what: String) throws {
     try self.init(bytes: Self.read(path, what: what), path: path, what: what)
   }
 
   /// Reads standard input.
-  init(what: String) throws {
+  package init(what: String) throws {
     let bytes = try Self.read(descriptor: STDIN_FILENO, path: Self.standardInput, what: what)
     try self.init(bytes: bytes, path: Self.standardInput, what: what)
   }
 
-  init(bytes: [UInt8], path: String, what: String) throws {
+  package init(bytes: [UInt8], path: String, what: String) throws {
     (self.path, self.what) = (path, what)
     try Self.refuseOtherKind(bytes, path: path, what: what)
     var bytes = bytes
@@ -121,7 +121,7 @@ struct YAMLFile {
 
   /// Where the node's text begins: after the quote of a quoted scalar, at the first line of a block scalar
   /// (an empty first line is part of the text).
-  func textLocation(of node: Node) -> GodwitError.Location {
+  package func textLocation(of node: Node) -> GodwitError.Location {
     if let option = option(of: node) { return option }
     guard case .scalar(let scalar) = node, scalar.mark != nil else { return location(of: node) }
     let start = pastProperties(location(of: node))
@@ -140,7 +140,7 @@ struct YAMLFile {
 
   /// Where a complaint about a part of the node's text points in the file. `place` counts lines and
   /// columns in the text from its beginning: a block is indented, a folded text has other lines.
-  func location(_ place: GodwitError.Location, inTextOf node: Node) -> GodwitError.Location {
+  package func location(_ place: GodwitError.Location, inTextOf node: Node) -> GodwitError.Location {
     let start = textLocation(of: node)
     guard start.line > 0 else { return start }
     var place = place
@@ -162,7 +162,7 @@ struct YAMLFile {
     return .init(file: path, line: place.line, column: index - line.startIndex + 1)
   }
 
-  func location(of node: Node) -> GodwitError.Location {
+  package func location(of node: Node) -> GodwitError.Location {
     if let option = option(of: node) { return option }
     return lines.location(line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
   }
@@ -176,7 +176,7 @@ struct YAMLFile {
   /// Gives the text of an option its lines, after all others.
   ///
   /// - Returns: The first of them.
-  mutating func addOption(_ name: String, text: String) -> Int {
+  package mutating func addOption(_ name: String, text: String) -> Int {
     let line = (endOfOptions ?? lines.count) + 1
     options.append((line, name))
     endOfOptions = line + text.count(where: \.isNewline)
@@ -238,7 +238,7 @@ struct YAMLFile {
   }
 
   /// The file's bytes, at most one more than the limit.
-  private static func read(_ path: String, what: String) throws -> [UInt8] {
+  static func read(_ path: String, what: String) throws -> [UInt8] {
     guard let status = FileStatus(following: path) else { throw complaint(errno, path: path, what: what) }
     guard status.isFile else {
       let found = status.isFolder ? "a directory" : "another kind of file"
