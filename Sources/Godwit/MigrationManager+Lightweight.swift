@@ -195,7 +195,7 @@ extension MigrationManager {
       try connection.transaction {
         for task in tasks {
           try watch.checkpoint()
-          meter.begin(task)
+          if let part = meter.begin(task) { progress(part) }
           try task.body()
           progress(meter.finish(task))
         }

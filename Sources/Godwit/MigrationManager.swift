@@ -160,9 +160,7 @@ public struct MigrationManager: Sendable {
   static func status(of job: MigrationJob, _ ledger: Ledger) throws -> MigrationStatus {
     let (chunks, done) = (try ledger.chunks(), try ledger.done())
     var status = MigrationStatus(state: .unfinished, job: job.name, chunks: chunks, done: done)
-    // A damaged ledger may hold numbers that overflow.
-    func rows(_ chunks: [Chunk]) -> Int64 { chunks.reduce(0) { $0 &+ max(1, $1.rows) } }
-    status.take(try ledger.knownPace(), rows: (rows(chunks.filter { done.contains($0.id) }), rows(chunks)))
+    status.take(try ledger.knownPace(), of: chunks, done: chunks.filter { done.contains($0.id) })
     return status
   }
 

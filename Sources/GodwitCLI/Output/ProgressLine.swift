@@ -10,7 +10,7 @@ enum ProgressLine {
       percent(progress.percent), "step \(progress.step)/\(progress.steps)",
       "pass \(progress.pass)/\(progress.passes)",
     ]
-    if !progress.name.isEmpty { words.append(progress.name) }
+    if !progress.name.isEmpty { words.append(progress.name.onOneLine) }
     if !progress.stage.isEmpty { words.append(progress.stage) }
     words.append("chunk \(progress.chunk)/\(progress.chunks)")
     if progress.totalRows > 0 {
@@ -28,24 +28,19 @@ enum ProgressLine {
     DateText.text(time.timeIntervalSinceReferenceDate.rounded(.down)).replacing(".000000Z", with: "Z")
   }
 
-  /// `[#####.....] 50.0% eta 00:00:21 1.25M/10M rows 412k rows/s step 1/1 58/64 MiB PersonToAdult create`.
+  /// `[#####.....] 50.0% eta 00:00:21 1.25M/10M rows PersonToAdult create 412k rows/s step 1/1 58 MiB`.
   ///
   /// A narrow terminal shows fewer parts: the last ones are left out first.
-  ///
-  /// - Parameter budget: The memory that the run may allocate; nil while it is not known.
-  static func bar(_ progress: MigrationProgress, columns: Int, budget: ByteCount? = nil) -> [TerminalStyle.Span] {
+  static func bar(_ progress: MigrationProgress, columns: Int) -> [TerminalStyle.Span] {
     let room = max(1, columns - 1)
     var words = ["eta \(eta(progress.secondsLeft))"]
     if progress.totalRows > 0 {
       words.append("\(short(Double(progress.rows)))/\(short(Double(progress.totalRows))) rows")
-      words.append("\(short(progress.rowsPerSecond)) rows/s")
     }
+    if !progress.name.isEmpty { words.append("\(cut(progress.name.onOneLine)) \(progress.stage)") }
+    if progress.totalRows > 0 { words.append("\(short(progress.rowsPerSecond)) rows/s") }
     words.append("step \(progress.step)/\(progress.steps)")
-    words.append(memory(progress.residentBytes, budget))
-    if !progress.name.isEmpty {
-      words.append(progress.name)
-      if !progress.stage.isEmpty { words.append(progress.stage) }
-    }
+    words.append("\(progress.residentBytes / (1 << 20)) MiB")
     let number = percent(progress.percent)
     // The bar itself has ten columns at least, before anything but percent and time.
     var used = number.count + 1
@@ -68,11 +63,12 @@ enum ProgressLine {
 
   private static let barColumns = 10...30
 
-  /// `58/64 MiB`: what is resident, and the budget. The program itself is resident beside the budget.
-  private static func memory(_ resident: Int64, _ budget: ByteCount?) -> String {
-    let used = resident / (1 << 20)
-    return budget.map { "\(used)/\($0.bytes / (1 << 20)) MiB" } ?? "\(used) MiB"
+  /// The beginning and the end of a long name, so that a bar of eighty columns has it.
+  private static func cut(_ name: String) -> String {
+    name.count > nameColumns ? "\(name.prefix(nameColumns / 2))…\(name.suffix(nameColumns / 2 - 1))" : name
   }
+
+  private static let nameColumns = 22
 
   /// A count in at most five characters, rounded down: 999, 12.3k, 456k, 1.25M.
   static func short(_ value: Double) -> String {

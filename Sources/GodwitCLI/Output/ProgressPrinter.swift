@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import GodwitJob
 import GodwitModel
+import GodwitStore
 import GodwitVerifier
 import Synchronization
 
@@ -20,14 +21,14 @@ enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
 final class ProgressPrinter: Sendable {
   private struct State {
     var last: MigrationProgress?
+    /// When it came; nil when it is not to be shown again.
+    var since: Date?
     /// The last progress of the migration, while a verification follows it.
     var migrated: MigrationProgress?
     /// Which part of the whole is under way, from 0 to 1.
     var part = 0.0...1.0
     var printed: (percent: Int, time: Date)?
     var highest = 0.0
-    var barIsOpen = false
-    var budget: ByteCount?
     var programBytes: Int64?
     var isWholeTold = false
   }
@@ -69,17 +70,14 @@ final class ProgressPrinter: Sendable {
   private var time: String { DateText.text(clock().timeIntervalSinceReferenceDate) }
 
   func begin() throws {
-    if mode == .bar { state.withLock { redraw([.init(text: "planning")], &$0) } }
+    keepTelling()
+    if mode == .bar { redraw([.init(text: "planning")]) }
     guard mode == .json else { return }
     stream.write(try JSONText.line(ofType: "version", VersionRecord(version: GodwitCommand.version, time: time)) + "\n")
   }
 
-  /// Sets the memory that the run may allocate, which the bar shows beside the resident memory.
-  ///
-  /// - Parameter programBytes: The resident memory before the run allocates anything.
-  func setBudget(_ budget: ByteCount, programBytes: Int64) {
-    state.withLock { ($0.budget, $0.programBytes) = (budget, programBytes) }
-  }
+  /// Sets the resident memory before the run allocates anything, which the summary tells.
+  func setProgramBytes(_ bytes: Int64) { state.withLock { $0.programBytes = bytes } }
 
   /// Says that what follows is a part of the whole, of which it makes the percent.
   func begin(part: ClosedRange<Double>) {
@@ -96,7 +94,7 @@ final class ProgressPrinter: Sendable {
       progress.percent = part.lowerBound * 100 + progress.percent * (part.upperBound - part.lowerBound)
       if progress.percent.isFinite { state.highest = max(state.highest, progress.percent) }
       progress.percent = state.highest
-      state.last = progress
+      (state.last, state.since) = (progress, clock())
       // The summary says it.
       guard progress.percent < 100 else { return }
       let whole = Int(min(max(progress.percent, 0), 100))
@@ -117,10 +115,39 @@ final class ProgressPrinter: Sendable {
     }
   }
 
+  /// Shows every second that the run goes on: some work, such as the sorting for an index, tells nothing for minutes.
+  private func keepTelling() {
+    guard mode != nil else { return }
+    _ = WorkerThread.start { [weak self] in
+      repeat { Thread.sleep(forTimeInterval: 1) } while self?.pulse() == true
+    }
+  }
+
+  /// Prints the last progress again when it is due, with less time left.
+  ///
+  /// - Returns: Always true.
+  func pulse() -> Bool {
+    state.withLock { state in
+      let now = clock()
+      guard var progress = state.last, let since = state.since, progress.percent < 100,
+        now.timeIntervalSince(state.printed?.time ?? since) >= (mode == .bar ? 1 : Self.lineSeconds)
+      else { return true }
+      progress.residentBytes = ProcessMemory.residentBytes
+      // An estimate that has run out says nothing any more.
+      progress.secondsLeft = progress.secondsLeft.flatMap { left in
+        let left = left - now.timeIntervalSince(since)
+        return left > 0 ? left : nil
+      }
+      state.printed = (Int(min(max(progress.percent, 0), 100)), now)
+      print(progress, &state)
+      return true
+    }
+  }
+
   /// Prints the last progress now, whatever the mode.
   func printNow() {
     state.withLock { state in
-      closeBar(&state)
+      stream.clearLine()
       guard let last = state.last else {
         let line = "\(ProgressLine.percent(0)) planning \(ProgressLine.stamp(clock()))\n"
         return mode == .json ? () : stream.write(line)
@@ -197,20 +224,15 @@ final class ProgressPrinter: Sendable {
     case .json:
       let record = ProgressRecord(progress: progress, time: time)
       if let line = try? JSONText.line(ofType: "progress", record) { stream.write(line + "\n") }
-    case .bar: redraw(ProgressLine.bar(progress, columns: stream.columns, budget: state.budget), &state)
+    case .bar: redraw(ProgressLine.bar(progress, columns: stream.columns))
     case .auto, .plain: stream.write(ProgressLine.plain(progress, at: clock()) + "\n")
     }
   }
 
-  private func redraw(_ spans: [TerminalStyle.Span], _ state: inout State) {
-    stream.write(control: "\r\u{1B}[K")
-    stream.write(spans, style: style)
-    state.barIsOpen = true
-  }
+  private func redraw(_ spans: [TerminalStyle.Span]) { stream.redraw(style.text(spans)) }
 
   private func closeBar(_ state: inout State) {
-    guard state.barIsOpen else { return }
-    stream.write(control: "\r\u{1B}[K")
-    state.barIsOpen = false
+    stream.clearLine()
+    state.since = nil
   }
 }

@@ -44,17 +44,17 @@ struct TerminalStyle: Sendable, Hashable {
   }
 }
 
+extension TerminalStyle {
+  /// Text in colours, if they are on. Control characters in the text are made visible.
+  func text(_ spans: [Span]) -> String {
+    spans.map { span in
+      let text = TextEscape.escaped(span.text)
+      return sequences(span.role).map { $0.on + text + $0.off } ?? text
+    }.joined()
+  }
+}
+
 extension TextStream {
   /// Writes text in colours if the stream has them. Control characters in the text are made visible.
-  func write(_ spans: [TerminalStyle.Span], style: TerminalStyle) {
-    for span in spans {
-      guard let (on, off) = style.sequences(span.role) else {
-        write(span.text)
-        continue
-      }
-      write(control: on)
-      write(span.text)
-      write(control: off)
-    }
-  }
+  func write(_ spans: [TerminalStyle.Span], style: TerminalStyle) { write(control: style.text(spans)) }
 }

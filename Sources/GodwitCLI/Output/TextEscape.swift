@@ -3,7 +3,7 @@
 /// Names and messages come from stores, manifests and hooks. A carriage return or an escape sequence in one of them
 /// could overwrite a line of the plan, and a bidirectional control show it in another order.
 package enum TextEscape {
-  /// C0 and C1 controls, DEL and bidirectional controls become `\u001B` and the like, which JSON strings take for the
+  /// C0 and C1 controls, DEL, separators of lines and bidirectional controls become `\u001B` and the like, which JSON strings take for the
   /// same character. Line feeds, tabs, and the carriage return of a line end stay.
   static func escaped(_ text: String) -> String {
     guard text.utf8.contains(where: isSuspicious) else { return text }
@@ -35,7 +35,7 @@ package enum TextEscape {
     switch value {
     case 0x09, 0x0A: false
     case 0..<0x20, 0x7F...0x9F: true
-    case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true
+    case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
     default: false
     }
   }

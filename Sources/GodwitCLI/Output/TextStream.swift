@@ -17,6 +17,10 @@ package final class TextStream: Sendable {
     var isUsed = false
     var text = ""
     var log: LogSettings?
+    /// Whether the last line is one that the next text replaces, such as a bar.
+    var hasOpenLine = false
+    /// The other stream of the same terminal.
+    weak var neighbour: TextStream?
   }
 
   /// How diagnostics are written as JSON lines.
@@ -78,14 +82,37 @@ package final class TextStream: Sendable {
   /// Writes control sequences of our own.
   func write(control text: String) { put(text) }
 
-  private func put(_ text: String) {
+  // MARK: The open line
+
+  /// Says that what one of two streams writes clears the open line of the other.
+  func join(_ other: TextStream) {
+    guard other !== self, isTerminal == other.isTerminal else { return }
+    state.withLock { $0.neighbour = other }
+    other.state.withLock { $0.neighbour = self }
+  }
+
+  /// Replaces the open line by another one, of spans that are safe for a terminal.
+  func redraw(_ text: String) { put(text, isOpen: true) }
+
+  /// Clears the open line, if there is one.
+  func clearLine() { state.withLock { if $0.hasOpenLine { write("", &$0) } } }
+
+  private func put(_ text: String, isOpen: Bool = false) {
+    state.withLock({ $0.neighbour })?.clearLine()
     state.withLock { state in
-      guard !state.isClosed else { return }
-      state.isUsed = true
-      switch target {
-      case .memory: state.text += text
-      case .descriptor(let descriptor): Self.write(Array(text.utf8), to: descriptor, &state)
-      }
+      write(text, &state)
+      state.hasOpenLine = isOpen
+    }
+  }
+
+  private func write(_ text: String, _ state: inout State) {
+    guard !state.isClosed else { return }
+    state.isUsed = true
+    let text = (state.hasOpenLine ? "\r\u{1B}[K" : "") + text
+    state.hasOpenLine = false
+    switch target {
+    case .memory: state.text += text
+    case .descriptor(let descriptor): Self.write(Array(text.utf8), to: descriptor, &state)
     }
   }
 

@@ -14,6 +14,7 @@ package struct CommandSession: Sendable {
     self.output = output
     self.diagnostics = diagnostics
     self.policies = policies
+    output.join(diagnostics)
   }
 
   /// The status, or an error if essential output could not be written.

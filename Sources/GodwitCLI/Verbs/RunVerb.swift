@@ -141,7 +141,7 @@ struct RunVerb: Verb {
     observer.manifestRead(loader)
     let migration = try loader.job()
     try observer.jobLoaded(migration)
-    printer.setBudget(migration.memory, programBytes: ProcessMemory.residentBytes)
+    printer.setProgramBytes(ProcessMemory.residentBytes)
     if !quiet {
       session.warnOfReplacedValues(in: migration)
       session.warnOfUnconfirmedHashRules(migration.destinationModel.unconfirmedHashRules.map(\.description))

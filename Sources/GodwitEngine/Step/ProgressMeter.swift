@@ -13,7 +13,7 @@ package final class ProgressMeter {
   private var totals: [String: Int] = [:]
   private var counts: [String: Int] = [:]
   private var share = ChunkShare()
-  private var remaining: RemainingTime
+  private var remaining = RemainingTime()
   /// The chunks that one statement carries out, and when it began.
   private var running: (chunks: [Chunk], since: Date)?
   /// When the memory of the process was asked for last: one system call costs as much as a small chunk.
@@ -32,16 +32,14 @@ package final class ProgressMeter {
     total = max(1, plan.totalRows)
     rows = Self.rows(plan.chunks.filter { done.contains($0.id) })
     rowsBefore = rows
-    var left: [ChunkPhase: Int64] = [:]
     for chunk in plan.chunks {
       totals[Self.key(chunk), default: 0] += 1
       if done.contains(chunk.id) {
         counts[Self.key(chunk), default: 0] += 1
       } else {
-        left[chunk.phase, default: 0] += max(1, chunk.rows)
+        remaining.expect(chunk.rows, of: chunk.phase)
       }
     }
-    remaining = RemainingTime(left: left)
     progress = MigrationProgress(
       percent: 0, step: 1, steps: plan.steps.count, pass: 0, passes: plan.steps.first?.passes.count ?? 0, name: "",
       stage: "", chunk: 0, chunks: 0, rows: rows, totalRows: total, rowsPerSecond: 0, secondsLeft: nil,
@@ -60,10 +58,15 @@ package final class ProgressMeter {
   // MARK: The running chunk
 
   /// Chunks start that one statement carries out.
-  package func begin(_ chunks: [Chunk], now: Date = Date()) {
-    guard let first = chunks.first else { return }
+  ///
+  /// - Returns: The progress to tell of an index: while SQLite sorts, nothing else tells what runs.
+  package func begin(_ chunks: [Chunk], now: Date = Date()) -> MigrationProgress? {
+    guard let first = chunks.first else { return nil }
     running = (chunks, now)
     share.begin(first.phase, name: first.name, rows: Self.rows(chunks))
+    guard first.phase.isSilent else { return nil }
+    describe(first)
+    return progress
   }
 
   /// The rows of chunks as progress counts them.
@@ -86,7 +89,8 @@ package final class ProgressMeter {
     progress.isEstimated = true
     measure(now)
     progress.secondsLeft = remaining.seconds(
-      with: part, of: first.phase, seconds: now.timeIntervalSince(running.since))
+      with: share.share, of: running.chunks.reduce(0) { $0 + $1.rows }, first.phase,
+      seconds: now.timeIntervalSince(running.since))
     return progress
   }
 
@@ -101,7 +105,7 @@ package final class ProgressMeter {
       share.finish()
       running = nil
     }
-    remaining.finish(Double(max(1, chunk.rows)), of: chunk.phase, seconds: seconds)
+    remaining.finish(chunk.rows, of: chunk.phase, seconds: seconds)
     told = now
     rows += max(1, chunk.rows)
     counts[Self.key(chunk), default: 0] += 1
@@ -110,7 +114,7 @@ package final class ProgressMeter {
     progress.rows = max(progress.rows, rows)
     progress.isEstimated = false
     measure(now)
-    progress.secondsLeft = remaining.seconds()
+    progress.secondsLeft = remaining.seconds
     return progress
   }
 

@@ -117,9 +117,10 @@ package final class StepRun {
     }
     let done = try ledger.done()
     // Outside observers read the speed of the run.
+    let earlier = plan.chunks.filter { done.contains($0.id) }
     ledger.pace = MigrationStatus.Pace(
-      began: watch.start.timeIntervalSinceReferenceDate,
-      rowsBefore: ProgressMeter.rows(plan.chunks.filter { done.contains($0.id) }))
+      began: watch.start.timeIntervalSinceReferenceDate, rowsBefore: ProgressMeter.rows(earlier),
+      workBefore: RemainingTime.work(earlier))
     let executor = try executor(plan, program, opened, ledger, stamp)
     // The rate is that of the chunks: planning reads no rows that count.
     let meter = ProgressMeter(plan: plan, done: done, start: Date())
@@ -368,7 +369,7 @@ package final class StepRun {
       defer { connection.whileRunning(tick: nil) }
       var stopped: String?
       do {
-        try executor.run(beforeChunks: { meter.begin($0) }) { chunk in
+        try executor.run(beforeChunks: { if let part = meter.begin($0) { progress(part) } }) { chunk in
           progress(meter.finish(chunk))
           stopped = watch.stopReason
           return stopped == nil

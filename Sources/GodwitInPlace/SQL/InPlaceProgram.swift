@@ -52,4 +52,7 @@ package struct InPlaceTask {
   /// Rows it reads, about.
   var rows: Int64
   package var body: () throws -> Void
+
+  /// The phase of chunks that its work is like.
+  var phase: ChunkPhase { ChunkPhase(rawValue: stage) ?? .create }
 }

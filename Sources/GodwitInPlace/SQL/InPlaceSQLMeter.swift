@@ -14,7 +14,8 @@ package final class InPlaceSQLMeter {
   private var rows: Int64 = 0
   private var totalRows: Int64 = 1
   private var share = ChunkShare()
-  private var running: InPlaceTask?
+  private var remaining = RemainingTime()
+  private var running: (task: InPlaceTask, since: Date)?
   private var told = Date()
   private let pulseSeconds = EngineTuning.current.progressPulseSeconds
   private(set) package var progress: MigrationProgress
@@ -50,12 +51,18 @@ package final class InPlaceSQLMeter {
     totalRows = max(1, tasks.reduce(0) { $0 + $1.rows })
     if isCounted { progress.totalRows = totalRows }
     progress.chunks = tasks.count
+    for task in tasks { remaining.expect(task.rows, of: task.phase) }
   }
 
   /// A task starts.
-  package func begin(_ task: InPlaceTask) {
-    running = task
-    share.begin(ChunkPhase(rawValue: task.stage) ?? .create, name: task.name, rows: task.rows)
+  ///
+  /// - Returns: The progress to tell of an index: while SQLite sorts, nothing else tells what runs.
+  package func begin(_ task: InPlaceTask) -> MigrationProgress? {
+    running = (task, Date())
+    share.begin(task.phase, name: task.name, rows: task.rows)
+    guard task.phase.isSilent else { return nil }
+    (progress.stage, progress.name, progress.chunks) = (task.stage, task.name, tasks)
+    return progress
   }
 
   /// SQLite has carried out some more instructions of the running task.
@@ -65,10 +72,13 @@ package final class InPlaceSQLMeter {
     share.tick()
     guard let running, now.timeIntervalSince(told) >= pulseSeconds else { return nil }
     told = now
-    (progress.stage, progress.name, progress.chunks) = (running.stage, running.name, tasks)
+    let task = running.task
+    (progress.stage, progress.name, progress.chunks) = (task.stage, task.name, tasks)
     progress.isEstimated = true
     // Tasks without rows may take any time.
-    advance(to: rows + (isCounted ? Int64(share.share * Double(running.rows)) : 0))
+    advance(to: rows + (isCounted ? Int64(share.share * Double(task.rows)) : 0))
+    progress.secondsLeft = remaining.seconds(
+      with: share.share, of: task.rows, task.phase, seconds: now.timeIntervalSince(running.since))
     return progress
   }
 
@@ -82,8 +92,9 @@ package final class InPlaceSQLMeter {
 
   package func finish(_ task: InPlaceTask) -> MigrationProgress {
     share.finish()
-    running = nil
     told = Date()
+    remaining.finish(task.rows, of: task.phase, seconds: running.map { told.timeIntervalSince($0.since) } ?? 0)
+    running = nil
     done += 1
     rows += task.rows
     progress.isEstimated = false
@@ -92,6 +103,7 @@ package final class InPlaceSQLMeter {
     progress.chunk = done
     progress.chunks = tasks
     advance(to: rows)
+    progress.secondsLeft = remaining.seconds
     return progress
   }
 

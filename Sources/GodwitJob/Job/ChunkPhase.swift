@@ -20,4 +20,7 @@ package enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
   case validate
   /// Builds a unique index, which checks its constraint.
   case unique
+
+  /// Whether SQLite sorts for a time in which it calls nobody back.
+  package var isSilent: Bool { self == .index || self == .unique }
 }

@@ -8,7 +8,8 @@ package struct AtomicStoreMeter {
   /// The percent that the chunks have of the whole.
   private static let chunksPercent = 60.0
 
-  private var start: Date?
+  /// When the chunks began, and when the writing did.
+  private var first, start: Date?
   private var progress: MigrationProgress
 
   /// - Parameter shown: The percent that an earlier run has shown.
@@ -26,11 +27,14 @@ package struct AtomicStoreMeter {
   }
 
   /// The progress of chunks as a part of the whole.
-  mutating func part(_ chunks: MigrationProgress) -> MigrationProgress {
+  mutating func part(_ chunks: MigrationProgress, now: Date = Date()) -> MigrationProgress {
     var part = chunks
     part.percent = max(progress.percent, chunks.percent * Self.chunksPercent / 100)
-    let left = Self.chunksPercent - part.percent
-    part.secondsLeft = left > 0 ? chunks.secondsLeft.map { $0 * (100 - part.percent) / left } : nil
+    // The writing takes as much of the time of the chunks as it has of the percent.
+    let begun = first ?? now
+    first = begun
+    let passed = now.timeIntervalSince(begun)
+    part.secondsLeft = chunks.secondsLeft.map { $0 + (passed + $0) * (100 / Self.chunksPercent - 1) }
     progress = part
     return part
   }

@@ -69,27 +69,37 @@ extension MigrationStatus {
     package var began: Double
     /// The rows that were durable then.
     package var rowsBefore: Int64
+    /// The work that was durable then (`RemainingTime.work`); nil in a ledger of an earlier version.
+    package var workBefore: Double?
     /// When the last chunk was committed.
     package var committed: Double
 
-    package init(began: Double, rowsBefore: Int64, committed: Double = 0) {
+    package init(began: Double, rowsBefore: Int64, workBefore: Double? = nil, committed: Double = 0) {
       (self.began, self.rowsBefore, self.committed) = (began, rowsBefore, committed)
+      self.workBefore = workBefore
     }
   }
 
   /// Takes over when the last chunk was committed, and how fast.
   ///
-  /// - Parameter rows: Those that are durable, and those of all chunks.
-  package mutating func take(_ pace: Pace?, rows: (done: Int64, all: Int64)) {
+  /// - Parameters:
+  ///   - chunks: All chunks.
+  ///   - done: Those that are durable.
+  package mutating func take(_ pace: Pace?, of chunks: [Chunk], done: [Chunk]) {
     // A damaged ledger may say anything; the time must be one that JSON can have.
     guard let pace, pace.began.isFinite, (0...1e11).contains(pace.committed) else { return }
     lastCommit = Date(timeIntervalSinceReferenceDate: pace.committed)
     let seconds = pace.committed - pace.began
-    guard seconds > 0, pace.rowsBefore >= 0, rows.done > pace.rowsBefore, rows.all >= rows.done else { return }
-    let rate = Double(rows.done - pace.rowsBefore) / seconds
-    let left = Double(rows.all - rows.done) / rate
-    guard rate.isFinite, left.isFinite else { return }
-    (rowsPerSecond, secondsLeft) = (rate, left)
+    // A damaged ledger may hold numbers that overflow.
+    let rows = done.reduce(Int64(0)) { $0 &+ max(1, $1.rows) }
+    guard seconds > 0, pace.rowsBefore >= 0, rows > pace.rowsBefore else { return }
+    let rate = Double(rows - pace.rowsBefore) / seconds
+    guard rate.isFinite else { return }
+    rowsPerSecond = rate
+    let work = RemainingTime.work(done)
+    guard let before = pace.workBefore, before.isFinite, work > before else { return }
+    let left = (RemainingTime.work(chunks) - work) / (work - before) * seconds
+    if left.isFinite, left >= 0 { secondsLeft = left }
   }
 }
 

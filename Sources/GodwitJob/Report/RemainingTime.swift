@@ -1,19 +1,31 @@
-/// Estimates the time left of a run, by what its rows have cost so far.
+/// Estimates the time left of a run, by what its chunks and rows have cost so far.
 ///
-/// A row of one phase costs many times what a row of another costs: an average over all rows would promise too much
-/// while objects are made, and too little at the end. So every phase has its own cost. A phase that has not begun is
-/// taken to be as much dearer or cheaper than the others as it usually is.
+/// A row of one phase costs many times what a row of another costs, so every phase has its own cost. A phase that has not
+/// begun is taken to be as much dearer or cheaper than the others as it usually is. A chunk of few rows costs about the
+/// same, whatever it reads: it says nothing about rows.
 package struct RemainingTime: Sendable {
   private struct Cost: Sendable {
     var seconds = 0.0
-    var rows = 0.0
+    /// Rows, or chunks of few rows.
+    var count = 0.0
+
+    mutating func add(_ count: Double, _ seconds: Double) {
+      self.count += count
+      self.seconds += seconds
+    }
   }
 
-  private var left: [ChunkPhase: Double]
-  private var costs: [ChunkPhase: Cost] = [:]
+  /// A chunk with fewer rows is one of few rows.
+  private static let fewRows = 100.0
+  /// A rough cost of creating rows, on any machine. Before so many rows are seen, this counts more than they do.
+  private static let usual = Cost(seconds: 0.002, count: 1000)
 
-  /// - Parameter left: The rows that are still to be read, by phase.
-  package init(left: [ChunkPhase: Int64]) { self.left = left.mapValues { Double(max(0, $0)) } }
+  private var rows: [ChunkPhase: Double] = [:]
+  private var chunks: [ChunkPhase: Int] = [:]
+  private var rowCosts: [ChunkPhase: Cost] = [:]
+  private var chunkCosts: [ChunkPhase: Cost] = [:]
+
+  package init() {}
 
   /// The cost of a row in a phase, as a multiple of the cost of creating one.
   private static func weight(_ phase: ChunkPhase) -> Double {
@@ -27,32 +39,64 @@ package struct RemainingTime: Sendable {
     }
   }
 
-  /// Counts rows of a phase that are done.
-  package mutating func finish(_ rows: Double, of phase: ChunkPhase, seconds: Double) {
-    left[phase] = max(0, left[phase, default: 0] - rows)
-    costs[phase, default: Cost()].seconds += max(0, seconds)
-    costs[phase, default: Cost()].rows += rows
+  /// The usual cost of chunks, in rows that are created.
+  package static func work(_ chunks: some Sequence<Chunk>) -> Double {
+    chunks.reduce(0) { $0 + usual.count / 2 + Double(max(0, $1.rows)) * weight($1.phase) }
+  }
+
+  /// Counts a chunk that is still to be done.
+  package mutating func expect(_ rows: Int64, of phase: ChunkPhase) {
+    chunks[phase, default: 0] += 1
+    self.rows[phase, default: 0] += Self.counted(rows)
+  }
+
+  private static func counted(_ rows: Int64) -> Double { Double(rows) < fewRows ? 0 : Double(rows) }
+
+  /// Counts a chunk that is done.
+  package mutating func finish(_ rows: Int64, of phase: ChunkPhase, seconds: Double) {
+    chunks[phase] = max(0, chunks[phase, default: 0] - 1)
+    take(1, rows, of: phase, seconds: seconds)
+  }
+
+  private mutating func take(_ share: Double, _ rows: Int64, of phase: ChunkPhase, seconds: Double) {
+    let counted = Self.counted(rows) * share
+    self.rows[phase] = max(0, self.rows[phase, default: 0] - counted)
+    guard Self.counted(rows) > 0 else { return chunkCosts[phase, default: Cost()].add(1, max(0, seconds)) }
+    rowCosts[phase, default: Cost()].add(counted, max(0, seconds - chunkCost(phase)))
+  }
+
+  /// The cost of a chunk beside its rows.
+  private func chunkCost(_ phase: ChunkPhase) -> Double {
+    func mean(_ cost: Cost) -> Double { cost.seconds / cost.count }
+    return chunkCosts[phase].map(mean) ?? chunkCosts.values.map(mean).min() ?? 0
   }
 
   /// The seconds left; nil while nothing is known.
+  package var seconds: Double? {
+    let weighed = rowCosts.reduce(0) { $0 + $1.value.count * Self.weight($1.key) }
+    let spent = rowCosts.values.reduce(0) { $0 + $1.seconds }
+    let rowsLeft = rows.values.reduce(0, +)
+    guard rowsLeft > 0 ? weighed > 0 && spent > 0 : !chunkCosts.isEmpty || !rowCosts.isEmpty else { return nil }
+    let base = (spent + Self.usual.seconds) / (weighed + Self.usual.count)
+    let ofRows = rows.reduce(0) { sum, part in
+      let (cost, usual) = (rowCosts[part.key] ?? Cost(), base * Self.weight(part.key))
+      let each = (cost.seconds + usual * Self.usual.count) / (cost.count + Self.usual.count)
+      return sum + part.value * each
+    }
+    return chunks.reduce(ofRows) { $0 + Double($1.value) * chunkCost($1.key) }
+  }
+
+  /// The seconds left while chunks run.
   ///
   /// - Parameters:
-  ///   - rows: The rows that are done of the running chunk.
-  ///   - phase: Its phase.
-  ///   - seconds: The time that they took.
-  package func seconds(with rows: Double = 0, of phase: ChunkPhase? = nil, seconds: Double = 0) -> Double? {
-    if let phase, rows > 0 {
-      var then = self
-      then.finish(rows, of: phase, seconds: seconds)
-      return then.seconds()
-    }
-    let weighed = costs.reduce(0) { $0 + $1.value.rows * Self.weight($1.key) }
-    let spent = costs.reduce(0) { $0 + $1.value.seconds }
-    guard weighed > 0, spent > 0 else { return nil }
-    return left.reduce(0) { sum, part in
-      let known = costs[part.key].flatMap { $0.rows > 0 ? $0.seconds / $0.rows : nil }
-      return sum + part.value * (known ?? spent / weighed * Self.weight(part.key))
-    }
+  ///   - share: The part of their rows that is done, from 0 to 1.
+  ///   - rows: All of their rows.
+  ///   - seconds: How long they have been running.
+  package func seconds(with share: Double, of rows: Int64, _ phase: ChunkPhase, seconds: Double) -> Double? {
+    guard share > 0 else { return self.seconds }
+    var then = self
+    then.take(share, rows, of: phase, seconds: seconds)
+    return then.seconds
   }
 }
 

@@ -61,7 +61,7 @@ struct `Progress lines` {
   private static func bar(_ columns: Int, _ percent: Double = 50, name: String = "PersonToAdult") -> String {
     var progress = progress(percent)
     progress.name = name
-    return ProgressLine.bar(progress, columns: columns, budget: .mebibytes(64)).map(\.text).joined()
+    return ProgressLine.bar(progress, columns: columns).map(\.text).joined()
   }
 
   @Test(arguments: 1...200)
@@ -73,10 +73,19 @@ struct `Progress lines` {
     #expect(Self.bar(columns, 100, name: String(repeating: "N", count: 300)).count < max(2, columns))
   }
 
-  @Test func `the bar has rows, rate, time, step and memory in eighty columns`() {
+  @Test func `the bar has rows, time and what runs in eighty columns`() {
     #expect(
-      Self.bar(80) == "[#####.....] 50.0% eta 00:00:21 1.25M/10M rows 412k rows/s step 1/1 58/64 MiB")
-    #expect(Self.bar(120).hasSuffix(" 58/64 MiB PersonToAdult create"))
+      Self.bar(80) == "[#####.....] 50.0% eta 00:00:21 1.25M/10M rows PersonToAdult create 412k rows/s")
+    #expect(Self.bar(120).hasSuffix(" PersonToAdult create 412k rows/s step 1/1 58 MiB"))
+    #expect(Self.bar(80, name: "Z_LongEntityName_longPropertyName_INDEX").contains(" Z_LongEntit…Name_INDEX create"))
+  }
+
+  @Test func `a line feed in a name makes no line`() {
+    var progress = progress(50)
+    progress.name = "A\n::error title=x::B"
+    #expect(ProgressLine.plain(progress).contains(" A\\n::error title=x::B create "))
+    #expect(!ProgressLine.plain(progress).contains("\n"))
+    #expect(!ProgressLine.bar(progress, columns: 200).map(\.text).joined().contains("\n"))
   }
 
   @Test(
@@ -201,7 +210,7 @@ struct `Printing progress` {
   @Test func `the summary has the memory beside the budget and the program`() throws {
     let stream = TextStream.memory()
     let printer = ProgressPrinter(mode: .plain, stream: stream)
-    printer.setBudget(.mebibytes(64), programBytes: ByteCount.mebibytes(20).bytes)
+    printer.setProgramBytes(ByteCount.mebibytes(20).bytes)
     var summary = MigrationSummary(outcome: .finished)
     summary.peakBytes = ByteCount.mebibytes(84).bytes
     try printer.end(summary, job: try job())
@@ -265,6 +274,47 @@ struct `Printing progress` {
     printer.update(progress(5))
     try printer.end(MigrationSummary(outcome: .finished), job: try job())
     #expect(stream.text.contains("5.0% step 1/1") && !stream.text.contains("\u{1B}"))
+  }
+
+  @Test func `a run that tells nothing is shown again, with less time left`() {
+    for (mode, wait) in [(ProgressMode.bar, 2.0), (.plain, 10), (.json, 10)] {
+      let stream = TextStream.memory()
+      let clock = HandClock()
+      let printer = ProgressPrinter(mode: mode, stream: stream, terminal: "xterm", clock: { clock.now })
+      printer.update(progress(50))
+      _ = printer.pulse()
+      let before = stream.text
+      clock.advance(wait)
+      _ = printer.pulse()
+      let more = stream.text.dropFirst(before.count)
+      let left = mode == .json ? #""secondsLeft":11"# : wait == 2 ? "eta 00:00:19" : "eta 00:00:11"
+      #expect(more.contains(left) && more.contains("PersonToAdult"), "\(stream.text)")
+      clock.advance(60)
+      _ = printer.pulse()
+      #expect(mode == .json || stream.text.contains("eta --:--:--"), "an estimate that ran out")
+      printer.close()
+      let closed = stream.text
+      clock.advance(60)
+      _ = printer.pulse()
+      #expect(stream.text == closed, "after the end nothing is shown again")
+    }
+  }
+
+  @Test func `a warning has a line of its own, whatever the bar shows`() throws {
+    let terminal = TextStream.memory()
+    let session = CommandSession(output: terminal, diagnostics: .memory())
+    let printer = ProgressPrinter(mode: .bar, stream: terminal, terminal: "xterm")
+    try printer.begin()
+    session.warn("first")
+    #expect(terminal.text == "planning\r\u{1B}[K")
+    printer.update(progress(5))
+    let bar = terminal.text
+    session.diagnostics.write("second\n")
+    #expect(terminal.text == bar + "\r\u{1B}[K")
+    session.diagnostics.write("third\n")
+    #expect(terminal.text == bar + "\r\u{1B}[K", "there is no bar any more")
+    printer.printNow()
+    #expect(terminal.text.dropFirst(bar.count + 4).hasPrefix("5.0% "))
   }
 
   @Test func `a requested progress line is printed at once`() {

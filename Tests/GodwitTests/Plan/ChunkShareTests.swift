@@ -69,26 +69,54 @@ struct ChunkShareTests {
 
 struct RemainingTimeTests {
   @Test func `every phase is counted with its own cost`() throws {
-    var time = RemainingTime(left: [.create: 2000, .validate: 2000])
-    #expect(time.seconds() == nil)
-    time.finish(1000, of: .create, seconds: 10)
-    time.finish(1000, of: .validate, seconds: 1)
-    // 1000 rows at 10 ms and 1000 rows at 1 ms.
-    #expect(try abs(#require(time.seconds()) - 11) < 1e-9)
+    var time = RemainingTime()
+    for phase in [ChunkPhase.create, .create, .validate, .validate] { time.expect(1_000_000, of: phase) }
+    #expect(time.seconds == nil)
+    time.finish(1_000_000, of: .create, seconds: 10)
+    time.finish(1_000_000, of: .validate, seconds: 1)
+    // A million rows at 10 µs, and a million at 1 µs.
+    #expect(try abs(#require(time.seconds) - 11) < 0.1)
   }
 
   @Test func `a phase that has not begun is taken to be cheaper than making objects`() throws {
-    var time = RemainingTime(left: [.create: 2000, .validate: 1000])
-    time.finish(1000, of: .create, seconds: 10)
-    let left = try #require(time.seconds())
+    var time = RemainingTime()
+    for phase in [ChunkPhase.create, .create, .validate] { time.expect(1_000_000, of: phase) }
+    time.finish(1_000_000, of: .create, seconds: 10)
+    let left = try #require(time.seconds)
     #expect(left > 10 && left < 15)
   }
 
   @Test func `the part of the running chunk counts`() throws {
-    var time = RemainingTime(left: [.create: 1000])
-    #expect(try abs(#require(time.seconds(with: 250, of: .create, seconds: 5)) - 15) < 1e-9)
-    time.finish(1000, of: .create, seconds: 20)
-    #expect(time.seconds() == 0)
+    var time = RemainingTime()
+    time.expect(1_000_000, of: .create)
+    #expect(try abs(#require(time.seconds(with: 0.25, of: 1_000_000, .create, seconds: 5)) - 15) < 0.1)
+    time.finish(1_000_000, of: .create, seconds: 20)
+    #expect(time.seconds == 0)
+  }
+
+  @Test(arguments: [0, 1, 50] as [Int64], [ChunkPhase.create, .resolve, .index])
+  func `chunks of few rows tell nothing of what a row costs`(rows: Int64, phase: ChunkPhase) throws {
+    var time = RemainingTime()
+    for _ in 0..<40 { time.expect(rows, of: phase) }
+    time.expect(1_000_000, of: phase)
+    time.expect(1_000_000, of: .validate)
+    for _ in 0..<20 { time.finish(rows, of: phase, seconds: 0.005) }
+    // The cost of a row is not known yet, and a guess would be a hundred times too high.
+    #expect(time.seconds == nil)
+    let early = try #require(time.seconds(with: 0.0001, of: 1_000_000, phase, seconds: 0.02))
+    #expect(early < 30, "twenty milliseconds for a hundred rows, the beginning of the statement included")
+    let later = try #require(time.seconds(with: 0.5, of: 1_000_000, phase, seconds: 1))
+    #expect(later > 1 && later < 10)
+    time.finish(1_000_000, of: phase, seconds: 2)
+    let left = try #require(time.seconds)
+    #expect(left > 0.1 && left < 10, "the other half of the small chunks, and a million rows to validate")
+  }
+
+  @Test func `a job of small chunks alone is counted by its chunks`() throws {
+    var time = RemainingTime()
+    for _ in 0..<100 { time.expect(3, of: .create) }
+    for _ in 0..<25 { time.finish(3, of: .create, seconds: 0.02) }
+    #expect(try abs(#require(time.seconds) - 1.5) < 1e-9)
   }
 
   @Test func `a time that jumps is smoothed, and one that is right goes down with the clock`() throws {

@@ -77,17 +77,40 @@ struct LastRunTests {
   // MARK: Figures
 
   @Test func `a damaged ledger gives no figures rather than impossible ones`() {
-    let done: (Int64, Int64) = (.max, .max)
+    let chunks = (0..<2).map {
+      Chunk(id: $0, pass: 1, work: .create(mapping: 0, predicate: nil), name: "A", range: .all, rows: .max)
+    }
     for pace: MigrationStatus.Pace in [
       .init(began: 0, rowsBefore: .min, committed: 1), .init(began: 0, rowsBefore: 0, committed: 1e300),
       .init(began: .nan, rowsBefore: 0, committed: 1), .init(began: -.infinity, rowsBefore: 0, committed: 1),
       .init(began: 0, rowsBefore: 0, committed: .leastNonzeroMagnitude),
     ] {
       var status = MigrationStatus(state: .unfinished, job: "job", chunks: [], done: [])
-      status.take(pace, rows: done)
+      status.take(pace, of: chunks, done: chunks)
       #expect(status.rowsPerSecond == nil && status.secondsLeft == nil, "\(pace)")
       #expect(status.lastCommit.map { $0.timeIntervalSinceReferenceDate < 2e11 } ?? true, "\(pace)")
     }
+  }
+
+  @Test func `the time left of a stopped run goes by rows, whatever empty chunks took`() throws {
+    func chunk(_ id: Int, _ phase: ChunkWork, _ rows: Int64) -> Chunk {
+      Chunk(id: id, pass: 1, work: phase, name: "A", range: .all, rows: rows)
+    }
+    let create = ChunkWork.create(mapping: 0, predicate: nil)
+    let empty = (0..<100).map { chunk($0, create, 0) }
+    let full = (100..<110).map { chunk($0, create, 1_000_000) }
+    var status = MigrationStatus(state: .unfinished, job: "job", chunks: [], done: [])
+    // Hundred chunks of a millisecond: ten million rows do not take ten million milliseconds.
+    status.take(.init(began: 0, rowsBefore: 0, workBefore: 0, committed: 0.1), of: empty + full, done: empty)
+    #expect(try #require(status.secondsLeft) < 60)
+    // Half of the rows in ten seconds.
+    status.take(
+      .init(began: 0, rowsBefore: 0, workBefore: 0, committed: 10), of: empty + full, done: empty + full.prefix(5))
+    #expect(try abs(#require(status.secondsLeft) - 10) < 0.2)
+    // A ledger of an earlier version does not say what the work was.
+    status.secondsLeft = nil
+    status.take(.init(began: 0, rowsBefore: 0, committed: 10), of: empty + full, done: empty)
+    #expect(status.secondsLeft == nil && status.rowsPerSecond != nil)
   }
 
   @Test func `a success is never one of the time to come`() throws {

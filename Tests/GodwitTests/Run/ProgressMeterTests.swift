@@ -1,12 +1,12 @@
 import Foundation
 import GodwitEngine
-import GodwitJob
 import GodwitModel
 import GodwitStore
 import TestSupport
 import Testing
 
 @testable import Godwit
+@testable import GodwitJob
 
 /// The figures that a run tells of itself.
 struct ProgressMeterTests {
@@ -66,7 +66,7 @@ struct ProgressMeterTests {
     let start = Date()
     let meter = ProgressMeter(plan: plan, done: [], start: start)
     let chunk = try #require(plan.chunks.first)
-    meter.begin([chunk], now: start)
+    _ = meter.begin([chunk], now: start)
     let early = meter.tick(now: start)
     #expect(early == nil, "nothing is told before its time")
     let told = meter.tick(now: start.addingTimeInterval(1))
@@ -81,16 +81,53 @@ struct ProgressMeterTests {
     #expect(part.percent < done.percent)
   }
 
+  @Test func `an index is told when its building begins`() throws {
+    let model = { () throws -> EntityDescription in
+      var entity = EntityDescription.make("A", ["n": .integer32])
+      entity.fetchIndexes = [
+        FetchIndexDescription(
+          name: "byN", elements: [.init(propertyName: "n", expressionText: nil, isRTree: false, isAscending: true)])
+      ]
+      return entity
+    }
+    let fixture = try MigrationFixture([model()], to: [model()])
+    try fixture.build { store in for key in Int64(1)...9 { try store.insert("A", key: key) } }
+    fixture.mappings = [try .make("A", "A", kind: .copy)]
+    let plan = try fixture.planned().1
+    let meter = ProgressMeter(plan: plan, done: [], start: Date())
+    let create = try #require(plan.chunks.first { $0.phase == .create })
+    let silent = meter.begin([create])
+    #expect(silent == nil, "it tells of itself while it runs")
+    _ = meter.finish(create)
+    let index = try #require(plan.chunks.first { $0.phase == .index })
+    let begun = meter.begin([index])
+    let told = try #require(begun)
+    #expect(told.stage == "index" && told.name == index.name && told.percent == meter.progress.percent)
+  }
+
+  @Test func `the writing of an atomic store is expected to last as long as its percent says`() throws {
+    var meter = AtomicStoreMeter(steps: 1, shown: 0)
+    let start = Date()
+    var chunks = ProgressMeter(plan: try plan(), done: [], start: start).progress
+    // Six seconds of chunks, of which nearly all is over: four seconds follow.
+    (chunks.percent, chunks.secondsLeft) = (0, 6)
+    let early = meter.part(chunks, now: start).secondsLeft
+    #expect(try abs(#require(early) - 10) < 1e-9)
+    (chunks.percent, chunks.secondsLeft) = (99.9, 1)
+    let late = meter.part(chunks, now: start.addingTimeInterval(5)).secondsLeft
+    #expect(try abs(#require(late) - 5) < 1e-9)
+  }
+
   @Test func `a chunk that is carried out again shows no lower percent`() throws {
     let plan = try plan()
     let start = Date()
     let meter = ProgressMeter(plan: plan, done: [], start: start)
     let pair = Array(plan.chunks.prefix(2))
-    meter.begin(pair, now: start)
+    _ = meter.begin(pair, now: start)
     for _ in 0..<100 { _ = meter.tick(now: start) }
     let first = meter.tick(now: start.addingTimeInterval(1))
     let high = try #require(first)
-    meter.begin([pair[0]], now: start.addingTimeInterval(1))
+    _ = meter.begin([pair[0]], now: start.addingTimeInterval(1))
     let second = meter.tick(now: start.addingTimeInterval(2))
     let again = try #require(second)
     #expect(again.percent == high.percent && again.rows == high.rows)
