@@ -1,5 +1,6 @@
 import GodwitJob
 import GodwitModel
+import GodwitStore
 
 /// The delivery and the durability of a run, decided once from the job and one look at the destination.
 ///
@@ -40,6 +41,12 @@ struct RunRequest: Equatable {
   /// Why a job cannot run, whatever is at its destination.
   static func refusal(of job: MigrationJob) -> GodwitError? {
     if let error = job.quarantineObstacle { return error }
+    // The log of a source, for example: nothing could open that any more.
+    if !job.isInPlace, let why = OutputFile.reserved(job.destinationPath) {
+      return GodwitError(
+        .configuration, "cannot write the destination to '\(job.destinationPath)': \(why)",
+        remedy: "name another file with `destination`", safe: "nothing was written")
+    }
     guard job.appends, job.destinationType != .sqlite else { return nil }
     return GodwitError(
       .configuration, "cannot append to '\(job.destinationPath)': only a SQLite store can be appended to",

@@ -82,7 +82,8 @@ extension JobLoader {
     }
   }
 
-  /// The stores of a shard. All stores of the manifest are looked at, so that none of two shards has a place of another.
+  /// The stores of a shard, by their paths. All stores of the manifest are looked at, so that none of two shards has a
+  /// place of another; only those of the shard are kept.
   ///
   /// - Parameter checksPlaces: Whether two stores with one destination, and a destination that is a source, are refused.
   /// - Throws: The errors of `stores`.
@@ -92,33 +93,41 @@ extension JobLoader {
     unreadable: ((String, GodwitError) -> Void)? = nil, note: (String) -> Void = { _ in }
   ) throws -> Selection {
     let share = try memoryShare(jobs)
-    var isWhole = true
+    var isEmpty = true
     let refuse = unreadable.map { unreadable in
       { (path: String, error: GodwitError) in
-        isWhole = false
+        isEmpty = false
         if shard.contains(storeKey(path)) { unreadable(path, error) }
       }
     }
-    let matches = try sources(isStopped, refuse, note).filter { match in
-      guard let error = obstacle(to: match) else { return true }
-      guard let refuse else { throw error }
-      refuse(match.path, error)
-      return false
+    let (inputs, root) = (SharedInputs(), storesRoot)
+    // Two ways may lead to one file. Two names that differ in their bytes alone are two files.
+    var own: [[UInt8]: StorePattern.Match] = [:]
+    var places = StorePlaces(manifest, manifest.isList ? nil : storePattern)
+    func claim(_ match: StorePattern.Match) throws {
+      let made = store(for: match, memory: share, inputs)
+      try places.claim(made.store, receipt: made.receipt)
     }
-    guard !matches.isEmpty || !isWhole else { throw noStore }
-    let inputs = SharedInputs()
+    try forEachSource(isStopped, refuse, note) { match in
+      isEmpty = false
+      if shard.contains(Self.key(match.path, below: root)) { own[Array(match.path.utf8)] = match }
+      if checksPlaces { try claim(match) }
+    }
+    guard !isEmpty else { throw noStore }
     if checksPlaces {
-      var places = StorePlaces(manifest, manifest.isList ? nil : storePattern)
-      for match in matches {
-        let made = store(for: match, memory: share, inputs)
-        try places.claim(made.store, receipt: made.receipt)
+      func again(_ body: (StorePattern.Match) throws -> Void) throws {
+        try forEachSource(isStopped, { _, _ in }, { _ in }, body)
       }
-      if !isInPlace { for match in matches { try places.check(match.path) } }
-      if let results { try places.refuse(results: results, sources: matches.lazy.map(\.path)) }
+      if !isInPlace { try again { places.suspect($0.path) } }
+      if let results { places.suspect(results: results) }
+      if places.beginProof() {
+        try again(claim)
+        if !isInPlace { try again { try places.check($0.path) } }
+      }
+      if let results { try places.refuse(results: results) { body in try again { try body($0.path) } } }
     }
-    let root = storesRoot
-    let own = shard == .whole ? matches : matches.filter { shard.contains(Self.key($0.path, below: root)) }
-    return Selection(matches: own, loader: self, share: share, inputs: inputs)
+    let matches = own.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+    return Selection(matches: matches, loader: self, share: share, inputs: inputs)
   }
 
   /// The folder that the keys of stores are below, with a slash at its end; empty for the current one.
@@ -232,60 +241,51 @@ extension JobLoader {
       safe: "nothing was written")
   }
 
-  /// The matches of the pattern that are sources: files beside a store are left out and, in place, old stores.
-  private func sources(
-    _ isStopped: () -> Bool, _ unreadable: ((String, GodwitError) -> Void)?, _ note: (String) -> Void
-  ) throws -> [StorePattern.Match] {
-    guard !manifest.isList else { return try listedSources() }
-    var stores = try storePattern.files(isStopped: isStopped, unreadable: unreadable).filter { !$0.isBesideStore }
-    guard isInPlace else { return stores }
-    let found = Set(stores.map { Array($0.path.utf8) })
+  /// Calls `body` with the sources that the pattern or the list names, in no order, and more than once with one to which
+  /// several ways lead. Files beside a store are left out and, in place, old stores.
+  private func forEachSource(
+    _ isStopped: () -> Bool, _ unreadable: ((String, GodwitError) -> Void)?, _ note: (String) -> Void,
+    _ body: (StorePattern.Match) throws -> Void
+  ) throws {
+    func take(_ match: StorePattern.Match) throws {
+      guard let error = obstacle(to: match) else { return try body(match) }
+      guard let unreadable else { throw error }
+      unreadable(match.path, error)
+    }
+    guard !manifest.isList else { return try forEachListed(take) }
+    let pattern = storePattern
     var lonely: [String] = []
-    stores = stores.filter { store in
-      guard let newer = store.pathOfNewer else { return true }
-      if !found.contains(Array(newer.utf8)) { lonely.append(store.path) }
-      return false
+    try pattern.forEachMatch(isStopped: isStopped, unreadable: unreadable) { match in
+      guard !match.isBesideStore else { return }
+      guard isInPlace, let newer = match.pathOfNewer else { return try take(match) }
+      let names = match.folder.split(separator: "/").map(String.init) + [newer.nameOfPath]
+      if !pattern.matches(names) || FileStatus(following: newer) == nil { lonely.append(match.path) }
     }
-    if !lonely.isEmpty {
-      // Whoever named a store so has to be told. Those beside a store of the pattern are what every night leaves.
-      let named = lonely.prefix(3).map { "'\($0)'" }.joined(separator: ", ") + (lonely.count > 3 ? ", …" : "")
-      note(
-        "left out \(lonely.count == 1 ? "1 file" : "\(lonely.count) files") with a name that old stores get in place: \(named)"
-      )
-    }
-    try refuseSameFiles(stores)
-    return stores
+    guard !lonely.isEmpty else { return }
+    // Whoever named a store so has to be told. Those beside a store of the pattern are what every night leaves.
+    lonely.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    let named = lonely.prefix(3).map { "'\($0)'" }.joined(separator: ", ") + (lonely.count > 3 ? ", …" : "")
+    note(
+      "left out \(lonely.count == 1 ? "1 file" : "\(lonely.count) files") with a name that old stores get in place: \(named)"
+    )
   }
 
-  /// The stores that a list names, each once, in the order of their paths. A store that is missing is one of them.
-  private func listedSources() throws -> [StorePattern.Match] {
-    var seen: [[UInt8]: StorePattern.Match] = [:]
+  /// Calls `body` with the stores that a list names. A store that is missing is one of them.
+  private func forEachListed(_ body: (StorePattern.Match) throws -> Void) throws {
     let root = storesRoot
     try StoreList(path: manifest.source.resolved).forEachPath { path in
       let key = Self.key(path, below: root)
       let isBelow = key.utf8.count < path.utf8.count || !key.isWholePath
       let end = key.utf8.lastIndex(of: UInt8(ascii: "/"))
-      let name = end.map { String(decoding: key.utf8[$0...].dropFirst(), as: UTF8.self) } ?? key
       let folder = isBelow ? end.map { String(decoding: key.utf8[..<$0], as: UTF8.self) } ?? "" : ""
-      seen[Array(path.utf8)] = StorePattern.Match(path: path, folder: folder, name: name)
+      try body(StorePattern.Match(path: path, folder: folder, name: key.nameOfPath))
     }
-    let stores = seen.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
-    if isInPlace { try refuseSameFiles(stores) }
-    return stores
   }
+}
 
-  /// Two jobs must not replace one store.
-  private func refuseSameFiles(_ stores: [StorePattern.Match]) throws {
-    var seen: [FileStatus.Identity: String] = [:]
-    for store in stores {
-      guard let file = FileStatus(following: store.path)?.identity else { continue }
-      if let other = seen[file] {
-        throw GodwitError(
-          .configuration, "cannot migrate '\(other)' and '\(store.path)' in place: they are one file",
-          location: manifest.source.location, remedy: "write a pattern that matches one of the two",
-          safe: "nothing was written")
-      }
-      seen[file] = store.path
-    }
+extension String {
+  /// The text after the last slash.
+  fileprivate var nameOfPath: String {
+    utf8.lastIndex(of: UInt8(ascii: "/")).map { String(decoding: utf8[$0...].dropFirst(), as: UTF8.self) } ?? self
   }
 }

@@ -92,6 +92,15 @@ package struct StorePattern: Sendable, Hashable {
   ) throws -> [Match] {
     // Two ways may lead to one file. Two names that differ in their bytes alone are two files.
     var matches: [[UInt8]: Match] = [:]
+    try forEachMatch(isStopped: isStopped, unreadable: unreadable) { matches[Array($0.path.utf8)] = $0 }
+    return matches.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+  }
+
+  /// Calls `body` with each file that `files` has, in no order, and more than once with a file to which several ways
+  /// lead.
+  func forEachMatch(
+    isStopped: () -> Bool, unreadable: ((String, GodwitError) throws -> Void)?, _ body: (Match) throws -> Void
+  ) throws {
     var refused: Set<[UInt8]> = []
     let refuse = unreadable.map { unreadable in
       { (path: String, error: GodwitError) in
@@ -106,9 +115,8 @@ package struct StorePattern: Sendable, Hashable {
           .stopped, "stopped while the stores of the pattern '\(text)' were looked for", remedy: "run the same command",
           safe: "nothing was written", stopReason: .requested)
       }
-      matches[Array(match.path.utf8)] = match
+      try body(match)
     }
-    return matches.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
   }
 
   /// Calls `body` with each file that matches, in no order, and more than once with a file to which several ways lead.
