@@ -37,7 +37,8 @@ extension MigrationManager {
     } catch let error as GodwitError {
       if isOwn, isOwed(after: error) { throw error }
       let whose = isOwn ? "" : " of '\(made.job.name)'"
-      return [.init(.receiptMissing, "no receipt\(whose) was written: \(error.line)")]
+      let next = isOwn && keepsWaitingReceipt ? "; run the same command when that is mended" : ""
+      return [.init(.receiptMissing, "no receipt\(whose) was written: \(error.line)\(next)")]
     }
   }
 
@@ -62,8 +63,18 @@ extension MigrationManager {
     // Names are durable before the folder goes that has the store and the receipt too.
     let folders = Set([job.destinationPath.parentPath] + (receiptPath.map { [$0.parentPath] } ?? []))
     for folder in folders { try WorkFolder.sync(folder) }
-    try claim.release()
+    // Otherwise the next run finds what a run leaves that dies here.
+    if notes.isEmpty || !keepsWaitingReceipt || FileStatus(named: claim.folder.receiptPath) == nil {
+      try claim.release()
+    }
     return notes
+  }
+
+  /// Whether the work folder keeps a receipt that found no place, for the next run: that of a new store, unless its name
+  /// is too long for any place.
+  private var keepsWaitingReceipt: Bool {
+    guard !job.isInPlace, !job.appends, let receiptPath else { return false }
+    return FileStatus(named: receiptPath) != nil || errno != ENAMETOOLONG
   }
 
   /// Whether a receipt is that of a store, by the job that the store names last.
@@ -83,7 +94,11 @@ extension MigrationManager {
       let isOfReplaced =
         replaced != nil && known.job.digest == replaced && known.destination.uuid == made.destination.uuid
         && known.destination.file == made.destination.file
-      if known.job.digest != made.job.digest, !isOfReplaced { try moveAside(path, known) }
+      // Two jobs of one manifest, for other stores, have one digest.
+      let isOfSame =
+        known.job.digest == made.job.digest && known.destination.file == made.destination.file
+        && known.source.path == made.source.path
+      if !isOfSame, !isOfReplaced { try moveAside(path, known) }
       replaces = true
     }
     do {

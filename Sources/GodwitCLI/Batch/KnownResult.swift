@@ -1,4 +1,5 @@
 import Foundation
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitPlatform
@@ -13,6 +14,7 @@ struct KnownResult: Decodable, Sendable {
   var objects: Int64?
   var losses: Int?
   var findings: Int64?
+  var noteCodes: [String]?
   var code, message, remedy: String?
   var key: String?
   /// The digest of the manifest's content, the models and the program.
@@ -22,6 +24,8 @@ struct KnownResult: Decodable, Sendable {
 
   var isDone: Bool { outcome == "finished" || outcome == "already finished" }
   var isFailed: Bool { outcome == "failed" }
+  /// Whether its receipt found no place: then each run tries again.
+  var lacksReceipt: Bool { noteCodes?.contains(MigrationNote.Code.receiptMissing.rawValue) == true }
 
   /// Whether a run of another shard found the store finished: the earlier line has its objects and its time.
   private func repeats(_ earlier: KnownResult) -> Bool {
@@ -47,6 +51,7 @@ struct KnownResult: Decodable, Sendable {
       // The later line of two files counts, and the last one of a file.
       let (earlier, later) = other.time > result.time ? (result, other) : (other, result)
       known[key] = later.repeats(earlier) ? earlier : later
+      known[key]?.noteCodes = later.noteCodes
     }
   }
 }
@@ -72,6 +77,14 @@ struct KnownStores {
     identity = try loader.resultsIdentity()
   }
 
+  /// With the results of all shards.
+  init(_ loader: JobLoader, _ folder: ResultsFolder) throws {
+    try self.init(loader)
+    guard folder.exists else { return }
+    try folder.check()
+    for shard in try folder.shards() { try KnownResult.read(folder.resultsPath(shard), into: &known) }
+  }
+
   /// The result that still holds for a store; nil when it is to run.
   func result(of store: ManifestStore) -> KnownResult? {
     guard let known = known[loader.storeKey(store.path)], known.identity == identity,
@@ -83,6 +96,6 @@ struct KnownStores {
 
   /// Whether a store is left out of a run.
   func isPassed(_ result: KnownResult, retries: Bool, verifies: Bool) -> Bool {
-    result.isDone ? !verifies || result.findings != nil : !retries
+    result.isDone ? !result.lacksReceipt && (!verifies || result.findings != nil) : !retries
   }
 }

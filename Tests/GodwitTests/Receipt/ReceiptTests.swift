@@ -323,8 +323,28 @@ struct ReceiptTests {
     let summary = try MigrationManager(Self.job(fixture)).run()
     #expect(summary.outcome == .finished && summary.codedNotes.map(\.code) == [.receiptMissing])
     #expect(try String(contentsOfFile: Self.path(fixture), encoding: .utf8) == "mine")
+    // Each run says so, until the file is gone: then the next one writes the receipt.
+    let again = try MigrationManager(Self.job(fixture)).run()
+    #expect(again.outcome == .alreadyFinished && again.codedNotes.map(\.code) == [.receiptMissing])
+    #expect(try MigrationManager(Self.job(fixture)).status().state == .finished)
+    try FileManager.default.removeItem(atPath: Self.path(fixture))
+    let last = try MigrationManager(Self.job(fixture)).run()
+    #expect(last.outcome == .alreadyFinished && last.codedNotes.isEmpty)
+    #expect(try Self.findings(fixture) == [])
     #expect(!FileManager.default.fileExists(atPath: WorkFolder.path(forDestination: fixture.destinationPath)))
-    #expect(try MigrationManager(Self.job(fixture)).run().outcome == .alreadyFinished)
+  }
+
+  @Test func `two jobs of one manifest with one receipt keep both`() throws {
+    let fixture = try Self.fixture()
+    var job = try Self.job(fixture)
+    job.receipt = .file(URL(filePath: fixture.folder.file("r.receipt.json")))
+    for name in ["one.sqlite", "two.sqlite"] {
+      job.destinationPath = fixture.folder.file("out/" + name)
+      try MigrationManager(job).run()
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: fixture.folder.path).filter { $0.hasPrefix("r.") }
+    let files = try names.map { try Receipt.read(fixture.folder.file($0)).destination.file }
+    #expect(files.sorted() == ["one.sqlite", "two.sqlite"], "\(names)")
   }
 
   @Test func `the order of a many-to-many that is its own inverse counts`() throws {
