@@ -37,6 +37,8 @@ final class ShardRun: Sendable {
   /// The stores that need a run, and how many do not.
   let matches: [StorePattern.Match]
   let passed: Int
+  /// How many of those have failed in an earlier run.
+  private let failedBefore: Int
   /// Indices of `matches`: those at which a process died come last.
   let others, suspects: [Int]
 
@@ -104,6 +106,7 @@ final class ShardRun: Sendable {
       Item(key: loader.storeKey($0.path), stamp: SourceStamp.of($0.path), isRepeated: false)
     }
     (matches, self.items, passed) = (run, items, state.ended)
+    failedBefore = state.failed
     let earlier = known.known
     note = AttemptNote(folder.attemptsPath(shard)) { key in earlier[key].map { $0.isDone || $0.isFailed } ?? false }
     let deaths = Set(note.suspects)
@@ -207,7 +210,16 @@ final class ShardRun: Sendable {
   }
 
   /// The errors that stopped the shard, and the lack of room.
-  var errors: [GodwitError] { [excess, problem.error, shortage.error].compactMap(\.self) }
+  var errors: [GodwitError] { [excess, problem.error, shortage.error, earlier].compactMap(\.self) }
+
+  /// Tells of failures that this run passes by: nothing else would in a quiet one.
+  private var earlier: GodwitError? {
+    guard failedBefore > 0 else { return nil }
+    return GodwitError(
+      .dataWrong, "\(failedBefore.counted("store")) of shard \(shard) failed in earlier runs, and did not run again",
+      remedy: "see `godwit status`; mend the stores or run with --retry",
+      safe: "the destinations of the other stores stay")
+  }
 
   private var excess: GodwitError? {
     guard let limit, isExceeded else { return nil }

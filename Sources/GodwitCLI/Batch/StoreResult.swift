@@ -82,6 +82,12 @@ struct StoreResult: Encodable, Sendable {
     (site, cause, remedy, safe) = (error.context, error.cause, error.remedy, error.safe)
   }
 
+  /// A store whose failure is recorded.
+  init(_ store: StorePlace, _ known: KnownResult) {
+    self.init(store, .failed, status: known.status, seconds: known.seconds)
+    (code, message, remedy, findings) = (known.code, known.message, known.remedy, known.findings)
+  }
+
   /// A place that the pattern leads to and that cannot be looked at: nobody knows which stores are there.
   init(unreadable path: String, _ error: GodwitError) {
     self.init(StorePlace(path: path, destination: ""), failed: error, seconds: 0)

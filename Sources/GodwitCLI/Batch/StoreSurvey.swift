@@ -76,12 +76,17 @@ struct StoreSurvey {
       if isJSON { results.append(result) }
       checks.append((path, check))
     }
+    let known = try ResultsFolder.used(by: loader.manifest).map { try KnownStores(loader, $0) }
     let stores = try loader.stores(unreadable: { path, error in
       note(path, StoreResult(unreadable: path, error), StatusCheck(unknown: error.line))
     })
     for store in stores {
       let result: StoreResult
       let check: StatusCheck
+      if let failed = known?.result(of: store), failed.isFailed {
+        note(store.path, StoreResult(StorePlace(store), failed), StatusCheck(failed))
+        continue
+      }
       do {
         // A monitor asks often: all of a large source is not read for it.
         let status = try MigrationManager(store.loader.job()).status(comparesSource: false)

@@ -16,6 +16,11 @@ struct StoresRecord: Encodable {
     let code: String
     var count: Int
     var examples: [Failure]
+
+    /// `and 3 more`, beside the examples; nil where these are all.
+    var more: String? {
+      count > examples.count ? "and \(ReportText.number(Int64(count - examples.count))) more" : nil
+    }
   }
 
   struct Slow: Encodable {
@@ -56,11 +61,7 @@ struct StoresRecord: Encodable {
     job = loader.manifest.job
     // Asked first: a shard that ends meanwhile is done, and not left.
     running = folder.exists ? try folder.running().map(\.description) : []
-    var known = try KnownStores(loader)
-    if folder.exists {
-      try folder.check()
-      for shard in try folder.shards() { try KnownResult.read(folder.resultsPath(shard), into: &known.known) }
-    }
+    let known = try KnownStores(loader, folder)
     var unreadable: [String] = []
     let found = try loader.selection(.whole, checksPlaces: false, unreadable: { path, _ in unreadable.append(path) })
     var groups: [String: Failures] = [:]
@@ -123,6 +124,7 @@ struct StoresRecord: Encodable {
       for one in group.examples {
         text += "  \(one.store.onOneLine): \((one.message ?? "").onOneLine) (\(one.status))\n"
       }
+      if let more = group.more { text += "  \(more)\n" }
     }
     return text
   }
@@ -156,6 +158,7 @@ struct StoresRecord: Encodable {
         ReportText.table(
           "Examples of \(group.code)", ["Store", "Status", "Message", "What to do"], numbers: [1], prose: 2, rows),
       ]
+      if let more = group.more { body.append(ReportText.paragraph("\(more).", soft: true)) }
     }
     let slow = slowest.sorted { $0.seconds > $1.seconds }.prefix(Self.slowestMaximum).map { one -> [Markup] in
       [

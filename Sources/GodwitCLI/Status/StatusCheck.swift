@@ -39,6 +39,12 @@ struct StatusCheck {
   /// - Parameter text: Why nothing is known.
   init(unknown text: String) { (level, job, detail) = (.unknown, nil, text) }
 
+  /// A store whose failure is recorded.
+  init(_ failed: KnownResult) {
+    (level, job) = (.critical, nil)
+    detail = "failed \(failed.time), status \(failed.status): \(failed.message ?? "it differs from its source")"
+  }
+
   /// - Parameters:
   ///   - maximumAge: How long ago the last success may be; nil: any time.
   ///   - now: The present time.
