@@ -45,7 +45,7 @@ final class AttemptNote: Sendable {
     var content = Content()
     let data = (try? ReadableFile.bytes(of: path, limit: .mebibytes(64))) ?? Data()
     if let known = try? JSONDecoder().decode(Content.self, from: data) {
-      content.deaths = known.deaths
+      content.deaths = known.deaths.mapValues { min(max(0, $0), Self.deathsMaximum) }
       let left = known.running.filter { known.repeated.contains($0) || !isEnded($0) }
       for index in left {
         content.deaths[index] = min(Self.deathsMaximum, (content.deaths[index] ?? 0) + (left.count == 1 ? 1 : 0))

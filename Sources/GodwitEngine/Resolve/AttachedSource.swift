@@ -99,6 +99,9 @@ package struct AttachedSource {
 }
 
 extension ResolvedMapping {
+  /// One walk counts all of them, and SQLite has at most 2000 columns.
+  private static var chunkPredicatesMaximum: Int { 1000 }
+
   /// Refuses predicates of `chunks.by` for a mapping that is unknown or has a policy, and those that are wrong. The
   /// first mapping by name is reported.
   fileprivate func checkChunkPredicates(of job: MigrationJob) throws {
@@ -117,6 +120,13 @@ extension ResolvedMapping {
           remedy:
             "remove the mapping from chunks.by: a policy takes objects in key order, so that keys do not depend on chunks"
         )
+      }
+      guard predicates.count <= Self.chunkPredicatesMaximum else {
+        throw GodwitError(
+          .configuration,
+          "expected at most \(Self.chunkPredicatesMaximum) predicates of mapping '\(name)' under chunks.by, found \(predicates.count)",
+          location: predicates.first?.source.location,
+          remedy: "write fewer and wider predicates, or `chunks: {rows: N}`", safe: "nothing was written")
       }
       for predicate in predicates {
         do throws(ExpressionError) {

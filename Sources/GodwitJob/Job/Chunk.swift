@@ -16,7 +16,7 @@ package struct Chunk: Sendable, Hashable {
     /// The first key inside.
     package var first: Int64 { lower ?? .min }
     /// The last key inside.
-    package var last: Int64 { upper.map { $0 - 1 } ?? .max }
+    package var last: Int64 { upper.map { $0 &- 1 } ?? .max }
   }
 
   /// Position in execution order, from 0.
@@ -52,9 +52,9 @@ package struct Chunk: Sendable, Hashable {
     if let predicate { return "\(entityName), predicate \(predicate + 1)" }
     switch (range.lower, range.upper) {
     case (nil, nil): return "every \(entityName)"
-    case (nil, let upper?): return "\(entityName) up to p\(upper - 1)"
+    case (nil, let upper?): return "\(entityName) up to p\(upper &- 1)"
     case (let lower?, nil): return "\(entityName) from p\(lower)"
-    case (let lower?, let upper?): return "\(entityName) p\(lower) to p\(upper - 1)"
+    case (let lower?, let upper?): return "\(entityName) p\(lower) to p\(upper &- 1)"
     }
   }
 }

@@ -240,12 +240,12 @@ package struct ReceiptCheck: Sendable {
       if count < entity.objects {
         add(
           .missingObject,
-          "\((entity.objects - count).counted("object is", "objects are")) gone: it has \(count), the receipt \(entity.objects)"
+          "\((entity.objects &- count).counted("object is", "objects are")) gone: it has \(count), the receipt \(entity.objects)"
         )
       } else if count > entity.objects {
         add(
           .extraObject,
-          "\((count - entity.objects).counted("object is", "objects are")) new: it has \(count), the receipt \(entity.objects)"
+          "\((count &- entity.objects).counted("object is", "objects are")) new: it has \(count), the receipt \(entity.objects)"
         )
       } else if found.objects.checksum != entity.checksum {
         add(
@@ -277,9 +277,10 @@ package struct ReceiptCheck: Sendable {
         report.add(.init(kind, entity: relationship.entity, property: relationship.name, message: message))
       }
       if count < relationship.links {
-        add(.missingLink, "\(relationship.links - count) of \(relationship.links.counted("link is", "links are")) gone")
+        let gone = relationship.links &- count
+        add(.missingLink, "\(gone) of \(relationship.links.counted("link is", "links are")) gone")
       } else if count > relationship.links {
-        add(.extraLink, "\((count - relationship.links).counted("link is", "links are")) new")
+        add(.extraLink, "\((count &- relationship.links).counted("link is", "links are")) new")
       } else if (found?.links.checksum ?? StoreChecksums.Sum().checksum) != relationship.checksum {
         add(.missingLink, "its \(count.counted("link leads", "links lead")) elsewhere, or have another order")
       }

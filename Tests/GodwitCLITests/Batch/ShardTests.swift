@@ -124,6 +124,72 @@ struct ShardTests {
     #expect(try fixture.status()["finished"] == .integer(5))
   }
 
+  @Test func `failures that are recorded are told by every run, by the status, the page and a monitor`() throws {
+    let fixture = try ShardFixture(stores: 9, invalid: [0, 1, 2, 3, 4, 5, 6, 7])
+    try fixture.run(status: 65)
+    // A quiet run that tries nothing again.
+    let second = try fixture.godwit("run", "job.yaml", "--shard", "1/1", "--quiet")
+    #expect(second.status == 65 && second.output.isEmpty)
+    #expect(second.diagnostics.contains("8 stores of shard 1/1 failed in earlier runs"), "\(second.diagnostics)")
+    let status = try fixture.godwit("status", "job.yaml").output
+    #expect(status.contains("8 failed") && status.hasSuffix("  and 3 more\n"), "\(status)")
+    #expect(try fixture.godwit("report", "job.yaml", "-o", "page.html").status == 0)
+    #expect(try String(contentsOfFile: fixture.file("page.html"), encoding: .utf8).contains("and 3 more."))
+    let check = try fixture.godwit("status", "job.yaml", "--check")
+    #expect(check.status == 2 && check.output.contains("8 CRITICAL, 1 OK; "), "\(check.output)")
+    #expect(check.output.contains("status 65: "), "\(check.output)")
+    // A mended store is tried again.
+    for number in 0..<8 { try fixture.add(number) }
+    let third = try fixture.godwit("run", "job.yaml", "--shard", "1/1", "--quiet")
+    #expect(third.status == 0 && third.diagnostics.isEmpty, "\(third.diagnostics)")
+  }
+
+  @Test func `numbers at the end of their range in the note of what has begun are no trap`() throws {
+    let fixture = try ShardFixture(stores: 1)
+    try fixture.run()
+    let key = Self.key(0)
+    for number in [Int64.max, .min, -1] {
+      try fixture.write(
+        "results/1-of-1.begun", "{\"running\":[\"\(key)\"],\"repeated\":[\"\(key)\"],\"deaths\":{\"\(key)\":\(number)}}"
+      )
+      try fixture.run()
+    }
+  }
+
+  @Test func `a receipt that found no place is written by a later run`() throws {
+    let fixture = try ShardFixture(stores: 2)
+    let receipt = fixture.file("out/a/u00.sqlite.receipt.json")
+    try FileManager.default.createDirectory(atPath: receipt, withIntermediateDirectories: true)
+    for _ in 0..<2 {
+      let run = try fixture.godwit("run", "job.yaml", "--shard", "1/1", "--quiet")
+      #expect(run.status == 0 && run.diagnostics.contains("no receipt was written"), "\(run.diagnostics)")
+    }
+    #expect(try fixture.status()["objects"] == .integer(8))
+    try FileManager.default.removeItem(atPath: receipt)
+    for _ in 0..<2 {
+      let run = try fixture.godwit("run", "job.yaml", "--shard", "1/1", "--quiet")
+      #expect(run.status == 0 && run.diagnostics.isEmpty, "\(run.diagnostics)")
+    }
+    #expect(FileManager.default.fileExists(atPath: receipt))
+    #expect(!FileManager.default.fileExists(atPath: fixture.file("out/a/u00.sqlite.godwit")))
+    // No store runs again, and the objects of the first run are counted once.
+    #expect(try fixture.results().count == 4 && fixture.status()["objects"] == .integer(8))
+  }
+
+  @Test(arguments: [
+    "out/a/u00.sqlite", "out/a/u00.sqlite-wal", "out/a/u00.sqlite.receipt.json", "out/a/u00.sqlite.godwit",
+    "out/a/.u00_SUPPORT", "stores/a/u00.sqlite-wal", "stores/a/u00.sqlite-journal", "stores/a/u00.sqlite-shm",
+  ])
+  func `the results folder takes no name of a job's file`(name: String) throws {
+    let fixture = try ShardFixture(stores: 2)
+    let job = try String(contentsOfFile: fixture.file("job.yaml"), encoding: .utf8)
+    try fixture.write("job.yaml", job.replacing("results: results", with: "results: \(name)"))
+    let run = try fixture.run(status: 64)
+    #expect(run.diagnostics.contains("cannot write results to"), "\(run.diagnostics)")
+    #expect(!FileManager.default.fileExists(atPath: fixture.file(name)))
+    #expect(!FileManager.default.fileExists(atPath: fixture.file("out")))
+  }
+
   @Test func `a list names the stores, and a missing one fails alone`() throws {
     let fixture = try ShardFixture(stores: 3)
     let job = try String(contentsOfFile: fixture.file("job.yaml"), encoding: .utf8)
@@ -137,6 +203,23 @@ struct ShardTests {
     try fixture.run(status: 66)
   }
 
+  @Test(.enabled(if: TestTier.isLong && BuiltCommand.canMeasure))
+  func `a process that works off a shard keeps no path of the others`() throws {
+    let fixture = try ShardFixture(stores: 1)
+    let job = try String(contentsOfFile: fixture.file("job.yaml"), encoding: .utf8)
+    try fixture.write(
+      "job.yaml",
+      job.replacing("source: \"stores/**/*.sqlite\"", with: "source: {list: list}")
+        .replacing("destination: \"out/{folder}/{name}.sqlite\"", with: "destination: \"out/{name}.sqlite\""))
+    func peak(_ stores: Int) throws -> Int64 {
+      try fixture.write("list", (0..<stores).map { "none/user-\(1_000_000 + $0).sqlite\n" }.joined())
+      return try BuiltCommand.peakBytes(
+        ["run", fixture.file("job.yaml"), "--quiet", "--shard", "1/1000"], statuses: [65, 66, 74])
+    }
+    let (few, many) = (try peak(1000), try peak(41_000))
+    #expect((many - few) / 40_000 < 250, "\(few), \(many)")
+  }
+
   @Test func `two processes do not run one shard, and a killed one is resumed`() throws {
     let hook =
       "stages: [{step: Notes 4, before: 'test -e begun || { touch begun; while ! test -e go; do sleep 0.02; done; }'}]\n"
@@ -147,9 +230,9 @@ struct ShardTests {
     #expect(second.diagnostics.contains("another process works on it"), "\(second.diagnostics)")
     #expect(try fixture.status()["running"] == .array([.string("1/1")]))
     kill(process.processIdentifier, SIGKILL)
-    // The hook goes on for itself, and holds what `waitUntilExit` waits for.
+    // The hook goes on for itself, and holds what `wait` waits for.
     try fixture.write("go", "")
-    process.waitUntilExit()
+    process.wait()
     try fixture.run()
     #expect(try Self.lines(fixture) == (0..<6).map { Self.key($0) + " finished" }.sorted())
   }

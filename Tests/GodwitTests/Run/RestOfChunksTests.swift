@@ -51,6 +51,20 @@ struct RestOfChunksTests {
     #expect(try Verifier(job: job).run().isClean)
   }
 
+  @Test func `more predicates than one walk counts are refused by plan and run`() throws {
+    let fixture = try Self.fixture()
+    var job = try fixture.job
+    let parts = try (0..<1000).map { try FilterPredicate("age == \($0)") }
+    job.chunkPredicates = ["PersonToPerson": parts + [.rest(after: parts)]]
+    for work in [{ _ = try MigrationManager(job).plan() }, { _ = try MigrationManager(job).run() }] {
+      let error = try #require(throws: GodwitError.self) { try work() }
+      #expect(error.code == .configuration && error.message.contains("at most 1000"), "\(error)")
+    }
+    let fewer = Array(parts.prefix(300))
+    job.chunkPredicates = ["PersonToPerson": fewer + [.rest(after: fewer)]]
+    #expect(try MigrationManager(job).plan().summary.objectsWritten == 15)
+  }
+
   @Test func `alone it takes every row`() throws {
     let fixture = try Self.fixture()
     var job = try fixture.job
