@@ -41,7 +41,7 @@ struct ManyScriptsTests {
     let log = fixture.file("log")
     #expect(FileManager.default.createFile(atPath: log, contents: nil))
     process.standardError = try FileHandle(forWritingTo: URL(filePath: log))
-    try process.run()
+    try process.start()
     return process
   }
 
@@ -89,15 +89,65 @@ struct ManyScriptsTests {
       kill(holder.pid, SIGKILL)
       break
     }
-    first.waitUntilExit()
+    first.wait()
     var status = first.terminationStatus
     for _ in 0..<3 where status == 75 {
       let again = try Self.bash(run, in: fixture)
-      again.waitUntilExit()
+      again.wait()
       status = again.terminationStatus
     }
     #expect(status == 65, "\((try? String(contentsOfFile: fixture.file("log"), encoding: .utf8)) ?? "")")
     try Self.check(fixture)
+  }
+
+  /// The status of `parallel.sh` with a program in place of GNU parallel, and no other program than it needs.
+  ///
+  /// - Parameter program: The text of a bash script; nil for none.
+  private static func status(with program: String?, in fixture: ShardFixture) throws -> Int32 {
+    try? FileManager.default.removeItem(atPath: fixture.file("bin/parallel"))
+    if let program {
+      try FileManager.default.createDirectory(atPath: fixture.file("bin"), withIntermediateDirectories: true)
+      try fixture.write("bin/parallel", "#!/bin/bash\n" + program)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: fixture.file("bin/parallel"))
+    }
+    let run = try bash(
+      """
+      for name in bash mktemp rm seq awk sleep cat; do [ -e "bin/$name" ] || ln -s "$(command -v "$name")" bin/; done
+      PATH=$PWD/bin exec /bin/bash \(scripts)/parallel.sh job.yaml 2
+      """, in: fixture)
+    run.wait()
+    return run.terminationStatus
+  }
+
+  @Test func `the script ends with 0 or 3 only when all stores are migrated`() throws {
+    let fixture = try ShardFixture(stores: 3)
+    let log = """
+      while [ "$1" != --joblog ] && [ $# -gt 1 ]; do shift; done
+      printf 'Seq\\tHost\\tStarttime\\tJobRuntime\\tSend\\tReceive\\tExitval\\tSignal\\tCommand\\n' >"$2"
+
+      """
+    func ended(_ status: String) -> String {
+      log
+        + "while read -r n; do printf '%s\\t:\\t1\\t0.1\\t0\\t0\\t\(status)\\tshard job.yaml %s/2\\n' \"$n\" \"$n\" >>\"$2\"; done"
+    }
+    #expect(try Self.status(with: nil, in: fixture) == 127)
+    // That of moreutils knows no such option.
+    #expect(try Self.status(with: "cat >/dev/null; exit 1", in: fixture) == 127)
+    #expect(try Self.status(with: log + "cat >/dev/null; kill -9 $$", in: fixture) == 75)
+    #expect(try Self.status(with: ended("0\\t15"), in: fixture) == 75)
+    for (exit, status) in [(74, 74), (78, 78), (70, 70), (75, 75), (137, 75)] as [(Int, Int32)] {
+      #expect(try Self.status(with: ended("\(exit)\\t0"), in: fixture) == status, "\(exit)")
+    }
+    // The log says that all is well, and no store has a result.
+    #expect(try Self.status(with: ended("0\\t0"), in: fixture) == 75)
+    // All stores are migrated, and the log ends early.
+    for number in 1...2 { try fixture.run("\(number)/2") }
+    #expect(try Self.status(with: log + "cat >/dev/null; kill -9 $$", in: fixture) == 0)
+    // No store has objects in quarantine, whatever the log says.
+    #expect(try Self.status(with: ended("3\\t0"), in: fixture) == 0)
+    try fixture.add(0, isInvalid: true)
+    for number in 1...2 { _ = try fixture.godwit("run", "job.yaml", "--shard", "\(number)/2", "--quiet") }
+    #expect(try Self.status(with: ended("65\\t0"), in: fixture) == 65)
   }
 
   @Test func `Slurm runs all shards, though one of two nodes dies`() throws {
@@ -110,15 +160,22 @@ struct ManyScriptsTests {
       trap stop_cluster EXIT
       start_cluster || exit 1
       sbatch --array=1-6 \(Self.scripts)/slurm.sh job.yaml || exit 1
-      until [ "$(cat results/*.jsonl 2>/dev/null | wc -l)" -ge \(Self.count / 4) ]; do sleep 0.1; done
+      for _ in $(seq 1200); do
+        [ "$(cat results/*.jsonl 2>/dev/null | wc -l)" -ge \(Self.count / 4) ] && break
+        sleep 0.1
+      done
       kill -KILL "$n2_pid"
       for process in /proc/[0-9]*; do
         tr '\\0' '\\n' <"$process/environ" 2>/dev/null | grep -qx SLURMD_NODENAME=n2 &&
           tr '\\0' '\\n' <"$process/environ" | grep -qx "SLURM_CLUSTER_NAME=$cluster" && kill -KILL "${process#/proc/}"
       done
-      while [ -n "$(squeue --noheader)" ]; do sleep 0.5; done
+      for _ in $(seq 600); do
+        [ -z "$(squeue --noheader)" ] && exit 0
+        sleep 0.5
+      done
+      exit 1
       """, in: fixture)
-    process.waitUntilExit()
+    process.wait()
     #expect(process.terminationStatus == 0)
     try Self.check(fixture)
   }
