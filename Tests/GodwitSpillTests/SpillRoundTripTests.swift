@@ -47,8 +47,8 @@ func lz4Test(_ path: String) throws -> Int32? {
   process.executableURL = URL(filePath: tool)
   process.arguments = ["-t", "-q", path]
   process.standardError = FileHandle.nullDevice
-  try process.run()
-  process.waitUntilExit()
+  try process.start()
+  process.wait()
   return process.terminationStatus
 }
 

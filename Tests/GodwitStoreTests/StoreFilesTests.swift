@@ -193,8 +193,8 @@ import Testing
     tool.arguments = [path]
     let pipe = Pipe()
     tool.standardOutput = pipe
-    try tool.run()
-    tool.waitUntilExit()
+    try tool.start()
+    tool.wait()
     let expected = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile().prefix(64), as: UTF8.self)
     #expect(try StoreFiles(path: path).contentDigest() == expected)
   }

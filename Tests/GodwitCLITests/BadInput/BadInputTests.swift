@@ -92,8 +92,8 @@ struct `Bad input` {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: out)
     process.standardError = try FileHandle(forWritingTo: err)
-    try process.run()
-    process.waitUntilExit()
+    try process.start()
+    process.wait()
     #expect(process.terminationReason == .exit)
     return .init(
       status: process.terminationStatus, output: String(decoding: try Data(contentsOf: out), as: UTF8.self),

@@ -173,12 +173,12 @@ struct ManyStoresTests {
     process.currentDirectoryURL = URL(filePath: job.path)
     try job.write("lines", "")
     process.standardOutput = try FileHandle(forWritingTo: URL(filePath: job.file("lines")))
-    try process.run()
+    try process.start()
     while process.isRunning, !FileManager.default.fileExists(atPath: job.file("waiting")) { usleep(5000) }
     kill(process.processIdentifier, SIGKILL)
-    // The hook goes on for itself, and holds what `waitUntilExit` waits for.
+    // The hook goes on for itself, and holds what `wait` waits for.
     try job.write("go", "")
-    process.waitUntilExit()
+    process.wait()
     #expect(process.terminationReason == .uncaughtSignal)
     #expect(
       try Self.lines(job, "lines").map { $0["type"] } == [.string("version"), .string("store"), .string("store")])
@@ -200,10 +200,10 @@ struct ManyStoresTests {
     try job.write("lines", "")
     process.standardOutput = try FileHandle(forWritingTo: URL(filePath: job.file("lines")))
     process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.start()
     while process.isRunning, !FileManager.default.fileExists(atPath: job.file("waiting")) { usleep(5000) }
     kill(process.processIdentifier, SIGTERM)
-    process.waitUntilExit()
+    process.wait()
     #expect(process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGTERM)
     let stopped = try Self.lines(job, "lines").filter {
       $0["type"] == .string("store") && $0["outcome"] == .string("stopped")

@@ -144,9 +144,9 @@ struct PictureTests {
     process.arguments = ["-Tsvg", try project.path("plan.dot"), "-o", try project.path("plan.svg")]
     let errors = Pipe()
     process.standardError = errors
-    try process.run()
+    try process.start()
     let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    process.wait()
     #expect(process.terminationStatus == 0 && said.isEmpty, "\(said)")
     let drawn = try String(contentsOfFile: project.path("plan.svg"), encoding: .utf8)
     #expect(drawn.contains("a&quot;b\\N &lt;i&gt;&amp;lt;\\u001B"), "\(drawn)")

@@ -63,13 +63,13 @@ import Testing
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: URL(filePath: folder.file("out.txt")))
     process.standardError = try FileHandle(forWritingTo: URL(filePath: folder.file("err.txt")))
-    try process.run()
+    try process.start()
     return process
   }
 
   private func run(_ arguments: String..., in folder: TemporaryFolder) throws -> (status: Int32, text: String) {
     let process = try start(arguments, in: folder)
-    process.waitUntilExit()
+    process.wait()
     let text = try ["out.txt", "err.txt"].map { try String(contentsOfFile: folder.file($0), encoding: .utf8) }
     return (process.terminationStatus, text.joined())
   }
@@ -134,7 +134,7 @@ import Testing
       usleep(UInt32(60_000 + round * 60_000))
       guard process.isRunning else { break }
       kill(process.processIdentifier, SIGKILL)
-      process.waitUntilExit()
+      process.wait()
       if process.terminationReason == .uncaughtSignal { kills += 1 }
     }
     let last = try run("run", "by-policy.yaml", in: folder)

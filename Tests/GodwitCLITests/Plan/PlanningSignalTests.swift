@@ -63,13 +63,13 @@ struct PlanningSignalTests {
     process.arguments = ["run", folder.file("job.yaml"), "--progress", "json"]
     let (output, diagnostics) = (Pipe(), Pipe())
     (process.standardOutput, process.standardError) = (output, diagnostics)
-    try process.run()
+    try process.start()
     // The signals are taken before the first line is printed.
     let first = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
     kill(process.processIdentifier, SIGTERM)
     let printed = first + String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     let told = String(decoding: diagnostics.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    process.wait()
     #expect(process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGTERM, "\(told)")
     #expect(told.hasPrefix("godwit: stopped on request, before the work was done\n"), "\(told)")
     #expect(told.contains("try     run the same command"), "\(told)")

@@ -126,8 +126,8 @@ struct `Exit status and streams` {
     process.arguments = ["--version"]
     process.standardOutput = FileHandle(forWritingAtPath: full)
     process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
+    try process.start()
+    process.wait()
     #expect(process.terminationStatus == 74)
   }
 
@@ -138,8 +138,8 @@ struct `Exit status and streams` {
     let pipe = Pipe()
     process.standardOutput = pipe
     try pipe.fileHandleForReading.close()
-    try process.run()
-    process.waitUntilExit()
+    try process.start()
+    process.wait()
     #expect(process.terminationReason == .exit)
     #expect(process.terminationStatus == 0)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Commands at work beside a test, and commands that are killed.
@@ -24,7 +25,7 @@ extension BuiltCommand {
     /// - Returns: the rest of the output.
     @discardableResult func wait() -> String {
       let rest = output.fileHandleForReading.readDataToEndOfFile()
-      process.waitUntilExit()
+      process.wait()
       return String(decoding: rest, as: UTF8.self)
     }
   }
@@ -38,7 +39,7 @@ extension BuiltCommand {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.start()
     return Running(process: process, output: output)
   }
 

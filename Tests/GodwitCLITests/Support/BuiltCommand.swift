@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The `godwit` executable that was built with the tests.
@@ -42,8 +43,8 @@ enum BuiltCommand {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: out)
     process.standardError = try FileHandle(forWritingTo: err)
-    try process.run()
-    process.waitUntilExit()
+    try process.start()
+    process.wait()
     return Result(
       status: process.terminationStatus, output: try String(contentsOf: out, encoding: .utf8),
       diagnostics: try String(contentsOf: err, encoding: .utf8))
@@ -66,7 +67,7 @@ enum BuiltCommand {
       _ = FileManager.default.createFile(atPath: output, contents: nil)
       process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output))
     }
-    try process.run()
+    try process.start()
     var most: Int64 = 0
     while process.isRunning {
       let status = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)) ?? ""

@@ -157,7 +157,7 @@ struct ShardFixture: Sendable {
     process.currentDirectoryURL = URL(filePath: path)
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.start()
     return process
   }
 

@@ -19,8 +19,8 @@ enum ShellCommand {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: out)
     process.standardError = try FileHandle(forWritingTo: err)
-    try process.run()
-    process.waitUntilExit()
+    try process.start()
+    process.wait()
     return BuiltCommand.Result(
       status: process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus,
       output: try String(contentsOf: out, encoding: .utf8), diagnostics: try String(contentsOf: err, encoding: .utf8))

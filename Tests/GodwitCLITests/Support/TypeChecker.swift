@@ -40,9 +40,9 @@ enum TypeChecker {
     process.arguments = arguments + [file]
     let errors = Pipe()
     process.standardError = errors
-    try process.run()
+    try process.start()
     let text = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-    process.waitUntilExit()
+    process.wait()
     return process.terminationStatus == 0 ? nil : text
   }
 }

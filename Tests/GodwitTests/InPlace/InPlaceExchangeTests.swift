@@ -366,14 +366,14 @@ struct InPlaceExchangeTests {
       process.arguments = ["python3", "-c", program, path] + statements
       process.standardInput = input
       process.standardOutput = output
-      try process.run()
+      try process.start()
       let data = output.fileHandleForReading.availableData
       try #require(String(decoding: data, as: UTF8.self).hasPrefix("ready"))
     }
 
     func end() {
       try? input.fileHandleForWriting.close()
-      process.waitUntilExit()
+      process.wait()
     }
   }
 
