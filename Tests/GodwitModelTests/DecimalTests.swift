@@ -54,4 +54,32 @@ import Testing
     #expect((Decimal(Int64.max) + 1).wholeNumber == nil && Decimal(string: "0.5")?.wholeNumber == nil)
     #expect(Decimal.nan.wholeNumber == nil && (Decimal(3) / 2 * 2).wholeNumber == 3)
   }
+
+  /// Expected results are those of Python's `decimal` with 38 digits and ROUND_HALF_UP.
+  @Test(arguments: [
+    ("/", "1", "3", "0.33333333333333333333333333333333333333"),
+    ("/", "2", "3", "0.66666666666666666666666666666666666667"),
+    ("/", "-3e-16", "-86175016385020771633830394075952539952e-27", "3.4812874146682146635783799228390980773e-27"),
+    ("/", "5", "0", "NaN"),
+    (
+      "+", "84480670897940283612323483000226739090e-22", "-28995075866764613127e-1",
+      "-2891059519586667284.3387676516999773261"
+    ),
+    ("+", "1e36", "-5e-50", "1e36"), ("+", "0.1", "0.2", "0.3"),
+    ("+", "-5318234666062330252256356265389961568e-55", "5e-1", "0.49999999999999999946817653339376697477"),
+    ("*", "-60268911510940473507056203823390198693e-2", "-5e-16", "301344557554702367535.28101911695099347"),
+    ("*", "10.11", "3", "30.33"), ("%", "1e40", "3", "1"), ("%", "10.1", "0.2", "0.1"), ("%", "-7.5", "2", "-1.5"),
+    ("%", "9007199254740993", "1e3", "993"), ("%", "1", "1e30", "1"), ("%", "1", "0", "NaN"),
+  ]) func `decimals calculate with 38 digits`(operation: String, a: String, b: String, expected: String) throws {
+    let (x, y) = (try #require(Decimal(string: a)), try #require(Decimal(string: b)))
+    let result =
+      switch operation {
+      case "/": x.quotient(y)
+      case "+": x.sum(y)
+      case "*": x.product(y)
+      default: x.remainder(y)
+      }
+    if expected == "NaN" { return #expect(result.isNaN) }
+    #expect(result == Decimal(string: expected), "\(result)")
+  }
 }

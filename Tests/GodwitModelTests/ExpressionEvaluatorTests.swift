@@ -72,6 +72,30 @@ struct ExpressionEvaluatorTests {
   }
 
   @Test(arguments: [
+    ("modulus:by:($source.salary, 0.3)", "0.2"), ("modulus:by:(0.3, $source.salary)", "0.3"),
+    ("modulus:by:($source.salary, -1e3)", "5"), ("sum:($source.salary, 0.1, 0.2)", "5.3"),
+    ("average:({$source.salary, 0.2})", "2.6"), ("max:($source.salary, 7.1) + $source.salary", "12.1"),
+    ("$source.salary + TERNARY($source.age > 1, 0.1, 2)", "5.1"), ("-0.1 + $source.salary", "4.9"),
+    ("1 / ($source.salary / 3)", "0.59999999999999999999999999999999999999"),
+    ("multiply:by:($source.salary, 1.1)", "5.5"),
+  ]) func `a literal beside a decimal is a decimal in every function`(text: String, expected: String) throws {
+    #expect(try value(text) == Decimal(string: expected).map { .decimal($0) })
+  }
+
+  @Test(
+    arguments: [
+      ("CAST('0x10', 'NSNumber')", .null), ("CAST('0x10', 'NSDecimalNumber')", .null),
+      ("CAST('1p3', 'NSNumber')", .null),
+      ("CAST('inf', 'NSNumber')", .null), ("CAST('-1.5e3', 'NSNumber')", .double(-1500)),
+      ("CAST('12', 'NSNumber')", .integer(12)), ("count:({1, nil})", .integer(2)),
+    ] as [(String, AttributeValue)])
+  func `a string is a number if it has decimal digits alone, and a count has nils in it`(
+    text: String, expected: AttributeValue
+  ) throws {
+    #expect(try value(text) == expected)
+  }
+
+  @Test(arguments: [
     ("big == 9223372036854775807", true), ("big == 9223372036854775808.0", false),
     ("big < 9223372036854775808.0", true),
     ("9223372036854775808.0 > big", true), ("9007199254740993 > 9007199254740992.0", true),

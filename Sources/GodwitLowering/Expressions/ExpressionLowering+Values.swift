@@ -183,6 +183,7 @@ extension ValueExpression {
     switch node {
     case .constant: true
     case .negation(let operand): operand.isWrittenNumber
+    case .ternary(_, let then, let otherwise): then.isWrittenNumber || otherwise.isWrittenNumber
     default: false
     }
   }

@@ -28,17 +28,12 @@ enum Calculation {
   /// NaN for a division by zero and for a result that is too large; nil for a power, which is floating point.
   private static func decimal(_ op: ValueExpression.ArithmeticOperator, _ a: Decimal, _ b: Decimal) -> Decimal? {
     switch op {
-    case .add: a + b
-    case .subtract: a - b
-    case .multiply: a * b
-    case .divide: b.isZero ? .nan : a / b
+    case .add: a.sum(b)
+    case .subtract: a.sum(-b)
+    case .multiply: a.product(b)
+    case .divide: a.quotient(b)
     case .power: nil
     }
-  }
-
-  /// The remainder with the sign of `a`; not a number when `b` is 0.
-  static func remainder(_ a: Decimal, _ b: Decimal) -> Decimal {
-    b.isZero ? .nan : a - (a / b).rounded(.towardZero) * b
   }
 
   static func negative(_ a: AttributeValue, _ range: Range<Int>) throws(ExpressionError) -> AttributeValue {
@@ -81,14 +76,14 @@ enum Calculation {
     case (.double(let number), .decimal), (.date(let number), .decimal):
       return Decimal(stored: number).map { .init(calculated: $0) } ?? .null
     case (.string(let text), .decimal):
-      guard Double(text.string) != nil, let number = Decimal(string: text.string) else { return .null }
+      guard text.spelledNumber != nil, let number = Decimal(string: text.string) else { return .null }
       return .init(calculated: number)
     case (.date(let seconds), .double): return .double(seconds)
     case (.uri(let text), .string): return .string(text)
     case (_, .date): if let number = value.number { return .date(number.double) }
     case (.string(let text), .double):
       if let whole = Int64(text.string) { return .integer(whole) }
-      guard let number = Double(text.string), number.isFinite else { return .null }
+      guard let number = text.spelledNumber, number.isFinite else { return .null }
       return .double(number)
     case (_, .double): if let number = value.number { return number.value }
     case (_, .string):
@@ -101,5 +96,14 @@ enum Calculation {
     default: break
     }
     throw ExpressionError("cannot cast \(EvaluatedValue.value(value).phrase) to '\(type)'", range: range)
+  }
+}
+
+extension Text {
+  /// The number that it spells in decimal digits, which `Double` also reads in others.
+  fileprivate var spelledNumber: Double? {
+    let marks = Array("+-.eE".utf8)
+    guard utf8.allSatisfy({ (0x30...0x39).contains($0) || marks.contains($0) }) else { return nil }
+    return Double(string)
   }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 extension ExpressionCompiler {
   func function(_ name: String, _ arguments: [ValueExpression], _ range: Range<Int>) -> SingleRoutine {
     let function = ExpressionFunction(named: name)
@@ -28,18 +30,37 @@ extension ExpressionCompiler {
         return result
       }
     case .two(let apply) where values.count == 2:
-      let (left, right) = (values[0], values[1])
+      let operands = operands(arguments[0], arguments[1])
       return SingleRoutine { frame in
-        let (left, right) = (try left.run(&frame), try right.run(&frame))
-        let (a, b) = (try left.single(range), try right.single(range))
+        let (a, b) = try operands.run(&frame)
         if a.isNull || b.isNull { return .null }
         guard let result = try apply(a, b, range) else { throw Calculation.misfit(function.name, [a, b], range) }
         return result
       }
+    case .statistic(let kind): return statistic(kind, arguments, range)
     default:
       return SingleRoutine { frame in
         try function.call(try values.map { try $0.run(&frame) }, now: now, range)
       }
+    }
+  }
+
+  /// A statistic of the members of collections and of single values.
+  private func statistic(
+    _ kind: Statistic.Kind, _ arguments: [ValueExpression], _ range: Range<Int>
+  ) -> SingleRoutine {
+    let members = arguments.flatMap { if case .aggregate(let members) = $0.node { members } else { [$0] } }
+    let parts = members.map { (value: value(of: $0), written: written($0)) }
+    return SingleRoutine { frame in
+      var values: [AttributeValue] = []
+      var literals: [Int: Decimal] = [:]
+      for part in parts {
+        let known = try part.value.run(&frame).known(range)
+        if known.count == 1, let number = try part.written?.run(&frame) { literals[values.count] = number }
+        values += known
+      }
+      if values.contains(where: \.isDecimal) { for (place, number) in literals { values[place] = .decimal(number) } }
+      return try kind.result(of: values, range)
     }
   }
 

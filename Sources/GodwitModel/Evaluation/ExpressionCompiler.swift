@@ -17,6 +17,16 @@ struct SingleRoutine {
   let run: (inout EvaluationFrame) throws -> AttributeValue
 }
 
+/// Yields the values of two operands.
+struct PairRoutine {
+  let run: (inout EvaluationFrame) throws -> (AttributeValue, AttributeValue)
+}
+
+/// Yields the decimal that a literal spells; nil where another value was taken.
+struct WrittenRoutine {
+  let run: (inout EvaluationFrame) throws -> Decimal?
+}
+
 /// Tests a predicate. Three-valued; in the value role never nil.
 struct TestRoutine {
   let run: (inout EvaluationFrame) throws -> Bool?
@@ -118,24 +128,44 @@ struct ExpressionCompiler {
     }
   }
 
-  /// A literal number beside a decimal is a decimal too, with the digits of the text and not of its floating point
-  /// value.
   func arithmetic(
     _ op: ValueExpression.ArithmeticOperator, _ left: ValueExpression, _ right: ValueExpression, _ range: Range<Int>
   ) -> SingleRoutine {
+    let operands = operands(left, right)
+    return SingleRoutine {
+      let (a, b) = try operands.run(&$0)
+      return try Calculation.result(op, a, b, range)
+    }
+  }
+
+  /// The values of two numbers that are calculated with each other.
+  func operands(_ left: ValueExpression, _ right: ValueExpression) -> PairRoutine {
     let (a, b) = (single(left), single(right))
-    switch (left.writtenFraction, right.writtenFraction) {
-    case (let x?, nil):
-      return SingleRoutine {
-        let (a, b) = (try a.run(&$0), try b.run(&$0))
-        return try Calculation.result(op, b.isDecimal ? .decimal(x) : a, b, range)
-      }
-    case (nil, let y?):
-      return SingleRoutine {
-        let (a, b) = (try a.run(&$0), try b.run(&$0))
-        return try Calculation.result(op, a, a.isDecimal ? .decimal(y) : b, range)
-      }
-    default: return SingleRoutine { try Calculation.result(op, try a.run(&$0), try b.run(&$0), range) }
+    let (x, y) = (written(left), written(right))
+    guard x != nil || y != nil else { return PairRoutine { (try a.run(&$0), try b.run(&$0)) } }
+    return PairRoutine { frame in
+      let (a, b) = (try a.run(&frame), try b.run(&frame))
+      if b.isDecimal, !a.isDecimal, let number = try x?.run(&frame) { return (.decimal(number), b) }
+      if a.isDecimal, !b.isDecimal, let number = try y?.run(&frame) { return (a, .decimal(number)) }
+      return (a, b)
+    }
+  }
+
+  /// The decimal that a literal number is beside another decimal, with the digits of the text and not of its floating
+  /// point value; nil for an expression that never is a literal.
+  func written(_ expression: ValueExpression) -> WrittenRoutine? {
+    switch expression.node {
+    case .constant(.double(let number)):
+      let decimal = Decimal(stored: number)
+      return WrittenRoutine { _ in decimal }
+    case .negation(let operand):
+      return written(operand).map { operand in WrittenRoutine { try operand.run(&$0).map { -$0 } } }
+    case .ternary(let condition, let then, let otherwise):
+      let (yes, no) = (inner?.written(then), inner?.written(otherwise))
+      guard yes != nil || no != nil else { return nil }
+      let condition = test(condition)
+      return WrittenRoutine { try condition.run(&$0) == true ? try yes?.run(&$0) : try no?.run(&$0) }
+    default: return nil
     }
   }
 
@@ -250,17 +280,6 @@ struct ExpressionCompiler {
     }
     let start = base.map { value(of: $0) } ?? ValueRoutine { .object($0.object) }
     return ValueRoutine { try KeyPathStep.follow(steps, from: try start.run(&$0), range) }
-  }
-}
-
-extension ValueExpression {
-  /// The floating point number that is written here, as a decimal.
-  fileprivate var writtenFraction: Decimal? {
-    switch node {
-    case .constant(.double(let number)): Decimal(stored: number)
-    case .negation(let operand): operand.writtenFraction.map { -$0 }
-    default: nil
-    }
   }
 }
 

@@ -112,7 +112,7 @@ package struct ExpressionFunction: Sendable {
     case "onesComplement:": return number { $0.whole.map { .integer(~$0) } }
     case "modulus:by:":
       return .two { a, b, _ in
-        if let (x, y) = Calculation.decimals(a, b) { return .init(calculated: Calculation.remainder(x, y)) }
+        if let (x, y) = Calculation.decimals(a, b) { return .init(calculated: x.remainder(y)) }
         guard let x = a.number, let y = b.number else { return nil }
         return Number.remainder(x, y)?.value ?? .null
       }

@@ -51,7 +51,7 @@ package struct Statistic {
     switch kind {
     case .sum, .average:
       if case .decimal(let number) = value {
-        decimals = (decimals ?? 0) + number
+        decimals = decimals?.sum(number) ?? number
       } else {
         sum += number.double
         total = Number.calculate(.add, total, number) ?? total
@@ -76,7 +76,7 @@ package struct Statistic {
   /// The sum of decimals and whole numbers; nil without a decimal, or with a floating point number.
   private var decimalTotal: Decimal? {
     guard let decimals, case .integer(let whole) = total else { return nil }
-    return decimals + Decimal(whole)
+    return decimals.sum(Decimal(whole))
   }
 
   private var sumOfAll: AttributeValue {
@@ -87,7 +87,7 @@ package struct Statistic {
 
   private var average: AttributeValue {
     if count == 0 { return .null }
-    if let decimalTotal { return AttributeValue(calculated: decimalTotal / Decimal(count)) }
+    if let decimalTotal { return AttributeValue(calculated: decimalTotal.quotient(Decimal(count))) }
     return Number.double((sum + (decimals?.nearestDouble ?? 0)) / Double(count)).value
   }
 
