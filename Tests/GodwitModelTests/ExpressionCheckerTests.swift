@@ -92,7 +92,18 @@ struct ExpressionCheckerTests {
       ("FUNCTION($manager, 'foo:', 1)", "$manager does not answer 'foo:'", 0..<29),
       ("FUNCTION($entityPolicy, 'foo')", "no policy is registered that could answer 'foo'", 0..<30),
       ("TERNARY($source.age > 1, 1, 'x')", "the branches of TERNARY differ: a number and a string", 0..<32),
-      ("CAST($source.born, 'NSString')", "cannot cast a date to 'NSString'", 5..<17),
+      (
+        "CAST($source.born, 'NSString')", "cannot cast a date to 'NSString': no expression converts it, a policy does",
+        5..<17
+      ),
+      (
+        "CAST($source.name, 'NSUUID')",
+        "cannot cast to 'NSUUID': no expression makes such a value, a policy does", 0..<28
+      ),
+      (
+        "CAST($source.name, 'NSDate')", "cannot cast a string to 'NSDate': no expression converts it, a policy does",
+        5..<17
+      ),
     ] as [(String, String, Range<Int>)])
   func `an invalid value expression is refused at the part concerned`(text: String, message: String, range: Range<Int>)
     throws

@@ -246,7 +246,7 @@ struct MappingResolver {
     } catch {
       throw self.error(
         "cannot copy attribute '\(attribute.name)': \(same.type.xcodeName) to \(attribute.type.xcodeName)", in: mapping,
-        try: "map the attribute with an expression that converts it")
+        try: "map the attribute: \(same.type.way(to: attribute.type, of: text.text))")
     }
     return .expression(ValueExpression(expression, source: text))
   }

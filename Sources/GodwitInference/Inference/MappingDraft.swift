@@ -74,7 +74,8 @@ package struct MappingDraft: Sendable {
     let change = NumericChange(from: was.type, to: now.type)
     guard was.type == now.type || change?.matchesCoreData == true else {
       return remark(
-        mapping.name, subject, "\(PropertyFacts(was).kind) '\(was.name)' to \(PropertyFacts(now).kind)",
+        mapping.name, subject,
+        "\(PropertyFacts(was).kind) '\(was.name)' to \(PropertyFacts(now).kind): \(was.type.way(to: now.type, of: "$source.\(was.name)"))",
         isPlaceholder: true)
     }
     let isTightened = was.isOptional && !now.isOptional

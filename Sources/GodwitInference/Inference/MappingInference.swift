@@ -99,7 +99,9 @@ package struct MappingInference: Sendable {
       throw GodwitError(
         .noPath, "no mapping model can be inferred from '\(source.name)' to '\(destination.name)'",
         cause: refusals.map(\.description).joined(separator: "\n"),
-        remedy: "write a mapping file for this step; `godwit mapping new` drafts one")
+        remedy: "write a mapping file for this step; `godwit mapping new` drafts one"
+          + (refusals.contains { $0.code == .typeChange }
+            ? ", and names the expression or policy that converts each type" : ""))
     }
     return MappingModel(
       sourceModelName: source.name, destinationModelName: destination.name, entityMappings: entityMappings)

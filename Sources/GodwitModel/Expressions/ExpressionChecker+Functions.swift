@@ -113,7 +113,8 @@ extension ExpressionChecker {
       guard let last = arguments.last, case .constant(.string(let type)) = last.node, let first = types.first else {
         throw ExpressionError("'\(name)' needs the name of a type in quotes", range: range)
       }
-      return try cast(first, type.string, arguments.first?.range ?? range, last.range)
+      return try cast(
+        first, type.string, arguments.first?.range ?? range, arguments.first?.description ?? "x", last.range)
     default: break
     }
     if let op = ValueExpression.ArithmeticOperator(function: name), types.count == 2 {
@@ -154,12 +155,12 @@ extension ExpressionChecker {
   }
 
   func cast(
-    _ type: ExpressionType, _ name: String, _ operand: Range<Int>, _ range: Range<Int>
+    _ type: ExpressionType, _ name: String, _ operand: Range<Int>, _ text: String, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     guard let target = BuiltInFunction.castType(name) else {
       throw ExpressionError(
-        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: BuiltInFunction.castTypes),
-        range: range)
+        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: BuiltInFunction.castTypes)
+          + ": no expression makes such a value, a policy does", range: range)
     }
     switch type {
     case .null: return .null
@@ -169,7 +170,9 @@ extension ExpressionChecker {
         (.date, .decimal), (.date, .date), (.string, .double),
         (.string, .decimal), (.string, .string), (.string, .binary), (.data, .binary), (.data, .string):
         return .value(target)
-      default: throw ExpressionError("cannot cast \(type.phrase) to '\(name)'", range: operand)
+      default:
+        throw ExpressionError(
+          "cannot cast \(type.phrase) to '\(name)': \(source.way(to: target, of: text))", range: operand)
       }
     default: throw ExpressionError("cannot cast \(type.phrase) to '\(name)'", range: operand)
     }

@@ -43,7 +43,7 @@ package struct ExpressionChecker {
     case .value(let type):
       let (a, b) = (type.expressionClass, attribute.type.expressionClass)
       guard a == b || a == .any || b == .any || b == .transformable && expression.makesArchive else {
-        throw misfit(found.phrase + (a == .data && b == .transformable ? " (make an archive with 'archive:')" : ""))
+        throw misfit("\(found.phrase): \(type.way(to: attribute.type, of: expression.description))")
       }
     case .composite(let path, let entity, _):
       let element = model.composite(path, of: entity)?.elements.first?.name ?? ""
@@ -112,7 +112,8 @@ package struct ExpressionChecker {
       inner.variables[variable] = .object(entity: entity)
       try check(predicate, inner)
       return found
-    case .cast(let operand, let name): return try cast(try type(of: operand, scope), name, operand.range, range)
+    case .cast(let operand, let name):
+      return try cast(try type(of: operand, scope), name, operand.range, operand.description, range)
     case .element(let collection, let position): return try element(of: collection, at: position, scope)
     case .set(let op, let left, let right): return try combine(op, left, right, scope, range)
     case .fetch(let request, let context, let countOnly):

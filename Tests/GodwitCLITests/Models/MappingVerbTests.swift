@@ -227,7 +227,7 @@ struct `Inferring and drafting mapping models` {
         godwit: no mapping model can be inferred from 'Notes' to 'Notes 2'
           cause   Note.count: type String to Integer 16
                   Note.title: optional to required without a default: no value can replace nil
-          try     write a mapping file for this step; `godwit mapping new` drafts one
+          try     write a mapping file for this step; `godwit mapping new` drafts one, and names the expression or policy that converts each type
 
         """)
     let json = godwit("mapping", "infer", versions.source, versions.destination, "--format", "json")
@@ -245,7 +245,7 @@ struct `Inferring and drafting mapping models` {
         """
             attributes:
               title: $source.title # now required, without a default: an object without a value stops the run
-              count: '???' # String 'count' to Integer 16
+              count: '???' # String 'count' to Integer 16: write 'CAST($source.count, "NSNumber")'
 
         """))
     let error = #expect(throws: GodwitError.self) { try MappingModel(contentsOfYAML: file) }
