@@ -21,10 +21,16 @@ enum ExportContent {
     }
   }
 
-  func writeDatabase(to path: String, like store: String) throws {
+  /// - Returns: How many decimals the database does not hold exactly.
+  @discardableResult func writeDatabase(
+    to path: String, like store: String, decimals: DecimalForm = .number
+  ) throws -> Int {
     switch self {
-    case .objects(let selection, let reader): try SQLiteExport.write(selection, from: reader, to: path, like: store)
-    case .rows(let tables, let source): try RawSQLiteExport.write(tables, from: source, to: path, like: store)
+    case .objects(let selection, let reader):
+      return try SQLiteExport.write(selection, from: reader, to: path, like: store, decimals: decimals)
+    case .rows(let tables, let source):
+      try RawSQLiteExport.write(tables, from: source, to: path, like: store)
+      return 0
     }
   }
 

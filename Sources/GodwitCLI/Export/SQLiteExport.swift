@@ -1,6 +1,15 @@
+import ArgumentParser
 import Foundation
 import GodwitModel
 import GodwitStore
+
+/// How plain SQLite tables have decimals.
+enum DecimalForm: String, CaseIterable, ExpressibleByArgument {
+  /// Numbers, which compare as such.
+  case number
+  /// Texts with all digits.
+  case text
+}
 
 /// Writes objects into plain SQLite tables with the model's names, for tools that know nothing of Core Data.
 ///
@@ -8,7 +17,7 @@ import GodwitStore
 /// |---|---|
 /// | an entity | a table of its name, with the inherited properties too; one row for each object |
 /// | the object's key | `pk` |
-/// | an attribute | a column of its name |
+/// | an attribute | a column of its name; of decimals, numbers or texts |
 /// | a to-one | a column with the key; `NAME_entity` too where the destination has subentities |
 /// | a to-many with a to-one inverse | nothing more: the inverse's column has the key |
 /// | any other to-many | a table `ENTITY_NAME` with one row for each link, and `position` if it is ordered |
@@ -27,6 +36,9 @@ final class SQLiteExport {
   private var links: [RelationshipName: LinkTable] = [:]
   private var linkOrder: [RelationshipName] = []
   private var indexes: [(table: String, column: String)] = []
+  private let decimals: DecimalForm
+  /// Decimals that the file has with fewer digits, or as the text `NaN`.
+  private var inexact = 0
   private lazy var inserter = RowInserter(connection, tables: Set(tableNames.values))
 
   /// A relationship by the entity that declares it.
@@ -53,19 +65,28 @@ final class SQLiteExport {
     var insert: SQLStatement?
   }
 
-  private init(_ reader: ObjectReader, _ selection: ObjectSelection, on connection: StoreConnection) {
-    (self.reader, self.selection, self.connection) = (reader, selection, connection)
+  private init(
+    _ reader: ObjectReader, _ selection: ObjectSelection, _ decimals: DecimalForm, on connection: StoreConnection
+  ) {
+    (self.reader, self.selection, self.decimals, self.connection) = (reader, selection, decimals, connection)
   }
 
   /// Writes a new file that has its name when it is complete.
   ///
   /// - Parameter store: The store, whose permissions the file gets.
+  /// - Returns: How many decimals the file does not hold exactly.
   /// - Throws: `.cannotCreate` (73) when something is at the path.
-  static func write(_ selection: ObjectSelection, from reader: ObjectReader, to path: String, like store: String) throws
-  {
+  static func write(
+    _ selection: ObjectSelection, from reader: ObjectReader, to path: String, like store: String,
+    decimals: DecimalForm
+  ) throws -> Int {
+    var inexact = 0
     try NewDatabase.write(to: path, like: store) { connection in
-      try SQLiteExport(reader, selection, on: connection).write()
+      let export = SQLiteExport(reader, selection, decimals, on: connection)
+      try export.write()
+      inexact = export.inexact
     }
+    return inexact
   }
 
   private func write() throws {
@@ -130,7 +151,7 @@ final class SQLiteExport {
         if let entityColumn { definitions.append("\(quoted(entityColumn)) TEXT") }
         indexes.append((table, column))
       } else if let attribute = model.attribute(name, of: entity) {
-        definitions.append("\(columnName) \(Self.columnType(of: attribute.type))")
+        definitions.append("\(columnName) \(columnType(of: attribute.type))")
       }
     }
     rows[entity] = ObjectRows(
@@ -151,8 +172,9 @@ final class SQLiteExport {
     return " REFERENCES \(quoted(table)) (\(quoted(key)))"
   }
 
-  private static func columnType(of type: AttributeType) -> String {
+  private func columnType(of type: AttributeType) -> String {
     switch type {
+    case .decimal where decimals == .number: "NUMERIC"
     case .integer16, .integer32, .integer64, .boolean: "INTEGER"
     case .double, .float: "REAL"
     case .binary, .transformable: "BLOB"
@@ -229,7 +251,7 @@ final class SQLiteExport {
       case .toOne(let reference):
         arguments.append(reference.map { .integer($0.key) } ?? .null)
         if hasEntity { arguments.append(reference.map { .text($0.entity) } ?? .null) }
-      case .attribute(let value, _): arguments.append(Self.value(value))
+      case .attribute(let value, _): arguments.append(stored(value))
       case .large(let value, _):
         let isReadable = try !value.isText || reader.bytes(of: value).forEachText { _ in }
         large[arguments.count] = try reader.open(value, asBlob: !isReadable)
@@ -249,6 +271,17 @@ final class SQLiteExport {
         if table.isOrdered { arguments.append(.int(position)) }
         try table.insert?.run(arguments)
       }
+    }
+  }
+
+  private func stored(_ value: AttributeValue) -> SQLValue {
+    switch value {
+    case .decimal(let number) where decimals == .number:
+      if let whole = number.wholeNumber { return .integer(whole) }
+      let nearest = number.nearestDouble
+      if Decimal(stored: nearest) != number { inexact += 1 }
+      return nearest.isNaN ? .text("NaN") : .real(nearest)
+    default: return Self.value(value)
     }
   }
 

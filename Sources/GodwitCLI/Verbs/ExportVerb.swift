@@ -8,7 +8,7 @@ struct ExportVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Write objects as JSON lines, CSV or plain SQLite tables.",
     discussion: """
-      Dates are ISO 8601 in UTC and decimals are text. In JSON lines and CSV, binary data is base64 and related objects \
+      Dates are ISO 8601 in UTC. Decimals are text in JSON lines and CSV, and numbers in SQLite. In JSON lines and CSV, binary data is base64 and related objects \
       are object URIs; in SQLite, binary data is a BLOB and related objects are keys. The store is never written.
 
       --raw needs no model: it writes the rows of tables with the names and values that SQLite has. Dates stay numbers, \
@@ -26,6 +26,11 @@ struct ExportVerb: Verb {
   var condition: String?
   @Option(help: ArgumentHelp("Write JSON lines, CSV or a SQLite database.", valueName: "jsonl|csv|sqlite"))
   var format: ExportFormat = .jsonl
+  @Option(
+    help: ArgumentHelp(
+      "With --format sqlite: write decimals as numbers, which compare as such, or as text with all digits.",
+      valueName: "number|text"))
+  var decimals: DecimalForm?
   @Option(
     help: ArgumentHelp(
       "The store's model, a bundle or one version; by default the model inside the store, else that of its receipt.",
@@ -56,6 +61,9 @@ struct ExportVerb: Verb {
     } else if !table.isEmpty {
       throw ValidationError("expected --raw with --table, found none")
     }
+    guard decimals == nil || format == .sqlite && !raw else {
+      throw ValidationError("expected --format sqlite, without --raw, with --decimals, found none")
+    }
     guard raw || all || !entity.isEmpty else { throw ValidationError("expected --entity E or --all, found none") }
     guard !all || entity.isEmpty else { throw ValidationError("expected either --entity or --all, found both") }
     guard !all || !subentities else {
@@ -73,7 +81,13 @@ struct ExportVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let content = try content()
     switch (format, output) {
-    case (.sqlite, let output?): try content.writeDatabase(to: output, like: store)
+    case (.sqlite, let output?):
+      let inexact = try content.writeDatabase(to: output, like: store, decimals: decimals ?? .number)
+      if inexact > 0 {
+        session.warn(
+          "\(inexact.counted("decimal")) \(inexact == 1 ? "has" : "have") more digits than a number holds, or no value: `--decimals text` writes the digits"
+        )
+      }
     case (_, let output?) where all: try writeFolder(output, content)
     case (_, let output?): try writeFile(output, content)
     default:

@@ -272,11 +272,11 @@ struct `Exporting objects` {
     #expect(
       try texts("SELECT name, type FROM pragma_table_info('Book')") == [
         "pk|INTEGER", "author|INTEGER", "cover|BLOB", "day|TEXT", "id|TEXT", "isNew|INTEGER", "media|BLOB",
-        "pages|INTEGER", "price|TEXT", "score|REAL", "site|TEXT", "tint|BLOB", "title|TEXT",
+        "pages|INTEGER", "price|NUMERIC", "score|REAL", "site|TEXT", "tint|BLOB", "title|TEXT",
       ])
     #expect(
       try texts("SELECT * FROM Book") == [
-        "1|1|x|2001-01-01T00:00:00.500000Z|00112233-4455-6677-8899-AABBCCDDEEFF|1|x9|-7|10.11|0.25r|"
+        "1|1|x|2001-01-01T00:00:00.500000Z|00112233-4455-6677-8899-AABBCCDDEEFF|1|x9|-7|10.11r|0.25r|"
           + "https://example.org/a?b=c|x1.2.ff|A \"quoted\", line\nA\u{301}🦆"
       ])
     #expect(try texts("SELECT pk, author, ink, title, pages FROM Comic") == ["5|1||xff.41|nil"])
@@ -292,6 +292,29 @@ struct `Exporting objects` {
     #expect(tiny.export("--entity", "Tag", "--format", "sqlite", "-o", part, "--model", tiny.model).status == 0)
     let tags = try StoreConnection(path: part)
     #expect(try tags.integer("SELECT count(*) FROM Tag_books") == 2)
+  }
+
+  @Test func `decimals of a SQLite export compare as numbers, or are texts on demand`() throws {
+    let tiny = try TinyStore()
+    let store = try StoreConnection(path: tiny.store)
+    try store.execute("UPDATE ZBOOK SET ZPRICE = CASE Z_PK WHEN 1 THEN 10.11 ELSE 9 END")
+    func export(_ name: String, _ more: String...) throws -> ([[SQLValue]], String) {
+      let file = tiny.folder.file(name)
+      let all = ["--all", "--format", "sqlite", "-o", file, "--model", tiny.model]
+      let result = tiny.run(all + more)
+      #expect(result.status == 0)
+      let made = try StoreConnection(path: file)
+      let rows = try made.rows(
+        "SELECT price, price > 5 FROM (SELECT price FROM Book UNION ALL SELECT price FROM Comic) ORDER BY price")
+      return (rows, result.diagnostics)
+    }
+    let numbers = try export("numbers.db")
+    #expect(numbers.0 == [[.integer(9), .integer(1)], [.real(10.11), .integer(1)]] && numbers.1.isEmpty)
+    #expect(try export("texts.db", "--decimals", "text").0.map { $0[0] } == [.text("10.11"), .text("9")])
+    try store.execute("UPDATE ZBOOK SET ZPRICE = 'NaN' WHERE Z_PK = 1")
+    let held = try export("nan.db")
+    #expect(held.0.map { $0[0] } == [.integer(9), .text("NaN")])
+    #expect(held.1.contains("1 decimal has more digits than a number holds, or no value"), "\(held.1)")
   }
 
   @Test func `names of a SQLite export that differ only in case get a number`() {
@@ -312,7 +335,7 @@ struct `Exporting objects` {
     #expect(tiny.export("--entity", "Book", "--model", tiny.model, "--format", "xml").status == 64)
     let wrong: [[String]] = [
       [], ["--all"], ["--all", "--entity", "Book"], ["--all", "--subentities", "-o", "x"],
-      ["--entity", "Book", "--format", "sqlite"],
+      ["--entity", "Book", "--format", "sqlite"], ["--entity", "Book", "--decimals", "text"],
     ]
     for arguments in wrong {
       let result = tiny.run(arguments + ["--model", tiny.model])
