@@ -14,7 +14,7 @@ struct QuarantineApplyVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "apply", abstract: "Write the edited objects of a quarantine into a copy of the source.",
     discussion: """
-      Takes values, links and external files. Migrate the copy as any other store, for example with \
+      Takes values, links, deletions and external files. Migrate the copy as any other store, for example with \
       `existing: replace` under `destination`. Edits that cannot be applied are an error, and then no copy is written.
       """)
 
@@ -32,7 +32,7 @@ struct QuarantineApplyVerb: Verb {
     let edits = try QuarantineEdits.apply(
       URL(filePath: quarantine), to: URL(filePath: source), writing: URL(filePath: output))
     session.output.write(
-      "\(output): \(edits.edited.counted("object")) edited, \(edits.unchanged) not edited, \(edits.deleted) deleted from the quarantine and taken as in the source\n"
+      "\(output): \(edits.edited.counted("object")) edited, \(edits.unchanged) not edited, \(edits.deleted) deleted\n"
     )
     return 0
   }

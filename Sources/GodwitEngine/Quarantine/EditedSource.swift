@@ -11,6 +11,9 @@ import GodwitStore
 /// 2. The source is copied into it, with its write-ahead log. An atomic store becomes a SQLite store.
 /// 3. `QuarantineMerge` writes the quarantine's values over those of the copy.
 /// 4. Files, store and mode are published like those of any finished store, after everything is complete.
+///
+/// A run that was killed after 4 has left the copy under its name. The next one makes it again and compares both: then
+/// nothing is left to do but to remove the work folder.
 package struct EditedSource {
   private let quarantinePath, sourcePath, path: String
 
@@ -25,7 +28,7 @@ package struct EditedSource {
     let quarantine = try EditedQuarantine(readingAt: quarantinePath)
     let files = try StoreFiles(path: sourcePath)
     let stamp = try files.stamp()
-    try checkPlace()
+    let mayBeFinished = try checkPlace()
     guard try files.contentDigest() == quarantine.sourceDigest else {
       throw quarantine.refusal(
         "it is not the quarantine of '\(sourcePath)' as it is now",
@@ -41,10 +44,10 @@ package struct EditedSource {
         remedy: "`godwit discard` that job, or name another copy", safe: "nothing in it was changed")
     }
     do {
-      try WorkFolder.removeMovedSupport(of: path, mark: journal?.support)
+      if !mayBeFinished { try WorkFolder.removeMovedSupport(of: path, mark: journal?.support) }
       try folder.removeContent()
       journal = nil
-      try WorkFolder.refuseForeignSupport(of: path, mark: nil)
+      if !mayBeFinished { try WorkFolder.refuseForeignSupport(of: path, mark: nil) }
       let edits = try write(in: folder.path, from: files, quarantine)
       try quarantine.checkUnchanged()
       guard try files.stamp() == stamp else {
@@ -53,9 +56,14 @@ package struct EditedSource {
           remedy: "close the application that writes to it, and run the same command", safe: "nothing was written",
           stopReason: .sourceChanged)
       }
-      try folder.publish(Self.storePath(in: folder.path), to: path, like: files.path, mark: nil) { mark in
-        journal = WorkJournal(owner: .edits, support: mark)
-        try journal?.write(in: folder.path)
+      let made = Self.storePath(in: folder.path)
+      if mayBeFinished {
+        guard try StoreComparison(made, path).firstDifference() == nil else { throw NewFile.isTaken(path) }
+      } else {
+        try folder.publish(made, to: path, like: files.path, mark: nil) { mark in
+          journal = WorkJournal(owner: .edits, support: mark)
+          try journal?.write(in: folder.path)
+        }
       }
       try WorkFolder.sync(path.parentPath)
       try folder.remove()
@@ -69,9 +77,11 @@ package struct EditedSource {
 
   private static func storePath(in folder: String) -> String { folder + "/edited.sqlite" }
 
-  private func checkPlace() throws {
+  /// - Returns: Whether a store is there, which may be the copy.
+  private func checkPlace() throws -> Bool {
     let inputs = [("source", sourcePath), ("quarantine", quarantinePath)]
-    try OutputFile(path, "a copy of the source").check { other in
+    let head = Array("SQLite format 3\0".utf8)
+    let isThere = try OutputFile(path, "a copy of the source", isEarlier: { $0.starts(with: head) }).check { other in
       inputs.first { FileStatus.areSame($0.1, other) }?.0
     }
     // SQLite would apply the log of another store to the copy.
@@ -80,6 +90,7 @@ package struct EditedSource {
         .cannotCreate, "cannot write '\(path)': the log of another store is beside it, '\(path + suffix)'",
         remedy: "move it to the store that it belongs to, or name another copy", safe: "nothing was written")
     }
+    return isThere
   }
 
   // MARK: Writing
@@ -100,11 +111,12 @@ package struct EditedSource {
     let schema = try StoreSchema(model: quarantine.model, probing: copy, schema: "main")
     try copy.attachSource(quarantine.files, model: quarantine.model)
     var merge = QuarantineMerge(copy, schema, quarantine)
+    try merge.findLargeValues()
     let source = files.type == .sqlite ? SupportFolder(ofStoreAt: sourcePath) : nil
     var names: [String] = []
     try copy.undefended {
       try copy.transaction {
-        let definitions = try SourceDefinitions(removingFrom: copy)
+        let definitions = try SourceDefinitions(removingFrom: copy, withIndexes: merge.hasLargeValues)
         try merge.prepare()
         try merge.mergeRows()
         try merge.mergePairs()
@@ -113,9 +125,9 @@ package struct EditedSource {
       }
     }
     let edits = try merge.count()
-    guard edits.edited > 0 else {
+    guard edits.edited + edits.deleted > 0 else {
       throw quarantine.refusal(
-        "no object in it was edited", remedy: "edit the objects, save, and run the same command")
+        "no object in it was edited or deleted", remedy: "edit the objects, save, and run the same command")
     }
     try copy.execute("DETACH source")
     try copy.close()
@@ -146,12 +158,13 @@ package struct EditedSource {
 private struct SourceDefinitions {
   private var statements: [(table: String, sql: String, columns: [String]?)] = []
 
-  init(removingFrom copy: StoreConnection) throws {
+  /// - Parameter withIndexes: Whether all indexes are removed: large values are written into tables without any.
+  init(removingFrom copy: StoreConnection, withIndexes: Bool) throws {
     let rows = try copy.rows(
       """
       SELECT m.type, m.name, m.sql, m.tbl_name FROM main.sqlite_master AS m WHERE m.sql IS NOT NULL AND (m.type = 'trigger' \
-      OR m.type = 'index' AND EXISTS \
-      (SELECT 1 FROM pragma_index_list(m.tbl_name, 'main') AS i WHERE i.name = m.name AND i."unique" = 1)) \
+      OR m.type = 'index' AND (\(withIndexes ? 1 : 0) OR EXISTS \
+      (SELECT 1 FROM pragma_index_list(m.tbl_name, 'main') AS i WHERE i.name = m.name AND i."unique" = 1))) \
       ORDER BY m.rowid
       """)
     for row in rows {

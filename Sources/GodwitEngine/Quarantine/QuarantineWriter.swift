@@ -59,8 +59,9 @@ package struct QuarantineWriter {
     working(connection)
     try connection.attachSource(files, workFolder: folder, model: job.sourceModel)
     try record.attach(to: connection)
+    let writer = try LargeRowWriter(connection, tables: Set(schema.tables.map(\.name)))
     try connection.transaction {
-      let copied = try fill(connection, schema, from: source)
+      let copied = try fill(connection, schema, from: source, writer)
       let expected = try record.count
       guard copied == expected else {
         // A change that no time or size shows is one too.
@@ -133,11 +134,11 @@ package struct QuarantineWriter {
 
   /// - Returns: the number of objects.
   private func fill(
-    _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema
+    _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema, _ writer: LargeRowWriter?
   ) throws -> Int64 {
     var count: Int64 = 0
     for entity in job.sourceModel.entities where !entity.isAbstract {
-      try copyRows(of: entity.name, connection, schema, from: source)
+      try copyRows(of: entity.name, connection, schema, from: source, writer)
       guard let table = schema.table(of: entity.name) else { continue }
       count +=
         try connection.integer(
@@ -148,7 +149,8 @@ package struct QuarantineWriter {
   }
 
   private func copyRows(
-    of entity: String, _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema
+    of entity: String, _ connection: StoreConnection, _ schema: StoreSchema, from source: StoreSchema,
+    _ writer: LargeRowWriter?
   ) throws {
     let model = job.sourceModel
     guard let table = schema.table(of: entity), let old = source.table(of: entity),
@@ -157,11 +159,15 @@ package struct QuarantineWriter {
     var columns: [(name: String, value: String)] = [
       ("Z_PK", "s.Z_PK"), ("Z_ENT", "\(number)"), ("Z_OPT", "s.Z_OPT"),
     ]
+    // The columns of attributes, by those of the source.
+    var attributes: [String: String] = [:]
     for column in schema.columns(of: entity) {
       switch column.role {
       case .primaryKey, .entity, .optimisticLock, .foreignEntity, .orderKey: continue
       case .attribute(_, let name, _):
-        if let from = source.column(of: name, in: entity) { columns.append((column.name, "s.\(quoted(from))")) }
+        guard let from = source.column(of: name, in: entity) else { continue }
+        columns.append((column.name, "s.\(quoted(from))"))
+        attributes[from] = column.name
       case .foreignKey(let owner, let name):
         guard let relationship = model.relationship(name, of: owner),
           let root = model.root(of: relationship.destinationEntityName)?.name,
@@ -180,13 +186,30 @@ package struct QuarantineWriter {
       }
     }
     let root = model.root(of: entity)?.name ?? entity
-    try connection.execute(
-      """
-      INSERT INTO main.\(quoted(table.name)) (\(columns.map { quoted($0.name) }.joined(separator: ", "))) \
-      SELECT \(columns.map(\.value).joined(separator: ", ")) FROM \(RejectionRecord.schema).rejected AS r \
-      CROSS JOIN source.\(quoted(old.name)) AS s ON s.Z_PK = r.key \
-      WHERE r.root = \(textLiteral(root)) AND r.entity = \(textLiteral(entity)) ORDER BY r.key
-      """)
+    let rejected =
+      "FROM \(RejectionRecord.schema).rejected AS r CROSS JOIN source.\(quoted(old.name)) AS s ON s.Z_PK = r.key WHERE r.root = \(textLiteral(root)) AND r.entity = \(textLiteral(entity))"
+    func insert(without large: Set<String> = [], key: Int64? = nil) throws {
+      let names = columns.map { quoted($0.name) }.joined(separator: ", ")
+      let values = columns.map { large.contains($0.name) ? "NULL" : $0.value }.joined(separator: ", ")
+      let only = key.map { " AND r.key = \($0)" } ?? ""
+      try connection.execute(
+        "INSERT INTO main.\(quoted(table.name)) (\(names)) SELECT \(values) \(rejected)\(only) ORDER BY r.key")
+    }
+    let limit = ByteCount.mebibytes(1)
+    guard let writer, try writer.supports(table.name) else { return try insert() }
+    // SQLite refuses a row with a large value. Each record is then held once.
+    guard try connection.withLengthLimit(limit, { try insert() }) == nil else { return }
+    for key in try connection.rows("SELECT r.key \(rejected) ORDER BY r.key").compactMap(\.first) {
+      guard case .integer(let key) = key else { continue }
+      let found = try connection.openValues(
+        above: limit, database: StoreConnection.sourceSchema, table: old.name, key: key,
+        columns: attributes.keys.sorted())
+      let large = Dictionary(found.compactMap { from, value in attributes[from].map { ($0, value) } }) { first, _ in
+        first
+      }
+      try insert(without: Set(large.keys), key: key)
+      if !large.isEmpty { try writer.complete(key, in: table.name, with: large, holding: limit) }
+    }
   }
 
   private func copyPairs(

@@ -4,7 +4,7 @@ package struct QuarantineEdits: Sendable, Hashable {
   package var edited: Int64
   /// Objects of the quarantine that are as the source has them.
   package var unchanged: Int64
-  /// Objects that were deleted from the quarantine. The copy has them as the source does.
+  /// Objects that were deleted from the quarantine, and so from the copy.
   package var deleted: Int64
 
   package init(edited: Int64, unchanged: Int64, deleted: Int64) {

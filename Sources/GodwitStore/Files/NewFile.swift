@@ -117,7 +117,7 @@ package enum NewFile {
       .usage, "cannot create '\(path)': \(why)", remedy: "name another path", safe: "nothing was written")
   }
 
-  static func isTaken(_ path: String) -> GodwitError {
+  package static func isTaken(_ path: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot create '\(path)': it already exists",
       remedy: "name another path, or remove the file")

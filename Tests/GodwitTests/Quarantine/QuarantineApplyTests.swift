@@ -64,12 +64,68 @@ import Testing
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
   }
 
-  @Test func `an object that was deleted from the quarantine is as the source has it`() throws {
+  @Test func `large texts and data of edited objects are written beside small values`() throws {
+    let world = try RepairWorld(seed: 27, broken: 50)
+    try world.run()
+    let both = try world.open()
+    try #require(both.people.count > 2)
+    let text = SQLValue.text(String(repeating: "large \u{E9} ", count: 200_000))
+    for store in both.stores {
+      try store.set(both.people[0], "ZNAME", text)
+      try store.set(both.people[0], "ZAGE", .integer(7))
+      try store.set(both.people[1], "ZAGE", .integer(8))
+      if let home = both.addresses.first { try store.set(home, "ZSTREET", text, table: "ZADDRESS") }
+    }
+    try both.close()
+    let copy = try world.apply()
+    try world.expectMigrated(copy, "large")
+    let made = try StoreConnection(path: copy)
+    #expect(try made.value("SELECT ZNAME FROM ZPERSON WHERE Z_PK = \(both.people[0])") == text)
+    #expect(try made.value("PRAGMA integrity_check") == .text("ok"))
+    try made.close()
+  }
+
+  @Test func `a run that was killed after the copy has its name is ended by the same command`() throws {
+    let world = try RepairWorld(seed: 19)
+    try world.run()
+    try world.edit(seed: 20, percent: 50)
+    var edits: [QuarantineEdits] = []
+    let copy = try world.apply { edits.append($0) }
+    let (bytes, work) = (try Data(contentsOf: URL(filePath: copy)), copy + ".godwit")
+    // Before the work folder was removed, while it was, and after.
+    for left in ["edited.sqlite", nil] {
+      let folder = try WorkFolder(forDestination: copy)
+      if let left { try FileManager.default.linkItem(atPath: copy, toPath: folder.path + "/" + left) }
+      _ = consume folder
+      _ = try world.apply { edits.append($0) }
+      #expect(!FileManager.default.fileExists(atPath: work))
+    }
+    _ = try world.apply { edits.append($0) }
+    #expect(edits.count == 4 && Set(edits).count == 1)
+    #expect(try Data(contentsOf: URL(filePath: copy)) == bytes && !FileManager.default.fileExists(atPath: work))
+    try world.expectMigrated(copy, "killed")
+  }
+
+  @Test func `an object that was deleted from the quarantine is deleted with all links to it`() throws {
     let world = try RepairWorld(seed: 9, broken: 60)
     try world.run()
     let both = try world.open()
     let (gone, kept) = (try #require(both.people.first), try #require(both.people.last))
-    try both.held.connection.execute("DELETE FROM ZPERSON WHERE Z_PK = ?1", [.integer(gone)])
+    for store in both.stores { try store.connection.execute("DELETE FROM ZPERSON WHERE Z_PK = ?1", [.integer(gone)]) }
+    for (name, entity) in try QuarantineWorld.source.linksToPeople {
+      switch both.whole.schema.storage(of: name, in: entity) {
+      case .foreignKey(let table, let column, let number, let order):
+        for (clear, at) in [(number, column), (order, column), (.some(column), column)] {
+          guard let clear else { continue }
+          try both.whole.connection.execute(
+            "UPDATE \(quoted(table)) SET \(quoted(clear)) = NULL WHERE \(quoted(at)) = ?1", [.integer(gone)])
+        }
+      case .join(let join, let own, let other, _):
+        try both.whole.connection.execute(
+          "DELETE FROM \(quoted(join.name)) WHERE ?1 IN (\(quoted(own)), \(quoted(other)))", [.integer(gone)])
+      default: break
+      }
+    }
     for store in both.stores { try store.set(kept, "ZNAME", .text("changed")) }
     try both.close()
     var edits: QuarantineEdits?
@@ -301,10 +357,13 @@ import Testing
     try FileManager.default.createDirectory(atPath: world.folder.file("copies"), withIntermediateDirectories: true)
     let taken = world.folder.file("copies/taken.sqlite")
     try Data("mine".utf8).write(to: URL(filePath: taken))
-    try world.expectRefusal(of: world.quarantine, .cannotCreate, "already exists", copy: "taken.sqlite")
+    try world.expectRefusal(of: world.quarantine, .cannotCreate, "not a copy of the source", copy: "taken.sqlite")
     try FileManager.default.createSymbolicLink(
       atPath: world.folder.file("copies/link.sqlite"), withDestinationPath: "nowhere")
-    try world.expectRefusal(of: world.quarantine, .cannotCreate, "already exists", copy: "link.sqlite")
+    try world.expectRefusal(of: world.quarantine, .cannotCreate, "not a copy of the source", copy: "link.sqlite")
+    // Another store stays too.
+    try FileManager.default.copyItem(atPath: world.world.sourcePath, toPath: world.folder.file("copies/other.sqlite"))
+    try world.expectRefusal(of: world.quarantine, .cannotCreate, "already exists", copy: "other.sqlite")
     try world.expectRefusal(of: world.quarantine, .usage, "-wal", copy: "taken.sqlite-wal")
     try Data("log".utf8).write(to: URL(filePath: world.folder.file("copies/free.sqlite-wal")))
     try world.expectRefusal(of: world.quarantine, .cannotCreate, "log of another store", copy: "free.sqlite")
@@ -502,5 +561,15 @@ extension RepairWorld {
       sourceLocation: sourceLocation)
     #expect(try InPlaceContent(destination).files == expected.files, "\(place)", sourceLocation: sourceLocation)
     return expected.quarantined
+  }
+}
+
+extension ManagedObjectModel {
+  /// The relationships whose objects are people.
+  fileprivate var linksToPeople: [(name: String, entity: String)] {
+    entities.flatMap { entity in
+      entity.relationships.filter { ["Person", "Employee"].contains($0.destinationEntityName) }
+        .map { ($0.name, entity.name) }
+    }
   }
 }
