@@ -172,12 +172,12 @@ extension Verification {
     compare("Z_UUID", made.uuid, before.uuid)
     let jobs = StoreMetadata.Key.jobs
     for (key, value) in before.applicationValues.sorted(by: { $0.key < $1.key })
-    where !Self.ownKeys.contains(key) && !(job.dropsMirroring && StoreMetadata.isMirroringKey(key)) {
-      compare(key, made.values[key], value)
+    where !Self.ownKeys.contains(key.string) && !(job.dropsMirroring && StoreMetadata.isMirroringKey(key.string)) {
+      compare(key.string, made.values[key], value)
     }
     for key in made.applicationValues.keys.sorted()
-    where !Self.ownKeys.contains(key) && before.applicationValues[key] == nil {
-      find(.metadata, property: key, "the source has no such key")
+    where !Self.ownKeys.contains(key.string) && before.applicationValues[key] == nil {
+      find(.metadata, property: key.string, "the source has no such key")
     }
     let key = job.position.isLast ? jobs : StoreMetadata.Key.step
     let earlier = job.position.isLast ? before.values[jobs]?.array?.count ?? 0 : 0

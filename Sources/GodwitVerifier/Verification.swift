@@ -42,7 +42,7 @@ final class Verification {
   var layouts: [String: VerifiedLayout] = [:]
   /// For single rows of the destination, by table.
   private var readers: [String: RowReader] = [:]
-  var patterns: [String: NSRegularExpression] = [:]
+  var patterns: [Text: NSRegularExpression] = [:]
   /// Destination entity by `Z_ENT`.
   let names: [Int64: String]
   /// For a destination that several jobs made: which part is this one's.

@@ -87,7 +87,7 @@ struct ArchivedValueTests {
       return .array((0..<Int.random(in: 0...4, using: &random)).map { _ in Self.random(depth: depth - 1, &random) })
     case 11: return .set((0..<Int.random(in: 0...4, using: &random)).map { .integer(Int64($0)) })
     default:
-      var entries: [String: ArchivedValue] = [:]
+      var entries: [Text: ArchivedValue] = [:]
       for place in 0..<Int.random(in: 0...4, using: &random) {
         entries["k\(place)\(texts.randomElement(using: &random) ?? "")"] = Self.random(depth: depth - 1, &random)
       }
@@ -169,5 +169,44 @@ struct ArchivedValueTests {
           .string("\" \\ / \u{8} \u{C} \n \r \t é 🦆"), .integer(0), .integer(12), .real(100),
           .real(9_223_372_036_854_775_808),
         ]))
+  }
+
+  @Test func `texts that look alike, zeros of both signs and NaNs are values of their own`() throws {
+    let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+    let numbers = [0, -0.0, .nan, Double(bitPattern: 0x7FF8_0000_0000_0001)]
+    let value = ArchivedValue.dictionary([
+      Text(composed): .array([.string(composed), .string(decomposed), .string(composed)]),
+      Text(decomposed): .array(numbers.map { .real($0) }),
+    ])
+    guard case .dictionary(let read) = try ArchivedValue(archive: value.archive), read.count == 2,
+      case .array(let texts)? = read[composed], case .array(let reals)? = read[decomposed]
+    else { throw KeyedArchive.Malformed(problem: "no dictionary of two arrays") }
+    let found = texts.map { if case .string(let text) = $0 { Text(text) } else { Text("") } }
+    #expect(found == [composed, decomposed, composed].map { Text($0) })
+    let bits = reals.map { if case .real(let number) = $0 { number.bitPattern } else { 0 } }
+    #expect(bits == numbers.map(\.bitPattern))
+    let json = "{\"\(decomposed)\":1,\"\(composed)\":2}"
+    #expect(Text(try ArchivedValue(archive: ArchivedValue(json: json.utf8).archive).json) == Text(json))
+  }
+
+  @Test func `property lists are compared by byte and bit, and keep keys that look alike`() throws {
+    #expect(PropertyListValue.string("\u{E9}") != .string("e\u{301}") && PropertyListValue.real(0) != .real(-0.0))
+    #expect(PropertyListValue.real(.nan) == .real(.nan) && PropertyListValue.date(0) != .date(-0.0))
+    let list = PropertyListValue.dictionary([Text("\u{E9}"): .integer(1), Text("e\u{301}"): .integer(2)])
+    #expect(try PropertyListValue(binary: list.binaryPropertyList) == list && list.dictionary?.count == 2)
+    #expect(
+      Set([
+        SourceFetch(entityName: "P", predicateText: "s == '\u{E9}'"),
+        SourceFetch(entityName: "P", predicateText: "s == 'e\u{301}'"),
+      ]).count == 2)
+  }
+
+  @Test func `references of an archive are as short as Apple's`() {
+    let expected: [(UInt64, [UInt8])] = [
+      (0, [0x80, 0]), (255, [0x80, 255]), (256, [0x81, 1, 0]), (65_535, [0x81, 255, 255]),
+      (65_536, [0x83, 0, 1, 0, 0]),
+      (1 << 32, [0x87, 0, 0, 0, 1, 0, 0, 0, 0]),
+    ]
+    for (number, bytes) in expected { #expect(PropertyListValue.uid(number).leafBytes == bytes) }
   }
 }

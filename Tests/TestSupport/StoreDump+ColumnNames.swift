@@ -1,3 +1,4 @@
+import GodwitModel
 package import GodwitStore
 
 extension StoreDump {

@@ -12,13 +12,20 @@ import Synchronization
 ///
 /// The file is written when a store begins, and nothing is synced: it has to outlive the process, not the machine.
 final class AttemptNote: Sendable {
-  private struct Content: Codable {
-    /// The stores at work, by their keys.
-    var running: Set<String> = []
+  private struct Content {
+    /// The stores at work, by the bytes of their keys.
+    var running: Set<Text> = []
     /// Those of them that had failed before and run again, so that their line says nothing about this run.
-    var repeated: Set<String> = []
+    var repeated: Set<Text> = []
     /// Suspect stores, and how many processes died while only they were at work.
-    var deaths: [String: Int] = [:]
+    var deaths: [Text: Int] = [:]
+  }
+
+  /// The note as JSON. An object has one value for names that look alike, so a death is an entry of its own.
+  private struct Record: Codable {
+    struct Deaths: Codable { var store: String, count: Int }
+    var running, repeated: [String]
+    var suspects: [Deaths]
   }
 
   private struct State {
@@ -35,18 +42,19 @@ final class AttemptNote: Sendable {
   private let descriptor: Int32
   private let state: Mutex<State>
   /// Suspect since earlier runs: the least first.
-  let suspects: [String]
+  let suspects: [Text]
 
   /// Reads what a process left that has died. The shard's lock must be held.
   ///
   /// - Parameter isEnded: Whether a store has a result.
-  init(_ path: String, isEnded: (String) -> Bool) {
+  init(_ path: String, isEnded: (Text) -> Bool) {
     self.path = path
     var content = Content()
     let data = (try? ReadableFile.bytes(of: path, limit: .mebibytes(64))) ?? Data()
-    if let known = try? JSONDecoder().decode(Content.self, from: data) {
-      content.deaths = known.deaths.mapValues { min(max(0, $0), Self.deathsMaximum) }
-      let left = known.running.filter { known.repeated.contains($0) || !isEnded($0) }
+    if let known = try? JSONDecoder().decode(Record.self, from: data) {
+      for suspect in known.suspects { content.deaths[Text(suspect.store)] = min(max(0, suspect.count), Self.deathsMaximum) }
+      let repeated = Set(known.repeated.map { Text($0) })
+      let left = Set(known.running.map { Text($0) }).filter { repeated.contains($0) || !isEnded($0) }
       for index in left {
         content.deaths[index] = min(Self.deathsMaximum, (content.deaths[index] ?? 0) + (left.count == 1 ? 1 : 0))
       }
@@ -61,15 +69,16 @@ final class AttemptNote: Sendable {
   deinit { if descriptor >= 0 { close(descriptor) } }
 
   /// How many processes died while only this store was at work.
-  func deaths(of index: String) -> Int { state.withLock { $0.content.deaths[index] ?? 0 } }
+  func deaths(of key: String) -> Int { state.withLock { $0.content.deaths[Text(key)] ?? 0 } }
 
   /// A store begins.
   ///
   /// - Parameter isRepeated: Whether it had failed before.
-  func begin(_ index: String, isRepeated: Bool) {
+  func begin(_ key: String, isRepeated: Bool) {
+    let key = Text(key)
     state.withLock { state in
-      state.content.running.insert(index)
-      if isRepeated { state.content.repeated.insert(index) }
+      state.content.running.insert(key)
+      if isRepeated { state.content.repeated.insert(key) }
       write(&state)
     }
   }
@@ -77,11 +86,12 @@ final class AttemptNote: Sendable {
   /// A store has ended, or was stopped, and the process lives.
   ///
   /// - Parameter isRecorded: Whether it has a result, which says the same at the next start.
-  func end(_ index: String, isRecorded: Bool) {
+  func end(_ key: String, isRecorded: Bool) {
+    let key = Text(key)
     state.withLock { state in
-      state.content.running.remove(index)
-      let isRepeated = state.content.repeated.remove(index) != nil
-      let isSuspect = state.content.deaths.removeValue(forKey: index) != nil
+      state.content.running.remove(key)
+      let isRepeated = state.content.repeated.remove(key) != nil
+      let isSuspect = state.content.deaths.removeValue(forKey: key) != nil
       if isRepeated || isSuspect || !isRecorded { write(&state) }
     }
   }
@@ -95,7 +105,11 @@ final class AttemptNote: Sendable {
   }
 
   private func write(_ state: inout State) {
-    guard descriptor >= 0, var bytes = try? JSONEncoder().encode(state.content) else { return }
+    let content = state.content
+    let record = Record(
+      running: content.running.map(\.string), repeated: content.repeated.map(\.string),
+      suspects: content.deaths.map { Record.Deaths(store: $0.key.string, count: $0.value) })
+    guard descriptor >= 0, var bytes = try? JSONEncoder().encode(record) else { return }
     // Spaces cover what was longer: one call, which the end of the process does not cut.
     let length = bytes.count
     if length < state.length { bytes += Data(repeating: 0x20, count: state.length - length) }

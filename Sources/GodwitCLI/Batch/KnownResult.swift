@@ -36,13 +36,13 @@ struct KnownResult: Decodable, Sendable {
   /// Reads a file of results: the last line of each store that has a key, by its key.
   ///
   /// A line without an end is being written, or was torn. It does not count, and neither does a line of something else.
-  static func read(_ path: String, into known: inout [String: KnownResult]) throws {
+  static func read(_ path: String, into known: inout [Text: KnownResult]) throws {
     let lines: LineFile
     do { lines = try LineFile(path: path) } catch let error as GodwitError where error.code == .missingInput { return }
     let decoder = JSONDecoder()
     while let line = try lines.next() {
       guard line.isWhole, let result = try? decoder.decode(KnownResult.self, from: Data(line.bytes)),
-        let key = result.key
+        let key = result.key.map({ Text($0) })
       else { continue }
       guard let other = known[key] else {
         known[key] = result
@@ -70,7 +70,8 @@ enum SourceStamp {
 struct KnownStores {
   let loader: JobLoader
   let identity: String
-  var known: [String: KnownResult] = [:]
+  /// By the bytes of the keys: names that look alike are two files.
+  var known: [Text: KnownResult] = [:]
 
   init(_ loader: JobLoader) throws {
     self.loader = loader
@@ -87,7 +88,7 @@ struct KnownStores {
 
   /// The result that still holds for a store; nil when it is to run.
   func result(of store: ManifestStore) -> KnownResult? {
-    guard let known = known[loader.storeKey(store.path)], known.identity == identity,
+    guard let known = known[Text(loader.storeKey(store.path))], known.identity == identity,
       known.stamp == SourceStamp.of(store.path), known.isDone || known.isFailed
     else { return nil }
     if known.isDone, FileStatus(named: store.destination) == nil { return nil }

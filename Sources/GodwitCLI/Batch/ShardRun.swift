@@ -91,12 +91,12 @@ final class ShardRun: Sendable {
         continue
       }
       run.append(match)
-      let (earlier, stamp) = (known.known[key], SourceStamp.of(match.path))
+      let (earlier, stamp) = (known.known[Text(key)], SourceStamp.of(match.path))
       let isChanged = earlier.map { $0.isFailed && ($0.stamp != stamp || $0.identity != known.identity) } ?? false
       items.append(Item(key: key, stamp: stamp, isRepeated: earlier != nil, isChanged: isChanged))
     }
     unreadable.removeAll { place in
-      guard !retries, let result = known.known[loader.storeKey(place.path)], result.isFailed,
+      guard !retries, let result = known.known[Text(loader.storeKey(place.path))], result.isFailed,
         result.identity == known.identity
       else { return false }
       state.add(.failed, result.status)
@@ -110,8 +110,8 @@ final class ShardRun: Sendable {
     let earlier = known.known
     note = AttemptNote(folder.attemptsPath(shard)) { key in earlier[key].map { $0.isDone || $0.isFailed } ?? false }
     let deaths = Set(note.suspects)
-    others = run.indices.filter { !deaths.contains(items[$0].key) }
-    let place = Dictionary(run.indices.map { (items[$0].key, $0) }, uniquingKeysWith: { first, _ in first })
+    others = run.indices.filter { !deaths.contains(Text(items[$0].key)) }
+    let place = Dictionary(run.indices.map { (Text(items[$0].key), $0) }, uniquingKeysWith: { first, _ in first })
     suspects = note.suspects.compactMap { place[$0] }
     self.state = Mutex(state)
     // A shard that is done needs nothing of the machine.

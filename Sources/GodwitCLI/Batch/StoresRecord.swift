@@ -67,7 +67,7 @@ struct StoresRecord: Encodable {
     var groups: [String: Failures] = [:]
     for match in found.matches { add(known.result(of: found.store(match)), &groups) }
     for path in unreadable {
-      let result = known.known[loader.storeKey(path)]
+      let result = known.known[Text(loader.storeKey(path))]
       add(result?.isFailed == true ? result : nil, &groups)
     }
     failures = groups.values.sorted { ($1.count, $0.code) < ($0.count, $1.code) }

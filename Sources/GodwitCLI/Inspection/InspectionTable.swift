@@ -85,15 +85,15 @@ enum InspectionPaths {
   /// folder; and manifests of many stores.
   ///
   /// - Returns: nil for one argument that is one file. With the stores of a manifest, its models.
-  static func expanded(_ arguments: [String]) throws -> (paths: [String], models: [String: [String]])? {
+  static func expanded(_ arguments: [String]) throws -> (paths: [String], models: [Text: [String]])? {
     var isTable = arguments.count > 1
     var paths: [String] = []
-    var models: [String: [String]] = [:]
+    var models: [Text: [String]] = [:]
     for argument in arguments {
       if let stores = try stores(ofManifest: argument) {
         isTable = true
         paths.append(argument)
-        for path in stores.paths { models[path] = stores.models }
+        for path in stores.paths { models[Text(path)] = stores.models }
         paths += stores.paths
         continue
       }

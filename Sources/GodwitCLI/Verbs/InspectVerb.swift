@@ -1,4 +1,5 @@
 import ArgumentParser
+import GodwitModel
 
 struct InspectVerb: Verb {
   static let configuration = CommandConfiguration(

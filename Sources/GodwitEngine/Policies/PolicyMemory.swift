@@ -25,7 +25,7 @@ final class PolicyMemory {
   }
 
   private static func userInfo(of state: PolicyState) -> [String: PropertyListValue]? {
-    try? PropertyListValue(binary: state.userInfo, maximumValues: 4_000_000).dictionary
+    try? PropertyListValue(binary: state.userInfo, maximumValues: 4_000_000).dictionary?.named
   }
 
   func setUserInfo(_ value: [String: PropertyListValue]) {

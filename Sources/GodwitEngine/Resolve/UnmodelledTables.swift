@@ -39,7 +39,7 @@ package struct UnmodelledTables {
         MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: \(try rows(table).counted("row")) of \(table)"))
     }
     let metadata = job.dropsMirroring && !isStandIn ? try StoreMetadata(reading: connection, path: job.sourcePath) : nil
-    metadataKeys = (metadata?.values.keys.sorted() ?? []).filter(StoreMetadata.isMirroringKey)
+    metadataKeys = (metadata?.values.keys.sorted().map(\.string) ?? []).filter(StoreMetadata.isMirroringKey)
     for key in metadataKeys {
       notes.append(MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: metadata key \(key)"))
     }
@@ -68,9 +68,9 @@ package struct UnmodelledTables {
   }
 
   /// The metadata of Core Data's that belongs to the tables that stay.
-  package func metadata(_ source: StoreMetadata) -> [String: PropertyListValue] {
+  package func metadata(_ source: StoreMetadata) -> [Text: PropertyListValue] {
     let key = StoreMetadata.Key.ancillaryHashes
-    return hasHistory ? source.values[key].map { [key: $0] } ?? [:] : [:]
+    return hasHistory ? source.values[key].map { [Text(key): $0] } ?? [:] : [:]
   }
 
   /// The statements that made a table and its indexes, as the source has them.

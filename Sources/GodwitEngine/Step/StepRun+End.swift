@@ -212,7 +212,7 @@ extension MigrationJob {
     metadata.values = metadata.values(
       versionHashes: model.versionHashes.mapValues(\.bytes), digest: model.versionHashesDigest,
       checksum: model.versionChecksum, versionIdentifiers: model.versionIdentifiers,
-      extra: leftOut.metadata(source).merging([madeByKey: .array(jobs + [.string(digest)])]) { _, new in new })
+      extra: leftOut.metadata(source).merging([Text(madeByKey): .array(jobs + [.string(digest)])]) { _, new in new })
     for key in leftOut.metadataKeys { metadata.values[key] = nil }
     if let now, position.isLast, callsNow { metadata.setMoment(now, of: digest) }
     return metadata

@@ -54,6 +54,9 @@ package enum InPlaceStrategy {
     guard job.steps.first?.isInferred == true else { return "the mapping is not inferred" }
     if type != .sqlite { return "the store is not a SQLite file" }
     if !job.chunkPredicates.isEmpty { return "'chunks.by' is set" }
+    if let name = respelled(job.sourceModel, job.destinationModel) {
+      return "the two versions write '\(name)' in other bytes"
+    }
     for (name, wanted) in [("page_size", 4096), ("auto_vacuum", 2)] as [(String, Int64)] {
       let found = try connection.integer("PRAGMA source.\(name)") ?? 0
       if found != wanted { return "the store's \(name) is \(found), and that of a new store is \(wanted)" }
@@ -64,6 +67,15 @@ package enum InPlaceStrategy {
       "SELECT name FROM source.sqlite_master WHERE type = 'table' AND (name = 'sqlite_sequence' OR sql LIKE 'CREATE VIRTUAL%') ORDER BY name LIMIT 1"
     ).first
     return odd.map { "table '\($0)' is not one that Core Data makes" }
+  }
+
+  /// A name that both models have, but in other bytes: for SQLite it is another table or column.
+  private static func respelled(_ old: ManagedObjectModel, _ new: ManagedObjectModel) -> String? {
+    func names(_ model: ManagedObjectModel) -> [String] {
+      model.entities.flatMap { [$0.name] + $0.attributes.map(\.name) + $0.relationships.map(\.name) }
+    }
+    let known = Dictionary(grouping: names(old), by: { $0 }).mapValues { Set($0.map { Text($0) }) }
+    return names(new).first { known[$0]?.contains(Text($0)) == false }
   }
 
   /// Why statements alone cannot carry the mapping out; nil when they can.

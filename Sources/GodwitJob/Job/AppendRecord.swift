@@ -94,7 +94,7 @@ package struct AppendRecord: Hashable, Sendable {
       let after = range.dictionary?["after"]?.integer
       // The next key must exist.
       guard after != .max else { return nil }
-      keys[entity] = Keys(after: after, through: through)
+      keys[entity.string] = Keys(after: after, through: through)
     }
     mappings = list.compactMap(Mapping.init(propertyList:))
     guard mappings.count == list.count else { return nil }

@@ -20,7 +20,7 @@ extension StoreMetadata {
   /// Notes what `now()` was in a job.
   package mutating func setMoment(_ moment: Double, of digest: String) {
     let known = values[Key.moments]?.dictionary ?? [:]
-    values[Key.moments] = .dictionary(known.merging([digest: .real(moment)]) { _, new in new })
+    values[Key.moments] = .dictionary(known.merging([Text(digest): .real(moment)]) { _, new in new })
   }
 }
 

@@ -111,8 +111,8 @@ package enum QuarantineModel {
   }
 
   /// The metadata by which a quarantine carries the source model.
-  package static func values(carrying source: ManagedObjectModel) -> [String: PropertyListValue] {
-    [modelKey: .string(source.xcodeContents), modelNameKey: .string(source.name)]
+  package static func values(carrying source: ManagedObjectModel) -> [Text: PropertyListValue] {
+    [Text(modelKey): .string(source.xcodeContents), Text(modelNameKey): .string(source.name)]
   }
 
   /// The source model that a quarantine carries.

@@ -13,10 +13,10 @@ package final class MappingFiles: Sendable {
   }
 
   private struct State {
-    var bundles: [String: String] = [:]
-    var besideModels: [[String]: MappingSearch] = [:]
-    var inFolders: [[String]: MappingSearch] = [:]
-    var files: [String: File] = [:]
+    var bundles: [Text: String] = [:]
+    var besideModels: [[Text]: MappingSearch] = [:]
+    var inFolders: [[Text]: MappingSearch] = [:]
+    var files: [Text: File] = [:]
   }
 
   private let state = Mutex(State())
@@ -36,15 +36,15 @@ package final class MappingFiles: Sendable {
 
   /// The model that a path stands for: the one in a folder, or the path itself.
   package func model(at path: String) -> String {
-    cached(\.bundles, path) { ModelSearch.modelOrPath(ModelReference(parsing: path).path) }
+    cached(\.bundles, Text(path)) { ModelSearch.modelOrPath(ModelReference(parsing: path).path) }
   }
 
   package func search(besideModels models: [String]) -> MappingSearch {
-    cached(\.besideModels, models) { MappingSearch(besideModels: models) }
+    cached(\.besideModels, models.map { Text($0) }) { MappingSearch(besideModels: models) }
   }
 
   package func search(inFolders folders: [String]) -> MappingSearch {
-    cached(\.inFolders, folders) { MappingSearch(inFolders: folders) }
+    cached(\.inFolders, folders.map { Text($0) }) { MappingSearch(inFolders: folders) }
   }
 
   /// A mapping model.
@@ -74,7 +74,7 @@ package final class MappingFiles: Sendable {
   }
 
   private func file<Value: Sendable>(_ path: String, _ use: (inout File) -> Value) -> Value {
-    let key = URL(filePath: path).standardizedFileURL.path
+    let key = Text(URL(filePath: path).standardizedFileURL.path)
     return state.withLock { state in
       var file = state.files[key] ?? File(bytes: Result { try ListedMapping.bytes(at: path) })
       let value = use(&file)

@@ -99,8 +99,8 @@ package struct MappingFinder {
   private func namedMappings(among models: [ManagedObjectModel]) throws -> Found {
     var found: [Candidate] = []
     var folders: [ManifestPath] = []
-    var seen: Set<String> = []
-    func isNew(_ path: String) -> Bool { seen.insert(Self.whole(path)).inserted }
+    var seen: Set<Text> = []
+    func isNew(_ path: String) -> Bool { seen.insert(Text(Self.whole(path))).inserted }
     for place in named {
       guard let status = FileStatus(following: place.resolved) else {
         throw GodwitError(

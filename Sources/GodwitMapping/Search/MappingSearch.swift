@@ -1,4 +1,5 @@
 import Foundation
+import GodwitModel
 import GodwitPlatform
 import GodwitXcode
 
@@ -25,8 +26,8 @@ package struct MappingSearch: Sendable {
   private(set) var models: [String] = []
   /// Folders that cannot be read.
   private(set) var closed: [String] = []
-  private var seen: Set<String> = []
-  private var walked: Set<String> = []
+  private var seen: Set<Text> = []
+  private var walked: Set<Text> = []
   private var entries = 0
 
   /// Folders with generated or foreign files. Hidden folders are skipped too.
@@ -65,7 +66,7 @@ package struct MappingSearch: Sendable {
   }
 
   private mutating func add(_ paths: [String], isBeside: Bool) {
-    for path in paths where seen.insert(URL(filePath: path).standardizedFileURL.path).inserted {
+    for path in paths where seen.insert(Text(URL(filePath: path).standardizedFileURL.path)).inserted {
       files.append(File(path: path, isBeside: isBeside))
     }
   }
@@ -104,7 +105,7 @@ package struct MappingSearch: Sendable {
       isCutShort = true
       return
     }
-    guard walked.insert(folder).inserted else { return }
+    guard walked.insert(Text(folder)).inserted else { return }
     guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
       closed.append(folder)
       return

@@ -62,8 +62,8 @@ extension PropertyListValue {
     case .uid(let reference): return .uid(try number(reference))
     case .array(let members): return .array(try members.map { try $0.replacingReferences(number) })
     case .dictionary(let fields):
-      var replaced: [String: PropertyListValue] = [:]
-      for (key, value) in fields.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+      var replaced: [Text: PropertyListValue] = [:]
+      for (key, value) in fields.sorted(by: { $0.key < $1.key }) {
         replaced[key] = try value.replacingReferences(number)
       }
       return .dictionary(replaced)

@@ -40,8 +40,8 @@ extension ArchivedValue {
       text += "[" + members.map(\.json).sorted { Text($0) < Text($1) }.joined(separator: ",") + "]"
     case .dictionary(let entries):
       text += "{"
-      for (place, entry) in entries.sorted(by: { Text($0.key) < Text($1.key) }).enumerated() {
-        text += (place > 0 ? "," : "") + JSONString.quoted(entry.key) + ":"
+      for (place, entry) in entries.sorted(by: { $0.key < $1.key }).enumerated() {
+        text += (place > 0 ? "," : "") + JSONString.quoted(entry.key.string) + ":"
         entry.value.write(to: &text)
       }
       text += "}"
@@ -128,14 +128,14 @@ private struct JSONReader {
 
   private mutating func object(depth: Int) throws(Malformed) -> ArchivedValue {
     place += 1
-    var entries: [String: ArchivedValue] = [:]
+    var entries: [Text: ArchivedValue] = [:]
     if pass("}") { return .dictionary(entries) }
     repeat {
       skipSpace()
       guard next == UInt8(ascii: "\"") else { throw wrong("a key in quotes") }
       let key = try string()
       guard pass(":") else { throw wrong("':'") }
-      guard entries.updateValue(try value(depth: depth + 1), forKey: key) == nil else {
+      guard entries.updateValue(try value(depth: depth + 1), forKey: Text(key)) == nil else {
         throw Malformed(problem: "it has the key '\(key.prefix(60))' twice")
       }
     } while pass(",")

@@ -27,7 +27,7 @@ package indirect enum ArchivedValue: Sendable, Hashable {
   case uuid(UUID)
   case array([ArchivedValue])
   case set([ArchivedValue])
-  case dictionary([String: ArchivedValue])
+  case dictionary([Text: ArchivedValue])
 
   package typealias Malformed = PropertyListValue.Malformed
 
@@ -119,7 +119,7 @@ extension ArchivedValue {
     switch object.className {
     case "NSNull": return .null
     case "NSDictionary", "NSMutableDictionary", "NSKnownKeysDictionary1":
-      var entries: [String: ArchivedValue] = [:]
+      var entries: [Text: ArchivedValue] = [:]
       for (key, member) in try archive.entries(of: object) {
         try room.take(depth: depth, bytes: key.utf8.count)
         entries[key] = try value(of: member, in: &archive, room: &room, depth: depth + 1)

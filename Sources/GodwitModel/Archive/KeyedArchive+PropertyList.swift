@@ -26,7 +26,7 @@ extension KeyedArchive {
         if case .data(let bytes)? = try attributeValue(value, type: .binary) { return .data(bytes) }
         throw Malformed(problem: "an object of the class '\(object.className)' has no value")
       case "NSDictionary", "NSMutableDictionary", "NSKnownKeysDictionary1":
-        var items: [String: PropertyListValue] = [:]
+        var items: [Text: PropertyListValue] = [:]
         for (key, value) in try entries(of: object) { items[key] = try propertyList(value, depth: depth + 1) }
         return .dictionary(items)
       default:

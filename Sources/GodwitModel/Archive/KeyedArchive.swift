@@ -11,9 +11,9 @@ package struct KeyedArchive {
     /// Its number: equal numbers are one object.
     package let index: Int
     package let className: String
-    fileprivate let fields: [String: PropertyListValue]
+    fileprivate let fields: [Text: PropertyListValue]
 
-    package var keys: [String] { fields.keys.filter { $0 != "$class" }.sorted() }
+    package var keys: [String] { fields.keys.filter { $0 != "$class" }.sorted().map(\.string) }
   }
 
   /// The content of a field or a member, with the reference followed.
@@ -82,7 +82,7 @@ package struct KeyedArchive {
     }
   }
 
-  private func object(_ index: Int, _ fields: [String: PropertyListValue]) throws(Malformed) -> Object {
+  private func object(_ index: Int, _ fields: [Text: PropertyListValue]) throws(Malformed) -> Object {
     guard case .uid(let number)? = fields["$class"], let place = Int(exactly: number), objects.indices.contains(place),
       let name = objects[place].dictionary?["$classname"]?.string
     else { throw Malformed(problem: "an object has no class") }
@@ -127,12 +127,12 @@ package struct KeyedArchive {
     }
     var entries: [(key: String, value: Value)] = []
     entries.reserveCapacity(keys.count)
-    var seen: Set<String> = []
+    var seen: Set<Text> = []
     for (key, value) in zip(keys, values) {
       guard let key = try text(key) else { throw Malformed(problem: "a key of a dictionary is not a string") }
       // A key without a value has this token.
       if case .plain(.string(Self.emptySlot)) = value { continue }
-      guard seen.insert(key).inserted else { throw Malformed(problem: "a dictionary has the key '\(key)' twice") }
+      guard seen.insert(Text(key)).inserted else { throw Malformed(problem: "a dictionary has the key '\(key)' twice") }
       entries.append((key, value))
     }
     return entries

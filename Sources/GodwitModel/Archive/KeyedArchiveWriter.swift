@@ -29,8 +29,8 @@ struct KeyedArchiveWriter {
     case .array(let members): return object("NSArray", ["NS.objects": .array(members.map { add($0) })])
     case .set(let members): return object("NSSet", ["NS.objects": .array(members.map { add($0) })])
     case .dictionary(let entries):
-      let sorted = entries.sorted { Text($0.key) < Text($1.key) }
-      let keys = sorted.map { add(.string($0.key)) }
+      let sorted = entries.sorted { $0.key < $1.key }
+      let keys = sorted.map { add(.string($0.key.string)) }
       return object("NSDictionary", ["NS.keys": .array(keys), "NS.objects": .array(sorted.map { add($0.value) })])
     }
   }
@@ -61,11 +61,11 @@ extension KeyedArchive {
   package static func archive(of value: ArchivedValue, top name: String = "root") -> PropertyListValue {
     var writer = KeyedArchiveWriter()
     let root = writer.add(value)
-    return list(writer.objects, top: [name: root])
+    return list(writer.objects, top: [Text(name): root])
   }
 
   /// A keyed archive of these objects.
-  package static func list(_ objects: [PropertyListValue], top: [String: PropertyListValue]) -> PropertyListValue {
+  package static func list(_ objects: [PropertyListValue], top: [Text: PropertyListValue]) -> PropertyListValue {
     .dictionary([
       "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000), "$objects": .array(objects),
       "$top": .dictionary(top),

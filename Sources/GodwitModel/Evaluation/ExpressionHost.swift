@@ -45,10 +45,10 @@ package struct SourceFetch: Sendable, Hashable {
   ]
 
   package var entityName: String
-  package var predicateText: String
+  package var predicateText: Text
   package var includesSubentities = false
 
-  package init(entityName: String, predicateText: String) {
+  package init(entityName: String, predicateText: Text) {
     self.entityName = entityName
     self.predicateText = predicateText
   }
@@ -60,7 +60,7 @@ package struct SourceFetch: Sendable, Hashable {
       case .constant(.string(let entity)) = arguments[0].node,
       case .constant(.string(let predicate)) = arguments[1].node
     else { return nil }
-    self.init(entityName: entity.string, predicateText: predicate.string)
+    self.init(entityName: entity.string, predicateText: predicate)
     guard arguments.count > 2 else { return }
     guard case .constant(let flag) = arguments[2].node, let number = flag.number else { return nil }
     includesSubentities = number.order(to: .integer(0)) != 0
@@ -71,7 +71,7 @@ package struct SourceFetch: Sendable, Hashable {
   /// - Throws: `ExpressionError` with ranges within the predicate's own text.
   package func predicate() throws(ExpressionError) -> FilterPredicate {
     let isEmpty = predicateText.utf8.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
-    return isEmpty ? FilterPredicate(.constant(true)) : try FilterPredicate(parsing: predicateText)
+    return isEmpty ? FilterPredicate(.constant(true)) : try FilterPredicate(parsing: predicateText.string)
   }
 }
 

@@ -89,7 +89,7 @@ extension ExpressionChecker {
     if arguments.count > 2 { _ = try isNumber(try type(of: arguments[2], scope), arguments[2]) }
     let place = arguments[1].range
     do throws(ExpressionError) {
-      let predicate = try SourceFetch(entityName: entity, predicateText: text).predicate()
+      let predicate = try SourceFetch(entityName: entity, predicateText: Text(text)).predicate()
       try ExpressionChecker(model: model, entityName: entity, role: .filter).check(predicate)
     } catch {
       // The caret can point into the text if the expression contains it without escapes.

@@ -221,7 +221,7 @@ package struct BinaryPropertyList<Bytes: RandomAccessBytes> {
       }
       return .array(values)
     case .dictionary(let keys, let members):
-      var values: [String: PropertyListValue] = [:]
+      var values: [Text: PropertyListValue] = [:]
       for place in 0..<keys.count {
         guard case .string(let key) = try value(try object(place, of: keys), &room, depth: depth + 1) else {
           throw Malformed(problem: "a key is not a string")

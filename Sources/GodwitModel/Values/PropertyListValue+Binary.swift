@@ -41,8 +41,8 @@ extension PropertyListValue {
       switch value {
       case .array(let values): items[index] = .array(values.map { collect($0) })
       case .dictionary(let values):
-        let pairs = values.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-        let keys = pairs.map { collect(.string($0.key)) }
+        let pairs = values.sorted { $0.key < $1.key }
+        let keys = pairs.map { collect(.string($0.key.string)) }
         items[index] = .dictionary(keys: keys, values: pairs.map { collect($0.value) })
       case let leaf: items[index] = .leaf(leaf.leafBytes)
       }
@@ -91,7 +91,7 @@ extension PropertyListValue {
     case .date(let seconds): [0x33] + Self.big(seconds.bitPattern, 8)
     case .boolean(let truth): [truth ? 9 : 8]
     case .data(let bytes): Self.head(0x40, bytes.count) + bytes
-    case .uid(let number): [0x87] + Self.big(number, 8)
+    case .uid(let number): Self.reference(number)
     }
   }
 
@@ -108,6 +108,13 @@ extension PropertyListValue {
     case 0...0xFFFF_FFFF: [0x12] + big(bits, 4)
     default: [0x13] + big(bits, 8)
     }
+  }
+
+  /// A reference to an object of a keyed archive. Apple's are as short as the number allows, and some readers refuse
+  /// longer ones.
+  package static func reference(_ number: UInt64) -> [UInt8] {
+    let size = size(of: Int(clamping: number))
+    return [0x80 | UInt8(size - 1)] + big(number, size)
   }
 
   /// The bytes before so many bytes, characters or references.

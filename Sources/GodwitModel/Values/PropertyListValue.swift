@@ -1,6 +1,8 @@
 public import Foundation
 
 /// A value of a property list, unchanged from its file.
+///
+/// Values are equal if their files are: texts by their bytes, floating point numbers by their bits.
 public indirect enum PropertyListValue: Sendable, Hashable {
   /// A text.
   case string(String)
@@ -19,7 +21,12 @@ public indirect enum PropertyListValue: Sendable, Hashable {
   /// Several values.
   case array([PropertyListValue])
   /// Values by name.
-  case dictionary([String: PropertyListValue])
+  case dictionary([Text: PropertyListValue])
+
+  /// Values by name, where no two names are canonically equal.
+  @_disfavoredOverload public static func dictionary(_ entries: [String: PropertyListValue]) -> PropertyListValue {
+    .dictionary(entries.exact)
+  }
 
   /// Binary data.
   public init(_ data: Data) { self = .data([UInt8](data)) }
@@ -36,7 +43,42 @@ public indirect enum PropertyListValue: Sendable, Hashable {
   /// The elements of an `.array`; nil for other values.
   package var array: [PropertyListValue]? { if case .array(let value) = self { value } else { nil } }
   /// The entries of a `.dictionary`; nil for other values.
-  package var dictionary: [String: PropertyListValue]? {
+  package var dictionary: [Text: PropertyListValue]? {
     if case .dictionary(let value) = self { value } else { nil }
+  }
+}
+
+// MARK: Equality
+
+extension PropertyListValue {
+  /// Whether both are the same value, to the byte and the bit.
+  public static func == (a: PropertyListValue, b: PropertyListValue) -> Bool {
+    switch (a, b) {
+    case (.string(let x), .string(let y)): x.utf8.elementsEqual(y.utf8)
+    case (.integer(let x), .integer(let y)): x == y
+    case (.real(let x), .real(let y)), (.date(let x), .date(let y)): x.bitPattern == y.bitPattern
+    case (.boolean(let x), .boolean(let y)): x == y
+    case (.data(let x), .data(let y)): x == y
+    case (.uid(let x), .uid(let y)): x == y
+    case (.array(let x), .array(let y)): x == y
+    case (.dictionary(let x), .dictionary(let y)): x == y
+    case (.string, _), (.integer, _), (.real, _), (.boolean, _), (.date, _), (.data, _), (.uid, _), (.array, _),
+      (.dictionary, _):
+      false
+    }
+  }
+
+  /// Hashes the bytes and bits.
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .string(let text): hasher.combine(Text(text))
+    case .integer(let number): hasher.combine(number)
+    case .real(let number), .date(let number): hasher.combine(number.bitPattern)
+    case .boolean(let truth): hasher.combine(truth)
+    case .data(let bytes): hasher.combine(bytes)
+    case .uid(let number): hasher.combine(number)
+    case .array(let members): hasher.combine(members)
+    case .dictionary(let entries): hasher.combine(entries)
+    }
   }
 }

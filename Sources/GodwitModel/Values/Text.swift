@@ -1,7 +1,8 @@
 /// A string value as the bytes that the store holds.
 ///
 /// Swift's `String` compares by canonical equivalence and turns invalid UTF-8 into U+FFFD; a
-/// migration must do neither. `Text` compares and hashes by byte, and carries invalid UTF-8 through.
+/// migration must do neither. `Text` compares and hashes by byte, and carries invalid UTF-8 through. It is the key of
+/// every dictionary and set of texts that a user chose.
 public struct Text: Sendable, Hashable, ExpressibleByStringLiteral {
   /// The bytes. They need not be valid UTF-8.
   package var utf8: [UInt8]
@@ -25,4 +26,24 @@ extension Text: Comparable {
 extension Text: CustomStringConvertible {
   /// The text as a Swift string, with U+FFFD in place of invalid UTF-8.
   public var description: String { string }
+}
+
+extension Dictionary where Key == Text {
+  /// The value of a key.
+  public subscript(key: String) -> Value? {
+    get { self[Text(key)] }
+    set { self[Text(key)] = newValue }
+  }
+}
+
+extension Dictionary where Key == Text {
+  /// The entries by names of a model, in which no two are canonically equal. The last of such keys counts.
+  package var named: [String: Value] {
+    [String: Value](sorted { $0.key < $1.key }.map { ($0.key.string, $0.value) }) { $1 }
+  }
+}
+
+extension Dictionary where Key == String {
+  /// The same entries under exact keys.
+  package var exact: [Text: Value] { [Text: Value](uniqueKeysWithValues: map { (Text($0.key), $0.value) }) }
 }

@@ -17,7 +17,7 @@ struct AtomicStoreKeys {
   var objects: Int64 = 0
 
   static func offsets(in metadata: StoreMetadata) -> [String: Int64] {
-    (metadata.values[metadataKey]?.dictionary ?? [:]).compactMapValues(\.integer)
+    (metadata.values[metadataKey]?.dictionary ?? [:]).compactMapValues(\.integer).named
   }
 
   /// - Throws: `.dataWrong` when keys are not positive, or too large to be moved.

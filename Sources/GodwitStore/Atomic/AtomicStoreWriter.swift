@@ -7,7 +7,7 @@ protocol AtomicStoreFormat: AnyObject {
   var writtenBytes: Int64 { get }
 
   /// - Parameter metadata: The metadata without the type and the identifier of the store.
-  func begin(_ metadata: [String: PropertyListValue], uuid: String) throws
+  func begin(_ metadata: [Text: PropertyListValue], uuid: String) throws
   func write(_ object: ObjectReader.Object) throws
   /// Ends the file and syncs it.
   func finish() throws

@@ -13,8 +13,8 @@ import GodwitModel
 /// database, which SQLite removes from its folder as soon as it is made.
 package enum AtomicTables {
   enum Kind: Hashable {
-    case attribute(String)
-    case relationship(String)
+    case attribute(Text)
+    case relationship(Text)
   }
 
   /// An object under the names of the file.
@@ -52,8 +52,12 @@ package enum AtomicTables {
       }
       // Attributes keep their names.
       var names = [String](repeating: "", count: kinds.count)
-      for (place, kind) in kinds.enumerated() { if case .attribute(let name) = kind { names[place] = free(name) } }
-      for (place, kind) in kinds.enumerated() { if case .relationship(let name) = kind { names[place] = free(name) } }
+      for (place, kind) in kinds.enumerated() {
+        if case .attribute(let name) = kind { names[place] = free(name.string) }
+      }
+      for (place, kind) in kinds.enumerated() {
+        if case .relationship(let name) = kind { names[place] = free(name.string) }
+      }
       return [free("id")] + names
     }
   }
@@ -70,7 +74,7 @@ package enum AtomicTables {
     let connection = try StoreConnection(path: nil, cache: .mebibytes(1))
     try connection.execute("PRAGMA temp_store = FILE")
     try connection.attach("")
-    var tables: [String: Table] = [:]
+    var tables: [Text: Table] = [:]
     try forEachObject(of: files) { object in
       var table = tables[object.entity] ?? Table()
       for property in object.properties { table.note(property.kind, property.type) }
@@ -83,12 +87,12 @@ package enum AtomicTables {
       }
     }
     try connection.transaction {
-      var inserts: [String: SQLStatement] = [:]
+      var inserts: [Text: SQLStatement] = [:]
       defer { for insert in inserts.values { insert.finalize() } }
       for (name, table) in tables {
         let names = table.names
         let columns = zip(names, ["TEXT"] + table.types).map { "\(quoted($0)) \($1)" }.joined(separator: ", ")
-        let target = "\(StoreConnection.sourceSchema).\(quoted(name))"
+        let target = "\(StoreConnection.sourceSchema).\(quoted(name.string))"
         try connection.execute("CREATE TABLE \(target) (\(columns))")
         let values = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
         inserts[name] = try connection.prepare("INSERT INTO \(target) VALUES (\(values))")
@@ -127,11 +131,11 @@ package enum AtomicTables {
   private static func raw(_ found: XMLStoreReader.Object) -> Object {
     var object = Object(entity: found.type, identifier: found.identifier, place: found.place)
     for attribute in found.attributes {
-      object.properties.append((.attribute(attribute.name), declaredType(attribute.type), { value(attribute) }))
+      object.properties.append((.attribute(Text(attribute.name)), declaredType(attribute.type), { value(attribute) }))
     }
     for relationship in found.relationships {
       object.properties.append(
-        (.relationship(relationship.name), "TEXT", { .text(relationship.identifiers.joined(separator: " ")) }))
+        (.relationship(Text(relationship.name)), "TEXT", { .text(relationship.identifiers.joined(separator: " ")) }))
     }
     return object
   }

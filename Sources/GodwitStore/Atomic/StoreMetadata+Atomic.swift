@@ -16,7 +16,7 @@ extension StoreMetadata {
   }
 
   /// - Throws: `.dataWrong` when the hashes are none, or the store is of an application's own type.
-  init(atomicStore type: StoreType, uuid: String, values found: [String: PropertyListValue], path: String) throws {
+  init(atomicStore type: StoreType, uuid: String, values found: [Text: PropertyListValue], path: String) throws {
     var values = found
     if let hashes = values[Key.versionHashes] {
       guard hashes.dictionary?.values.allSatisfy({ $0.bytes != nil }) == true else {
@@ -34,7 +34,7 @@ extension StoreMetadata {
   }
 
   /// The values that an atomic store holds: all except its type and those that concern only SQLite.
-  var atomicValues: [String: PropertyListValue] {
-    values.filter { $0.key != Key.storeType && $0.key != Key.autoVacuumLevel }
+  var atomicValues: [Text: PropertyListValue] {
+    values.filter { ![Key.storeType, Key.autoVacuumLevel].contains($0.key.string) }
   }
 }

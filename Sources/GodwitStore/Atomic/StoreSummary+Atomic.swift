@@ -27,8 +27,8 @@ extension StoreSummary {
     uuid = metadata.uuid
     frameworkVersion = metadata.frameworkVersion
     versionIdentifiers = metadata.versionIdentifiers
-    metadataKeys = metadata.atomicValues.keys.sorted()
-    applicationKeys = metadata.applicationValues.keys.sorted()
+    metadataKeys = metadata.atomicValues.keys.sorted().map(\.string)
+    applicationKeys = metadata.applicationValues.keys.sorted().map(\.string)
     entities = rows.keys.sorted(by: ManagedObjectModel.precedes).enumerated().map { place, name in
       Entity(
         number: Int64(place + 1), name: name, superentityNumber: nil, rows: rows[name], primaryKeyCounter: highest)

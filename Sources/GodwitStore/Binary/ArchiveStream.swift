@@ -17,7 +17,7 @@ final class ArchiveStream {
   private let start: Int64
   private let offsets: NumberList
   private let objects: NumberList
-  private var strings: [String: Place] = [:]
+  private var strings: [Text: Place] = [:]
   private var references: [UInt64: Place] = [:]
   private var classes: [PropertyListValue: UInt64] = [:]
   private let name: String
@@ -54,7 +54,7 @@ final class ArchiveStream {
       let places = try members.map { try place(of: $0) }
       return try write(PropertyListValue.head(0xA0, places.count) + Self.bytes(places))
     case .dictionary(let fields):
-      let sorted = fields.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+      let sorted = fields.sorted { $0.key < $1.key }
       let (keys, values) = (try sorted.map { try key($0.key) }, try sorted.map { try place(of: $0.value) })
       return try write(PropertyListValue.head(0xD0, keys.count) + Self.bytes(keys + values))
     case .uid(let number): return try reference(number)
@@ -62,9 +62,9 @@ final class ArchiveStream {
     }
   }
 
-  private func key(_ text: String) throws -> Place {
+  private func key(_ text: Text) throws -> Place {
     if let known = strings[text] { return known }
-    let place = try write(PropertyListValue.string(text).leafBytes)
+    let place = try write(PropertyListValue.string(text.string).leafBytes)
     if strings.count < Self.cachedMaximum { strings[text] = place }
     return place
   }
@@ -72,8 +72,7 @@ final class ArchiveStream {
   /// Writes a reference to the object of a number.
   func reference(_ number: UInt64) throws -> Place {
     if let known = references[number] { return known }
-    let size = PropertyListValue.size(of: Int(clamping: number))
-    return try write([0x80 | UInt8(size - 1)] + PropertyListValue.big(number, size))
+    return try write(PropertyListValue.reference(number))
   }
 
   /// Writes a reference to the object of a number once, for all that refer to it.
@@ -144,13 +143,13 @@ final class ArchiveStream {
   ///   - name: The key of that object in `$top`.
   func finish(_ className: String, keys: NumberList, values: NumberList, as name: String) throws {
     let classPlace = try reference(add(class: KeyedArchive.classEntry(className)))
-    let fields = try ["$class", "NS.keys", "NS.objects"].map(key)
+    let fields = try ["$class", "NS.keys", "NS.objects"].map { try key($0) }
     let map = try write(
       PropertyListValue.head(0xD0, 3) + Self.bytes(fields + [classPlace, try array(keys), try array(values)]))
     let null = try place(of: .string("$null"))
     let all = try array(objects, after: [null, map])
-    let top = try place(of: .dictionary([name: .uid(1)]))
-    let heads = try ["$archiver", "$objects", "$top", "$version"].map(key)
+    let top = try place(of: .dictionary([Text(name): .uid(1)]))
+    let heads = try ["$archiver", "$objects", "$top", "$version"].map { try key($0) }
     let rest = try [place(of: .string("NSKeyedArchiver")), all, top, place(of: .integer(100_000))]
     let topOffset = UInt64(file.writtenBytes - start)
     try file.write(PropertyListValue.head(0xD0, 4) + Self.bytes(heads + rest))

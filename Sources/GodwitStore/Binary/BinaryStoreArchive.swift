@@ -51,16 +51,16 @@ final class BinaryStoreArchive {
   private static func fields(
     _ item: List.Item, _ list: List,
     _ room: inout List.Room
-  ) throws -> [String: Int] {
+  ) throws -> [Text: Int] {
     guard case .dictionary(let keys, let values) = item else {
       throw KeyedArchive.Malformed(problem: "expected a dictionary, found another value")
     }
-    var fields: [String: Int] = [:]
+    var fields: [Text: Int] = [:]
     for place in 0..<keys.count {
       guard case .string(let key) = try list.value(try list.object(place, of: keys), &room) else {
         throw KeyedArchive.Malformed(problem: "a key is not a string")
       }
-      fields[key] = try list.object(place, of: values)
+      fields[Text(key)] = try list.object(place, of: values)
     }
     return fields
   }

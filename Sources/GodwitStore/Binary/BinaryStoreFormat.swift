@@ -26,7 +26,7 @@ final class BinaryStoreFormat: AtomicStoreFormat {
   private var metadata: [UInt8] = []
   private var layouts: [String: BinaryStoreLayout] = [:]
   /// The numbers of what many objects refer to: names, and nil as an object.
-  private var names: [String: UInt64] = [:]
+  private var names: [Text: UInt64] = [:]
   private var null: UInt64?
 
   var writtenBytes: Int64 { file.writtenBytes }
@@ -43,7 +43,7 @@ final class BinaryStoreFormat: AtomicStoreFormat {
     mapNodes = try NumberList(connection, name: "nodes", size: 4)
   }
 
-  func begin(_ metadata: [String: PropertyListValue], uuid: String) throws {
+  func begin(_ metadata: [Text: PropertyListValue], uuid: String) throws {
     var values = metadata
     values[StoreMetadata.Key.storeType] = .string(StoreType.binary.rawValue)
     values[StoreMetadata.Key.storeUUID] = .string(uuid)

@@ -12,10 +12,11 @@ extension BinaryStoreReader {
       }
       // Relationships have nil.
       guard value != .null else { continue }
-      object.properties.append((.attribute("value\(place + 1)"), Self.declaredType(value), { value }))
+      object.properties.append((.attribute(Text("value\(place + 1)")), Self.declaredType(value), { value }))
     }
     for (name, keys) in node.related {
-      object.properties.append((.relationship(name), "TEXT", { .text(keys.map(String.init).joined(separator: " ")) }))
+      object.properties.append(
+        (.relationship(Text(name)), "TEXT", { .text(keys.map(String.init).joined(separator: " ")) }))
     }
     return object
   }

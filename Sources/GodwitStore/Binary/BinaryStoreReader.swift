@@ -131,7 +131,7 @@ final class BinaryStoreReader {
     guard range.count <= StoreMetadata.limitBytes else {
       throw wrong("expected at most 16 MiB, found \(range.count) bytes")
     }
-    let values: [String: PropertyListValue]
+    let values: [Text: PropertyListValue]
     do {
       var archive = try KeyedArchive(
         PropertyListValue(binary: try file.bytes(range.count, at: range.lowerBound)), top: "metadata")

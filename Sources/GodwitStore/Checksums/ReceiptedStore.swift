@@ -177,8 +177,9 @@ package struct ReceiptedStore {
   /// The digest of each value of a store's metadata, by key, without the keys that Godwit's jobs write.
   package static func digests(of metadata: StoreMetadata, except keys: Set<String> = jobKeys) -> [String: String] {
     var digests: [String: String] = [:]
-    for (key, value) in metadata.values where !keys.contains(key) {
-      digests[key] = SHA256.hash(data: Array(value.binaryPropertyList)).prefix(16).hex
+    for (key, value) in metadata.values.sorted(by: { $0.key < $1.key }) where !keys.contains(key.string) {
+      // JSON has one value for keys that are canonically equal.
+      digests[key.string, default: ""] += SHA256.hash(data: Array(value.binaryPropertyList)).prefix(16).hex
     }
     return digests
   }

@@ -97,8 +97,8 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
     uuid = metadata.uuid
     frameworkVersion = metadata.frameworkVersion
     versionIdentifiers = metadata.versionIdentifiers
-    metadataKeys = metadata.values.keys.sorted()
-    applicationKeys = metadata.applicationValues.keys.sorted()
+    metadataKeys = metadata.values.keys.sorted().map(\.string)
+    applicationKeys = metadata.applicationValues.keys.sorted().map(\.string)
     pageSizeBytes = try connection.integer("PRAGMA source.page_size") ?? 0
     autoVacuum = try connection.integer("PRAGMA source.auto_vacuum") ?? 0
     journalMode = stamp.store.header.count > 18 && stamp.store.header[18] == 2 ? "wal" : "delete"

@@ -9,7 +9,7 @@ public struct StoreMetadata: Sendable, Hashable {
   /// The store identifier (`Z_UUID`), part of every object URI; usually upper case.
   public var uuid: String
   /// All keys of the property list as they were read.
-  public var values: [String: PropertyListValue]
+  public var values: [Text: PropertyListValue]
 
   /// The keys that Core Data writes.
   package enum Key {
@@ -142,8 +142,8 @@ public struct StoreMetadata: Sendable, Hashable {
   /// A digest or checksum that is nil leaves its key out.
   package func values(
     versionHashes: [String: [UInt8]], digest: String?, checksum: String?, versionIdentifiers: [String],
-    extra: [String: PropertyListValue]
-  ) -> [String: PropertyListValue] {
+    extra: [Text: PropertyListValue]
+  ) -> [Text: PropertyListValue] {
     var values = applicationValues
     values[Key.storeType] = .string("SQLite")
     values[Key.frameworkVersion] = .integer(frameworkVersion ?? Self.currentFrameworkVersion)
@@ -169,11 +169,13 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// The metadata that an application keeps in a property list or a keyed archive of its own; empty where there are
   /// none.
-  static func values(in list: PropertyListValue, depth: Int = 0) -> [String: PropertyListValue] {
+  static func values(in list: PropertyListValue, depth: Int = 0) -> [Text: PropertyListValue] {
     guard depth < 4, let fields = list.dictionary, fields[Key.storeType] == nil else { return list.dictionary ?? [:] }
     var inside = Array(fields.values)
     for name in fields["$top"]?.dictionary?.keys.sorted() ?? [] {
-      guard var archive = try? KeyedArchive(list, top: name), let value = try? archive.propertyList() else { continue }
+      guard var archive = try? KeyedArchive(list, top: name.string), let value = try? archive.propertyList() else {
+        continue
+      }
       inside.append(value)
     }
     let found = inside.map { values(in: $0, depth: depth + 1) }
@@ -187,7 +189,7 @@ public struct StoreMetadata: Sendable, Hashable {
 
   /// Entity name to version hash, abstract entities included.
   package var versionHashes: [String: [UInt8]] {
-    (values[Key.versionHashes]?.dictionary ?? [:]).compactMapValues(\.bytes)
+    (values[Key.versionHashes]?.dictionary ?? [:]).compactMapValues(\.bytes).named
   }
 
   /// The version hashes of the entities, by name; those of another length are left out.
@@ -210,8 +212,8 @@ public struct StoreMetadata: Sendable, Hashable {
   package var checksum: String? { values[Key.checksum]?.string }
 
   /// Everything that Core Data did not write.
-  package var applicationValues: [String: PropertyListValue] {
-    values.filter { !Key.all.contains($0.key) }
+  package var applicationValues: [Text: PropertyListValue] {
+    values.filter { !Key.all.contains($0.key.string) }
   }
 }
 

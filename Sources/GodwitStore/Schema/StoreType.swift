@@ -64,7 +64,7 @@ public enum StoreType: String, Sendable, Hashable, Codable {
   }
 
   /// - Throws: `.dataWrong` (65) when metadata name a type that is not one of Core Data's.
-  static func refuseCustom(_ metadata: [String: PropertyListValue], path: String) throws {
+  static func refuseCustom(_ metadata: [Text: PropertyListValue], path: String) throws {
     guard let name = metadata[StoreMetadata.Key.storeType]?.string, StoreType(rawValue: name) == nil else { return }
     throw GodwitError(
       .dataWrong,

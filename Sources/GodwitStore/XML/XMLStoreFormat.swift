@@ -18,7 +18,7 @@ final class XMLStoreFormat: AtomicStoreFormat {
     file = try AtomicStoreFile(path: path)
   }
 
-  func begin(_ metadata: [String: PropertyListValue], uuid: String) throws {
+  func begin(_ metadata: [Text: PropertyListValue], uuid: String) throws {
     try file.write(
       """
       <?xml version="1.0" standalone="yes"?>
@@ -118,8 +118,8 @@ final class XMLStoreFormat: AtomicStoreFormat {
       try file.write("\(indent)</array>\n")
     case .dictionary(let items):
       try file.write("\(indent)<dict>\n")
-      for (key, item) in items.sorted(by: { Text($0.key) < Text($1.key) }) {
-        try file.write("\(indent)    <key>\(escaped(key))</key>\n")
+      for (key, item) in items.sorted(by: { $0.key < $1.key }) {
+        try file.write("\(indent)    <key>\(escaped(key.string))</key>\n")
         try write(item, depth: depth + 1)
       }
       try file.write("\(indent)</dict>\n")

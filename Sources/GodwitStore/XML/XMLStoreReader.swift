@@ -38,7 +38,7 @@ final class XMLStoreReader {
   private(set) var uuid = ""
   /// No object has a higher number.
   private(set) var nextObjectID: Int64 = 0
-  private(set) var metadata: [String: PropertyListValue] = [:]
+  private(set) var metadata: [Text: PropertyListValue] = [:]
   private let scanner: MarkupScanner
 
   /// Reads the header.
@@ -67,14 +67,14 @@ final class XMLStoreReader {
     }
     guard tag.name == "object" else { throw scanner.problem("expected <object>, found <\(tag.name)>", at: tag.place) }
     var object = Object(type: try value("type", of: tag), identifier: try value("id", of: tag), place: tag.place)
-    var names: Set<String> = []
+    var names: Set<Text> = []
     while let property = try nextTag() {
       guard ["attribute", "relationship"].contains(property.name) else {
         throw scanner.problem(
           "expected <attribute> or <relationship>, found <\(property.name)>", at: property.place)
       }
       let name = try value("name", of: property)
-      guard names.insert(property.name + " " + name).inserted else {
+      guard names.insert(Text(property.name + " " + name)).inserted else {
         throw scanner.problem("expected \(property.name) '\(name)' once, found it twice", at: property.place)
       }
       guard names.count <= Self.propertiesMaximum else {
@@ -168,12 +168,12 @@ final class XMLStoreReader {
       while let item = try nextTag() { items.append(try propertyList(item, values: &values)) }
       return .array(items)
     case "dict":
-      var dictionary: [String: PropertyListValue] = [:]
+      var dictionary: [Text: PropertyListValue] = [:]
       while let key = try nextTag() {
         guard key.name == "key" else { throw wrong("<key>") }
         let name = try string(try text(of: key), key)
         guard let item = try nextTag() else { throw wrong("a value after each <key>") }
-        guard dictionary.updateValue(try propertyList(item, values: &values), forKey: name) == nil else {
+        guard dictionary.updateValue(try propertyList(item, values: &values), forKey: Text(name)) == nil else {
           throw scanner.problem("expected key '\(name)' once in the metadata, found it twice", at: key.place)
         }
       }

@@ -198,11 +198,12 @@ extension Verification {
       if let low = attribute.minimumLength, text.utf16.count < low { return "it is shorter than \(low)" }
       if let high = attribute.maximumLength, text.utf16.count > high { return "it is longer than \(high)" }
       guard let pattern = attribute.regularExpression else { return nil }
-      guard let expression = patterns[pattern] ?? (try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z")) else {
+      guard let expression = patterns[Text(pattern)] ?? (try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z"))
+      else {
         report.count("not proved: values of '\(attribute.name)', whose regular expression cannot be read", 1)
         return nil
       }
-      patterns[pattern] = expression
+      patterns[Text(pattern)] = expression
       let whole = NSRange(text.startIndex..., in: text)
       return expression.firstMatch(in: text, range: whole) == nil ? "it does not match the regular expression" : nil
     default: return nil

@@ -59,11 +59,11 @@ enum PropertyListFile {
   }
 
   private static func dictionary(_ element: MarkupElement, file: String) throws -> PropertyListValue {
-    var entries: [String: PropertyListValue] = [:]
+    var entries: [Text: PropertyListValue] = [:]
     var key: MarkupElement?
     for child in element.children {
       if let name = key {
-        guard entries.updateValue(try value(child, file: file), forKey: name.text) == nil else {
+        guard entries.updateValue(try value(child, file: file), forKey: Text(name.text)) == nil else {
           throw problem("the key '\(name.text)' is listed twice", at: name, file: file)
         }
         key = nil

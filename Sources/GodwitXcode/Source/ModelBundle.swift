@@ -103,13 +103,15 @@ public struct ModelBundle: Sendable, Hashable {
   ///
   /// - Throws: code `.missingInput` when the version does not exist or cannot be read.
   public func model(named version: String) throws -> ManagedObjectModel {
-    guard versions.contains(version) else {
+    // A file may spell its name in other bytes than the one who names it: Apple's systems do.
+    guard let known = versions.first(where: { Text($0) == Text(version) }) ?? versions.first(where: { $0 == version })
+    else {
       throw GodwitError(
         .missingInput,
         "cannot find version '\(version)' of model '\(path)'" + Spelling.suggestion(for: version, among: versions),
         cause: versionList, remedy: "give one of these versions, without .xcdatamodel or .mom")
     }
-    let model = try read(version)
+    let model = try read(known)
     // A version that `VersionInfo.plist` lists with other entities was put into the folder later.
     return published[version].flatMap(model.adopting) ?? model
   }

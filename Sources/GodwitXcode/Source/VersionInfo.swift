@@ -34,14 +34,14 @@ package struct VersionInfo: Sendable, Hashable {
       guard let versions = list.dictionary else {
         throw wrong("expected a dictionary in NSManagedObjectModel_VersionHashes, found something else")
       }
-      for (version, entities) in versions {
+      for (version, entities) in versions.named {
         guard let entities = entities.dictionary else { throw wrong("version '\(version)' has no hashes") }
         hashes[version] = try entities.mapValues { hash in
           guard let bytes = hash.bytes, let hash = VersionHash(bytes: bytes) else {
             throw wrong("expected hashes of 32 bytes for version '\(version)', found something else")
           }
           return hash
-        }
+        }.named
       }
     }
     versionHashes = hashes
@@ -54,7 +54,7 @@ package struct VersionInfo: Sendable, Hashable {
       checksums = try versions.mapValues { checksum in
         guard let text = checksum.string else { throw wrong("expected checksums as text, found something else") }
         return text
-      }
+      }.named
     }
     versionChecksums = checksums
   }

@@ -32,6 +32,19 @@ struct ShardTests {
     }
   }
 
+  @Test func `two stores whose names look alike are two stores`() throws {
+    let fixture = try ShardFixture(stores: 1)
+    for name in ["\u{E9}", "e\u{301}"] {
+      try FileManager.default.copyItem(
+        atPath: fixture.file(ShardFixture.name(0)), toPath: fixture.file("stores/a/\(name).sqlite"))
+    }
+    try fixture.run("1/1", status: 0)
+    try fixture.run("1/1", status: 0)
+    let status = try fixture.status()
+    #expect(status["finished"] == .integer(3) && status["left"] == .integer(0), "\(status)")
+    #expect(try fixture.results().count == 3)
+  }
+
   @Test func `every store is migrated or recorded once, whatever the shards`() throws {
     let fixture = try ShardFixture(stores: 30, invalid: [7, 20])
     var statuses: [Int32] = []

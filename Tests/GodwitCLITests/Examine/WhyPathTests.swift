@@ -137,7 +137,7 @@ struct WhyPathTests {
     let path = try project.path("notes.sqlite")
     let connection = try StoreConnection(path: path)
     var metadata = try StoreMetadata(reading: connection, schema: "main", path: path)
-    for key in metadata.values.keys where key.contains("Version") { metadata.values[key] = nil }
+    for key in metadata.values.keys where key.string.contains("Version") { metadata.values[key] = nil }
     try metadata.write(to: connection)
     try connection.close()
     let told = try why()

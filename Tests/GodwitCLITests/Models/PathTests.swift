@@ -101,7 +101,7 @@ struct `Jobs that find their way` {
     let path = copy.folder.file("stores/people-1.sqlite")
     let connection = try StoreConnection(path: path)
     var metadata = try StoreMetadata(reading: connection, schema: "main", path: path)
-    for key in metadata.values.keys where key.contains("Version") { metadata.values[key] = nil }
+    for key in metadata.values.keys where key.string.contains("Version") { metadata.values[key] = nil }
     try metadata.write(to: connection)
     try connection.close()
     let refused = try copy.command("plan", "v1-to-v5.yaml")

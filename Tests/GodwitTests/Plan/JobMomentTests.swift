@@ -160,7 +160,7 @@ import Testing
   @Test func `only a job that calls now says when it ran, and jobs that append say it each`() throws {
     let plain = try notes(attributes: [:])
     try plain.run()
-    func moments(_ path: String) throws -> [String: PropertyListValue] {
+    func moments(_ path: String) throws -> [Text: PropertyListValue] {
       try StoreMetadata(readingStoreAt: path).values["GodwitMoments"]?.dictionary ?? [:]
     }
     #expect(try moments(plain.destinationPath).isEmpty)

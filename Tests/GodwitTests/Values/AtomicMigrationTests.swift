@@ -165,6 +165,38 @@ private let atomicTypes = [StoreType.xml, .binary]
     return try job(folder.file("long.sqlite"), to: folder.file("long.atomic"), type, rows: 500)
   }
 
+  @Test(arguments: atomicTypes, ["text", "zero", "key"])
+  func `verify sees a text, a number or a key of a transformable that only looks like the source's`(
+    type: StoreType, changed: String
+  ) throws {
+    func archive(_ isChanged: Bool) -> SQLValue {
+      let look = isChanged ? "e\u{301}" : "\u{E9}"
+      var made = ArchiveFixture()
+      let top = made.object(
+        "App.Colour",
+        [
+          "name": made.string(changed == "text" ? look : "red"),
+          "red": .real(changed == "zero" && isChanged ? -0.0 : 0), changed == "key" ? look : "key": .integer(1),
+        ])
+      return .blob(made.archive(top))
+    }
+    let folder = try TemporaryFolder()
+    let builder = try StoreBuilder(path: folder.file("s.sqlite"), model: everything("1"))
+    try builder.insert("Toy", key: 1, attributes: [:])
+    try builder.finish()
+    let store = try StoreConnection(path: folder.file("s.sqlite"))
+    func set(_ isChanged: Bool) throws {
+      try store.execute("UPDATE ZTHING SET ZCOLOUR = ?1", [archive(isChanged)])
+    }
+    try set(false)
+    let job = try job(folder.file("s.sqlite"), to: folder.file("d.atomic"), type)
+    try migrate(job)
+    try set(true)
+    let found = try Verifier(job: job).run().findings
+    #expect(found.contains { $0.property == "colour" }, "\(found)")
+    try store.close()
+  }
+
   @Test(arguments: atomicTypes)
   func `writing an atomic store has a fixed share of the progress`(type: StoreType) throws {
     let folder = try TemporaryFolder()
