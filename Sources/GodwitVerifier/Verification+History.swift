@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -6,8 +7,11 @@ extension Verification {
   private static let history = "('ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING')"
 
   /// The statements in the source that made the history's tables and indexes: type, name, SQL.
+  ///
+  /// None for an atomic store, which has no tables.
   func historyItems() throws -> [(type: String, name: String, sql: String)] {
-    try source.rows(
+    guard job.destinationType == .sqlite else { return [] }
+    return try source.rows(
       "SELECT type, name, sql FROM \(Self.attached).sqlite_master WHERE tbl_name IN \(Self.history) AND sql NOT NULL AND type <> 'trigger'"
     ).map { ($0[0].text, $0[1].text, $0[2].text) }
   }

@@ -105,9 +105,10 @@ extension AttributeValue {
     }
   }
 
+  /// A double in a Float has all of its 17 digits, zeros at the end too: with fewer it is read as a float.
   private static func text(of number: Double, as type: AttributeType) -> String {
     guard type == .float, number.isFinite else { return number.description }
     let float = Float(number)
-    return Double(float) == number ? float.description : String(format: "%.17g", number)
+    return Double(float) == number ? float.description : String(format: "%#.17g", number)
   }
 }

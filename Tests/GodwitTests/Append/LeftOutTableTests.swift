@@ -64,6 +64,15 @@ struct LeftOutTableTests {
     #expect(try Verifier(job: fixture.job).run().findings.map(\.kind) == [.schema, .counter])
   }
 
+  @Test(arguments: [StoreType.xml, .binary])
+  func `a store without tables lacks nothing of a history`(type: StoreType) throws {
+    var job = try fixture(Self.history).job
+    job.destinationType = type
+    try MigrationManager(job).run()
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+  }
+
   @Test func `the hashes of history's own model stay with its tables`() throws {
     for isThere in [true, false] {
       let fixture = try fixture(isThere ? Self.history : [])

@@ -78,7 +78,9 @@ private func fill(_ store: StoreBuilder, hasArchives: Bool) throws {
       let large = key == 6 ? Decimal(9_007_199_254_740_993 as Int64) : Decimal(Int64.max - key)
       attributes["wage"] = .decimal(key == 5 ? .nan : key == 6 || key == 7 ? large : Decimal(place) / 100 - 1)
       attributes["size"] = .double(doubles[place % doubles.count])
-      attributes["weight"] = .double(place.isMultiple(of: 2) ? Double(Float(0.1)) : doubles[place % doubles.count])
+      // Doubles that no float equals, some with few digits.
+      let weights = [Double(Float(0.1)), 123_456_789, 16_777_217.5, -9_007_199_254_740_991, 1e39, 0.5, 1.25e-46]
+      attributes["weight"] = .double(place.isMultiple(of: 2) ? weights[place / 2 % 7] : doubles[place % doubles.count])
       attributes["note"] = .init(strings[place % strings.count])
       attributes["isOn"] = .boolean(place.isMultiple(of: 3))
       attributes["bornAt"] = .date([336_046_917.001641989, 0.1, -1e10, 1e-30][place % 4])
