@@ -8,7 +8,8 @@ extension Verification {
   /// - Returns: Whether the tables are there, so that their rows can be compared.
   func checkFile() throws -> Bool {
     try checkMetadata()
-    let isReadable = try checkSchema()
+    let areKeysSound = try checkKeys()
+    let isReadable = try checkSchema() && areKeysSound
     try compareLayout()
     if isReadable { try checkNumbers() }
     return isReadable
@@ -31,6 +32,17 @@ extension Verification {
     report.prepend(
       (complaints.destination ?? []).map { .init(.file, message: $0) }
         + (complaints.source ?? []).map { .init(.source, message: "the source is damaged: \($0)") })
+  }
+
+  /// - Returns: Whether the rows of both stores have keys, so that they can be compared.
+  private func checkKeys() throws -> Bool {
+    let found = try KeyProof(connection: source, schema: sourceSchema).faults()
+    for fault in found { find(.source, "the source is damaged: \(fault)") }
+    // Where a table is missing, or has another definition, that is the finding.
+    guard appended?.foundStore == true else { return found.isEmpty }
+    let made = try KeyProof(connection: destination, schema: destinationSchema).faults()
+    for fault in made { find(.file, fault) }
+    return found.isEmpty && made.isEmpty
   }
 
   // MARK: Schema

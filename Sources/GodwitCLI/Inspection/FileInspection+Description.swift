@@ -97,6 +97,7 @@ extension FileInspection: CustomStringConvertible {
       let number = stray.number.map { "entity number \($0), which is not one of its own" } ?? "no entity number"
       lines.append("    \(stray.rows.counted("row")) of \(stray.table) with \(number)")
     }
+    lines += store.damagedKeys.map { "    damaged      table \($0)" }
     return lines
   }
 }

@@ -75,7 +75,6 @@ package struct Planner {
     for root in resolved.sourceModel.rootEntities {
       guard let table = sourceSchema.table(of: root.name) else { continue }
       let family = resolved.sourceModel.family(of: root.name)
-      let numbers = family.compactMap { sourceSchema.number(of: $0.name) }
       let highest = try scan.reading(table.name) {
         try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
       }
@@ -89,7 +88,7 @@ package struct Planner {
       guard !sourceSchema.fillsTable(root.name), !scan.isSample else { continue }
       // Counting alone is cheap: SQLite walks the smallest index.
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
-      if total != known { try refuseUnknownEntities(in: table.name, numbers: numbers) }
+      if total != known { try sourceSchema.checkEntities(inTableOf: root.name, connection) }
     }
     try assignKeys(&facts)
     guard !hasFixedChunks else {
@@ -104,19 +103,6 @@ package struct Planner {
       facts.mappings[index].chunkRows = try chunkRows(mappings[index], runsInSwift: runsInSwift)
     }
     return facts
-  }
-
-  private func refuseUnknownEntities(in table: String, numbers: [Int]) throws {
-    let known = numbers.map(String.init).joined(separator: ",")
-    let row = try connection.rows(
-      "SELECT Z_PK, Z_ENT FROM source.\(quoted(table)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known)) LIMIT 1"
-    ).first
-    guard let row, case .integer(let key) = row[0] else { return }
-    let found: String
-    if case .integer(let number) = row[1] { found = "\(number)" } else { found = "no number" }
-    throw GodwitError(
-      .dataWrong, "cannot read row \(key) of \(table): expected one of the entity numbers \(known), found \(found)",
-      remedy: "delete or repair the row in a copy of the store, and migrate the copy")
   }
 
   /// SQLite passes 127 arguments at most, one of which is the key.

@@ -36,9 +36,10 @@ final class EditedQuarantine {
     model = try QuarantineModel.sourceModel(in: metadata, path: path)
     do {
       schema = try StoreSchema(model: try QuarantineModel.model(for: model), probing: connection)
+      try schema.checkKeys(connection)
     } catch let error as GodwitError where error.code == .dataWrong {
       throw Self.refusal(
-        path, "it does not have the tables of the source model", cause: error.message,
+        path, "it does not have the tables and keys of the source model", cause: error.message,
         remedy: "edit it with the source model and the entity of reasons")
     }
     support = SupportFolder(ofStoreAt: path)

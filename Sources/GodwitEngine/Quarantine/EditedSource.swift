@@ -109,6 +109,7 @@ package struct EditedSource {
       try copy.execute("PRAGMA \(pragma)")
     }
     let schema = try StoreSchema(model: quarantine.model, probing: copy, schema: "main")
+    try schema.checkKeys(copy, database: "main", isWritten: true)
     try copy.attachSource(quarantine.files, model: quarantine.model)
     var merge = QuarantineMerge(copy, schema, quarantine)
     try merge.findLargeValues()

@@ -80,6 +80,7 @@ package struct AttachedSource {
     try resolved.checkChunkPredicates(of: job)
     sourceSchema = try StoreSchema(
       model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
+    try sourceSchema.checkKeys(connection)
     destinationSchema = try existing?.schema ?? job.destinationSchema(from: sourceSchema)
     try destinationSchema.checkColumns()
     functions = try SQLFunctions(

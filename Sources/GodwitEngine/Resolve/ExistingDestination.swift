@@ -49,6 +49,7 @@ package struct ExistingDestination {
         path, "its metadata has no room for another job", remedy: "start a new destination with the next job")
     }
     let schema = try StoreSchema(model: job.destinationModel, probing: connection)
+    try schema.checkKeys(connection, isWritten: true)
     self.schema = schema
     records = try AppendRecord.all(in: metadata, path: path)
     for table in try connection.rows(
@@ -130,6 +131,21 @@ package struct ExistingDestination {
       throw GodwitError(
         .inputOutput, "cannot make '\(copy)'", cause: String(cString: strerror(errno)),
         remedy: "fix the cause and run the same command")
+    }
+  }
+
+  /// Checks that the copy still has the tables of the store, for a run that goes on with it.
+  ///
+  /// - Throws: `.dataWrong` (65) when one was changed.
+  func checkCopy(_ copy: StoreConnection) throws {
+    do {
+      let found = try StoreSchema(model: schema.model, probing: copy, schema: "main")
+      try found.checkKeys(copy, database: "main", isWritten: true)
+      guard found.tables != schema.tables || found.joinTables != schema.joinTables else { return }
+      throw GodwitError(.dataWrong, "cannot go on with '\(copy.path)': its tables have different definitions")
+    } catch var error as GodwitError where error.code == .dataWrong {
+      (error.remedy, error.safe) = ("`godwit discard` the job and run again", "the destination is untouched")
+      throw error
     }
   }
 

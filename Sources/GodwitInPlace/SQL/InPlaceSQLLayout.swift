@@ -228,7 +228,8 @@ struct InPlaceSQLLayout {
         case .join(let old, let oldSubject, let oldObject, let oldOrder) = program.sourceSchema.storage(
           of: hop.relationship.name, in: mapping.source.name),
         case .join(_, let subject, let object, let order) = program.destinationSchema.storage(
-          of: source.relationship.name, in: mapping.destination.name), !old.isReflexive, file.isPlain(old.name)
+          of: source.relationship.name, in: mapping.destination.name), !old.isReflexive,
+        file.isPlain(old.name, key: [old.ownerColumn, old.destinationColumn])
       else { throw .init(reason: "its links were stored differently") }
       let found: KeptJoin
       do throws(KeptJoin.Obstacle) {
@@ -304,11 +305,12 @@ struct StoreTables {
 
   func columns(of table: String) -> [Column] { columns[table] ?? [] }
 
-  /// Whether a definition has only names, types and the primary key, so that its text may be rewritten.
-  func isPlain(_ table: String) -> Bool {
+  /// Whether a definition has only names, types and its primary key, so that its text may be rewritten.
+  func isPlain(_ table: String, key: Set<String> = ["Z_PK"]) -> Bool {
     let list = columns(of: table)
     guard !list.isEmpty, list.allSatisfy(\.isBare) else { return false }
     let keys = list.filter { $0.keyPlace > 0 }.sorted { $0.keyPlace < $1.keyPlace }
+    guard Set(keys.map(\.name)) == key, keys.count > 1 || keys[0].type == "INTEGER" else { return false }
     let texts = list.map { column in
       "\(column.name) \(column.type)" + (keys.count == 1 && column.keyPlace == 1 ? " PRIMARY KEY" : "")
     }

@@ -63,6 +63,9 @@ package enum InPlaceStrategy {
     }
     let encoding = try connection.value("PRAGMA source.encoding")
     if encoding != .text("UTF-8") { return "the store's text is not UTF-8" }
+    let file = try StoreTables(connection)
+    for (table, key) in [("Z_METADATA", "Z_VERSION"), ("Z_PRIMARYKEY", "Z_ENT")]
+    where !file.isPlain(table, key: [key]) { return "the definition of table \(table) is not Core Data's" }
     let odd = try connection.strings(
       "SELECT name FROM source.sqlite_master WHERE type = 'table' AND (name = 'sqlite_sequence' OR sql LIKE 'CREATE VIRTUAL%') ORDER BY name LIMIT 1"
     ).first

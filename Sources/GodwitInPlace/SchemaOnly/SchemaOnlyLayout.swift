@@ -102,7 +102,7 @@ struct SchemaOnlyLayout {
     guard
       let (old, was, now) = try comparison.joinOrigin(of: join)
     else { return nil }
-    guard file.isPlain(old.name) else {
+    guard file.isPlain(old.name, key: [old.ownerColumn, old.destinationColumn]) else {
       throw Obstacle(reason: "the definition of table \(old.name) is not spelt as Core Data spells it")
     }
     do throws(InPlaceSQLLayout.KeptJoin.Obstacle) {

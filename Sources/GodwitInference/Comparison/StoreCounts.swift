@@ -12,6 +12,7 @@ package final class StoreCounts {
   package init(readingStoreAt path: String, model: ManagedObjectModel) throws {
     connection = try StoreConnection.openStore(readingAt: path, model: model)
     schema = try StoreSchema(model: model, probing: connection)
+    try schema.checkKeys(connection)
   }
 
   private static func quoted(_ name: String) -> String { StoreSchema.identifier(name) }

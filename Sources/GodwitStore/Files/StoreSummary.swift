@@ -51,6 +51,8 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
   package var entities: [Entity]
   /// Rows whose `Z_ENT` is of no entity that belongs in their table.
   package var strayRows: [StrayRows] = []
+  /// Tables whose rows have no keys of their own, so that no verb reads their objects; each with the reason.
+  package var damagedKeys: [String] = []
   /// The size of a page, in bytes.
   package var pageSizeBytes: Int64 = 0
   /// `wal` or `delete`, as the file's header says.
@@ -117,6 +119,12 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
     }
     (externalFiles, externalBytes) = (count, bytes)
     (entities, strayRows) = try Self.entities(connection, tables: Set(tables))
+    for table in tables where table.hasPrefix("Z") {
+      do {
+        guard try connection.columnNames(of: table, in: StoreConnection.sourceSchema).contains("Z_PK") else { continue }
+        try TableKeys(connection, database: StoreConnection.sourceSchema, table: table).prove()
+      } catch let fault as TableKeys.Fault { damagedKeys.append("\(fault.table): \(fault.reason)") }
+    }
   }
 
   private static func entities(_ connection: StoreConnection, tables: Set<String>) throws -> ([Entity], [StrayRows]) {

@@ -10,6 +10,8 @@ package struct LargeValue: Sendable, Hashable {
   package let key: Int64
   /// false for a blob.
   package let isText: Bool
+  /// SQLite's number of the row, where the key may be another one: in a table that was rebuilt without its primary key.
+  var rowNumber: Int64?
 
   /// A value over this size is left in its row.
   package static let limit = ByteCount.mebibytes(1)
@@ -75,7 +77,8 @@ package final class OpenValue: LargeBytes {
   /// - Throws: SQLite's errors as they map, also for a row that is gone or holds no text or blob.
   package init(_ large: LargeValue, _ connection: StoreConnection) throws {
     blob = try connection.openBlob(
-      database: large.database, table: large.table, column: large.column, key: large.key, isWritten: false)
+      database: large.database, table: large.table, column: large.column, row: large.rowNumber ?? large.key,
+      isWritten: false)
     self.large = large
     self.connection = connection
     byteCount = Int(sqlite3_blob_bytes(blob))

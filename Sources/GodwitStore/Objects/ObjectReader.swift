@@ -91,6 +91,7 @@ package final class ObjectReader {
       readingAt: path, cache: .mebibytes(8), model: model, purpose: purpose)
     storeUUID = try StoreMetadata(reading: connection, path: path).uuid
     schema = try StoreSchema(model: model, probing: connection)
+    try schema.checkKeys(connection)
     for (name, number) in schema.entityNumbers { entityNames[Int64(number)] = name }
   }
 
@@ -100,6 +101,13 @@ package final class ObjectReader {
     (storeUUID, schema, entityNames) = (other.storeUUID, other.schema, other.entityNames)
     (leavesOutUnreadable, leavesLargeValues) = (other.leavesOutUnreadable, other.leavesLargeValues)
     self.connection = connection
+  }
+
+  /// Refuses rows of no entity among those of the entities: see `StoreSchema.checkEntities`.
+  package func checkEntities(_ entities: [String]) throws {
+    for root in Set(entities.compactMap { schema.model.root(of: $0)?.name }).sorted() {
+      try schema.checkEntities(inTableOf: root, connection)
+    }
   }
 
   /// The stored properties of an entity, sorted by name.

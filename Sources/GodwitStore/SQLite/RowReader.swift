@@ -30,6 +30,8 @@ package final class RowReader {
   /// The single-row statements by their selected columns.
   private var single: [String: SQLStatement] = [:]
 
+  /// SQLite's number of a row, as SQL.
+  private var rowName: String { keyName == "Z_PK" ? "rowid" : keyName }
   private var rows: String { "\(StoreSchema.identifier(database)).\(StoreSchema.identifier(table))" }
   /// The key of a row is above the first parameter.
   private var isBehind: String { "\(keyName) > ?1" }
@@ -104,8 +106,10 @@ package final class RowReader {
         guard case .value(let kind) = try part("typeof(\(column.sql))", " WHERE \(keyName) = ?1", key)
         else { return nil }
         row.values.append(.null)
+        guard case .value(.integer(let number)) = try part(rowName, " WHERE \(keyName) = ?1", key) else { return nil }
         row.large[place] = LargeValue(
-          database: database, table: table, column: column.name, key: key, isText: kind == .text("text"))
+          database: database, table: table, column: column.name, key: key,
+          isText: kind == .text("text"), rowNumber: number)
       }
     }
     return row

@@ -8,7 +8,7 @@ extension StoreConnection {
   func fillBlob(
     database: String = "main", table: String, column: String, key: Int64, with value: any LargeBytes
   ) throws {
-    let blob = try openBlob(database: database, table: table, column: column, key: key, isWritten: true)
+    let blob = try openBlob(database: database, table: table, column: column, row: key, isWritten: true)
     defer { sqlite3_blob_close(blob) }
     try withUnsafeTemporaryAllocation(byteCount: Self.pieceBytes, alignment: 16) { buffer in
       for offset in stride(from: 0, to: value.byteCount, by: buffer.count) {
@@ -38,10 +38,10 @@ extension StoreConnection {
 
   /// Opens a text or blob in its row.
   func openBlob(
-    database: String, table: String, column: String, key: Int64, isWritten: Bool
+    database: String, table: String, column: String, row: Int64, isWritten: Bool
   ) throws -> OpaquePointer {
     var blob: OpaquePointer?
-    let code = withHandle { sqlite3_blob_open($0, database, table, column, key, isWritten ? 1 : 0, &blob) }
+    let code = withHandle { sqlite3_blob_open($0, database, table, column, row, isWritten ? 1 : 0, &blob) }
     guard code == SQLITE_OK, let blob else {
       let error = lastError(code, sql: nil)
       sqlite3_blob_close(blob)

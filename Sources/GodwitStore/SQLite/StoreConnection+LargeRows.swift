@@ -73,14 +73,16 @@ extension StoreConnection {
   ) throws -> [String: OpenValue] {
     let kinds = columns.map { "typeof(\(StoreSchema.identifier($0)))" }.joined(separator: ", ")
     let found = try rows(
-      "SELECT \(kinds) FROM \(StoreSchema.identifier(database)).\(StoreSchema.identifier(table)) WHERE Z_PK = ?1",
+      "SELECT rowid, \(kinds) FROM \(StoreSchema.identifier(database)).\(StoreSchema.identifier(table)) WHERE Z_PK = ?1",
       [.integer(key)])
     var values: [String: OpenValue] = [:]
-    for (column, kind) in zip(columns, found.first ?? []) {
+    guard let row = found.first, case .integer(let number) = row[0] else { return values }
+    for (column, kind) in zip(columns, row.dropFirst()) {
       let isText = kind == .text(Array("text".utf8))
       guard isText || kind == .text(Array("blob".utf8)) else { continue }
       let value = try OpenValue(
-        LargeValue(database: database, table: table, column: column, key: key, isText: isText), self)
+        LargeValue(database: database, table: table, column: column, key: key, isText: isText, rowNumber: number),
+        self)
       if value.byteCount > limit.bytes { values[column] = value }
     }
     return values

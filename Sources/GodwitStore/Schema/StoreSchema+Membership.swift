@@ -11,6 +11,8 @@ extension StoreSchema {
     /// nil when every row fulfils it.
     package var sql: String?
 
+    package init(sql: String?) { self.sql = sql }
+
     /// As one term of others.
     package var term: String { sql ?? "TRUE" }
     /// The condition after an AND; empty when every row fulfils it.
@@ -45,6 +47,25 @@ extension StoreSchema {
   package func isKind(of entity: String, row alias: String? = nil) -> RowCondition {
     guard model.entity(entity)?.superentityName != nil else { return RowCondition(sql: nil) }
     return isObject(of: model.family(of: entity).map(\.name), row: alias)
+  }
+
+  /// Refuses a store with a row of no entity in the table of a hierarchy.
+  ///
+  /// - Throws: `.dataWrong` (65) with the first one.
+  package func checkEntities(inTableOf entity: String, _ connection: StoreConnection) throws {
+    guard !fillsTable(entity), let table = table(of: entity) else { return }
+    let numbers = model.family(of: table.rootEntityName).compactMap { number(of: $0.name) }
+    let known = numbers.map(String.init).joined(separator: ",")
+    let row = try connection.rows(
+      "SELECT Z_PK, Z_ENT FROM source.\(Self.identifier(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known)) LIMIT 1"
+    ).first
+    guard let row, case .integer(let key) = row[0] else { return }
+    let found: String
+    if case .integer(let number) = row[1] { found = "\(number)" } else { found = "no number" }
+    throw GodwitError(
+      .dataWrong,
+      "cannot read row \(key) of \(table.name): expected one of the entity numbers \(known), found \(found)",
+      remedy: "delete or repair the row in a copy of the store, and use the copy")
   }
 
   /// The entity number of a row as SQL: its `Z_ENT`, or the only one that there is.

@@ -36,6 +36,7 @@ extension StoreSchema {
     joinTables = try probe.actual(joinTables, numbers: numbers)
     foreign = Derived(ForeignContent(listing, probe, beside: self))
     joinWalks = Derived(try probe.leadingColumns(of: joinTables.map(\.name), connection, schema: schema))
+    unkeyedTables = Derived(try Self.unkeyed(tables, joinTables, connection, in: schema))
     rebuildIndexes()
   }
 }
@@ -74,8 +75,14 @@ struct StoreListing {
     // A name has at most this length. A longer value in a damaged row is not read.
     let isRead: Void? = try connection.withLengthLimit(.mebibytes(1)) {
       try connection.query(
-        "SELECT Z_ENT, Z_NAME FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
+        "SELECT Z_ENT, Z_NAME, Z_MAX FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
       ) { row in
+        if row.storage(0) != .integer {
+          throw StoreProbe.wrong("'Z_ENT' of a row of 'Z_PRIMARYKEY' is no number")
+        }
+        if ![.integer, .null].contains(row.storage(2)) {
+          throw StoreProbe.wrong("the counter 'Z_MAX' of number \(row.int64(0)) in 'Z_PRIMARYKEY' is no integer")
+        }
         if let name = row.string(1), let number = Int32(exactly: row.int64(0)) {
           entities.append((Int(number), name))
           note("\(number) \(name)")
@@ -167,6 +174,10 @@ struct StoreProbe {
     for entity in model.entities { take(entity.name, of: standard[entity.name].flatMap { byNumber[$0] }) }
     for entity in model.entities where numbers[entity.name] == nil {
       throw Self.wrong("entity '\(entity.name)' is not listed in Z_PRIMARYKEY")
+    }
+    for (number, names) in Dictionary(grouping: numbers, by: \.value) where names.count > 1 {
+      let names = names.map { "'\($0.key)'" }.sorted().joined(separator: " and ")
+      throw Self.wrong("\(names) have one number in Z_PRIMARYKEY, \(number)")
     }
     return numbers
   }

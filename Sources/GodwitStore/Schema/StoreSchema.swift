@@ -144,6 +144,9 @@ package struct StoreSchema: Sendable, Hashable {
   /// By join table of an existing store, the columns that come first in an index of the file's. Not part of the
   /// schema's identity.
   var joinWalks = Derived([String: Set<String>]())
+  /// The tables of an existing store in which SQLite does not keep keys apart: see `checkKeys`. Not part of the schema's
+  /// identity.
+  var unkeyedTables = Derived(Set<String>())
   /// The content of an existing store that neither the model nor Core Data names. Not part of the schema's identity.
   package var foreignContent: ForeignContent { foreign.value }
   var foreign = Derived(ForeignContent())

@@ -27,6 +27,15 @@ final class QuarantineProof {
       readingAt: job.sourcePath, cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)), model: job.sourceModel)
     source.whileRunning { isStopped() }
     sourceSchema = try StoreSchema(model: job.sourceModel, probing: source)
+    for (path, proof) in [
+      (job.sourcePath, KeyProof(connection: source, schema: sourceSchema)),
+      (held.path, KeyProof(connection: held.connection, schema: held.schema)),
+    ] {
+      guard let fault = try proof.faults().first else { continue }
+      throw GodwitError(
+        .dataWrong, "cannot verify '\(job.destinationPath)': '\(path)' is damaged", cause: fault,
+        remedy: GodwitError.damageRemedy + "; then run the job again")
+    }
     rest = try SourceWithoutHeld(job, source)
   }
 
