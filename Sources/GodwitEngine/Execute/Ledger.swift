@@ -54,7 +54,7 @@ package struct Ledger {
     }
     guard try exists(connection, schema: StoreConnection.sourceSchema) else { return nil }
     let ledger = Ledger(connection: connection)
-    try ledger.checkTables(at: path)
+    try ledger.checkTables(at: path, schema: StoreConnection.sourceSchema)
     return ledger
   }
 
@@ -64,17 +64,7 @@ package struct Ledger {
   package func create(
     identity: JobFingerprint, facts: PlanFacts, chunks: [Chunk], stamp: StoreFiles.Stamp, isTemporary: Bool = false
   ) throws {
-    let create = isTemporary ? "CREATE TEMP TABLE" : "CREATE TABLE"
-    try connection.execute("\(create) godwit_ledger (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
-    try connection.execute(
-      """
-      \(create) godwit_chunk (id INTEGER PRIMARY KEY, pass INTEGER, stage TEXT, name TEXT, subject INTEGER, \
-      part INTEGER, lower INTEGER, upper INTEGER, predicate INTEGER, expected INTEGER, done INTEGER NOT NULL DEFAULT 0, \
-      rows INTEGER NOT NULL DEFAULT 0, several INTEGER NOT NULL DEFAULT 0, displaced INTEGER NOT NULL DEFAULT 0)
-      """)
-    try connection.execute(
-      "\(create) godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)")
-    try connection.execute("\(create) \(Self.nilTable)")
+    for table in Self.tables { try connection.execute("CREATE \(isTemporary ? "TEMP " : "")TABLE \(table)") }
     try set("version", "\(Self.version)")
     try set("identity", encoded(identity))
     try set("facts", encoded(facts))
@@ -94,22 +84,45 @@ package struct Ledger {
     }
   }
 
-  /// Refuses a ledger that lacks one of its tables: it was damaged, or another program wrote to it.
-  package func checkTables(at path: String) throws {
-    for table in ["godwit_chunk", "godwit_spill", "godwit_nil"] {
-      do { try connection.prepare("SELECT 1 FROM \(table)").finalize() } catch let error as GodwitError {
-        throw GodwitError(
-          .dataWrong, "cannot read '\(path)': its table '\(table)' is missing", cause: error.message,
-          remedy: "`godwit discard` the job and run again", safe: "the source is untouched")
-      }
+  /// The tables as this version defines them.
+  private static let tables = [
+    "godwit_ledger (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+    """
+    godwit_chunk (id INTEGER PRIMARY KEY, pass INTEGER, stage TEXT, name TEXT, subject INTEGER, \
+    part INTEGER, lower INTEGER, upper INTEGER, predicate INTEGER, expected INTEGER, done INTEGER NOT NULL DEFAULT 0, \
+    rows INTEGER NOT NULL DEFAULT 0, several INTEGER NOT NULL DEFAULT 0, displaced INTEGER NOT NULL DEFAULT 0)
+    """,
+    "godwit_spill (mapping INTEGER PRIMARY KEY, length INTEGER, checksum INTEGER, pairs INTEGER)", nilTable,
+  ]
+
+  /// Refuses a ledger whose tables are not those that a run made: it was damaged, or another program wrote to it.
+  ///
+  /// - Parameter schema: The database of the connection that has the ledger.
+  package func checkTables(at path: String, schema: String = "main") throws {
+    for table in Self.tables {
+      let name = String(table.prefix { $0 != " " })
+      let found = try connection.strings(
+        "SELECT sql FROM \(schema).sqlite_master WHERE type = 'table' AND name = ?1", [.text(name)]
+      ).first
+      if found == "CREATE TABLE \(table)" { continue }
+      // Another version may lay out the others otherwise.
+      if found != nil, name != "godwit_ledger", try isOfOtherVersion() { continue }
+      let problem = "its table '\(name)' \(found == nil ? "is missing" : "has a different definition")"
+      throw GodwitError(
+        .dataWrong, "cannot read '\(path)': \(problem)", cause: "it was damaged, or another program wrote to it",
+        remedy: "`godwit discard` the job and run again", safe: "the source is untouched")
     }
+  }
+
+  private func isOfOtherVersion() throws -> Bool {
+    let found = try connection.value("SELECT value FROM godwit_ledger WHERE key = 'version'")
+    return found != nil && found != .text("\(Self.version)")
   }
 
   /// Refuses a ledger whose tables another version of Godwit laid out.
   package func checkVersion() throws {
-    let found = try connection.value("SELECT value FROM godwit_ledger WHERE key = 'version'")
     // Without the entry the ledger is damaged, which reading the next one reports.
-    guard found == nil || found == .text("\(Self.version)") else {
+    guard try !isOfOtherVersion() else {
       throw GodwitError(
         .cannotCreate, "cannot resume: another version of Godwit started the job",
         remedy: "resume with that version, or `godwit discard` the job and run again")

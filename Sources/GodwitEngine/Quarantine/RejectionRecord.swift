@@ -73,7 +73,14 @@ package final class RejectionRecord {
     guard exists(in: folder) else { return nil }
     do {
       let record = try RejectionRecord(openingIn: folder)
-      return try record.connection.integer("SELECT COUNT(*) FROM sqlite_master") == 0 ? nil : record
+      let found = Set(try record.connection.strings("SELECT sql FROM sqlite_master WHERE sql NOT NULL"))
+      guard !found.isEmpty else { return nil }
+      guard found == Set(Self.tables.map { $0.replacing("IF NOT EXISTS ", with: "") }) else {
+        throw GodwitError(
+          .dataWrong, "cannot read '\(record.path)': its tables have different definitions",
+          remedy: "`godwit discard` the job and run again")
+      }
+      return record
     } catch var error as GodwitError where error.topic == .database && error.code == .dataWrong {
       error.remedy = "check the disk, `godwit discard` the job and run again"
       throw error

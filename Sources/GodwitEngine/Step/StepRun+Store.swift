@@ -77,8 +77,8 @@ extension StepRun {
   /// - Parameters:
   ///   - statements: Those that make the tables.
   ///   - isOwn: Whether this job made them, so that their text must be the same. Core Data writes it otherwise.
-  ///   - others: Names of further tables.
-  /// - Throws: `.dataWrong` (65) when one is missing or another one.
+  ///   - others: The statements of further tables, which this job made.
+  /// - Throws: `.dataWrong` (65) when one is missing or has a different definition.
   static func checkTables(
     _ statements: [String], isOwn: Bool, others: [String] = [], of connection: StoreConnection, at path: String
   ) throws {
@@ -87,17 +87,32 @@ extension StepRun {
       if let name = row.string(0) { found[name.lowercased()] = row.string(1) }
       return true
     }
-    func refusal(_ why: String) -> GodwitError {
-      GodwitError(
-        .dataWrong, "cannot go on with '\(path)': \(why)", cause: "it was damaged, or another program wrote to it",
-        remedy: "`godwit discard` the job and run again", safe: "the source is untouched")
-    }
-    for statement in statements {
+    for (statement, isOwn) in statements.map({ ($0, isOwn) }) + others.map({ ($0, true) }) {
       let name = tableName(statement)
-      guard let text = found[name.lowercased()] else { throw refusal("its table '\(name)' is missing") }
-      guard !isOwn || text == statement else { throw refusal("its table '\(name)' is another one") }
+      guard let text = found[name.lowercased()] else { throw refusal(path, "its table '\(name)' is missing") }
+      guard !isOwn || text == statement else { throw refusal(path, "table '\(name)' has a different definition") }
     }
-    for name in others where found[name.lowercased()] == nil { throw refusal("its table '\(name)' is missing") }
+  }
+
+  /// Checks that nothing in the store under construction runs code or refuses rows that this job did not make. The
+  /// triggers come last.
+  ///
+  /// - Parameter schema: Of a new store; nil for the copy of one, which keeps indexes and views of its own.
+  static func checkPrograms(of schema: StoreSchema?, in connection: StoreConnection, at path: String) throws {
+    let known = Set(schema?.indexes.map(\.sql) ?? [])
+    try connection.query("SELECT type, name, sql FROM main.sqlite_master WHERE type <> 'table' AND sql NOT NULL") {
+      row in
+      let (type, name, sql) = (row.string(0) ?? "", row.string(1) ?? "", row.string(2) ?? "")
+      let isOurs = type == "index" && (known.contains(sql) || name.hasPrefix("godwit_"))
+      guard type == "trigger" || schema != nil && !isOurs else { return true }
+      throw refusal(path, "the run did not make its \(type) '\(name)'")
+    }
+  }
+
+  private static func refusal(_ path: String, _ why: String) -> GodwitError {
+    GodwitError(
+      .dataWrong, "cannot go on with '\(path)': \(why)", cause: "it was damaged, or another program wrote to it",
+      remedy: "`godwit discard` the job and run again", safe: "the source is untouched")
   }
 
   /// The name in `CREATE TABLE NAME (…`.

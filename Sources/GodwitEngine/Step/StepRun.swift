@@ -102,8 +102,8 @@ package final class StepRun {
     var ledger = Ledger(connection: connection)
     rejections?.identify = { [unowned self, ledger] in try identity(ledger, stamp) }
     if !made {
-      try ledger.checkVersion()
       try ledger.checkTables(at: folder.storePath)
+      try ledger.checkVersion()
     }
     let known = try made ? nil : ledger.identity()
     if !made { try checkExisting(facts: try ledger.facts(), ledger: ledger) }
@@ -330,8 +330,10 @@ package final class StepRun {
     var planned = try planner.plan(facts: facts, chunks: try ledger.chunks(), countsLosses: false)
     try Self.checkTables(
       opened.destinationSchema.createStatements, isOwn: existing == nil,
-      others: planned.1.scratchStatements.map(Self.tableName),
-      of: opened.connection, at: folder.storePath)
+      others: planned.1.scratchStatements, of: opened.connection, at: folder.storePath)
+    try Self.checkPrograms(
+      of: existing == nil ? opened.destinationSchema : nil, in: opened.connection, at: folder.storePath)
+    if let existing { try existing.checkCopy(opened.connection) }
     try countLosses(planner, &planned)
     job.noteSpace(try need(planned.0))
     return planned

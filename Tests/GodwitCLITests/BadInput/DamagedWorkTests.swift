@@ -20,12 +20,24 @@ struct DamagedWorkTests {
   @Test(arguments: [
     "DROP TABLE ZAUTHOR", "DROP TABLE ZBOOK", "DROP TABLE Z_PRIMARYKEY", "DROP TABLE Z_METADATA",
     "DROP TABLE godwit_chunk", "DROP TABLE godwit_spill", "ALTER TABLE ZBOOK DROP COLUMN ZPAGES",
-    "ALTER TABLE ZBOOK ADD COLUMN ZMINE INTEGER",
+    "ALTER TABLE ZBOOK ADD COLUMN ZMINE INTEGER", "godwit_ledger", "godwit_chunk", "godwit_spill", "godwit_nil",
+    "ZBOOK",
+    "ZAUTHOR", "Z_PRIMARYKEY", "Z_METADATA", "ALTER TABLE godwit_chunk DROP COLUMN several",
+    "ALTER TABLE godwit_ledger RENAME COLUMN value TO other", "ALTER TABLE godwit_nil ADD COLUMN mine",
+    "CREATE TRIGGER mine AFTER INSERT ON ZBOOK BEGIN SELECT nosuch(1); END",
+    "CREATE TRIGGER mine AFTER UPDATE ON godwit_chunk BEGIN SELECT RAISE(ABORT, 'no'); END",
+    "CREATE UNIQUE INDEX mine ON ZBOOK (ZAUTHOR)", "CREATE INDEX mine ON ZBOOK (length(ZTITLE))",
+    "CREATE VIEW mine AS SELECT 1",
   ])
-  func `a resumed run finds that a table of its store is missing or another one`(sql: String) throws {
+  func `a resumed run finds that its store has different definitions`(sql: String) throws {
     let job = try Self.stopped()
-    // Without the damage the run would now end with 0.
-    try job.sql(sql, store: Self.store)
+    // Without the damage the run would now end with 0. A name is that of a table to make a view of.
+    let isStatement = sql.contains(" ")
+    for sql in isStatement
+      ? [sql] : ["ALTER TABLE \(sql) RENAME TO moved", "CREATE VIEW \(sql) AS SELECT * FROM moved"]
+    {
+      try job.sql(sql, store: Self.store)
+    }
     let result = try BuiltCommand.run("run", "job.yaml", in: job.path)
     #expect(result.status == 65, "\(result.diagnostics)")
     #expect(
