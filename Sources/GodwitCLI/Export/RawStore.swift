@@ -28,6 +28,8 @@ struct RawStore {
   private let connection: StoreConnection
   private let path: String
   private let entityNames: [Int64: String]
+  /// The rows that could not be read, so far.
+  let damage = DamagedRows()
 
   private static let prefix = StoreConnection.sourceSchema + "."
   private static let numberColumn = "Z_ENT"
@@ -41,11 +43,11 @@ struct RawStore {
       // There are tables in what is left.
     }
     self.path = path
-    (connection, tables, entityNames) = try Self.naming(path) {
+    (connection, tables, entityNames) = try Self.naming(path) { [damage] in
       let connection =
         if let files, files.type.isAtomic { try AtomicTables.open(files) } else { try DatabaseTables.open(path) }
       let tables = try DatabaseTables.names(connection).map { try Self.table($0, connection) }
-      return (connection, tables, try Self.entityNames(tables, connection))
+      return (connection, tables, try Self.entityNames(tables, connection, damage))
     }
   }
 
@@ -77,14 +79,18 @@ struct RawStore {
   }
 
   /// Empty for a database that is not a store.
-  private static func entityNames(_ tables: [Table], _ connection: StoreConnection) throws -> [Int64: String] {
+  private static func entityNames(
+    _ tables: [Table], _ connection: StoreConnection, _ damage: DamagedRows
+  ) throws -> [Int64: String] {
     let columns = tables.first { $0.name == "Z_PRIMARYKEY" }?.columns.map(\.name) ?? []
     guard columns.contains(numberColumn), columns.contains("Z_NAME") else { return [:] }
     var names: [Int64: String] = [:]
-    try connection.query("SELECT Z_ENT, Z_NAME FROM \(prefix)Z_PRIMARYKEY") { row in
-      if case .integer(let number) = row.value(0), let name = row.string(1) { names[number] = name }
-      return true
-    }
+    do {
+      try connection.query("SELECT Z_ENT, Z_NAME FROM \(prefix)Z_PRIMARYKEY") { row in
+        if case .integer(let number) = row.value(0), let name = row.string(1) { names[number] = name }
+        return true
+      }
+    } catch let error as GodwitError where error.isDamage { damage.note("Z_PRIMARYKEY", "names of entities") }
     return names
   }
 
@@ -101,7 +107,7 @@ struct RawStore {
     return table
   }
 
-  /// Reads a table in the order of its keys, until `body` returns false.
+  /// Reads a table in the order of its keys, until `body` returns false. Rows on damaged pages are left out, and noted.
   func forEachRow(of table: Table, _ body: (Row) throws -> Bool) throws {
     guard !table.columns.isEmpty else { return }
     func hand(_ content: StoredRow) throws -> Bool {
@@ -114,19 +120,57 @@ struct RawStore {
     try Self.naming(path) {
       guard let rowID = table.rowID else {
         let list = table.columns.map { quoted($0.name) }.joined(separator: ", ")
-        return try connection.query("SELECT \(list) FROM \(Self.prefix)\(quoted(table.name))") { row in
-          try hand(StoredRow(values: row.values(0..<table.columns.count)))
+        var count = 0
+        do {
+          return try connection.query("SELECT \(list) FROM \(Self.prefix)\(quoted(table.name))") { row in
+            let goesOn = try hand(StoredRow(values: row.values(0..<table.columns.count)))
+            count += 1
+            return goesOn
+          }
+        } catch let error as GodwitError where error.isDamage {
+          return damage.note(table.name, "all rows behind the first \(count)")
         }
       }
-      let reader = try RowReader(
-        connection, database: StoreConnection.sourceSchema, table: table.name,
-        columns: [.init(name: rowID, sql: rowID)] + table.columns.map { .init(name: $0.name, sql: quoted($0.name)) },
-        keyName: rowID)
-      while let row = try reader.next() {
-        let large = Dictionary(uniqueKeysWithValues: row.large.map { ($0.key - 1, $0.value) })
-        guard try hand(StoredRow(values: Array(row.values.dropFirst()), large: large)) else { return }
+      let search = ReadableKeySearch(
+        connection: connection, table: Self.prefix + quoted(table.name), key: rowID)
+      var first: Int64?
+      while true {
+        var reader: RowReader?
+        while true {
+          let row: StoredRow?
+          do {
+            let open = try reader ?? self.reader(of: table, rowID, from: first)
+            reader = open
+            row = try readable(open.next(), from: first)
+          } catch let error as GodwitError where error.isDamage { break }
+          guard let row, case .integer(let key) = row.values[0] else { return }
+          let large = Dictionary(uniqueKeysWithValues: row.large.map { ($0.key - 1, $0.value) })
+          guard try hand(StoredRow(values: Array(row.values.dropFirst()), large: large)), key < .max else { return }
+          first = key + 1
+        }
+        let found = try search.next(from: first)
+        damage.note(table.name, from: first, through: found.skipped)
+        guard let row = found.row else { return }
+        first = row
       }
     }
+  }
+
+  private func reader(of table: Table, _ rowID: String, from first: Int64?) throws -> RowReader {
+    try RowReader(
+      connection, database: StoreConnection.sourceSchema, table: table.name,
+      columns: [.init(name: rowID, sql: rowID)] + table.columns.map { .init(name: $0.name, sql: quoted($0.name)) },
+      keyName: rowID, where: .init(sql: first.map { "\(rowID) >= \($0)" }))
+  }
+
+  /// A row all of whose large values can be read: they are written a piece at a time.
+  private func readable(_ row: StoredRow?, from first: Int64?) throws -> StoredRow? {
+    if let row, let first, case .integer(let key) = row.values[0], key < first {
+      throw GodwitError(.dataWrong, "cannot read row \(first) of '\(path)': expected it, found row \(key)").about(
+        .database)
+    }
+    for large in row?.large.values ?? [:].values { try bytes(of: large).forEachPiece { _ in } }
+    return row
   }
 
   /// Where the bytes of a large value are.

@@ -96,6 +96,7 @@ struct ExportVerb: Verb {
         return !session.output.isClosed
       }
     }
+    if case .rows(_, let source) = content, let error = source.damage.error(store) { throw error }
     return 0
   }
 
@@ -110,7 +111,9 @@ struct ExportVerb: Verb {
       try all
       ? ObjectSelection(allOf: fitting, where: condition)
       : ObjectSelection(entity, subentities: subentities, of: fitting, where: condition)
-    return .objects(selection, try ObjectReader(path: store, model: fitting))
+    let reader = try ObjectReader(path: store, model: fitting)
+    try reader.checkEntities(selection.entities)
+    return .objects(selection, reader)
   }
 
   /// The version that fits the store: of the model that was named, else the one that the store or its receipt carries.

@@ -5,7 +5,7 @@ import GodwitPlatform
 extension GodwitError {
   /// The remedy for a damaged store.
   package static let damageRemedy =
-    "restore the store from a backup; or read what is left of it with `godwit export STORE --raw --all`, or with SQLite's .recover on a copy"
+    "restore the store from a backup; or read what is left of it with `godwit export STORE --raw --all`"
 
   /// A change of the disk that failed.
   ///
