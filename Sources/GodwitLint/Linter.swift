@@ -84,6 +84,7 @@ package struct Linter {
       lint.checkPaths()
       lint.checkMappingModels()
       lint.checkLayout()
+      lint.checkCloudKit()
       usedMappings.formUnion(lint.usedMappings)
       findings += matched(lint.findings, of: bundle, entry)
     }

@@ -28,10 +28,10 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
 
   var testDescription: String { "\(rule.code) \(file)" }
 
-  private typealias P = LintProject
+  fileprivate typealias P = LintProject
 
   /// Two versions, the second current.
-  private static func versions(_ first: String, _ second: String) -> @Sendable (inout LintProject) throws -> Void {
+  fileprivate static func versions(_ first: String, _ second: String) -> @Sendable (inout LintProject) throws -> Void {
     { project in
       try project.version("App", first)
       try project.version("App 2", second)
@@ -39,10 +39,10 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
     }
   }
 
-  private static let second = LintProject.contents("App 2")
-  private static let name = LintProject.attribute("name")
+  fileprivate static let second = LintProject.contents("App 2")
+  fileprivate static let name = LintProject.attribute("name")
 
-  static let all: [SeededFault] = versionFaults + stepFaults + mappingFaults + [layoutFault]
+  static let all: [SeededFault] = versionFaults + stepFaults + mappingFaults + [layoutFault] + cloudKitFaults
 
   // MARK: Versions
 
@@ -107,6 +107,11 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
     SeededFault(.wordIgnored, in: second, at: "renamingIdentifier", key: "GW110:App 2:age.renamingIdentifier") {
       let renamed = P.attribute("age", "String", "optional=\"YES\" renamingIdentifier=\"note\"")
       try versions(P.person(name), P.person(name, renamed))(&$0)
+    },
+    SeededFault(.equalHashes, in: second, at: "<model", key: "GW111:App 2:\(step)") {
+      try versions(
+        P.person(name), P.person(name).replacing("name=\"Person\"", with: "name=\"Person\" representedClassName=\"P\""))(
+          &$0)
     },
   ]
 
@@ -192,12 +197,25 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
       try versions(P.person(P.attribute("age", "Integer 64")), P.person(P.attribute("age", "Integer 16")))(&$0)
     },
     SeededFault(
-      .renameChainBroken, in: P.contents("App"), at: "\"one\"", key: "GW213:Person.one:App→App 3"
+      .renameChainBroken, in: P.contents("App"), at: "\"one\"", key: "GW213:Person.one:App→App 3",
+      also: [.renameUnmatched]
     ) { project in
       try project.version("App", P.person(P.attribute("one")))
       try project.version("App 2", P.person(P.attribute("two", "String", "optional=\"YES\" elementID=\"one\"")))
       try project.version("App 3", P.person(P.attribute("three", "String", "optional=\"YES\" elementID=\"two\"")))
       try project.current("App 3")
+    },
+    SeededFault(.renameUnmatched, in: second, at: "name=\"age\"", key: "GW214:Person.age:\(step)") {
+      let old = P.attribute("years", "String", "optional=\"YES\" elementID=\"age\"")
+      try versions(P.person(old), P.person(old, P.attribute("age")))(&$0)
+    },
+    SeededFault(.renameUnseen, in: second, at: "<entity", key: "GW215:Person:\(step)", also: [.equalHashes]) {
+      let both = ["Person", "House"]
+      func entities(_ was: [String]) -> String {
+        zip(both, was).map { "<entity name=\"\($0)\"\($0 == $1 ? "" : " elementID=\"\($1)\"")/>" }.joined(
+          separator: "\n")
+      }
+      try versions(entities(both), entities(["House", "House"]))(&$0)
     },
   ]
 
@@ -246,6 +264,25 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
         P.relationship("friendOf", to: "Person", inverse: "friends", toMany),
         P.relationship("friends", to: "Person", inverse: "friendOf", toMany)))
   }
+}
+
+extension SeededFault {
+  // MARK: CloudKit
+
+  /// A configuration that CloudKit shares.
+  static let cloud =
+    "<configuration name=\"Cloud\" usedWithCloudKit=\"YES\"><memberEntity name=\"Person\"/></configuration>"
+
+  fileprivate static let cloudKitFaults: [SeededFault] = [
+    SeededFault(.cloudkitRefuses, in: second, at: "\"age\"", key: "GW501:Person.age") {
+      let age = P.attribute("age", "Integer 16", "")
+      try versions(P.person(age), P.person(age, name, more: cloud))(&$0)
+    },
+    SeededFault(.cloudkitKeeps, in: second, at: "\"full\"", key: "GW502:Person.full:\(step)") {
+      let full = P.attribute("full", "String", "optional=\"YES\" elementID=\"name\"")
+      try versions(P.person(name, more: cloud), P.person(full, more: cloud))(&$0)
+    },
+  ]
 }
 
 /// The value, or an error for a test that forgot to make it.

@@ -10,8 +10,14 @@ extension ModelChangeList {
     // A property that the subentities declared may have moved up, so only entities without it lack a value.
     var lacking: [String] = []
     var former: ModelPairing.Property?
-    for entity in family(before) where pairing.newName(of: entity) != nil {
-      if let found = pairing.oldProperty(of: property, in: entity) { former = found } else { lacking.append(entity) }
+    for entity in family(before) {
+      guard let name = pairing.newName(of: entity) else { continue }
+      let heir = pairing.new.isKind(name, of: after.name) ? name : after.name
+      if let found = pairing.origin(of: property, in: heir, from: entity) {
+        former = found
+      } else {
+        lacking.append(entity)
+      }
     }
     let facts = property.facts
     if let former, former.facts.kind != facts.kind {
@@ -58,7 +64,7 @@ extension ModelChangeList {
     // A property that moved up or down keeps its values in the subentities that still have it.
     let losing = family(before).filter { entity in
       guard let name = pairing.newName(of: entity) else { return false }
-      return pairing.newProperty(of: property, in: name) == nil
+      return pairing.successor(of: property, of: entity, in: name) == nil
     }
     guard !losing.isEmpty else {
       if change == nil { add(.moved, after.name, property.name, "moved away", "declares it here") }
@@ -148,7 +154,9 @@ extension ModelChangeList {
         isPartOfHash: isInHash)
     }
     addModifier(entity, now.name, was.versionHashModifier, now.versionHashModifier)
-    if oldType == newType { try addLimits(was, now, before, after) }
+    if oldType == newType || NumericChange(from: was.type, to: now.type) != nil {
+      try addLimits(was, now, before, after)
+    }
   }
 
   private mutating func addOptionality(
@@ -289,7 +297,7 @@ extension ModelChangeList {
   private func renamedInverse(of relationship: RelationshipDescription) -> String? {
     guard let inverse = pairing.old.inverse(of: relationship) else { return nil }
     let owner = relationship.inverseEntityName ?? relationship.destinationEntityName
-    return pairing.newName(of: owner).flatMap { pairing.newProperty(of: .relationship(inverse), in: $0)?.name }
+    return pairing.newName(of: owner).flatMap { pairing.successor(of: .relationship(inverse), of: owner, in: $0)?.name }
   }
 
   private mutating func addDestination(

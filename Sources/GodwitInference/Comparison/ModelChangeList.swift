@@ -123,7 +123,7 @@ struct ModelChangeList {
         let property: ModelPairing.Property? =
           pairing.new.attribute(name, of: after.name).map { .attribute($0) }
           ?? pairing.new.relationship(name, of: after.name).map { .relationship($0) }
-        return property.flatMap { pairing.oldProperty(of: $0, in: before.name)?.name }
+        return property.flatMap { pairing.origin(of: $0, in: after.name, from: before.name)?.name }
       }
     }
     let kept = after.uniquenessConstraints.filter { constraint in
@@ -158,7 +158,7 @@ struct ModelChangeList {
     let ownNew = Set(ModelPairing.Property.all(of: after).map(\.name))
     let inheritedNew = ModelPairing.Property.all(of: after.name, in: pairing.new)
     for property in inheritedNew where !ownNew.contains(property.name) {
-      guard pairing.oldProperty(of: property, in: before.name) == nil else { continue }
+      guard pairing.origin(of: property, in: after.name, from: before.name) == nil else { continue }
       try addAdded(property, before, after, change: "inherited")
     }
   }

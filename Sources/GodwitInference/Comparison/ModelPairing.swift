@@ -1,9 +1,9 @@
 package import GodwitModel
 
-/// Which entities and properties of two models belong together: by name, or by a renaming identifier.
+/// Which entities and properties of two models belong together: by renaming identifier, or by name (`NamePairing`).
 ///
-/// A renaming identifier that names an entity or property of the other model, or is the same in both, turns a removed
-/// and an added one into a rename.
+/// Where all version hashes are equal, each name stays what it is, whatever the identifiers say: Core Data opens such a
+/// store as it is.
 package struct ModelPairing {
   package enum Property {
     case attribute(AttributeDescription)
@@ -13,13 +13,6 @@ package struct ModelPairing {
       switch self {
       case .attribute(let attribute): attribute.name
       case .relationship(let relationship): relationship.name
-      }
-    }
-
-    var renamingIdentifier: String? {
-      switch self {
-      case .attribute(let attribute): attribute.renamingIdentifier
-      case .relationship(let relationship): relationship.renamingIdentifier
       }
     }
 
@@ -46,108 +39,144 @@ package struct ModelPairing {
   let old, new: ManagedObjectModel
   /// The pairs in the order of the new names, removed entities by their old name. A side that lacks the entity is nil.
   package let entities: [(old: EntityDescription?, new: EntityDescription?)]
-  private let newNames, oldNames: [String: String]
-  private let oldIdentified, newIdentified: Identified
+  private let names: NamePairing
   private let hashes: (old: [String: VersionHash], new: [String: VersionHash])
-
-  /// The properties with a renaming identifier, by entity and identifier, inherited ones included.
-  private typealias Identified = [String: [String: [Property]]]
+  /// Whether all version hashes are equal.
+  private let isSettled: Bool
+  /// The properties of the pairs in which a name alone does not decide, by the later entity.
+  private let properties: [String: NamePairing]
 
   package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
-    self.old = old
-    self.new = new
-    let pairs = Self.pairs(
-      old.entities.map { ($0.name, $0.renamingIdentifier) }, new.entities.map { ($0.name, $0.renamingIdentifier) })
+    (self.old, self.new) = (old, new)
+    let hashes = (old: old.versionHashes, new: new.versionHashes)
+    self.hashes = hashes
+    let isSettled = hashes.old == hashes.new
+    self.isSettled = isSettled
+    func entries(_ model: ManagedObjectModel) -> [NamePairing.Entry] {
+      model.entities.map { NamePairing.Entry($0.name, $0.renamingIdentifier) }
+    }
+    let names = NamePairing(entries(old), entries(new), isSettled: isSettled)
+    self.names = names
+    let pairs =
+      new.entities.map { (old: names.oldNames[$0.name], new: String?.some($0.name)) }
+      + old.entities.filter { names.newNames[$0.name] == nil }.map { (old: $0.name, new: nil) }
     entities =
       pairs.sorted { ManagedObjectModel.precedes($0.new ?? $0.old ?? "", $1.new ?? $1.old ?? "") }
       .map { ($0.old.flatMap(old.entity), $0.new.flatMap(new.entity)) }
-    var (newNames, oldNames): ([String: String], [String: String]) = ([:], [:])
-    for case (let oldName?, let newName?) in pairs {
-      newNames[oldName] = newName
-      oldNames[newName] = oldName
+    var properties: [String: NamePairing] = [:]
+    for case (let before?, let after?) in pairs {
+      properties[after] = Self.properties(before, old, after, new, isSettled, hashes.old[before] == hashes.new[after])
     }
-    self.newNames = newNames
-    self.oldNames = oldNames
-    hashes = (old.versionHashes, new.versionHashes)
-    oldIdentified = Self.identified(old)
-    newIdentified = Self.identified(new)
+    self.properties = properties
   }
 
-  private static func identified(_ model: ManagedObjectModel) -> Identified {
-    var found: Identified = [:]
-    for entity in model.entities {
-      // Most models rename nothing.
-      guard
-        model.lineage(of: entity.name).contains(where: { declaring in
-          declaring.attributes.contains { $0.renamingIdentifier != nil }
-            || declaring.relationships.contains { $0.renamingIdentifier != nil }
-        })
-      else { continue }
-      for attribute in model.attributes(of: entity.name) {
-        guard let identifier = attribute.renamingIdentifier else { continue }
-        found[entity.name, default: [:]][identifier, default: []].append(.attribute(attribute))
-      }
-      for relationship in model.relationships(of: entity.name) {
-        guard let identifier = relationship.renamingIdentifier else { continue }
-        found[entity.name, default: [:]][identifier, default: []].append(.relationship(relationship))
-      }
-    }
-    return found
-  }
-
-  /// Whether two versions of an entity have the same properties by their version hashes, and none is renamed.
+  /// Whether two versions of an entity have the same properties by their version hashes, all under the same names.
   package func isSame(_ before: EntityDescription, _ after: EntityDescription) -> Bool {
-    before.name == after.name && oldIdentified[before.name] == nil && newIdentified[after.name] == nil
-      && hashes.old[before.name] == hashes.new[after.name]
+    // Hashes do not know the name of a composite attribute.
+    before.name == after.name && hashes.old[before.name] == hashes.new[after.name]
+      && properties[after.name]?.oldNames.allSatisfy { $0.key == $0.value } != false
+  }
+
+  /// The properties of a later entity that take what another name had, although the version hash of the entity is equal.
+  package func exchanged(in entity: EntityDescription) -> [String: String] {
+    guard oldName(of: entity.name) == entity.name, hashes.old[entity.name] == hashes.new[entity.name] else {
+      return [:]
+    }
+    return (properties[entity.name]?.oldNames ?? [:]).filter { new, old in
+      new != old && properties[entity.name]?.newNames[new] != nil && entity.leaves.contains { $0.name == new }
+        || new != old && entity.relationships.contains { $0.name == new }
+    }
   }
 
   /// The name in the later model of an entity of the earlier one; nil when it is gone.
-  package func newName(of entity: String) -> String? { newNames[entity] }
+  package func newName(of entity: String) -> String? { names.newNames[entity] }
 
   /// The name in the earlier model of an entity of the later one; nil when it is new.
-  package func oldName(of entity: String) -> String? { oldNames[entity] }
+  package func oldName(of entity: String) -> String? { names.oldNames[entity] }
 
-  /// The properties that both versions of an entity declare, in name order. A side that lacks the property is nil.
-  func properties(_ before: EntityDescription, _ after: EntityDescription) -> [(old: Property?, new: Property?)] {
-    let was = Property.all(of: before)
-    let now = Property.all(of: after)
-    let pairs = Self.pairs(was.map { ($0.name, $0.renamingIdentifier) }, now.map { ($0.name, $0.renamingIdentifier) })
-    let before = Dictionary(was.map { ($0.name, $0) }) { first, _ in first }
-    let after = Dictionary(now.map { ($0.name, $0) }) { first, _ in first }
-    return pairs.sorted { Text($0.new ?? $0.old ?? "") < Text($1.new ?? $1.old ?? "") }
-      .map { pair in (pair.old.flatMap { before[$0] }, pair.new.flatMap { after[$0] }) }
+  /// The contradiction between the name of a later entity and renaming identifiers; nil without one.
+  package func doubt(of entity: String) -> RenamingDoubt? { names.doubts[entity] }
+
+  /// The contradiction between the name of a property, or of the composite attribute around it, and renaming
+  /// identifiers; nil without one.
+  package func doubt(of property: String, in newEntity: String) -> RenamingDoubt? {
+    guard let doubts = properties[newEntity]?.doubts, !doubts.isEmpty else { return nil }
+    return doubts[property] ?? property.split(separator: ".").first.flatMap { doubts[String($0)] }
   }
 
-  /// A property of an entity of the earlier model that becomes the property of the later one, in any declaring entity.
-  func oldProperty(of property: Property, in oldEntity: String) -> Property? {
+  /// An entity or a stored property of the later model about which names and identifiers say different things.
+  package struct Contradiction: Sendable, Hashable {
+    package let entity: String
+    /// Nil for the entity itself.
+    package let property: String?
+    package let doubt: RenamingDoubt
+
+    /// `Trip.date`, or `Trip`.
+    package var path: String { property.map { "\(entity).\($0)" } ?? entity }
+  }
+
+  /// All contradictions between names and renaming identifiers, each property once.
+  package var contradictions: [Contradiction] {
+    entities.compactMap(\.new).flatMap { entity -> [Contradiction] in
+      let own = names.doubts[entity.name].map { Contradiction(entity: entity.name, property: nil, doubt: $0) }
+      let doubts = (properties[entity.name]?.doubts ?? [:]).sorted { Text($0.key) < Text($1.key) }
+      return [own].compactMap(\.self)
+        + doubts.compactMap { name, doubt in
+          let isInherited = new.lineage(of: entity.name).dropFirst().contains {
+            properties[$0.name]?.doubts[name] == doubt
+          }
+          let isStored =
+            new.attribute(name, of: entity.name).map { !$0.isTransient && !$0.isDerived }
+            ?? new.relationship(name, of: entity.name).map(new.isStored)
+            ?? (new.composite(name, of: entity.name) != nil)
+          return isInherited || !isStored ? nil : Contradiction(entity: entity.name, property: name, doubt: doubt)
+        }
+    }
+  }
+
+  /// The properties that both versions of an entity declare, in name order. A side that lacks the property is nil.
+  package func properties(_ before: EntityDescription, _ after: EntityDescription) -> [(old: Property?, new: Property?)]
+  {
+    var was = Dictionary(Property.all(of: before).map { ($0.name, $0) }) { first, _ in first }
+    let now: [(old: Property?, new: Property?)] = Property.all(of: after).map { property in
+      (name(of: property, in: after.name, from: before.name).flatMap { was.removeValue(forKey: $0) }, property)
+    }
+    return (now + was.values.map { ($0, nil) }).sorted {
+      Text(($0.new ?? $0.old)?.name ?? "") < Text(($1.new ?? $1.old)?.name ?? "")
+    }
+  }
+
+  /// The property of the earlier entity that becomes a property of the later one; nil for a new property.
+  package func origin(of property: Property, in newEntity: String, from oldEntity: String) -> Property? {
     if case .relationship(let inverse) = property, inverse.isUnnamedInverse.value {
       return Self.unnamedCounterpart(of: inverse, in: oldEntity, from: new, to: old) { owner, relationship in
         oldName(of: owner).flatMap { origin(of: relationship, in: owner, from: $0) }
       }
     }
-    return Self.counterpart(of: property, in: oldEntity, of: old, oldIdentified[oldEntity] ?? [:])
+    return name(of: property, in: newEntity, from: oldEntity).flatMap { Self.named($0, of: oldEntity, in: old) }
   }
 
-  /// The property of an entity of the later model that an earlier property becomes, in any declaring entity.
-  func newProperty(of property: Property, in newEntity: String) -> Property? {
+  /// The property of the later entity that a property of the earlier one becomes; nil for one that is gone.
+  func successor(of property: Property, of oldEntity: String, in newEntity: String) -> Property? {
     if case .relationship(let inverse) = property, inverse.isUnnamedInverse.value {
       return Self.unnamedCounterpart(of: inverse, in: newEntity, from: old, to: new) { owner, relationship in
-        newName(of: owner).flatMap { newProperty(of: relationship, in: $0) }
+        newName(of: owner).flatMap { successor(of: relationship, of: owner, in: $0) }
       }
     }
-    return Self.counterpart(of: property, in: newEntity, of: new, newIdentified[newEntity] ?? [:])
+    let names = pairing(oldEntity, newEntity)
+    let name = if let names { names.newNames[property.name] } else { String?.some(property.name) }
+    return name.flatMap { Self.named($0, of: newEntity, in: new) }
   }
 
-  /// The property of the earlier entity that becomes a property of the later one; nil for a new property.
-  ///
-  /// A name that a rename has claimed for another property of the later entity is not taken twice.
-  package func origin(of property: Property, in newEntity: String, from oldEntity: String) -> Property? {
-    guard let found = oldProperty(of: property, in: oldEntity) else { return nil }
-    guard found.name == property.name, property.renamingIdentifier == nil else { return found }
-    let isClaimed = (newIdentified[newEntity]?[found.name] ?? []).contains { other in
-      other.name != property.name && oldProperty(of: other, in: oldEntity)?.name == found.name
-    }
-    return isClaimed ? nil : found
+  private func name(of property: Property, in newEntity: String, from oldEntity: String) -> String? {
+    guard let names = pairing(oldEntity, newEntity) else { return property.name }
+    return names.oldNames[property.name]
+  }
+
+  /// Nil if names alone decide.
+  private func pairing(_ oldEntity: String, _ newEntity: String) -> NamePairing? {
+    oldName(of: newEntity) == oldEntity
+      ? properties[newEntity] : Self.properties(oldEntity, old, newEntity, new, isSettled, false)
   }
 
   /// A to-many without an inverse is stored by an unnamed relationship. Its counterpart is the one that stores the
@@ -166,55 +195,88 @@ package struct ModelPairing {
     return .relationship(stored)
   }
 
-  private static func counterpart(
-    of property: Property, in entity: String, of model: ManagedObjectModel, _ identified: [String: [Property]]
-  ) -> Property? {
-    func named(_ name: String) -> Property? {
-      if let attribute = model.attribute(name, of: entity) { return .attribute(attribute) }
-      guard let found = model.relationship(name, of: entity), !found.isUnnamedInverse.value else { return nil }
-      return .relationship(found)
-    }
-    if let identifier = property.renamingIdentifier,
-      // The rename may be an old one, and its name may belong to another property now.
-      let found = identified[identifier]?.first(where: { $0.name == property.name })
-        ?? named(identifier) ?? identified[identifier]?.first
-    {
-      return found
-    }
-    return named(property.name) ?? identified[property.name]?.first
+  private static func named(_ name: String, of entity: String, in model: ManagedObjectModel) -> Property? {
+    if let attribute = model.attribute(name, of: entity) { return .attribute(attribute) }
+    guard let found = model.relationship(name, of: entity), !found.isUnnamedInverse.value else { return nil }
+    return .relationship(found)
+  }
+}
+
+// MARK: Properties by name
+
+extension ModelPairing {
+  /// An attribute or relationship as its entity declares it, composites in one piece.
+  private struct Declared {
+    var entry: NamePairing.Entry
+    /// The elements of a composite attribute; nil for any other property.
+    var elements: [AttributeDescription]?
   }
 
-  /// Names in pairs, the earlier one first. A side without a name is nil.
-  private static func pairs(
-    _ old: [(name: String, identifier: String?)], _ new: [(name: String, identifier: String?)]
-  ) -> [(old: String?, new: String?)] {
-    let byName = Dictionary(grouping: old.indices) { old[$0].name }
-    var byIdentifier: [String: [Int]] = [:]
-    for (place, entry) in old.enumerated() {
-      if let identifier = entry.identifier { byIdentifier[identifier, default: []].append(place) }
+  /// How the properties of two entities belong together, inherited ones included; nil if names alone decide.
+  private static func properties(
+    _ before: String, _ old: ManagedObjectModel, _ after: String, _ new: ManagedObjectModel,
+    _ isSettled: Bool, _ hasEqualHash: Bool
+  ) -> NamePairing? {
+    func declared(_ entity: String, _ model: ManagedObjectModel) -> [String: Declared] {
+      var found: [String: Declared] = [:]
+      for owner in model.lineage(of: entity) {
+        func add(_ name: String, _ identifier: String?, _ elements: [AttributeDescription]? = nil) {
+          guard found[name] == nil else { return }
+          found[name] = Declared(entry: NamePairing.Entry(name, identifier), elements: elements)
+        }
+        for attribute in owner.attributes {
+          add(attribute.name, attribute.renamingIdentifier, attribute.type == .composite ? attribute.elements : nil)
+        }
+        for relationship in owner.relationships { add(relationship.name, relationship.renamingIdentifier) }
+      }
+      return found
     }
-    var isTaken = [Bool](repeating: false, count: old.count)
-    func take(_ places: [Int]?, where matches: (Int) -> Bool = { _ in true }) -> String? {
-      guard let place = places?.first(where: { !isTaken[$0] && matches($0) }) else { return nil }
-      isTaken[place] = true
-      return old[place].name
+    let (was, now) = (declared(before, old), declared(after, new))
+    func decides(_ properties: [String: Declared]) -> Bool {
+      properties.values.allSatisfy { $0.entry.identifier == nil && $0.elements == nil }
     }
-    var pairs: [(old: String?, new: String?)] = []
-    var rest: [String] = []
-    // Renames first: a new name may be the old name of another.
-    for (name, identifier) in new {
-      if let identifier, identifier != name,
-        let oldName = take(byName[name], where: { old[$0].identifier == identifier })
-          ?? take(byName[identifier]) ?? take(byIdentifier[identifier])
-      {
-        pairs.append((oldName, name))
-      } else {
-        rest.append(name)
+    // Most models rename nothing.
+    guard !decides(was) || !decides(now) else { return nil }
+    var names = NamePairing(was.values.map(\.entry), now.values.map(\.entry), isSettled: isSettled)
+    for (newName, oldName) in names.oldNames {
+      guard let before = was[oldName]?.elements, let after = now[newName]?.elements else { continue }
+      addElements(before, oldName, after, newName, isSettled, to: &names)
+    }
+    if before == after, hasEqualHash {
+      // The hash knows leaves by their own names, as their columns do.
+      func rest(_ model: ManagedObjectModel, _ taken: [String: String]) -> [AttributeDescription] {
+        model.attributes(of: before).filter { taken[$0.name] == nil }
+      }
+      var open = rest(old, names.newNames)
+      for leaf in rest(new, names.oldNames) {
+        guard let place = open.firstIndex(where: { $0.leafName == leaf.leafName }) else { continue }
+        names.add(open.remove(at: place).name, leaf.name)
       }
     }
-    let same = rest.map { name in (take(byName[name]), name) }
-    // The other direction: the earlier model has the identifier of the later one's name.
-    pairs += same.map { oldName, name in (oldName ?? take(byIdentifier[name]), name) }
-    return pairs + old.indices.filter { !isTaken[$0] }.map { (old[$0].name, nil) }
+    return names
+  }
+
+  /// Pairs the elements of two composite attributes that belong together.
+  private static func addElements(
+    _ before: [AttributeDescription], _ oldPath: String, _ after: [AttributeDescription], _ newPath: String,
+    _ isSettled: Bool, to names: inout NamePairing
+  ) {
+    func entries(_ elements: [AttributeDescription]) -> [NamePairing.Entry] {
+      elements.map { NamePairing.Entry($0.name, $0.renamingIdentifier) }
+    }
+    func last(_ path: String) -> String { path.split(separator: ".").last.map(String.init) ?? path }
+    var own = NamePairing(entries(before), entries(after), isSettled: isSettled)
+    // SwiftData's enum: a composite with an element of its own name.
+    if before.contains(where: { $0.name == last(oldPath) }), after.contains(where: { $0.name == last(newPath) }) {
+      own.add(last(oldPath), last(newPath))
+    }
+    names.adopt(own, oldPath, newPath)
+    for element in after where element.type == .composite {
+      guard let was = before.first(where: { $0.name == own.oldNames[element.name] }), was.type == .composite else {
+        continue
+      }
+      addElements(
+        was.elements, "\(oldPath).\(was.name)", element.elements, "\(newPath).\(element.name)", isSettled, to: &names)
+    }
   }
 }

@@ -1,49 +1,65 @@
 package import GodwitModel
 
-/// The data that a single inferred step loses and a migration through the versions between would keep.
+/// The data that a single inferred step loses, or puts elsewhere than a migration through the versions between.
 ///
-/// A renaming identifier may name only the previous name and no earlier one. Then only the versions between show how a
+/// A later version may lack a renaming identifier, or have another one. Then only the versions between show how a
 /// property was renamed.
 package enum InferredLoss {
-  package struct Name: Hashable, Comparable {
-    var entity: String
+  package struct Name: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var entity: String
     /// Empty for the entity itself.
-    var property: String
+    package var property: String
 
     package init(entity: String, property: String = "") { (self.entity, self.property) = (entity, property) }
 
-    var description: String { property.isEmpty ? entity : "\(entity).\(property)" }
+    package var description: String { property.isEmpty ? entity : "\(entity).\(property)" }
     package static func < (a: Name, b: Name) -> Bool { (a.entity, a.property) < (b.entity, b.property) }
   }
 
-  /// Entities and `Entity.property` of the first version whose data single steps keep and one step over all versions
-  /// loses.
-  ///
-  /// - Parameter versions: The first is the source of the step, the last its destination.
-  /// - Returns: Their names in order. For a lost entity, its properties are not listed. Empty if a step between two
-  ///   versions cannot be inferred.
-  package static func keptThrough(_ versions: [ManagedObjectModel], cache: InferenceCache? = nil) -> [String] {
-    guard versions.count > 2, let first = versions.first, let last = versions.last else { return [] }
-    let direct = carried(from: first, to: last)
-    let all = names(of: first)
-    // A step without a loss needs no look at the versions between.
-    guard all.contains(where: { direct[$0] == nil }) else { return [] }
-    var way = Dictionary(uniqueKeysWithValues: all.map { ($0, $0) })
-    for (before, after) in zip(versions, versions.dropFirst()) {
-      let refusals = cache?.refusals(from: before, to: after) ?? MappingInference.refusals(from: before, to: after)
-      guard refusals.isEmpty else { return [] }
-      let hop = cache?.hop(from: before, to: after) ?? carried(from: before, to: after)
-      way = way.compactMapValues { hop[$0] }
+  /// Data of the first version that one step over all versions puts elsewhere than steps from version to version.
+  package struct Difference: Sendable, Hashable {
+    /// The entity, or `Entity.property`, in the first version.
+    package let name: String
+    /// Where the steps put it, in the last version.
+    package let through: Name
+    /// Where the single step puts it; nil if it is lost.
+    package let direct: Name?
+
+    package init(name: String, through: Name, direct: Name?) {
+      (self.name, self.through, self.direct) = (name, through, direct)
     }
-    let kept = way.keys.filter { direct[$0] == nil }
-    let entities = Set(kept.filter(\.property.isEmpty).map(\.entity))
-    return kept.filter { $0.property.isEmpty || !entities.contains($0.entity) }.sorted().map(\.description)
   }
 
-  /// Whether a single inferred step loses part of its source.
-  package static func losesNames(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Bool {
-    let direct = carried(from: source, to: destination)
-    return names(of: source).contains { direct[$0] == nil }
+  /// The parts of the first version that one inferred step over all versions loses or puts elsewhere.
+  ///
+  /// - Parameter versions: The first is the source of the step, the last its destination.
+  /// - Returns: The names in order. For an entity, its properties are not listed. Empty if a step between two versions
+  ///   cannot be inferred.
+  package static func differences(
+    through versions: [ManagedObjectModel], cache: InferenceCache = InferenceCache()
+  ) -> [Difference] {
+    guard versions.count > 2, let first = versions.first, let last = versions.last else { return [] }
+    let direct = carried(from: first, to: last)
+    guard isDoubtful(direct, first, last), let way = cache.way(through: versions) else { return [] }
+    let found = names(of: first).filter { name in way[name].map { $0 != direct[name] } ?? false }
+    let entities = Set(found.filter(\.property.isEmpty).map(\.entity))
+    return found.filter { $0.property.isEmpty || !entities.contains($0.entity) }.sorted().compactMap { name in
+      way[name].map { Difference(name: name.description, through: $0, direct: direct[name]) }
+    }
+  }
+
+  /// Whether a single inferred step loses part of its source, or has a property that takes nothing, so that the
+  /// versions between may tell of a rename.
+  package static func isDoubtful(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> Bool {
+    isDoubtful(carried(from: source, to: destination), source, destination)
+  }
+
+  private static func isDoubtful(
+    _ carried: [Name: Name], _ source: ManagedObjectModel, _ destination: ManagedObjectModel
+  ) -> Bool {
+    let filled = Set(carried.values)
+    return names(of: source).contains { carried[$0] == nil }
+      || names(of: destination).contains { !filled.contains($0) && filled.contains(Name(entity: $0.entity)) }
   }
 
   /// The part of the smaller of two models that an inferred step carries over: of its properties, or of its entities if
@@ -64,7 +80,7 @@ package enum InferredLoss {
   }
 
   /// Entities that have objects, and their properties.
-  private static func names(of model: ManagedObjectModel) -> [Name] {
+  package static func names(of model: ManagedObjectModel) -> [Name] {
     model.entities.filter { !$0.isAbstract }.flatMap { entity -> [Name] in
       let attributes = model.attributes(of: entity.name).filter { !$0.isTransient && !$0.isDerived }.map(\.name)
       let relationships = model.relationships(of: entity.name).filter(model.isStored).map(\.name)
@@ -74,8 +90,10 @@ package enum InferredLoss {
   }
 
   /// The names that a single inferred step carries over, by their names before it. Values of a property that becomes transient are lost.
+  ///
+  /// - Parameter followsIntent: Whether a name goes where an identifier that Core Data does not match points.
   package static func carried(
-    from source: ManagedObjectModel, to destination: ManagedObjectModel
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, followsIntent: Bool = false
   ) -> [Name: Name] {
     let pairing = ModelPairing(from: source, to: destination)
     var carried: [Name: Name] = [:]
@@ -92,6 +110,15 @@ package enum InferredLoss {
         guard let origin else { continue }
         carried[Name(entity: before.name, property: origin.name)] = Name(entity: after.name, property: property.name)
       }
+    }
+    guard followsIntent else { return carried }
+    for contradiction in pairing.contradictions {
+      guard case .namesRenamed(let name, _) = contradiction.doubt else { continue }
+      let was = contradiction.property.map { _ in pairing.oldName(of: contradiction.entity) } ?? name
+      guard let was else { continue }
+      let before = Name(entity: was, property: contradiction.property == nil ? "" : name)
+      guard carried[before] == nil else { continue }
+      carried[before] = Name(entity: contradiction.entity, property: contradiction.property ?? "")
     }
     return carried
   }

@@ -41,6 +41,13 @@ package struct MappingDraft: Sendable {
     remarks.append(MappingRemark(mapping: mapping, subject: subject, text, isPlaceholder: isPlaceholder))
   }
 
+  private mutating func remarkDoubt(
+    _ mapping: String, _ subject: MappingRemark.Subject, _ entity: EntityDescription
+  ) {
+    guard let doubt = subject.property.flatMap({ pairing.doubt(of: $0, in: entity.name) }) else { return }
+    remark(mapping, subject, doubt.remark)
+  }
+
   private mutating func add(_ before: EntityDescription, _ after: EntityDescription) {
     guard !after.isAbstract else {
       let text = before.isAbstract ? "it has no objects" : "objects of '\(before.name)' need another destination"
@@ -69,6 +76,7 @@ package struct MappingDraft: Sendable {
     else {
       let isOpen = !now.isOptional && now.defaultValue.isNull
       let text = isOpen ? "required, no default" : now.defaultValue.isNull ? "stays nil" : "takes the default"
+      remarkDoubt(mapping.name, subject, after)
       return remark(mapping.name, subject, "new \(PropertyFacts(now).kind): \(text)", isPlaceholder: isOpen)
     }
     let change = NumericChange(from: was.type, to: now.type)
@@ -84,6 +92,7 @@ package struct MappingDraft: Sendable {
       remark(mapping.name, subject, "\(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(rounded)")
     }
     if was.name != now.name { remark(mapping.name, subject, "renamed") }
+    remarkDoubt(mapping.name, subject, after)
     if isTightened, now.defaultValue.isNull {
       remark(mapping.name, subject, "now required, without a default: an object without a value stops the run")
     }
@@ -100,6 +109,7 @@ package struct MappingDraft: Sendable {
     guard case .relationship(let was)? = pairing.origin(of: .relationship(now), in: after.name, from: before.name),
       source.isStored(was)
     else {
+      remarkDoubt(mapping.name, subject, after)
       return remark(
         mapping.name, subject, now.requiresObject ? "new and required" : "new: leads nowhere",
         isPlaceholder: now.requiresObject)
@@ -111,6 +121,7 @@ package struct MappingDraft: Sendable {
         isPlaceholder: true)
     }
     if was.name != now.name { remark(mapping.name, subject, "renamed") }
+    remarkDoubt(mapping.name, subject, after)
     if was.isToMany, !now.isToMany { remark(mapping.name, subject, "to-many to to-one: the first is taken") }
     let value: RelationshipMapping.Value =
       if let other = onlyMapping(from: was.destinationEntityName, to: now.destinationEntityName) {

@@ -48,7 +48,8 @@ extension MappingInference {
       } else if !was.isOptional, now.isOptional {
         reasons.append("required to optional")
       }
-      remark(mapping.name, subject, reasons.isEmpty ? "as it was" : reasons.joined(separator: ", "))
+      let reason = reasons.isEmpty ? "as it was" : reasons.joined(separator: ", ")
+      remark(mapping.name, subject, doubted(reason, after.name, now.name))
       mapping.attributeMappings.append(
         AttributeMapping(name: now.name, value: .sourceProperty(was.name), usesDefaultForNil: usesDefault))
     }
@@ -71,9 +72,9 @@ extension MappingInference {
   ) {
     let subject = MappingRemark.Subject.attribute(attribute.name)
     if !attribute.defaultValue.isNull {
-      remark(mapping, subject, "\(reason): takes the default")
+      remark(mapping, subject, doubted("\(reason): takes the default", entity.name, attribute.name))
     } else if attribute.isOptional {
-      remark(mapping, subject, "\(reason): stays nil")
+      remark(mapping, subject, doubted("\(reason): stays nil", entity.name, attribute.name))
     } else {
       refuse(.requiredAttributeAdded, entity.name, attribute.name, "\(reason), required and without a default")
     }
@@ -95,7 +96,8 @@ extension MappingInference {
         continue
       case .relationship?, nil:
         if !now.requiresObject || isSetByInverse(now) {
-          remark(mapping.name, subject, now.requiresObject ? "new: set by its inverse" : "new: leads nowhere")
+          let text = now.requiresObject ? "new: set by its inverse" : "new: leads nowhere"
+          remark(mapping.name, subject, doubted(text, after.name, now.name))
         } else {
           refuse(
             .requiredRelationshipAdded, after.name, now.name, "new and required, so every object would break its rule")
@@ -118,7 +120,7 @@ extension MappingInference {
       if isReplaced {
         losses = ", without links, since '\(was.destinationEntityName)' is gone: the plan counts them"
       }
-      remark(mapping.name, subject, reasons(was, now) + losses)
+      remark(mapping.name, subject, doubted(reasons(was, now) + losses, after.name, now.name))
       mapping.relationshipMappings.append(RelationshipMapping(name: now.name, value: .sourceRelationship(was.name)))
     }
   }

@@ -80,7 +80,7 @@ package struct MappingInference: Sendable {
         let mapping = EntityMapping(
           name: Self.name(.add, entity.name), kind: .add, source: nil, destination: entity.name)
         entityMappings.append(mapping)
-        remarks.append(MappingRemark(mapping: mapping.name, "new: no objects yet"))
+        remarks.append(MappingRemark(mapping: mapping.name, doubted("new: no objects yet", entity.name)))
       case (let entity?, nil):
         let mapping = EntityMapping(
           name: Self.name(.remove, entity.name), kind: .remove, source: entity.name, destination: nil)
@@ -118,6 +118,12 @@ package struct MappingInference: Sendable {
     refusals.append(Refusal(code: code, entity: entity, property: property, reason: reason))
   }
 
+  /// A remark with what names and renaming identifiers say differently.
+  func doubted(_ text: String, _ entity: String, _ property: String? = nil) -> String {
+    let doubt = if let property { pairing.doubt(of: property, in: entity) } else { pairing.doubt(of: entity) }
+    return text + (doubt.map { "; " + $0.remark } ?? "")
+  }
+
   mutating func remark(_ mapping: String, _ subject: MappingRemark.Subject, _ text: String) {
     remarks.append(MappingRemark(mapping: mapping, subject: subject, text))
   }
@@ -149,7 +155,7 @@ package struct MappingInference: Sendable {
     let kind: EntityMapping.Kind = isSame ? .copy : .transform
     var mapping = EntityMapping(
       name: Self.name(kind, before.name), kind: kind, source: before.name, destination: after.name)
-    remark(mapping.name, .entity, isSame ? "unchanged" : Self.reason(before, after, pairing))
+    remark(mapping.name, .entity, doubted(isSame ? "unchanged" : Self.reason(before, after, pairing), after.name))
     addAttributes(to: &mapping, before, after)
     addRelationships(to: &mapping, before, after)
     remarkLosses(mapping.name, before, after)

@@ -1,8 +1,10 @@
+import GodwitInference
 import GodwitModel
 import GodwitStore
 
 extension MigrationJob {
-  /// The notes in plan and summary on how the job found its source model and its mapping models.
+  /// The notes in plan and summary on how the job found its source model and its mapping models, and on what inferred
+  /// steps decided about renames.
   package var inputNotes: [MigrationNote] {
     var notes: [MigrationNote] = []
     if let sourceModelOrigin {
@@ -19,6 +21,13 @@ extension MigrationJob {
       MigrationNote(.mappingSearchEmpty, "no mapping model was found in '\(folder)', which 'mapping-search' names")
     }
     notes += mappingSearch.unsearched.map { MigrationNote(.mappingUnsearched, $0) }
+    for step in steps where step.isInferred {
+      let found = ModelPairing(from: step.sourceModel, to: step.destinationModel).contradictions
+      notes += found.map {
+        let lead = "'\(step.sourceModel.name)' to '\(step.destinationModel.name)': \($0.path)"
+        return MigrationNote(.renamingIdentifiers, "\(lead) \($0.doubt.decision)")
+      }
+    }
     return notes
   }
 

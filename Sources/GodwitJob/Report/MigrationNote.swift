@@ -48,6 +48,8 @@ package struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertib
     case quarantineMissing = "quarantine-missing"
     /// No listed model fits the source: its model is the one that the store carries.
     case modelFromStore = "model-from-store"
+    /// Names and renaming identifiers say different things, and one was decided for.
+    case renamingIdentifiers = "renaming-identifiers"
     /// A folder under `mapping-search` has no mapping model in it.
     case mappingSearchEmpty = "mapping-search-empty"
     /// A step is inferred although a mapping model for it lies near, where nobody looked for it.

@@ -4,9 +4,6 @@ import GodwitInference
 import GodwitJob
 import GodwitModel
 
-/// Stands for a policy that the application registers.
-private struct PlaceholderPolicy: EntityMigrationPolicy {}
-
 /// The way from every version to the current one, and the steps on it.
 extension BundleLint {
   mutating func checkPaths() {
@@ -27,6 +24,21 @@ extension BundleLint {
     reportSeveralSteps(earlier, to: target)
     for model in earlier { checkStep(from: model, among: models, to: target) }
     reportBrokenRenames(earlier, among: models)
+    reportEqualHashes(among: models)
+  }
+
+  /// Versions that Core Data takes for one.
+  private mutating func reportEqualHashes(among models: [ManagedObjectModel]) {
+    for (place, model) in models.enumerated() {
+      guard let same = models[..<place].last(where: { $0.versionHashes == model.versionHashes }) else { continue }
+      add(
+        .equalHashes, model.name, step: .init(from: same.name, to: model.name), at: bundle.index(model.name).start,
+        "'\(same.name)' and '\(model.name)' have equal version hashes: Core Data takes them for one version, migrates nothing between them, and refuses a staged migration over both",
+        try:
+          "give an entity of '\(model.name)' a hash modifier (`versionHashModifier`); if no store needs the version, delete it"
+      )
+      for finding in StepLint(from: same, to: model, in: bundle).contradictions() { add(finding) }
+    }
   }
 
   /// A mapping model beside the model takes precedence over one elsewhere, as in a job.
@@ -114,20 +126,6 @@ extension BundleLint {
     return file
   }
 
-  private mutating func reportSeveralSteps(_ models: [ManagedObjectModel], to target: ManagedObjectModel) {
-    let long = models.filter { model in
-      if case .success(let steps)? = ways[model.name] { steps.count > 1 } else { false }
-    }
-    guard let newest = long.last, case .success(let steps)? = ways[newest.name] else { return }
-    let names = long.suffix(4).map { "'\($0.name)'" }.joined(separator: ", ")
-    let more = long.count > 4 ? " and \(long.count - 4) older ones" : ""
-    let through = steps.dropLast().map { "'\($0.destinationModel.name)'" }.joined(separator: ", ")
-    add(
-      .severalSteps, newest.name, at: bundle.index(target.name).start,
-      "from \(names)\(more) the path to '\(target.name)' has several steps (from '\(newest.name)' through \(through)), and Core Data's automatic migration makes one"
-    )
-  }
-
   // MARK: Steps
 
   private mutating func checkStep(
@@ -147,7 +145,7 @@ extension BundleLint {
     case .failure(let error)?:
       guard error.code == .noPath else { return }
       let lint = StepLint(from: model, to: next, in: bundle)
-      for finding in lint.refusals() + lint.losses() { add(finding) }
+      for finding in lint.refusals() + lint.losses() + lint.cloudKit() { add(finding) }
     case nil: return
     }
   }
@@ -168,7 +166,12 @@ extension BundleLint {
       let lasting = Set(StepLint(from: model, to: end, in: bundle).rules().map(\.subject))
       rules = rules.filter { lasting.contains($0.subject) }
     }
-    for finding in losses + rules { add(finding) }
+    var renames = lint.contradictions()
+    if end.name != next.name {
+      let told = Set(renames.map(\.subject))
+      renames += StepLint(from: model, to: end, in: bundle).contradictions().filter { !told.contains($0.subject) }
+    }
+    for finding in losses + rules + renames + lint.cloudKit() { add(finding) }
     // The costs of older steps are known by now.
     if next.name == target?.name, let finding = lint.rowsInPlace() { add(finding) }
   }
@@ -182,13 +185,8 @@ extension BundleLint {
     let (source, destination) = (step.sourceModel, step.destinationModel)
     let pair = LintFinding.Step(from: source.name, to: destination.name)
     let resolved: ResolvedMapping
-    // The caller of the job registers the policies. The rest of the mapping model is checked.
-    var policies = PolicyRegistry()
-    for name in step.mappingModels.flatMap(\.entityMappings).compactMap(\.policyName) {
-      policies.register(name, PlaceholderPolicy())
-    }
     do {
-      resolved = try ResolvedMapping(step.mappingModels, from: source, to: destination, policies: policies)
+      resolved = try Self.resolved(step)
     } catch {
       let known = error as? GodwitError
       let location = known?.location.map { LintFinding.Location(file: shown($0.file), line: $0.line) }
@@ -205,9 +203,8 @@ extension BundleLint {
         .needsPolicy, policy, step: pair, at: location ?? place ?? bundle.index(destination.name).start,
         "'\(source.name)' to '\(destination.name)' needs the policy '\(policy)', which mapping '\(mapping.name)' names")
     }
-    for finding in StepLint(from: source, to: destination, in: bundle).losses(in: step.mappingModels, resolved, place) {
-      add(finding)
-    }
+    let lint = StepLint(from: source, to: destination, in: bundle)
+    for finding in lint.losses(in: step.mappingModels, resolved, place) + lint.cloudKit() { add(finding) }
   }
 
   // MARK: Renames over several versions
@@ -219,19 +216,28 @@ extension BundleLint {
         let start = models.firstIndex(where: { $0.name == model.name }),
         let end = models.firstIndex(where: { $0.name == step.destinationModel.name }), end - start > 1
       else { continue }
-      let kept = InferredLoss.keptThrough(Array(models[start...end]), cache: cache).filter { told.insert($0).inserted }
-      for name in kept {
-        let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
-        let index = bundle.index(model.name)
-        let place =
-          parts.count == 2 ? index.place(of: parts[1], in: parts[0], of: model) : index.place(of: name)
-        add(
-          .renameChainBroken, name, step: .init(from: model.name, to: step.destinationModel.name), at: place,
-          "'\(model.name)' to '\(step.destinationModel.name)' in one step loses \(name), which the versions between would keep",
-          try:
-            "migrate through the versions between (`stages` in a job), or add a mapping model from '\(model.name)' to '\(step.destinationModel.name)'"
-        )
+      let differences = InferredLoss.differences(through: Array(models[start...end]), cache: cache)
+      for difference in differences where told.insert(difference.name).inserted {
+        add(brokenRename(difference, from: model, to: step.destinationModel))
       }
     }
+  }
+  private func brokenRename(
+    _ difference: InferredLoss.Difference, from model: ManagedObjectModel, to end: ManagedObjectModel
+  ) -> LintFinding {
+    let parts = difference.name.split(separator: ".", maxSplits: 1).map(String.init)
+    let index = bundle.index(model.name)
+    let place = parts.count == 2 ? index.place(of: parts[1], in: parts[0], of: model) : index.place(of: parts[0])
+    let first =
+      parts.count == 2
+      ? model.canonicalName(of: parts[1], in: parts[0]) : model.entity(parts[0])?.renamingIdentifier ?? parts[0]
+    let change = difference.direct.map { "makes \(difference.name) \($0)" } ?? "loses \(difference.name)"
+    return LintFinding(
+      .renameChainBroken, subject: difference.name, step: .init(from: model.name, to: end.name), bundle: bundle.path,
+      at: place,
+      "'\(model.name)' to '\(end.name)' in one step \(change), which the versions between keep as \(difference.through)",
+      try:
+        "set the Renaming ID of \(difference.through) in '\(end.name)' to '\(first)', its first name (`elementID=\"\(first)\"`); or migrate through the versions between (`stages` in a job), or add a mapping model from '\(model.name)' to '\(end.name)'"
+    )
   }
 }

@@ -15,7 +15,7 @@ struct BundleLint {
   /// The paths of mapping models that are for versions of this model.
   var usedMappings: Set<String> = []
   /// Results of comparisons of versions.
-  let cache = InferenceCache()
+  let cache = InferenceCache(followsIntent: true)
   /// Called for each version that is checked.
   var advance: () -> Void = {}
   /// How each version is migrated: the steps, or the reason why no path exists.

@@ -1,7 +1,7 @@
 /// The rules of `godwit lint`, each with a code that never changes its meaning.
 ///
 /// Codes from 100 are about versions and the way between them, from 200 about one step, from 300 about mapping models,
-/// from 400 about the layout of stores.
+/// from 400 about the layout of stores, from 500 about CloudKit.
 package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   case shippedVersionEdited = "GW101"
   case shippedVersionGone = "GW102"
@@ -13,6 +13,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   case severalSteps = "GW108"
   case acceptedNotFound = "GW109"
   case wordIgnored = "GW110"
+  case equalHashes = "GW111"
 
   case attributeDropped = "GW201"
   case relationshipDropped = "GW202"
@@ -27,6 +28,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   case rowsReadInPlace = "GW211"
   case rowsMayBreakRule = "GW212"
   case renameChainBroken = "GW213"
+  case renameUnmatched = "GW214"
+  case renameUnseen = "GW215"
 
   case mappingModelStale = "GW301"
   case mappingModelUnusable = "GW302"
@@ -34,6 +37,9 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   case mappingModelsConflict = "GW304"
 
   case layoutAmbiguous = "GW401"
+
+  case cloudkitRefuses = "GW501"
+  case cloudkitKeeps = "GW502"
 
   /// How bad a finding is.
   package enum Severity: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
@@ -68,13 +74,14 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   package var severity: Severity {
     switch self {
     case .shippedVersionEdited, .shippedVersionGone, .versionUnreadable, .noPath, .optionalToRequired,
-      .requiredAttributeAdded, .requiredToOneAdded, .needsMappingModel, .mappingModelUnusable, .mappingModelsConflict:
+      .requiredAttributeAdded, .requiredToOneAdded, .needsMappingModel, .mappingModelUnusable, .mappingModelsConflict,
+      .cloudkitRefuses:
       .error
     case .currentVersionUnknown, .versionOrderUnclear, .attributeDropped, .relationshipDropped, .entityDropped,
       .probableRename, .uniquenessAdded, .rowsMayBreakRule, .renameChainBroken, .mappingModelStale, .layoutAmbiguous,
-      .wordIgnored:
+      .wordIgnored, .severalSteps, .equalHashes, .renameUnmatched, .renameUnseen, .cloudkitKeeps:
       .warning
-    case .versionNotLocked, .severalSteps, .acceptedNotFound, .needsPolicy, .rowsReadInPlace, .mappingModelUnmatched:
+    case .versionNotLocked, .acceptedNotFound, .needsPolicy, .rowsReadInPlace, .mappingModelUnmatched:
       .note
     }
   }
@@ -92,6 +99,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .severalSteps: "The path to the current version has several steps"
     case .acceptedNotFound: "An accepted finding does not occur"
     case .wordIgnored: "A word of a model file is ignored"
+    case .equalHashes: "Two versions have equal version hashes"
     case .attributeDropped: "A step drops an attribute"
     case .relationshipDropped: "A step drops a relationship"
     case .entityDropped: "A step drops an entity"
@@ -104,12 +112,16 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .needsPolicy: "A step needs a policy"
     case .rowsReadInPlace: "A migration in place reads every row"
     case .rowsMayBreakRule: "Objects may break a new rule"
-    case .renameChainBroken: "A step over several versions loses what single steps keep"
+    case .renameChainBroken: "A step over several versions loses or moves what single steps keep"
+    case .renameUnmatched: "A renaming identifier does not match"
+    case .renameUnseen: "Version hashes do not see a rename"
     case .mappingModelStale: "A mapping model is stale"
     case .mappingModelUnusable: "A mapping model cannot be used"
     case .mappingModelUnmatched: "A mapping model matches no versions"
     case .mappingModelsConflict: "Mapping models contradict each other"
     case .layoutAmbiguous: "The layout of a store is ambiguous"
+    case .cloudkitRefuses: "A model has what CloudKit does not support"
+    case .cloudkitKeeps: "A step changes what CloudKit keeps"
     }
   }
 
@@ -136,6 +148,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       "An entry that accepts nothing is misspelt or no longer needed."
     case .wordIgnored:
       "Xcode's compiler passes over words that it does not know. A renaming identifier that is not written as `elementID` renames nothing, so the values are lost."
+    case .equalHashes:
+      "Core Data takes both for one version. It opens a store of the earlier one as it is, and refuses a staged migration over them."
     case .attributeDropped: "The values of the attribute are lost."
     case .relationshipDropped: "The links of the relationship are lost."
     case .entityDropped: "The objects of the entity are lost."
@@ -158,7 +172,11 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .rowsMayBreakRule:
       "Whether the step succeeds depends on the objects of each store."
     case .renameChainBroken:
-      "A renaming identifier gives the name in one earlier version. A store of an older version is migrated in one step, which then drops the property."
+      "A renaming identifier is missing, or is not the first name. A store of an older version is migrated in one step, which then drops the property, or gives its values to another one."
+    case .renameUnmatched:
+      "Core Data compares renaming identifiers, and an element without one has its name as identifier. If they differ, the old element is dropped and the new one is empty. If two are equal, Core Data chooses."
+    case .renameUnseen:
+      "The version hash covers names and not identifiers. If names are exchanged, the hash stays, and Core Data leaves each value under its name."
     case .mappingModelStale:
       "A version changed after the mapping model was saved. Core Data compares version hashes and does not find the mapping model."
     case .mappingModelUnusable:
@@ -169,6 +187,10 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       "Two mapping models serve the same step and map it differently."
     case .layoutAmbiguous:
       "Core Data's name for a table or column is not known for certain. A store that Godwit makes may lack the name that Core Data looks for."
+    case .cloudkitRefuses:
+      "An application that mirrors the entity with `NSPersistentCloudKitContainer` cannot open the store."
+    case .cloudkitKeeps:
+      "CloudKit's schema only grows once it is deployed: it keeps record types, fields and their types. Devices with the earlier version no longer see the data."
     }
   }
 
@@ -193,6 +215,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .acceptedNotFound: "Correct or remove the entry under `accepted` of the lock file."
     case .wordIgnored:
       "Set the renaming identifier in Xcode's editor, which writes `elementID`; correct or remove any other word."
+    case .equalHashes: "Give the later version a hash modifier, or delete it if no store needs it."
     case .attributeDropped, .relationshipDropped, .entityDropped:
       "Keep it, set the renaming identifier of what takes its place, or carry the data over with a mapping model. Accept the finding if the data is no longer needed."
     case .probableRename:
@@ -206,7 +229,10 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .needsPolicy: "Port the policy; `godwit policy stub` writes its type."
     case .rowsReadInPlace: "Nothing, if the time is acceptable; test with the largest store that you have."
     case .rowsMayBreakRule: "Test the step with real stores, relax the rule, or write a mapping model."
-    case .renameChainBroken: "Migrate through the versions between, or add a mapping model for the whole path."
+    case .renameChainBroken:
+      "Set the renaming identifier to the first name, migrate through the versions between, or add a mapping model for the whole path."
+    case .renameUnmatched: "Set the renaming identifier to the first name; give what is new another name."
+    case .renameUnseen: "Give the entity a hash modifier in the later version."
     case .mappingModelStale: "Open the mapping model in Xcode and choose Editor, Refresh Data Models."
     case .mappingModelUnusable: "Correct the mapping model at the place that the finding names."
     case .mappingModelUnmatched: "Restore the versions that it names, or delete it."
@@ -214,6 +240,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       "Delete one of them, rename the entity mappings of one, or list the one to use under `mappings` of a job."
     case .layoutAmbiguous:
       "Give jobs a store of this version that Core Data made, with `layout: {from: STORE}`, or the name under `names`."
+    case .cloudkitRefuses: "Change the model, or move the entity into a configuration that is not used with CloudKit."
+    case .cloudkitKeeps: "Keep it, and add a new entity or property beside it."
     }
   }
 }

@@ -38,7 +38,7 @@ extension StepLint {
     old.family(of: entity.name).filter { !$0.isAbstract && pairing.newName(of: $0.name) != nil }.map(\.name)
   }
 
-  private func isCarried(_ name: String, of entity: String) -> Bool {
+  func isCarried(_ name: String, of entity: String) -> Bool {
     carried[.init(entity: entity, property: name)] != nil
   }
 

@@ -12,6 +12,7 @@ extension StepLint {
 
     mutating func entity(_ gone: EntityDescription) -> LintFinding? {
       let (old, new) = (lint.old, lint.new)
+      if let found = lint.misread(gone.name) { return found }
       let names = Set(old.propertyNames(of: gone.name))
       let candidates = new.entities.filter { entity in
         guard lint.pairing.oldName(of: entity.name) == nil, !entity.isAbstract else { return false }
@@ -25,16 +26,19 @@ extension StepLint {
       guard let found = closest(to: gone.name, candidates.map(\.name), prefix: "", accepting: Set(same)) else {
         return nil
       }
+      let first = gone.renamingIdentifier ?? gone.name
       return lint.finding(
         .probableRename, gone.name, at: lint.newIndex.place(of: found),
         "\(lint.title) drops the entity \(gone.name) and adds \(found), which holds nearly the same, without a renaming identifier: the objects are lost",
         try:
-          "set the Renaming ID of \(found) to '\(gone.name)' (`elementID=\"\(gone.name)\"`); accept the finding if they are not the same",
+          "set the Renaming ID of \(found) to '\(first)' (`elementID=\"\(first)\"`); accept the finding if they are not the same",
         related: lint.former(lint.oldIndex.place(of: gone.name)))
     }
 
     mutating func property(_ gone: ModelPairing.Property, of entity: EntityDescription) -> LintFinding? {
       let (name, kind) = (gone.name, gone.kind)
+      if let found = lint.misread(name, of: entity.name) { return found }
+      let first = lint.old.canonicalName(of: name, in: entity.name)
       guard let now = lint.pairing.newName(of: entity.name) else { return nil }
       let added = ModelPairing.Property.all(of: now, in: lint.new).filter { property in
         guard lint.pairing.origin(of: property, in: now, from: entity.name) == nil else { return false }
@@ -54,7 +58,7 @@ extension StepLint {
         at: lint.newIndex.place(of: found, in: now, of: lint.new),
         "\(lint.title) drops \(entity.name).\(name) and adds \(now).\(found) of the same type (\(kind)) without a renaming identifier: \(content) are lost",
         try:
-          "set the Renaming ID of \(now).\(found) to '\(name)' (`elementID=\"\(name)\"`); accept the finding if they are not the same",
+          "set the Renaming ID of \(now).\(found) to '\(first)' (`elementID=\"\(first)\"`); accept the finding if they are not the same",
         related: lint.former(lint.oldIndex.place(of: name, in: entity.name, of: lint.old)))
     }
 
@@ -71,6 +75,67 @@ extension StepLint {
       guard let best = likeness.max(by: { ($0.value, $1.name) < ($1.value, $0.name) }) else { return nil }
       taken.insert(prefix + best.name)
       return best.name
+    }
+  }
+}
+
+// MARK: Identifiers
+
+extension StepLint {
+  /// The finding on what takes the name of something lost as renaming identifier, although that has one of its own.
+  fileprivate func misread(_ name: String, of entity: String? = nil) -> LintFinding? {
+    pairing.contradictions.first { found in
+      guard case .namesRenamed(name, _) = found.doubt else { return false }
+      return found.property == nil ? entity == nil : pairing.oldName(of: found.entity) == entity
+    }.map(finding)
+  }
+
+  /// Where names and renaming identifiers say different things.
+  func contradictions() -> [LintFinding] {
+    pairing.contradictions.map(finding)
+      + pairing.entities.compactMap(\.new).flatMap { entity in
+        pairing.exchanged(in: entity).sorted { Text($0.key) < Text($1.key) }.map { name, was in
+          finding(
+            .renameUnseen, "\(entity.name).\(name)", at: newIndex.place(of: name, in: entity.name, of: new),
+            "\(title): \(entity.name).\(name) takes what '\(was)' had, and the version hash of \(entity.name) is equal: Core Data may copy the entity as it is",
+            try: "give \(entity.name) a hash modifier in '\(new.name)' (`versionHashModifier`)")
+        }
+      }
+  }
+
+  private func finding(_ found: ModelPairing.Contradiction) -> LintFinding {
+    let path = found.path
+    let place =
+      found.property.map { newIndex.place(of: $0, in: found.entity, of: new) } ?? newIndex.place(of: found.entity)
+    func setting(_ first: String) -> String {
+      "set the Renaming ID of \(path) in '\(new.name)' to '\(first)', its first name (`elementID=\"\(first)\"`)"
+    }
+    switch found.doubt {
+    case .keptByName(let was, let now):
+      let name = found.property ?? found.entity
+      let ids = "'\(was)' in '\(old.name)' and '\(now ?? name)' in '\(new.name)'"
+      return finding(
+        .renameUnmatched, path, at: place,
+        "\(title): \(path) has the same name and another canonical name, \(ids): Core Data may drop what it holds, and Godwit keeps it",
+        try: was == name
+          ? "remove the Renaming ID of \(path) in '\(new.name)', or add a mapping model for the step" : setting(was))
+    case .namesRenamed(let name, let identifier):
+      return finding(
+        .renameUnmatched, path,
+        oldName: found.property.map { _ in "\(pairing.oldName(of: found.entity) ?? found.entity).\(name)" } ?? name,
+        at: place,
+        "\(title): \(path) has the Renaming ID '\(name)', and '\(name)' has the Renaming ID '\(identifier)': Core Data matches neither, and \(path) is empty",
+        try: setting(identifier))
+    case .reused(let other):
+      return finding(
+        .renameUnmatched, path, at: place,
+        "\(title) adds \(path), and '\(other)' has the same canonical name: Core Data may give either what it held, and Godwit leaves \(path) empty",
+        try: "give \(path) another name, or a Renaming ID that no version has had; keep the Renaming ID of '\(other)'")
+    case .unseen(let identifier):
+      return finding(
+        .renameUnseen, path, at: place,
+        "\(title): \(path) has the Renaming ID '\(identifier)', and the version hashes are equal: Core Data migrates nothing, and what \(path) holds stays under its name",
+        try: "give \(found.entity) a hash modifier in '\(new.name)' (`versionHashModifier`)")
     }
   }
 }

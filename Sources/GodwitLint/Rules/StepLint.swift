@@ -102,7 +102,10 @@ struct StepLint {
   func rules() -> [LintFinding] {
     var findings = uniqueness()
     let taken = Set(findings.map(\.subject))
-    for change in ModelChange.changes(from: old, to: new) where change.effort == .dependsOnRows {
+    // Core Data's inferred migration validates nothing. A run does, unless the job keeps such objects.
+    let unvalidated: [ModelChange.Kind] = [.limits, .regularExpression]
+    for change in ModelChange.changes(from: old, to: new)
+    where change.effort == .dependsOnRows || unvalidated.contains(change.kind) {
       let subject = change.property.map { "\(change.entity).\($0)" } ?? change.entity
       // A constraint has its own finding.
       guard change.property != nil || !taken.contains(where: { $0.hasPrefix(change.entity + "(") }) else { continue }
@@ -111,7 +114,8 @@ struct StepLint {
       findings.append(
         finding(
           .rowsMayBreakRule, subject, at: place,
-          "\(title): \(subject): \(change.change); an object that does not fit stops the migration"))
+          "\(title): \(subject): \(change.change); an object that does not fit stops \(unvalidated.contains(change.kind) ? "a run, unless the job keeps it" : "the migration")"
+        ))
     }
     return findings
   }

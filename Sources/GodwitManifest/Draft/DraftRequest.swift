@@ -213,14 +213,12 @@ package struct DraftRequest: Sendable {
       // An order that was guessed keeps nobody from a path.
       do { job = try loader(draft).job() } catch { throw told(error, choice, reachable: reachable(draft)) }
     }
-    let better = try loader(draft).betterSteps(job.steps, among: versions, order: order)
+    let better = try loader(draft).betterSteps(job.steps, among: versions, order: order).filter { !$0.lost.isEmpty }
     if !better.isEmpty {
       var staged = draft
       staged.stages = better.flatMap { step in
-        let kept = step.kept.prefix(4).joined(separator: ", ")
-        let more = step.kept.count > 4 ? " and \(step.kept.count - 4) more" : ""
         let reason =
-          "'\(step.source)' to '\(step.destination)' at once would lose what these versions keep: \(kept)\(more)."
+          "'\(step.source)' to '\(step.destination)' at once would lose what these versions keep: \(JobLoader.BetterStep.list(step.lost))."
         return step.versions.map { (step: $0, reason: reason) }
       }
       if let through = try? loader(staged).job() { (job, draft) = (through, staged) }

@@ -50,38 +50,56 @@ extension JobLoader {
     FileManager.default.fileExists(atPath: path) ? path : path.lastIndex(of: "#").map { String(path[..<$0]) } ?? path
   }
 
-  /// An inferred step that loses what the versions between would keep.
+  /// An inferred step that loses what the versions between would keep, or puts it elsewhere.
   struct BetterStep {
     var source, destination: String
     /// The parts of the store that they would keep.
-    var kept: [String]
+    var differences: [InferredLoss.Difference]
     /// The versions to go through, the destination not among them.
     var versions: [String]
+
+    /// The parts that the single step loses.
+    var lost: [String] { differences.filter { $0.direct == nil }.map(\.name) }
+
+    static func list(_ texts: [String]) -> String {
+      texts.prefix(4).joined(separator: ", ") + (texts.count > 4 ? " and \(texts.count - 4) more" : "")
+    }
   }
 
-  /// Hints at a better way: inferred steps that lose data which the versions between would keep.
+  /// Hints at a better way: inferred steps that lose data which the versions between would keep, or put it elsewhere.
   func hints(_ steps: [MigrationStep], among versions: ModelVersions, order names: [String]) -> [String] {
-    betterSteps(steps, among: versions, order: names).map { step in
-      let kept = step.kept.prefix(4).joined(separator: ", ")
-      let told = kept + (step.kept.count > 4 ? " and \(step.kept.count - 4) more" : "")
+    betterSteps(steps, among: versions, order: names).flatMap { step -> [String] in
       let stages = step.versions.map { "{step: \(MigrationPathFinder.yaml($0))}" }.joined(separator: ", ")
-      return
-        "'\(step.source)' to '\(step.destination)' at once loses what the versions between would keep (\(told)): write `stages: [\(stages)]`"
+      let moved = step.differences.compactMap { part in
+        part.direct.map { "\(part.name) becomes \($0), through them \(part.through)" }
+      }
+      let (title, remedy) = ("'\(step.source)' to '\(step.destination)' at once", "write `stages: [\(stages)]`")
+      var hints: [String] = []
+      if !step.lost.isEmpty {
+        hints.append(
+          "\(title) loses what the versions between would keep (\(BetterStep.list(step.lost))): \(remedy)")
+      }
+      if !moved.isEmpty {
+        hints.append(
+          "\(title) puts values elsewhere than the versions between (\(BetterStep.list(moved))): to go through them, \(remedy)"
+        )
+      }
+      return hints
     }
   }
 
   func betterSteps(_ steps: [MigrationStep], among versions: ModelVersions, order names: [String]) -> [BetterStep] {
     steps.compactMap { step in
-      guard step.isInferred, InferredLoss.losesNames(from: step.sourceModel, to: step.destinationModel) else {
+      guard step.isInferred, InferredLoss.isDoubtful(from: step.sourceModel, to: step.destinationModel) else {
         return nil
       }
       let passed = MappingFinder.namesBetween(step.sourceModel.name, step.destinationModel.name, in: names)
       guard passed.count > 2, passed.first == step.sourceModel.name else { return nil }
       let between = versions.readable(named: passed.dropFirst().dropLast())
-      let kept = InferredLoss.keptThrough([step.sourceModel] + between + [step.destinationModel])
-      guard !kept.isEmpty else { return nil }
+      let differences = InferredLoss.differences(through: [step.sourceModel] + between + [step.destinationModel])
+      guard !differences.isEmpty else { return nil }
       return BetterStep(
-        source: step.sourceModel.name, destination: step.destinationModel.name, kept: kept,
+        source: step.sourceModel.name, destination: step.destinationModel.name, differences: differences,
         versions: between.map(\.name).withoutRepeats())
     }
   }

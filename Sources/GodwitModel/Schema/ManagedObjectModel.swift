@@ -22,6 +22,12 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 
   private var noted = Derived<[ModelRemark]>([])
+  /// The entities that CloudKit mirrors, as the model's file says. Comparisons of models ignore them.
+  package var cloudKitEntities: Set<String> {
+    get { mirrored.value }
+    set { mirrored.value = newValue }
+  }
+  private var mirrored = Derived<Set<String>>([])
   /// The computed version hashes, which all copies share, because their inputs never change.
   let hashCache = Derived(MadeOnce<[String: VersionHash]>())
   private let madeTexts = Derived(ModelTexts())

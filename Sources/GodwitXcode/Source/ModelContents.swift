@@ -6,8 +6,8 @@ import GodwitXML
 ///
 /// Xcode's compiler ignores unknown words, so this reader does too, and records each with its place. An unknown value
 /// that the version hash does not contain is read as Core Data's default. Any other unknown value, and an unknown
-/// element in a property, are errors: they could be data lost in a migration. Flags that only concern Xcode or CloudKit
-/// are known and dropped.
+/// element in a property, are errors: they could be data lost in a migration. Flags that only concern Xcode are known
+/// and dropped.
 package struct ModelContents {
   let file: String
   let modelName: String
@@ -68,6 +68,7 @@ package struct ModelContents {
     try resolveInverses(of: entityElements, entities: entities)
 
     var configurations: [String: [String]] = [:]
+    var mirrored = root["usedWithCloudKit"] == "YES" ? known : []
     for element in root.children(named: "configuration") {
       try check(element, attributes: ["name", "syncable", "usedWithCloudKit"], children: ["memberEntity"])
       let name = try required("name", of: element)
@@ -84,6 +85,7 @@ package struct ModelContents {
         }
         members.append(entity)
       }
+      if element["usedWithCloudKit"] == "YES" { mirrored.formUnion(members) }
       guard configurations.updateValue(members, forKey: name) == nil else {
         throw problem("configuration '\(name)' is defined twice", at: element)
       }
@@ -96,6 +98,7 @@ package struct ModelContents {
         configurations: configurations,
         fetchRequestTemplates: try root.children(named: "fetchRequest").map(fetchRequest))
       model.remarks = remarks.list
+      model.cloudKitEntities = mirrored
       return model
     } catch var error as GodwitError {
       error.location = error.location ?? location(root.line, root.column)

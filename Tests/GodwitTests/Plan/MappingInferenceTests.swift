@@ -367,13 +367,14 @@ struct `What an inferred step loses` {
     let stored = try model("1", [optional("a"), optional("b")])
     var transient = optional("a")
     transient.isTransient = true
-    #expect(InferredLoss.losesNames(from: stored, to: try model("2", [transient, optional("b")])))
+    #expect(InferredLoss.isDoubtful(from: stored, to: try model("2", [transient, optional("b")])))
     var renamed = optional("c")
     renamed.renamingIdentifier = "a"
     let later = try model("2", [renamed, optional("b")])
-    #expect(!InferredLoss.losesNames(from: stored, to: later))
+    #expect(!InferredLoss.isDoubtful(from: stored, to: later))
     // The third version has the name, but not the values, unless a run goes through the second.
     let last = try model("3", [optional("c"), transient, optional("b")])
-    #expect(InferredLoss.keptThrough([stored, later, last]) == ["A.a"])
+    let found = InferredLoss.differences(through: [stored, later, last])
+    #expect(found == [.init(name: "A.a", through: .init(entity: "A", property: "c"), direct: nil)])
   }
 }
