@@ -53,7 +53,7 @@ package struct PlanFacts: Codable, Sendable, Equatable {
   /// Every source entity with rows.
   package var entities: [Entity]
   /// Pairs of mapping indices (lower first) that take some object twice.
-  package var overlaps: Set<[Int]>
+  @OrderedPairs package var overlaps: Set<[Int]>
   /// Source root entity name to the larger of `Z_MAX` and the highest key.
   package var highestKeys: [String: Int64]
   /// `now()` of every expression: seconds since 2001.
@@ -85,5 +85,22 @@ package struct PlanFacts: Codable, Sendable, Equatable {
   package func areExclusive(_ indices: some Collection<Int>) -> Bool {
     let list = Array(indices)
     return list.indices.allSatisfy { i in list[(i + 1)...].allSatisfy { !overlap(list[i], $0) } }
+  }
+}
+
+/// Pairs that are encoded in order, so that equal facts have one digest.
+@propertyWrapper
+package struct OrderedPairs: Sendable, Codable, Hashable {
+  package var wrappedValue: Set<[Int]>
+
+  package init(wrappedValue: Set<[Int]>) { self.wrappedValue = wrappedValue }
+
+  package init(from decoder: any Decoder) throws {
+    wrappedValue = try Set(decoder.singleValueContainer().decode([[Int]].self))
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(wrappedValue.sorted { $0.lexicographicallyPrecedes($1) })
   }
 }

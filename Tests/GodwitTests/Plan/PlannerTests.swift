@@ -51,6 +51,18 @@ struct PlannerTests {
     #expect(plan.chunks.map(\.id) == Array(plan.chunks.indices))
   }
 
+  @Test func `equal facts are encoded as equal bytes, whatever the order in which overlaps were found`() throws {
+    var facts = try fixture().planned().0.facts
+    let pairs = (0..<40).map { [$0, $0 + 1] }
+    var texts: Set<String> = []
+    for order in [pairs, pairs.reversed(), pairs.shuffled()] {
+      facts.overlaps = Set(minimumCapacity: texts.count * 1000)
+      for pair in order { facts.overlaps.insert(pair) }
+      texts.insert(String(decoding: try facts.sortedJSON(), as: UTF8.self))
+    }
+    #expect(texts.count == 1 && texts.first?.contains("\"overlaps\":[[0,1],[1,2],") == true)
+  }
+
   @Test func `the same source gives the same plan`() throws {
     let fixture = try fixture()
     let (first, second) = (try fixture.planned(), try fixture.planned())
