@@ -162,7 +162,7 @@ struct ObjectFlows {
     return repeats
   }
 
-  /// Whether every entity is migrated under its name, with all of its objects.
+  /// Whether every entity is migrated under its name, with all of its objects. Values and links may be lost.
   var isUnchanged: Bool {
     !flows.isEmpty && Set(flows.map(\.source)).count == flows.count
       && flows.allSatisfy {

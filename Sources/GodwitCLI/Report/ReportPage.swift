@@ -178,8 +178,10 @@ struct ReportPage {
       if step.isUnchanged {
         let objects = step.flows.reduce(Int64(0)) { $0 &+ ($1.taken ?? 0) }
         let count = step.note == nil ? ": \(ReportText.number(objects)) object\(objects == 1 ? "" : "s")" : ""
-        parts.append(
-          ReportText.paragraph("\(step.flows.count.counted("entity is", "entities are")) migrated unchanged\(count)."))
+        let keep = step.flows.count == 1 ? "1 entity keeps its name" : "\(step.flows.count) entities keep their names"
+        let lacks = content.losses.contains { $0.step == step.step && $0.kind != .linksToNothing }
+        let but = lacks ? " They lose values or links: see the losses." : ""
+        parts.append(ReportText.paragraph("\(keep) and all objects\(count).\(but)"))
         return parts + [ReportText.hidden("Table of mappings", table(step, details))]
       }
       let lost = step.flows.count { $0.isLoss }

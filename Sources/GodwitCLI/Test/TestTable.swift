@@ -5,6 +5,7 @@ import GodwitJob
 struct TestTable {
   private let versionWidth: Int
   private let storeWidth: Int
+  private static let shownLosses = 5
 
   init(_ tests: [MigrationTest]) {
     versionWidth = max(7, tests.map { ($0.version ?? "").count }.max() ?? 0)
@@ -36,9 +37,16 @@ struct TestTable {
       ])
   }
 
-  /// Notes, failures and how to repeat them, then one line of totals.
+  /// Notes, what was lost, failures and how to repeat them, then one line of totals.
   static func conclusion(_ results: [MigrationTestResult]) -> String {
     var text = ""
+    let lossy = results.filter { !$0.losses.isEmpty }
+    if !lossy.isEmpty { text += "\n" }
+    for result in lossy {
+      let shown = result.losses.prefix(shownLosses).joined(separator: "; ")
+      let more = result.losses.count - shownLosses
+      text += "lost: \(result.version), \(result.store): \(shown)\(more > 0 ? "; and \(more) more" : "")\n"
+    }
     for result in results {
       for note in result.notes ?? [] { text += "\nnote: \(result.version), \(result.store): \(note)\n" }
     }

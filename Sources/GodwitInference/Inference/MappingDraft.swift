@@ -62,6 +62,7 @@ package struct MappingDraft: Sendable {
       add(relationship, to: &mapping, before, after)
     }
     model.entityMappings.append(mapping)
+    remarks += pairing.dropped(from: before.name, to: after.name).map { $0.remark(mapping.name) }
   }
 
   // MARK: Properties

@@ -176,18 +176,37 @@ package struct MappingInference: Sendable {
 
   /// Says which stored properties have no successor.
   private mutating func remarkLosses(_ mapping: String, _ before: EntityDescription, _ after: EntityDescription) {
-    let kept = Set(
-      ModelPairing.Property.all(of: after.name, in: destination).compactMap {
-        pairing.origin(of: $0, in: after.name, from: before.name)?.name
-      })
-    for attribute in source.attributes(of: before.name)
-    where !kept.contains(attribute.name) && !attribute.isTransient && !attribute.isDerived {
-      remark(mapping, .attribute(attribute.name), "the earlier '\(attribute.name)' is gone: its values are dropped")
+    remarks += pairing.dropped(from: before.name, to: after.name).map { $0.remark(mapping) }
+  }
+}
+
+extension ModelPairing {
+  /// A stored property of the source that no property of the destination takes the place of.
+  enum Dropped {
+    case attribute(AttributeDescription)
+    case relationship(RelationshipDescription)
+
+    func remark(_ mapping: String) -> MappingRemark {
+      switch self {
+      case .attribute(let gone):
+        MappingRemark(
+          mapping: mapping, subject: .attribute(gone.name), "the earlier '\(gone.name)' is gone: its values are dropped"
+        )
+      case .relationship(let gone):
+        MappingRemark(
+          mapping: mapping, subject: .relationship(gone.name),
+          "the earlier '\(gone.name)' is gone: its links are dropped")
+      }
     }
-    for relationship in source.relationships(of: before.name)
-    where !kept.contains(relationship.name) && source.isStored(relationship) {
-      remark(
-        mapping, .relationship(relationship.name), "the earlier '\(relationship.name)' is gone: its links are dropped")
+  }
+
+  /// The dropped properties of an entity.
+  func dropped(from before: String, to after: String) -> [Dropped] {
+    let kept = Set(Property.all(of: after, in: new).compactMap { origin(of: $0, in: after, from: before)?.name })
+    let attributes = old.attributes(of: before).filter {
+      !kept.contains($0.name) && !$0.isTransient && !$0.isDerived
     }
+    let relationships = old.relationships(of: before).filter { !kept.contains($0.name) && old.isStored($0) }
+    return attributes.map { .attribute($0) } + relationships.map { .relationship($0) }
   }
 }

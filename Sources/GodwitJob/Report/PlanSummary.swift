@@ -145,6 +145,10 @@ extension MigrationPlan {
     } else {
       parts.append(mayLose + unknown == 0 ? "no loss was found in \(steps.count) steps" : "no loss was found so far")
     }
+    let policies = Set(self.steps.flatMap(\.passes).flatMap(\.mappings).compactMap(\.policy)).count
+    if policies > 0 {
+      parts.append(policies == 1 ? "a policy decides what its objects keep" : "policies decide what their objects keep")
+    }
     if withoutPolicy > 0 {
       parts.append(
         steps.count == 1
@@ -240,7 +244,8 @@ extension MigrationPlan {
       ]
       .filter { $0.0 > 0 }.map { $0.0.counted($0.1) }
       + (unordered > 0 ? ["the order of \(unordered.counted("link"))"] : [])
-    let losses = lost.isEmpty ? "nothing lost" : "lost: " + lost.joined(separator: ", ")
+    let nothing = summary.writtenByPolicies ? "no loss was counted, and policies decide the rest" : "nothing lost"
+    let losses = lost.isEmpty ? nothing : "lost: " + lost.joined(separator: ", ")
     let part = steps.count > 1 ? "step \(summary.countedStep): " : ""
     let about = sample == nil ? "" : "about "
     return "\(part)\(about)\(summary.objectsRead) in, \(written); \(losses)"

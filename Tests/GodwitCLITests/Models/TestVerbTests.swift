@@ -117,6 +117,14 @@ struct `The verb test` {
     #expect(text.contains("\n1, a; 1, b\n") && text.contains("\n1, c\n"), "\(text)")
   }
 
+  @Test func `what a test lost is named below the table`() {
+    var results = ["a", "b"].map { MigrationTestResult(version: "1", store: $0) }
+    results[0].losses = (1...7).map { "\($0) values of P.a\($0)" }
+    let text = TestTable.conclusion(results)
+    #expect(text.contains("lost: 1, a: 1 values of P.a1; 2 values of P.a2; "), "\(text)")
+    #expect(text.contains("5 values of P.a5; and 2 more\n") && !text.contains("1, b"), "\(text)")
+  }
+
   @Test func `keys of the manifest are set for every test, and repeated by the command that repeats it`() throws {
     let project = try project()
     let model = try project.path("Notes.xcdatamodeld")

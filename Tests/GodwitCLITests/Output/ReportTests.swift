@@ -154,6 +154,21 @@ struct ReportTests {
     #expect(poor.words("What ran when").contains("is not known"))
   }
 
+  @Test func `an entity that loses values is not called unchanged`() throws {
+    let project = ProjectFixture()
+    let (a, b) = (AttributeDescription(name: "a", type: .string), AttributeDescription(name: "b", type: .string))
+    let versions = try [("M", [a, b]), ("M 2", [b])].map {
+      try ManagedObjectModel(name: $0, entities: [EntityDescription(name: "P", attributes: $1)])
+    }
+    try project.bundle("M.xcdatamodeld", versions)
+    try project.store("s.sqlite", versions[0]) { try $0.insert("P", key: 1, attributes: ["a": .init("x")]) }
+    try project.write("job.yaml", "godwit: 1\nsource: s.sqlite\ndestination: d.sqlite\nmodels: M.xcdatamodeld\n")
+    #expect(Self.run("run", "--quiet", try project.path("job.yaml")).status == 0)
+    let words = try Self.page(project.path("job.yaml")).words("Objects")
+    #expect(words.contains("1 entity keeps its name and all objects") && words.contains("lose values"), "\(words)")
+    #expect(!words.contains("unchanged"))
+  }
+
   @Test func `of a run that stopped the page has its progress and its history`() throws {
     let folder = try TemporaryFolder()
     let job = Self.job("v1-to-v5.yaml", folder)

@@ -240,6 +240,17 @@ struct `Drafts of mapping models` {
     #expect(draft.model["New"]?.kind == .add)
   }
 
+  @Test func `a draft names the properties whose data it drops`() throws {
+    let before = EntityDescription.make("A", ["wide": .string, "kept": .string], [.toOne("b", "A", inverse: nil)])
+    let draft = try MappingDraft(
+      from: ManagedObjectModel(name: "1", entities: [before]),
+      to: ManagedObjectModel(name: "2", entities: [.make("A", ["kept": .string, "late": .string])]))
+    #expect(
+      draft.remarks.filter { $0.text.contains("dropped") }.map(\.text) == [
+        "the earlier 'wide' is gone: its values are dropped", "the earlier 'b' is gone: its links are dropped",
+      ])
+  }
+
   @Test func `a draft without placeholders runs unchanged`() throws {
     let shapes: [EntityDescription] = [
       .make("A", ["n": .integer16], [.toOne("b", "B", inverse: "a")]),
