@@ -71,8 +71,10 @@ extension Verification {
         }
       }
       var winner = key
-      if let kinds, let stored = try objects.object(entityName: mapping.sourceEntity, key: key) {
-        winner = try kinds.first(try identity(of: stored, in: mapping), key)
+      if let kinds, let stored = try objects.object(entityName: mapping.sourceEntity, key: key),
+        let identity = try identity(of: stored, in: mapping)
+      {
+        winner = try kinds.first(identity, key)
       }
       try counterparts.add(key, winner: winner)
       return true
@@ -81,8 +83,8 @@ extension Verification {
     objects.reset()
   }
 
-  /// The values of `unique-by` as bytes that differ when the values do.
-  private func identity(of object: StoredObject, in mapping: VerifiedMapping) throws -> [UInt8] {
+  /// The values of `unique-by` as bytes that differ when the values do; nil for an object that is one with no other.
+  private func identity(of object: StoredObject, in mapping: VerifiedMapping) throws -> [UInt8]? {
     var bytes: [UInt8] = []
     for attribute in mapping.uniqueBy {
       guard let value = try expectedValue(of: attribute, in: mapping, from: object) else {
@@ -92,7 +94,9 @@ extension Verification {
       }
       let part: [UInt8]
       switch value {
-      case .null: part = [0]
+      case .null:
+        guard mapping.mergesNil else { return nil }
+        part = [0]
       case .integer(let number): part = [1] + Array("\(number)".utf8)
       case .real(let number):
         part = Int64(exactly: number).map { [1] + Array("\($0)".utf8) } ?? [2] + Array("\(number.bitPattern)".utf8)

@@ -29,6 +29,8 @@ struct VerifiedMapping {
   /// The value of `$entityMapping`.
   var bindings: MappingBindings
   var uniqueBy: [AttributeDescription]
+  /// Whether two objects with a nil among these may be one.
+  var mergesNil: Bool
   var values: [String: Value]
   /// Attributes whose nil becomes the default.
   var nilIsDefault: Set<String>
@@ -79,6 +81,7 @@ struct VerifiedMapping {
     filter = mapping.filter
     bindings = MappingBindings(mapping, property: nil)
     uniqueBy = mapping.uniqueBy.compactMap { to.attribute($0, of: destination) }
+    mergesNil = mapping.mergesNil
     values = [:]
     nilIsDefault = Set(mapping.attributeMappings.filter(\.usesDefaultForNil).map(\.name))
     for attribute in to.attributes(of: destination) where !attribute.isTransient {

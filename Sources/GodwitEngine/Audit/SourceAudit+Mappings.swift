@@ -64,6 +64,31 @@ extension SourceAudit {
       skip("the steps after the first, whose source is not made yet")
     }
     try auditDestinationUniqueness(program)
+    try auditMerged(program)
+  }
+
+  /// Finds the values and links that `unique-by` drops.
+  private func auditMerged(_ program: StepProgram) throws {
+    var facts = program.facts
+    // A mapping without rows would find nothing.
+    for index in facts.mappings.indices { facts.mappings[index].rows = 2 }
+    var counting = try StepProgram(
+      resolved: resolved, sourceSchema: schema, destinationSchema: attached.destinationSchema, facts: facts)
+    counting.isBeforeRun = true
+    let parts = try MergeLosses(planner, counting).parts(isCounted: true)
+    countChecks(parts.reduce(0) { $0 + $1.part.wanted.count })
+    for (part, count) in zip(parts, try planner.scan.counts(parts.compactMap(\.part.walk))) {
+      for loss in part.part.losses(of: count) {
+        add(
+          AuditReport.Finding(
+            .merged, model: resolved.destinationModel.name, entity: part.mapping.source.name,
+            property: loss.subject.split(separator: ".", maxSplits: 1).last.map(String.init),
+            mapping: part.mapping.name, count: loss.count ?? 0,
+            message: (loss.kind == .links ? "links" : "values")
+              + " that unique-by drops: the object that stays has others",
+            samples: []))
+      }
+    }
   }
 
   /// Associations of a step without a plan: its filters have not been tested on the rows yet.

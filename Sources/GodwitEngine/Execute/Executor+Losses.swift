@@ -42,10 +42,7 @@ extension Executor {
         reason: "mapping \(mapping.name)", cause: .expression)
     }
     if summary.ambiguousToOne > 0 {
-      found.losses.append(
-        .init(
-          step: step, kind: .ambiguousToOne, subject: "to-one relationships", count: summary.ambiguousToOne,
-          reason: "a to-one holds one object", cause: .firstOfSeveral))
+      found.losses.append(.several(step: step, summary.ambiguousToOne))
     }
     return found
   }

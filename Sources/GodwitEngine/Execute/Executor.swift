@@ -389,6 +389,7 @@ package final class Executor {
       context: context(chunk),
       remedy: isAppending
         ? "one of them may have been in the destination before this job: filter it out in the mapping, or repair the source; then `godwit discard` the job and run again"
-        : "use unique-by in the mapping, or repair the source; then `godwit discard` the job and run again")
+        : "use unique-by in the mapping, which keeps the values of the first object and reports those of the others as lost, "
+          + "or repair the source; then `godwit discard` the job and run again")
   }
 }

@@ -96,7 +96,7 @@ extension LossStatements {
   }
 
   /// Whether the source has a value at the end of a path. The chunk's own statement has already checked the value.
-  private func holds(_ path: [String], of entity: String, _ builder: StatementBuilder) throws -> String {
+  func holds(_ path: [String], of entity: String, _ builder: StatementBuilder) throws -> String {
     var chain = RelationshipJoinPath(
       row: .init(alias: "s", entityName: entity), schema: sourceSchema, database: StoreConnection.sourceSchema,
       builder: builder)
@@ -136,7 +136,7 @@ struct ExpressionInputs {
     return found
   }
 
-  private static func isOwn(_ base: ValueExpression) -> Bool {
+  static func isOwn(_ base: ValueExpression) -> Bool {
     switch base.node {
     case .evaluatedObject, .variable("source"): true
     default: false
@@ -144,7 +144,7 @@ struct ExpressionInputs {
   }
 
   /// The stored attribute at the end of a path along to-one relationships.
-  private func attribute(_ segments: [String]) -> AttributeDescription? {
+  func attribute(_ segments: [String]) -> AttributeDescription? {
     var entity = entityName
     for name in segments.dropLast() {
       guard let relationship = model.relationship(name, of: entity), !relationship.isToMany,

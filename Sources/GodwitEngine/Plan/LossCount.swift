@@ -34,7 +34,8 @@ package struct LossCount: Sendable {
       defer { try? work.reader.close() }
       work.reader.whileRunning { !isWanted() }
       defer { work.reader.whileRunning(stopIf: nil) }
-      return try work.planner.reading(with: work.reader, now: facts.now).lossCount(facts, dropped: dropped)
+      let planner = try work.planner.reading(with: work.reader, now: facts.now)
+      return try planner.lossCount(facts, dropped: dropped, isWhole: false)
     }
   }
 
@@ -47,8 +48,10 @@ package struct LossCount: Sendable {
 
 extension Planner {
   /// Counts the losses of a plan without them.
-  package func addLosses(to plan: inout MigrationPlan) throws {
-    try lossCount(plan.facts, dropped: plan.dropped).add(to: &plan)
+  ///
+  /// - Parameter isWhole: Whether to count those too that a run counts while it makes objects.
+  package func addLosses(to plan: inout MigrationPlan, isWhole: Bool) throws {
+    try lossCount(plan.facts, dropped: plan.dropped, isWhole: isWhole).add(to: &plan)
   }
 
   /// The same planner with another connection to the source.

@@ -1,4 +1,3 @@
-import GodwitInference
 import GodwitJob
 import GodwitLowering
 import GodwitModel
@@ -6,15 +5,25 @@ import GodwitStore
 
 extension Planner {
   /// The losses found by counting the source.
-  func lossCount(_ facts: PlanFacts, dropped: [MigrationPlan.Dropped]) throws -> LossCount {
+  ///
+  /// - Parameter isWhole: Whether to count those too that a run counts while it makes objects.
+  func lossCount(_ facts: PlanFacts, dropped: [MigrationPlan.Dropped], isWhole: Bool) throws -> LossCount {
     let step = job.position.index + 1
-    let numeric = numericWalks()
+    var program = try StepProgram(
+      resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
+    program.isBeforeRun = true
+    let numbers = NumberLosses(self, program, isWhole: isWhole)
+    let numeric = isCounted ? try numbers.parts() : []
+    let merged = try MergeLosses(self, program).parts(isCounted: isCounted && !scan.isSample).map(\.part)
+    let nilKeys = isCounted ? try MergeLosses(self, program).nilParts() : []
+    let ambiguous = isCounted && isWhole ? try ambiguousWalks(program) : []
     let foreignNumbers = isCounted ? foreignNumberWalks(facts) : []
     let properties = try PropertyLosses(self, facts: facts, step: step, isCounted: isCounted).find()
     let strays = try strayWalks(facts)
     let foreign = isCounted ? sourceSchema.foreignContent.counted.map { (counted: $0, walk: walk($0)) } : []
     var walks = numeric.map(\.walk) + foreignNumbers.map(\.walk)
     walks += properties.compactMap(\.walk) + foreign.map(\.walk) + strays.map(\.walk)
+    walks += merged.compactMap(\.walk) + nilKeys.map(\.walk) + ambiguous
     var counts = try telling("losses", 30...100) { try scan.counts(walks) }[...]
     func loss(
       _ kind: LossReport.Kind, of subject: String, _ count: Int64?, _ reason: String, _ cause: LossReport.Cause,
@@ -23,7 +32,7 @@ extension Planner {
       LossReport.Loss(step: step, kind: kind, subject: subject, count: count, reason: reason, cause: cause)
         .estimated(isEstimate)
     }
-    let numbers = numeric.map { $0.counted(counts.removeFirst()) }
+    let counted = numeric.flatMap { $0.counted(counts.removeFirst()) }
     let notes = foreignNumbers.flatMap { numberNotes($0, counts.removeFirst()) }
     var found = dropped.map {
       loss(
@@ -42,11 +51,11 @@ extension Planner {
         .policy, of: $0.policy, nil, "mapping \($0.mapping): not registered; Core Data's default policy runs instead",
         .policyNotRegistered)
     }
-    found += numbers.filter { $0.rounded > 0 }.map {
-      loss(.rounded, of: $0.path, $0.rounded, $0.types, .numericType, isEstimate: $0.isEstimate)
+    found += counted.filter { $0.tally.rounded > 0 }.map {
+      loss(.rounded, of: $0.subject, $0.tally.rounded, $0.types, .numericType, isEstimate: $0.isEstimate)
     }
-    found += numbers.filter { $0.valueless > 0 }.map {
-      loss(.nils, of: $0.target, $0.valueless, "mapping \($0.mapping)", .expression, isEstimate: $0.isEstimate)
+    found += counted.filter { $0.nils > 0 }.map {
+      loss(.nils, of: $0.target, $0.nils, "mapping \($0.mapping)", .expression, isEstimate: $0.isEstimate)
     }
     for stray in strays {
       let count = counts.removeFirst()
@@ -56,9 +65,39 @@ extension Planner {
           .linksToNothing, of: stray.relationship, count.sum,
           "they lead to no object that the relationship can hold", .leadsNowhere, isEstimate: count.isEstimate))
     }
+    found += merged.flatMap { $0.losses(of: $0.walk == nil ? nil : counts.removeFirst()) }
+    let nils = nilKeys.compactMap { $0.note(counts.removeFirst()) }
+    let several = counts.reduce(0) { $0 + $1.sum }
+    if several > 0 {
+      found.append(.several(step: step, several).estimated(counts.contains(where: \.isEstimate)))
+    }
     return LossCount(
-      losses: LossReport(found), notes: try notes + misfitNotes(numbers) + KeptInvalid.notes(keptInvalid(facts)),
-      misfits: misfits(numbers))
+      losses: LossReport(found),
+      notes: try notes + counted.flatMap(\.notes) + nils + KeptInvalid.notes(keptInvalid(program)),
+      misfits: counted.flatMap(\.misfits))
+  }
+
+  /// To-one relationships that will find several objects, except those that a policy sets.
+  private func ambiguousWalks(_ program: StepProgram) throws -> [SourceWalk] {
+    var statements: [(mapping: ResolvedEntityMapping, statement: ChunkStatement?)] = []
+    for mapping in resolved.entityMappings where mapping.earlier == nil && !program.isPolicy(mapping.index) {
+      statements.append((mapping, try program.losses.ambiguousToOne(mapping.index, predicate: nil)))
+    }
+    for link in program.links.indices {
+      for scan in try program.relationships.scans(link) {
+        statements.append((program.mappings[scan.mapping], try program.losses.ambiguousToOne(scan)))
+      }
+    }
+    return try statements.compactMap { mapping, statement in
+      guard let statement else { return nil }
+      let isCut = !program.isUnique(mapping.index)
+      return SourceWalk(try program.sourceTable(mapping.source.name), column: "Z_PK", isCut: isCut) { functions, keys in
+        let arguments = statement.builder.arguments(from: keys?.lowerBound ?? .min, through: keys?.upperBound ?? .max)
+        return try functions.running(statement, context: "planning, mapping '\(mapping.name)'") {
+          try functions.connection.rows(statement.sql, arguments).first ?? []
+        }
+      }
+    }
   }
 
   private func walk(_ counted: ForeignContent.Counted) -> SourceWalk {
@@ -71,10 +110,8 @@ extension Planner {
 
   /// Objects that broke a rule of their own model, and that the job keeps: one walk over the rows of each mapping that
   /// copies a property with rules.
-  private func keptInvalid(_ facts: PlanFacts) throws -> [KeptInvalid] {
+  private func keptInvalid(_ program: StepProgram) throws -> [KeptInvalid] {
     guard isCounted, job.keepsInvalid else { return [] }
-    let program = try StepProgram(
-      resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
     var kept: [KeptInvalid] = []
     for mapping in resolved.entityMappings where mapping.earlier == nil {
       var patterns: [String] = []
@@ -91,62 +128,6 @@ extension Planner {
       }
     }
     return KeptInvalid.sums(kept)
-  }
-
-  /// Values whose attribute has another numeric type in the destination.
-  private struct NumericCount {
-    var path: String
-    /// The destination's attribute.
-    var target: String
-    var mapping: String
-    var types: String
-    var isInteger: Bool
-    var plansNils: Bool
-    /// Counts them.
-    var walk: SourceWalk
-    /// How many become another number.
-    var rounded: Int64 = 0
-    /// How many the new type cannot hold.
-    var misfits: Int64 = 0
-    /// How many are decimals without a value, and become nil.
-    var valueless: Int64 = 0
-    var isEstimate = false
-
-    func counted(_ count: SourceWalk.Count) -> NumericCount {
-      let sums = count.sums(3)
-      var number = self
-      (number.rounded, number.misfits) = (sums[0], sums[1])
-      number.valueless = plansNils ? sums[2] : 0
-      number.isEstimate = count.isEstimate
-      return number
-    }
-  }
-
-  /// A walk over the table for each attribute that changes its type.
-  private func numericWalks() -> [NumericCount] {
-    guard isCounted else { return [] }
-    var found: [NumericCount] = []
-    for mapping in resolved.entityMappings where mapping.filter == nil && mapping.earlier == nil {
-      guard let table = sourceSchema.table(of: mapping.source.name)?.name else { continue }
-      for (attribute, value) in mapping.attributes {
-        guard let (from, change) = resolved.numericChange(of: value, to: attribute, in: mapping),
-          let column = sourceSchema.column(of: from.name, in: mapping.source.name)
-        else { continue }
-        let objects = sourceSchema.isObject(of: [mapping.source.name]).term
-        found.append(
-          NumericCount(
-            path: "\(mapping.source.name).\(from.name)", target: "\(mapping.destination.name).\(attribute.name)",
-            mapping: mapping.name, types: "\(from.type.xcodeName) to \(attribute.type.xcodeName)",
-            isInteger: attribute.type.isInteger, plansNils: resolved.plansNils(of: value, in: mapping),
-            walk: SourceWalk(table, column: "Z_PK") { functions, keys in
-              let range = keys.map { " AND Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" } ?? ""
-              let counts = try change.counts(
-                of: quoted(column), in: "source.\(quoted(table))", where: objects + range, on: functions.connection)
-              return [counts.rounded, counts.misfits, counts.valueless].map(SQLValue.integer)
-            }))
-      }
-    }
-    return found
   }
 
   private typealias ForeignNumbers = (entity: String, table: String, walk: SourceWalk)
@@ -178,26 +159,6 @@ extension Planner {
     }
   }
 
-  /// Values that a change of numeric types cannot carry.
-  private func misfitNotes(_ numbers: [NumericCount]) -> [MigrationNote] {
-    numbers.filter { $0.misfits > 0 }.map { found in
-      found.isInteger
-        ? MigrationNote(.valuesDoNotFit, "the run will stop: \(Self.misfit(found))")
-        : MigrationNote(
-          .valuesTooLarge,
-          "\(found.isEstimate ? "about " : "")\(found.misfits.counted("value")) of \(found.path) "
-            + (found.misfits == 1
-              ? "is too large, \(found.types): it stays, and is read as NaN"
-              : "are too large, \(found.types): they stay, and are read as NaN")
-        )
-    }
-  }
-
-  /// The changes that stop the run.
-  private func misfits(_ numbers: [NumericCount]) -> [String] {
-    numbers.filter { $0.misfits > 0 && $0.isInteger }.map(Self.misfit)
-  }
-
   /// Required attributes that a mapping gives nil for all of its objects: validation rejects the first one.
   func certainNils(_ facts: PlanFacts) -> [String] {
     guard job.quarantine == nil else { return [] }
@@ -227,10 +188,6 @@ extension Planner {
     }
   }
 
-  private static func misfit(_ found: NumericCount) -> String {
-    "\(found.isEstimate ? "about " : "")\(found.misfits.counted("value")) of \(found.path) \(found.misfits == 1 ? "does" : "do") not fit, \(found.types)"
-  }
-
   /// A step whose source does not exist yet is planned on a store without rows: its possible losses are named, not
   /// counted.
   private var isCounted: Bool { sourceBytes > 0 }
@@ -242,30 +199,5 @@ extension Planner {
     return resolved.sourceModel.entities.filter { !$0.isAbstract && !taken.contains($0.name) }.map {
       .init(step: step, kind: .objects, subject: $0.name, count: nil, reason: "no mapping", cause: .noMapping)
     }
-  }
-}
-
-extension ResolvedMapping {
-  /// The attribute of the source whose values become those of another numeric type, and the change; nil for any other
-  /// value.
-  func numericChange(
-    of value: ResolvedEntityMapping.AttributeSource, to attribute: AttributeDescription,
-    in mapping: ResolvedEntityMapping
-  ) -> (from: AttributeDescription, change: NumericChange)? {
-    guard case .expression(let parsed) = value.withoutDefault,
-      case .keyPath(_, let segments) = parsed.node, segments.count == 1,
-      let from = sourceModel.attribute(segments[0], of: mapping.source.name),
-      let change = NumericChange(from: from.type, to: attribute.type)
-    else { return nil }
-    return (from, change)
-  }
-
-  /// Whether the plan counts the decimals without a value that a mapping copies to another numeric type: it makes one
-  /// object of each of its entity, by expressions alone. Elsewhere a run counts them. A default in place of nil is no
-  /// loss.
-  func plansNils(of value: ResolvedEntityMapping.AttributeSource, in mapping: ResolvedEntityMapping) -> Bool {
-    guard case .expression = value else { return false }
-    return mapping.filter == nil && mapping.earlier == nil && mapping.mapping.uniqueBy.isEmpty
-      && !policies.contains { $0.index == mapping.index }
   }
 }

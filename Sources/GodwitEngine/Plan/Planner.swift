@@ -48,7 +48,7 @@ package struct Planner {
     var list = ChunkList(planner: self, program: program, passes: passes)
     let chunks = try known ?? list.chunks()
     var plan = try describe(program, passes: passes, chunks: chunks)
-    if countsLosses { try addLosses(to: &plan) }
+    if countsLosses { try addLosses(to: &plan, isWhole: true) }
     plan.sample = scan.sample
     return (plan, program)
   }

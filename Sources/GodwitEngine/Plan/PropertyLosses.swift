@@ -42,7 +42,7 @@ struct PropertyLosses {
     /// nil for a loss that is not counted.
     var walk: SourceWalk?
     /// One for each figure of the walk.
-    fileprivate var wanted: [LossReport.Loss]
+    var wanted: [LossReport.Loss]
 
     /// - Parameter count: The result of the walk.
     func losses(of count: SourceWalk.Count?) -> [LossReport.Loss] {

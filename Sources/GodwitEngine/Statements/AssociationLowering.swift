@@ -17,6 +17,8 @@ package struct AssociationLowering {
   var policies: PolicyLookups?
   /// How filters are tested: the planner runs each on every row, so that later statements need not look again.
   var checks = ExpressionLowering.Checks.inline
+  /// Before a run, what tells the objects of a stored association apart, by the mapping's index and the source key.
+  var standIn: ((Int, String) throws -> String)?
   /// Mappings whose source keys are kept in memory.
   var keySets: Set<Int> = []
 
@@ -91,7 +93,7 @@ package struct AssociationLowering {
     {
       return "NULL"
     }
-    guard !isStored(index) else { return spillLookup(index, key: key) }
+    guard !isStored(index) else { return try standIn?(index, key) ?? spillLookup(index, key: key) }
     if let known = quickLookup(index, key: key) { return known }
     let alias = builder.alias("a")
     return

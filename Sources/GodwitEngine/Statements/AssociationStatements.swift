@@ -19,21 +19,61 @@ struct AssociationStatements: StageStatements {
     var columns = "s.Z_PK"
     if !mapping.mapping.uniqueBy.isEmpty {
       builder.rowChecks = RowChecks()
-      let values = try mapping.mapping.uniqueBy.map { name in
-        guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
-          throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
-        }
-        return try step.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
-      }
+      let values = try identity(of: mapping, builder, &reasons)
       if let checks = builder.rowChecks, !checks.fields.isEmpty {
         columns = checks.guarding(columns, member: "-1", builder: builder)
       }
-      columns += ", godwit_identity(s.Z_PK, \(values.joined(separator: ", ")))"
+      columns += ", godwit_identity(\(values))"
     }
     // In the order of the table, because a sort would test all rows before it returns the first one.
     let sql =
       "SELECT \(columns) FROM \(try association.table(index)) AS s NOT INDEXED WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
     return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
+  }
+
+  /// The arguments that `godwit_identity` takes for a row `s`.
+  private func identity(
+    of mapping: ResolvedEntityMapping, _ builder: StatementBuilder, _ reasons: inout [String]
+  ) throws -> String {
+    let values = try keyValues(of: mapping, builder, &reasons)
+    return (["\(mapping.mapping.mergesNil ? 1 : 0)", "s.Z_PK"] + values).joined(separator: ", ")
+  }
+
+  func keyValues(of mapping: ResolvedEntityMapping, _ builder: StatementBuilder) throws -> [String] {
+    var reasons: [String] = []
+    return try keyValues(of: mapping, builder, &reasons)
+  }
+
+  /// The values of `unique-by` for a row `s`.
+  private func keyValues(
+    of mapping: ResolvedEntityMapping, _ builder: StatementBuilder, _ reasons: inout [String]
+  ) throws -> [String] {
+    try mapping.mapping.uniqueBy.map { name in
+      guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
+        throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
+      }
+      return try step.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+    }
+  }
+
+  /// The rows that a `unique-by` mapping takes, as a query of `k`, the key, and `id`, which equal objects share: for
+  /// statements before a run, which makes a table of them.
+  func merging(_ index: Int, _ association: AssociationLowering) throws -> String {
+    var reasons: [String] = []
+    let arguments = try identity(of: mappings[index], association.builder, &reasons)
+    return """
+      SELECT s.Z_PK AS k, godwit_merging(\(arguments)) AS id FROM \(try association.table(index)) AS s NOT INDEXED \
+      WHERE \(association.matches(index, alias: "s").sql)
+      """
+  }
+
+  /// The objects that a `unique-by` mapping makes one with others, as a query of `k`, the key, and `f`, the lowest key
+  /// of the same object, which gives it its values.
+  func merged(_ index: Int, _ association: AssociationLowering) throws -> String {
+    """
+    SELECT k, f FROM (SELECT k, MIN(k) OVER same AS f, COUNT(*) OVER same AS n FROM \
+    (\(try merging(index, association))) WINDOW same AS (PARTITION BY id)) WHERE n > 1
+    """
   }
 
   /// Stores the associations that a mapping would compute for source keys from `?1` through `?2`.

@@ -64,6 +64,8 @@ struct LossStatements: StageStatements {
     by source: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping,
     _ association: AssociationLowering
   ) throws -> String? {
+    // Before a run, nobody knows what a policy makes.
+    if step.isBeforeRun, source.policyCall != nil || source.lookups.contains(where: isPolicy) { return nil }
     let chain = try step.chain(source.path, in: mapping, association)
     guard !source.lookups.isEmpty,
       chain.isToMany || !facts.areExclusive(source.lookups) || source.lookups.contains(where: isExplicit)

@@ -29,6 +29,14 @@ extension StageStatements {
   /// source of each object.
   func assigningRows(of index: Int, _ association: AssociationLowering) throws -> String {
     let table = try association.table(index)
+    if step.isBeforeRun, isUnique(index) {
+      let taken = association.matches(index, alias: "s").sql
+      let merged = try step.associationStage.merged(index, association)
+      return """
+        \(table) AS s WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken) \
+        AND s.Z_PK NOT IN (SELECT k FROM (\(merged)) WHERE k <> f)
+        """
+    }
     guard !isUnique(index) else {
       return
         "main.\(StepProgram.uniqueTable(index)) AS u CROSS JOIN \(table) AS s ON s.Z_PK = u.source WHERE u.source BETWEEN ?1 AND ?2"

@@ -26,6 +26,8 @@ package struct StepProgram {
   /// Mappings whose policy has made of each source object the same as the mapping alone would: their associations are
   /// computed.
   var computedAssociations: Set<Int> = [] { didSet { kept = KeptStatements() } }
+  /// Whether its statements count before a run, without a store under construction and its spill files.
+  var isBeforeRun = false { didSet { kept = KeptStatements() } }
   /// The statements that were lowered so far.
   private(set) var kept = KeptStatements()
 
@@ -109,6 +111,16 @@ package struct StepProgram {
     var association = AssociationLowering(mappings: mappings, facts: facts, schema: sourceSchema, builder: builder)
     association.checks = .done
     association.keySets = keySets
+    if isBeforeRun {
+      association.standIn = { [self, association] index, key in
+        guard isUnique(index) else {
+          let alias = builder.alias("a")
+          return "(SELECT \(alias).Z_PK FROM \(try association.table(index)) AS \(alias) "
+            + "WHERE \(alias).Z_PK = \(key) AND \(association.matches(index, alias: alias).sql))"
+        }
+        return "(SELECT q.id FROM (\(try associationStage.merging(index, association))) AS q WHERE q.k = \(key))"
+      }
+    }
     if resolved.hasPolicies {
       association.policies = PolicyLookups(
         mappings: policyIndexes.subtracting(computedAssociations), computed: computedAssociations

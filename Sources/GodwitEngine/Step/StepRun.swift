@@ -186,7 +186,8 @@ package final class StepRun {
   /// Begins to count the losses of a plan that has none.
   private func countLosses(_ planner: Planner, _ planned: inout (MigrationPlan, StepProgram)) throws {
     losses = countsBeside ? try LossCount.beside(planner, planned.0) : nil
-    if losses == nil { try planner.addLosses(to: &planned.0) }
+    // A loss that stops the run is found before it begins.
+    if losses == nil { try planner.addLosses(to: &planned.0, isWhole: job.failsOnLoss) }
   }
 
   /// Adds what was counted beside the chunks.

@@ -183,7 +183,9 @@ package final class ObjectTracer {
     }
     let known: (Int64) throws -> [SQLValue] = { [self] key in
       guard let object = try object(mapping, key) else { return [] }
-      return try parts.map { try $0(object) }
+      let values = try parts.map { try $0(object) }
+      // An object with nil is one with no other.
+      return mapping.mapping.mergesNil || !values.contains(.null) ? values : [.integer(key)] + values
     }
     identities[mapping.index] = known
     return try known(key)

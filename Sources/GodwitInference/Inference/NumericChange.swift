@@ -1,5 +1,4 @@
 package import GodwitModel
-package import GodwitStore
 
 /// The conversion of an attribute's values to another numeric type in the later model.
 ///
@@ -25,7 +24,7 @@ package struct NumericChange {
 
   /// Whether the new type cannot hold some values of the old one. A value that does not fit an integer stops a run. A
   /// value too large for a decimal stays in the store, where it reads as not a number.
-  var mayNotFit: Bool {
+  package var mayNotFit: Bool {
     if let range = destination.integerRange {
       if source == .boolean { return false }
       guard let own = source.integerRange else { return true }
@@ -35,7 +34,7 @@ package struct NumericChange {
   }
 
   /// Whether the new type holds only a neighbour of some values of the old one.
-  var mayRound: Bool {
+  package var mayRound: Bool {
     switch destination {
     case .double: source == .integer64 || source == .decimal
     case .float: source != .integer16
@@ -76,45 +75,5 @@ package struct NumericChange {
     let (limit, floor) = (AttributeValue.decimalLimit, AttributeValue.decimalFloor)
     return
       "(typeof(\(column)) IN ('integer', 'real') AND \(column) > -\(limit) AND \(column) < \(limit) AND (\(column) >= \(floor) OR \(column) <= -\(floor) OR \(column) = 0))"
-  }
-
-  /// An SQL condition for a stored decimal without a value; nil if none is possible.
-  private func valueless(_ column: String) -> String? {
-    source == .decimal ? "\(column) NOT NULL AND NOT \(Self.isDecimal(column))" : nil
-  }
-
-  /// How many of the values become a neighbour, how many do not fit, and how many are decimals without a value, which
-  /// become nil.
-  ///
-  /// - Parameter condition: The condition of the rows, as SQL after `WHERE`.
-  package func counts(
-    of column: String, in table: String, where condition: String, on connection: StoreConnection
-  ) throws -> (rounded: Int64, misfits: Int64, valueless: Int64) {
-    var counts: (rounded: Int64, misfits: Int64, valueless: Int64) = (0, 0, 0)
-    func count(_ test: String?) throws -> Int64 {
-      guard let test else { return 0 }
-      return try connection.integer("SELECT count(*) FROM \(table) WHERE (\(condition)) AND (\(test))") ?? 0
-    }
-    counts.misfits = try count(misfit(column))
-    counts.valueless = try count(valueless(column))
-    guard mayRound else { return counts }
-    let test = source == .decimal ? Self.isDecimal(column) : "typeof(\(column)) IN ('integer', 'real')"
-    let numbers = "(\(condition)) AND \(test)"
-    guard destination == .float else {
-      counts.rounded =
-        try connection.integer(
-          "SELECT count(*) FROM \(table) WHERE \(numbers) AND CAST(\(column) AS REAL) <> \(column)") ?? 0
-      return counts
-    }
-    // SQL has no numbers of this size.
-    try connection.query("SELECT \(column) FROM \(table) WHERE \(numbers)") { row in
-      switch row.value(0) {
-      case .integer(let number): if Int64(exactly: Float(number)) != number { counts.rounded += 1 }
-      case .real(let number): if Double(Float(number)) != number { counts.rounded += 1 }
-      default: break
-      }
-      return true
-    }
-    return counts
   }
 }

@@ -359,7 +359,10 @@ public struct MigrationJob: Sendable {
       )
       if let filter = mapping.filter { lines.append("filter \(filter)") }
       if let policy = mapping.policyName { lines.append("policy \(policy)") }
-      if !mapping.uniqueBy.isEmpty { lines.append("unique-by \(mapping.uniqueBy.joined(separator: ","))") }
+      if !mapping.uniqueBy.isEmpty {
+        // Without the addition, the digest is that of a version that merged objects with nil.
+        lines.append("unique-by \(mapping.uniqueBy.joined(separator: ","))\(mapping.mergesNil ? "" : ", nil apart")")
+      }
       for (key, value) in mapping.userInfo.sorted(by: { Text($0.key) < Text($1.key) }) {
         lines.append("user-info \(key) \(value)")
       }

@@ -20,6 +20,8 @@ package struct AuditReport: Sendable, Codable {
     case invalid
     /// Values or filters that cannot be computed.
     case expression
+    /// Values and links that `unique-by` drops, since it makes one object of several that differ.
+    case merged
   }
 
   /// An object of the source.

@@ -57,6 +57,8 @@ public struct LossReport: Sendable, Codable, Hashable {
     case numericType = "numeric-type"
     /// A to-one relationship takes the first of several objects.
     case firstOfSeveral = "first-of-several"
+    /// `unique-by` makes one object of several, which differ.
+    case merged
     /// No model names the table or column.
     case notInModel = "not-in-model"
     /// Validation rejects the objects, or those at one end of the links.
@@ -88,6 +90,13 @@ public struct LossReport: Sendable, Codable, Hashable {
     package init(step: Int, kind: Kind, subject: String, count: Int64?, reason: String, cause: Cause) {
       (self.step, self.kind, self.subject, self.count, self.reason) = (step, kind, subject, count, reason)
       self.cause = cause
+    }
+
+    /// To-one relationships that find several objects.
+    package static func several(step: Int, _ count: Int64) -> Loss {
+      Loss(
+        step: step, kind: .ambiguousToOne, subject: "to-one relationships", count: count,
+        reason: "a to-one holds one object", cause: .firstOfSeveral)
     }
 
     /// The same loss with a count that was estimated.

@@ -35,6 +35,8 @@ package protocol KnownValues: AnyObject {
 package struct ChunkFindings {
   /// Whether `godwit_fit` has met a nil since this was set to false.
   package var hasFittedNil = false
+  /// How many values were NULL in place of an error since the number was last taken.
+  var tolerated: Int64 = 0
   /// The mapping whose spill file a lookup found damaged.
   package var damagedSpill: (mapping: Int, error: SpillError)?
 }

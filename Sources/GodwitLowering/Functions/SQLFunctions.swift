@@ -118,6 +118,7 @@ package final class SQLFunctions {
     if let call = inputs.policyCall { evaluation.policyCall = call }
     rows.checks = statement.functions.rowChecks
     rows.misfit = nil
+    findings.tolerated = 0
     depth += 1
     defer {
       (statement, evaluation.policyCall) = (outer, outerCall)
@@ -174,15 +175,31 @@ package final class SQLFunctions {
     // Whoever steps a statement with these functions does so through `running`, which holds `self`.
     try connection.register(function: name, arguments: arguments) { [unowned self] values in
       do { return try body(self, values) } catch {
+        if statement.functions.toleratesMisfits, Self.isOfValue(error) {
+          findings.tolerated += 1
+          return .value(.null)
+        }
         statement.thrown = error
         throw error
       }
     }
   }
 
+  /// Whether an error is about a value, not about a file.
+  private static func isOfValue(_ error: any Error) -> Bool {
+    guard let known = error as? GodwitError else { return error is ExpressionError }
+    return known.code == .dataWrong && (known.topic == nil || known.topic == .rejectedRow)
+  }
+
   // MARK: Checks
 
   private func registerChecks() throws {
+    try connection.register(
+      aggregate: NumberTally.function, arguments: 5, start: { NumberTally() },
+      step: { [unowned self] tally, arguments in
+        if findings.tolerated > 0 { tally.failed += 1 } else { tally.add(arguments) }
+        findings.tolerated = 0
+      }, finish: { .text(Array($0.text.utf8)) })
     try register("godwit_bad", arguments: 3) { functions, arguments in
       functions.fail(
         Int(arguments.int64(0)), key: arguments.int64(1), found: String(decoding: arguments.bytes(2), as: UTF8.self))
@@ -219,6 +236,10 @@ package final class SQLFunctions {
   }
 
   func fail(_ site: Int, key: Int64, found: String) -> SQLFunctionResult {
+    if statement.functions.toleratesMisfits {
+      findings.tolerated += 1
+      return .value(.null)
+    }
     if let place = statement.site(site) { statement.failure = .init(site: place, key: key, found: found) }
     return .failure("a value does not fit")
   }

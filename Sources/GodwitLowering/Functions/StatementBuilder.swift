@@ -41,11 +41,11 @@ package final class StatementBuilder {
   package init() {}
 
   /// The state that `restore` returns to.
-  typealias Mark = (constants: [SQLValue], functions: LoweredFunctions, rowChecks: RowChecks?)
-  var mark: Mark { (constants, functions, rowChecks) }
+  package typealias Mark = (constants: [SQLValue], functions: LoweredFunctions, rowChecks: RowChecks?)
+  package var mark: Mark { (constants, functions, rowChecks) }
 
   /// Drops the constants and places of an abandoned expression.
-  func restore(_ mark: Mark) { (constants, functions, rowChecks) = mark }
+  package func restore(_ mark: Mark) { (constants, functions, rowChecks) = mark }
 
   package func alias(_ stem: String = "t") -> String {
     aliases += 1
@@ -57,6 +57,10 @@ package final class StatementBuilder {
 
   /// The number of a test, for `godwit_row`.
   func rowCheck(_ check: RowCheck) -> Int { functions.rowCheck(check) }
+
+  /// Makes NULL of every value that cannot be read, computed or stored, in place of an error: for a statement that
+  /// counts.
+  package func tolerateMisfits() { functions.toleratesMisfits = true }
 
   /// Records that the statement calls `godwit_counterpart` for a mapping.
   package func needsKeySet(_ mapping: Int) { functions.keySets.insert(mapping) }
@@ -130,6 +134,8 @@ package struct LoweredFunctions {
   private(set) var rowChecks: [RowCheck] = []
   /// Mappings whose source keys `godwit_counterpart` must know.
   package var keySets: Set<Int> = []
+  /// Whether a value that does not fit is NULL: see `StatementBuilder.tolerateMisfits`.
+  var toleratesMisfits = false
 
   mutating func rowCheck(_ check: RowCheck) -> Int {
     rowChecks.append(check)

@@ -30,8 +30,8 @@ package struct MappingReader {
   package static let keys: [String: [String]] = [
     "": ["godwit-mapping", "source-model", "destination-model", "entity-mappings"],
     "entity-mappings": [
-      "name", "type", "source", "destination", "filter", "policy", "unique-by", "attributes", "relationships",
-      "user-info", "property-user-info",
+      "name", "type", "source", "destination", "filter", "policy", "unique-by", "merge-nil", "attributes",
+      "relationships", "user-info", "property-user-info",
     ],
     "attributes": ["value", "if-nil"],
     "relationships": ["mapping", "key-path", "source-relationship"],
@@ -90,6 +90,14 @@ package struct MappingReader {
     if let entry = entries["unique-by"] {
       mapping.uniqueBy = try reader.items(entry.value, key: "unique-by", expected: "an attribute name").map {
         try reader.text($0, key: "unique-by", expected: "an attribute name")
+      }
+    }
+    if let entry = entries["merge-nil"] {
+      mapping.mergesNil = try reader.flag(entry.value, key: "merge-nil")
+      guard !mapping.mergesNil || !mapping.uniqueBy.isEmpty else {
+        throw reader.error(
+          "'merge-nil' has no meaning without 'unique-by'", at: entry.location,
+          remedy: "add `unique-by`, or remove the key")
       }
     }
     if let entry = entries["attributes"] {

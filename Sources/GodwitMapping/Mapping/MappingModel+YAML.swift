@@ -58,6 +58,7 @@ extension EntityMapping {
     add("filter", filter.map { $0.source.text.isEmpty ? $0.description : $0.source.text })
     add("policy", policyName)
     if !uniqueBy.isEmpty { lines.append("  unique-by: [\(uniqueBy.map(YAMLText.scalar).joined(separator: ", "))]") }
+    if mergesNil { lines.append("  merge-nil: true") }
     /// Lines by property: mapped properties, placeholders, and remarks on unmapped properties.
     func section(
       _ title: String, _ mapped: [(name: String, line: String)], _ subject: (String) -> MappingRemark.Subject

@@ -93,6 +93,8 @@ public struct EntityMapping: Sendable, Hashable {
   public var policyName: String?
   /// Destination attributes: the mapping makes one object for each distinct combination of their values.
   public var uniqueBy: [String] = []
+  /// Whether objects that have nil in one of these attributes are merged too: nil is a value like others then.
+  public var mergesNil = false
   /// The values of the attributes. Attributes that are not listed take the model's default.
   public var attributeMappings: [AttributeMapping] = []
   /// The targets of the relationships. Relationships that are not listed stay empty.

@@ -7,7 +7,8 @@ import GodwitModel
 /// |---|---|
 /// | `godwit_row(check, member, source key, result, value, …)` | the result, when every value passes |
 /// | `godwit_counterpart(set, source key, offset)` | key + offset; NULL for a key that the set lacks |
-/// | `godwit_identity(source key, value, …)` | NULL; `withIdentity(of:)` then has the values of `unique-by` as one key: each with its kind and length, so that no two lists meet |
+/// | `godwit_identity(merges nil, source key, value, …)` | NULL; `withIdentity(of:)` then has the values of `unique-by` as one key: each with its kind and length, so that no two lists meet. Without `merges nil`, a row with a nil has a key of its own |
+/// | `godwit_merging(merges nil, source key, value, …)` | the same key, as a blob |
 /// | `godwit_tally(key, flag, …)` | an aggregate: text that `RowTally` reads |
 package final class RowFunctions {
   /// A value that did not pass.
@@ -79,15 +80,27 @@ package final class RowFunctions {
     return try identity.withUnsafeBytes(body)
   }
 
+  fileprivate func giveIdentity(_ context: OpaquePointer?) {
+    identity.withUnsafeBytes {
+      let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+      sqlite3_result_blob64(context, $0.baseAddress, UInt64($0.count), transient)
+    }
+  }
+
   fileprivate func identify(_ arguments: SQLFunctionArguments) {
     identity.removeAll(keepingCapacity: true)
-    identified = arguments.int64(0)
+    identified = arguments.int64(1)
     func append(_ kind: UInt8, _ bytes: UnsafeRawBufferPointer) {
       identity.append(kind)
       withUnsafeBytes(of: UInt64(bytes.count).bigEndian) { identity.append(contentsOf: $0) }
       identity.append(contentsOf: bytes)
     }
-    for index in 1..<max(1, arguments.count) {
+    let values = 2..<max(2, arguments.count)
+    guard arguments.int64(0) != 0 || !values.contains(where: { arguments.kind($0) == .null }) else {
+      // No value begins with this kind.
+      return withUnsafeBytes(of: arguments.int64(1).bigEndian) { append(5, $0) }
+    }
+    for index in values {
       switch arguments.kind(index) {
       case .null: append(0, UnsafeRawBufferPointer(start: nil, count: 0))
       case .integer: withUnsafeBytes(of: arguments.int64(index).bigEndian) { append(1, $0) }
@@ -263,6 +276,12 @@ extension StoreConnection {
       guard let data = sqlite3_user_data(context) else { return }
       let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
       functions.identify(SQLFunctionArguments(values: values, count: Int(count)))
+    }
+    try createFunction("godwit_merging", -1, state: functions) { context, count, values in
+      guard let data = sqlite3_user_data(context) else { return }
+      let functions = Unmanaged<RowFunctions>.fromOpaque(data).takeUnretainedValue()
+      functions.identify(SQLFunctionArguments(values: values, count: Int(count)))
+      functions.giveIdentity(context)
     }
     try register(
       aggregate: "godwit_tally", arguments: -1, start: { nil as RowTally? },

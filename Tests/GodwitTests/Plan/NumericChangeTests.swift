@@ -1,4 +1,5 @@
 import GodwitInference
+import GodwitLowering
 import GodwitModel
 import GodwitStore
 import Testing
@@ -47,8 +48,15 @@ struct NumericChangeTests {
     try connection.execute("INSERT INTO numbers (number) VALUES \(numbers.values)")
     try connection.execute("UPDATE numbers SET isMeant = 1")
     try connection.execute("INSERT INTO numbers (number) VALUES (1e300), (-0.1), (9007199254740993)")
-    let change = try #require(NumericChange(from: numbers.source, to: numbers.destination))
-    let counts = try change.counts(of: "number", in: "numbers", where: "isMeant", on: connection)
+    let schema = StoreSchema(model: try ManagedObjectModel(name: "1", entities: []))
+    let functions = try SQLFunctions(connection: connection, sourceSchema: schema, now: 0)
+    let sql =
+      "SELECT godwit_numbers(number, \(numbers.source.rawValue), \(numbers.destination.rawValue), 0, 0) FROM numbers WHERE isMeant"
+    let rows = try functions.running(ChunkStatement(sql: sql, builder: StatementBuilder()), context: "") {
+      try connection.rows(sql)
+    }
+    guard case .text(let text)? = rows.first?.first else { return #expect(Bool(false), "\(rows)") }
+    let counts = NumberTally(String(decoding: text, as: UTF8.self))
     #expect(counts.rounded == numbers.rounded && counts.misfits == numbers.misfits, "\(counts)")
     #expect(counts.valueless == numbers.valueless, "\(counts)")
   }

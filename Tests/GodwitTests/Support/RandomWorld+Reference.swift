@@ -46,7 +46,7 @@ extension RandomWorld {
       let from = mapping.sourceEntityName ?? ""
       var byValue: [Int64?: Int] = [:]
       for object in objects.filter({ $0.entity == from && filters[index]($0) }).sorted(by: { $0.key < $1.key }) {
-        if !mapping.uniqueBy.isEmpty {
+        if !mapping.uniqueBy.isEmpty, mapping.mergesNil || object.n != nil {
           if let known = byValue[object.n] {
             result.made[known].sources.append(object.key)
             continue

@@ -216,6 +216,7 @@ extension RandomWorld {
           from, to, name: "M\(index)", kind: random.chance(isMirrored ? 50 : 10) ? .copy : .transform, filter: filter,
           uniqueBy: random.chance(20) ? ["n"] : [],
           attributes: ["tag": "$source.id * 100 + \(index)", "n": "$source.n"]))
+      mappings[index].mergesNil = !mappings[index].uniqueBy.isEmpty && index.isMultiple(of: 2)
       filters.append(test)
     }
     for index in 0..<count {

@@ -43,22 +43,22 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
 @Suite struct UniqueByTests {
   private let companies: [String?] = ["Orange", "Apple", nil, "Orange", "apple", nil, "Apple", "e\u{301}", "é"]
 
-  @Test(arguments: [1, 2, 100])
+  @Test(arguments: [1, 2, 100], [false, true])
   func `unique-by makes one object per distinct value, from the lowest key, and every source object finds it`(
-    rows: Int
+    rows: Int, mergesNil: Bool
   ) throws {
     let fixture = try fixture(companies)
     fixture.chunkRows = rows
+    fixture.mappings[1].mergesNil = mergesNil
     try fixture.run()
-    // Bytes decide: case differs, composed and decomposed differ, nil is a value like others.
+    // Bytes decide: case differs, composed and decomposed differ. Objects without a value are one only with merge-nil.
     #expect(
       try fixture.rows("SELECT Z_PK, hex(ZNAME), ZRANK, ZBUSINESS FROM source.ZCOMPANY ORDER BY Z_PK") == [
         "1|4F72616E6765|0|makes stuff", "2|4170706C65|1|makes phones", "3||2|makes stuff", "5|6170706C65|4|makes stuff",
-        "8|65CC81|7|makes stuff", "9|C3A9|8|makes stuff",
-      ])
+      ] + (mergesNil ? [] : ["6||5|makes stuff"]) + ["8|65CC81|7|makes stuff", "9|C3A9|8|makes stuff"])
     #expect(
       try fixture.rows("SELECT Z_PK, ZCOMPANY FROM source.ZWORKER ORDER BY Z_PK") == [
-        "1|1", "2|2", "3|3", "4|1", "5|5", "6|3", "7|2", "8|8", "9|9",
+        "1|1", "2|2", "3|3", "4|1", "5|5", "6|\(mergesNil ? 3 : 6)", "7|2", "8|8", "9|9",
       ])
   }
 
@@ -71,7 +71,7 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     try fixture.run()
     #expect(
       try fixture.rows("SELECT Z_PK, ZRANK FROM source.ZCOMPANY ORDER BY Z_PK") == [
-        "1|0", "2|1", "3|2", "5|4", "8|7", "9|8",
+        "1|0", "2|1", "3|2", "5|4", "6|5", "8|7", "9|8",
       ])
     #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZWORKER WHERE ZCOMPANY IS NOT NULL") == ["9"])
   }

@@ -1,0 +1,206 @@
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// What is lost where `unique-by` makes one object of several: values and links of the others that differ from those of
+/// the object with the lowest key, which stay.
+struct MergeLosses {
+  private let planner: Planner
+  private let program: StepProgram
+
+  init(_ planner: Planner, _ program: StepProgram) { (self.planner, self.program) = (planner, program) }
+
+  private var resolved: ResolvedMapping { program.resolved }
+
+  /// A property of the destination whose values or links may differ.
+  private struct Compared {
+    var name: String
+    var kind: LossReport.Kind
+    /// What an object of the source gives for it, nil if nothing.
+    var given: String
+    /// What takes the place of nil.
+    var ifNil: String?
+    /// Whether others may link the object too, so that one of them is kept, whichever it is.
+    var keepsAny = false
+  }
+
+  /// What the objects of a mapping lose.
+  struct Part {
+    var mapping: ResolvedEntityMapping
+    var part: PropertyLosses.Part
+  }
+
+  /// - Parameter isCounted: False for a source that is not made yet, or of which only a sample is read: there the losses
+  ///   are named.
+  func parts(isCounted: Bool) throws -> [Part] {
+    try resolved.entityMappings.filter { $0.earlier == nil && program.isUnique($0.index) }.compactMap { mapping in
+      let builder = StatementBuilder()
+      builder.tolerateMisfits()
+      let association = program.associations(builder)
+      let compared = try values(of: mapping, builder) + links(of: mapping, association)
+      guard !compared.isEmpty else { return nil }
+      let keys = mapping.mapping.uniqueBy.joined(separator: ", ")
+      let losses = compared.map { one in
+        LossReport.Loss(
+          step: planner.job.position.index + 1, kind: one.kind, subject: "\(mapping.destination.name).\(one.name)",
+          count: nil,
+          reason: "mapping \(mapping.name) makes one object of those with the same \(keys) and keeps the first",
+          cause: .merged)
+      }
+      guard isCounted else { return Part(mapping: mapping, part: .init(walk: nil, wanted: losses)) }
+      let table = try program.sourceTable(mapping.source.name)
+      let sql = try statement(mapping, compared, association)
+      let walk = SourceWalk(table, key: "Z_PK", isCut: false, builder: builder, context: "planning, unique-by") {
+        _ in sql
+      }
+      return Part(mapping: mapping, part: .init(walk: walk, wanted: losses))
+    }
+  }
+
+  private func statement(
+    _ mapping: ResolvedEntityMapping, _ compared: [Compared], _ association: AssociationLowering
+  ) throws -> String {
+    let table = try association.table(mapping.index)
+    let merged = try program.associationStage.merged(mapping.index, association)
+    let counts = compared.map { one in
+      let given = "(SELECT s.Z_PK AS k, \(one.given) AS v FROM \(table) AS s)"
+      if one.keepsAny {
+        return """
+          (SELECT COALESCE(SUM(n - 1), 0) FROM (SELECT COUNT(DISTINCT m.v) AS n FROM g CROSS JOIN \(given) AS m \
+          ON m.k = g.k GROUP BY g.f HAVING COUNT(DISTINCT m.v) > 0))
+          """
+      }
+      let kept = one.ifNil.map { "COALESCE(f.v, \($0))" } ?? "f.v"
+      return """
+        (SELECT COUNT(*) FROM g CROSS JOIN \(given) AS m ON m.k = g.k CROSS JOIN \(given) AS f ON f.k = g.f \
+        WHERE g.k <> g.f AND m.v IS NOT NULL AND m.v IS NOT \(kept))
+        """
+    }
+    return "WITH g AS MATERIALIZED (\(merged)) SELECT \(counts.joined(separator: ", "))"
+  }
+
+  // MARK: Nil
+
+  /// A walk that counts objects with nil in an attribute of `unique-by`, and what is said of them.
+  struct NilPart {
+    var walk: SourceWalk
+    fileprivate var mapping: ResolvedEntityMapping
+
+    func note(_ count: SourceWalk.Count) -> MigrationNote? {
+      let merges = mapping.mapping.mergesNil
+      guard count.sum > (merges ? 1 : 0) else { return nil }
+      let subject =
+        "\(count.isEstimate ? "about " : "")\(count.sum.counted("object")) of \(mapping.source.name) "
+        + "\(count.sum == 1 ? "has" : "have") nil in \(mapping.mapping.uniqueBy.joined(separator: " or ")), and "
+      return MigrationNote(
+        .nilKeys,
+        subject
+          + (merges
+            ? "nil is a value like others (merge-nil, mapping \(mapping.name))"
+            : "no two of them become one (mapping \(mapping.name))"))
+    }
+  }
+
+  func nilParts() throws -> [NilPart] {
+    try resolved.entityMappings.filter { $0.earlier == nil && program.isUnique($0.index) }.map { mapping in
+      let builder = StatementBuilder()
+      builder.tolerateMisfits()
+      let association = program.associations(builder)
+      let isNil = try program.associationStage.keyValues(of: mapping, builder).map { "(\($0)) IS NULL" }
+      let table = try program.sourceTable(mapping.source.name)
+      let terms = [association.matches(mapping.index, alias: "s").sql, "(\(isNil.joined(separator: " OR ")))"]
+      let walk = SourceWalk(table, key: "s.Z_PK", builder: builder, context: "planning, unique-by") {
+        "SELECT COUNT(*) FROM source.\(quoted(table)) AS s NOT INDEXED\(whereClause((terms as [String?]) + [$0]))"
+      }
+      return NilPart(walk: walk, mapping: mapping)
+    }
+  }
+
+  // MARK: Values
+
+  private func values(of mapping: ResolvedEntityMapping, _ builder: StatementBuilder) throws -> [Compared] {
+    try mapping.attributes.compactMap { attribute, source in
+      guard !mapping.mapping.uniqueBy.contains(attribute.name),
+        program.destinationSchema.column(of: attribute.name, in: mapping.destination.name) != nil,
+        let given = try given(attribute, source.withoutDefault, mapping, builder)
+      else { return nil }
+      var ifNil: String?
+      if case .defaultForNil = source {
+        ifNil = builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))
+      }
+      return Compared(name: attribute.name, kind: .values, given: given, ifNil: ifNil)
+    }
+  }
+
+  /// nil for a value that does not come from the object.
+  private func given(
+    _ attribute: AttributeDescription, _ source: ResolvedEntityMapping.AttributeSource,
+    _ mapping: ResolvedEntityMapping, _ builder: StatementBuilder
+  ) throws -> String? {
+    var reasons: [String] = []
+    switch source {
+    case .modelDefault, .defaultForNil: return nil
+    case .expression(let parsed):
+      guard parsed.contains(where: { if case .keyPath = $0.node { true } else { false } }) else { return nil }
+    case .copy(let name):
+      let from = resolved.sourceModel.attribute(name, of: mapping.source.name)
+      guard from?.allowsExternalBinaryDataStorage == true || attribute.allowsExternalBinaryDataStorage else { break }
+      // The bytes count, not where they lie.
+      return ExpressionLowering.value(
+        ValueExpression(.keyPath(base: nil, segments: [name])), schema: program.sourceSchema,
+        row: .init(alias: "s", entityName: mapping.source.name), builder: builder
+      ).sql
+    }
+    return try program.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+  }
+
+  // MARK: Links
+
+  /// The to-one relationships of the objects, set by the mapping, or by those that make the objects at the other end.
+  private func links(
+    of mapping: ResolvedEntityMapping, _ association: AssociationLowering
+  ) throws -> [Compared] {
+    var found: [Compared] = []
+    for link in program.links {
+      for (side, end) in [(Optional(link.first), InversePair.End.first), (link.second, .second)] {
+        guard let side, !side.relationship.isToMany,
+          resolved.destinationModel.isKind(mapping.destination.name, of: side.entityName)
+        else { continue }
+        let own = link.assignments.first { $0.mapping == mapping.index && $0.end == end }
+        let owners = link.assignments.filter { $0.end != end || link.isOwnInverse }.filter {
+          $0.mapping != mapping.index || own == nil
+        }.filter { mappings($0).lookups.contains(mapping.index) }
+        let path: [ResolvedEntityMapping.SourceRelationship]
+        let lookups: [Int]
+        if let own {
+          (path, lookups) = (mapping.relationships[own.part].path, mapping.relationships[own.part].lookups)
+        } else if let hop = owners.first.flatMap({ mappings($0).path.first }),
+          owners.allSatisfy({ mappings($0).path == [hop] }),
+          let inverse = resolved.sourceModel.inverse(of: hop.relationship), !inverse.isToMany
+        {
+          path = [.init(entityName: hop.relationship.destinationEntityName, relationship: inverse)]
+          lookups = owners.map(\.mapping)
+        } else {
+          continue
+        }
+        guard !lookups.isEmpty, !lookups.contains(where: program.isPolicy) else { continue }
+        let chain = try program.chain(path, in: mapping, association)
+        let keys = try lookups.map { index in
+          chain.isToMany
+            ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")
+            : try association.lookup(index, key: chain.scalar(chain.key))
+        }
+        let given =
+          keys.count == 1
+          ? keys[0] : "COALESCE(\(zip(lookups, keys).map { "\($0) || ':' || \($1)" }.joined(separator: ", ")))"
+        found.append(Compared(name: side.relationship.name, kind: .links, given: given, keepsAny: !owners.isEmpty))
+      }
+    }
+    return found
+  }
+
+  private func mappings(_ assignment: InversePair.Assignment) -> ResolvedEntityMapping.RelationshipSource {
+    resolved.entityMappings[assignment.mapping].relationships[assignment.part]
+  }
+}

@@ -1,0 +1,224 @@
+import GodwitInference
+import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// The values that mappings round, cannot store, or turn to nil, counted in the source: in every mapping, with or without
+/// a filter, of an attribute itself, along a path, or by an expression.
+struct NumberLosses {
+  private let planner: Planner
+  private let program: StepProgram
+  /// Whether to count the nils too that a run counts itself.
+  private let isWhole: Bool
+
+  private static let limitColumns = 100
+
+  init(_ planner: Planner, _ program: StepProgram, isWhole: Bool) {
+    (self.planner, self.program, self.isWhole) = (planner, program, isWhole)
+  }
+
+  private var resolved: ResolvedMapping { program.resolved }
+
+  /// An attribute of the destination whose values are counted.
+  struct Watched {
+    /// What is read: an attribute of the source; for an expression, the attribute that it gives a value.
+    var subject: String
+    /// The destination's attribute.
+    var target: String
+    var mapping, types: String
+    var isInteger: Bool
+    /// The policy that may make the objects in another way.
+    var policy: String?
+    /// Whether the plan alone counts values that become nil.
+    var plansNils: Bool
+    /// The arguments of `NumberTally`.
+    fileprivate var arguments: String
+
+  }
+
+  /// The count of a watched attribute.
+  struct Counted {
+    fileprivate var watched: Watched
+    var tally: NumberTally
+    var isEstimate: Bool
+
+    var subject: String { watched.subject }
+    var target: String { watched.target }
+    var mapping: String { watched.mapping }
+    var types: String { watched.types }
+    var nils: Int64 { tally.nils + (watched.plansNils ? tally.valueless : 0) }
+    private var about: String { isEstimate ? "about " : "" }
+
+    /// What stops a run.
+    var misfits: [String] { watched.policy == nil ? stops : [] }
+
+    private var stops: [String] {
+      var found: [String] = []
+      if tally.misfits > 0, watched.isInteger {
+        let verb = tally.misfits == 1 ? "does" : "do"
+        found.append("\(about)\(tally.misfits.counted("value")) of \(subject) \(verb) not fit, \(types)")
+      }
+      if tally.failed > 0 {
+        found.append("\(about)\(tally.failed.counted("value")) of \(target) cannot be computed (mapping \(mapping))")
+      }
+      return found
+    }
+
+    /// Values that a change of numeric types cannot carry.
+    var notes: [MigrationNote] {
+      let condition = watched.policy.map { " if policy \($0) leaves them to the mapping" } ?? ""
+      var notes = stops.map { MigrationNote(.valuesDoNotFit, "the run will stop\(condition): \($0)") }
+      if tally.misfits > 0, !watched.isInteger {
+        let (be, stay) =
+          tally.misfits == 1 ? ("is", "it stays, and is read as NaN") : ("are", "they stay, and are read as NaN")
+        notes.append(
+          MigrationNote(
+            .valuesTooLarge,
+            "\(about)\(tally.misfits.counted("value")) of \(subject) \(be) too large, \(types): \(stay)"))
+      }
+      return notes
+    }
+  }
+
+  /// A walk, and the attributes that it counts.
+  struct Part {
+    var walk: SourceWalk
+    fileprivate var watched: [Watched]
+
+    func counted(_ count: SourceWalk.Count) -> [Counted] {
+      watched.indices.map { place in
+        let tallies = count.rows.map { row -> NumberTally in
+          guard place < row.count, case .text(let bytes) = row[place] else { return NumberTally() }
+          return NumberTally(String(decoding: bytes, as: UTF8.self))
+        }
+        return Counted(
+          watched: watched[place], tally: tallies.reduce(NumberTally(), +).scaled(by: count.scaled),
+          isEstimate: count.isEstimate)
+      }
+    }
+  }
+
+  func parts() throws -> [Part] {
+    try resolved.entityMappings.filter { $0.earlier == nil }.flatMap { mapping -> [Part] in
+      let builder = StatementBuilder()
+      builder.tolerateMisfits()
+      let watched = try mapping.attributes.compactMap { try watch($0.attribute, $0.source, mapping, builder) }
+      guard !watched.isEmpty else { return [] }
+      let association = program.associations(builder)
+      let table = try program.sourceTable(mapping.source.name)
+      var terms = [association.matches(mapping.index, alias: "s").sql]
+      let isUnique = program.isUnique(mapping.index)
+      if isUnique {
+        let merged = try program.associationStage.merged(mapping.index, association)
+        terms.append("s.Z_PK NOT IN (SELECT k FROM (\(merged)) WHERE k <> f)")
+      }
+      return stride(from: 0, to: watched.count, by: Self.limitColumns).map { first in
+        let some = Array(watched[first..<min(first + Self.limitColumns, watched.count)])
+        let columns = some.map { "\(NumberTally.function)(\($0.arguments))" }.joined(separator: ", ")
+        let walk = SourceWalk(
+          table, key: "s.Z_PK", isCut: !isUnique, builder: builder, context: "planning, mapping '\(mapping.name)'"
+        ) { [terms] in
+          "SELECT \(columns) FROM source.\(quoted(table)) AS s NOT INDEXED\(whereClause((terms as [String?]) + [$0]))"
+        }
+        return Part(walk: walk, watched: some)
+      }
+    }
+  }
+
+  /// nil for an attribute whose values are all stored as they are.
+  private func watch(
+    _ attribute: AttributeDescription, _ value: ResolvedEntityMapping.AttributeSource,
+    _ mapping: ResolvedEntityMapping, _ builder: StatementBuilder
+  ) throws -> Watched? {
+    guard case .expression(let parsed) = value.withoutDefault else { return nil }
+    let target = "\(mapping.destination.name).\(attribute.name)"
+    let policy = resolved.policies.first { $0.index == mapping.index }?.name
+    func watched(
+      _ subject: String, _ sql: String, _ from: AttributeType?, _ what: NumberTally.What, held: String, _ types: String
+    ) -> Watched {
+      Watched(
+        subject: subject, target: target, mapping: mapping.name, types: "\(types) to \(attribute.type.xcodeName)",
+        isInteger: attribute.type.isInteger, policy: policy,
+        plansNils: resolved.plansNils(of: value, in: mapping),
+        arguments: "\(sql), \(from?.rawValue ?? -1), \(attribute.type.rawValue), \(what.rawValue), \(held)")
+    }
+    if let (path, from, change) = resolved.numericChange(of: value, to: attribute, in: mapping) {
+      guard change.mayNotFit || change.mayRound || from.type == .decimal else { return nil }
+      guard let sql = try column(path, of: mapping.source.name, builder) else { return nil }
+      return watched(
+        "\(mapping.source.name).\(path.joined(separator: "."))", sql, from.type, .stored, held: "0",
+        from.type.xcodeName)
+    }
+    let nils =
+      isWhole && policy == nil
+      ? program.losses.nilWatches(mapping.index).first { $0.attribute == attribute.name } : nil
+    guard nils != nil || attribute.type.isNumeric, policy == nil || !parsed.asksOthers else { return nil }
+    let mark = builder.mark
+    let lowered = ExpressionLowering.value(
+      parsed, schema: program.sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder,
+      bindings: MappingBindings(mapping.mapping, property: attribute.name))
+    guard nils != nil || Self.mayChange(lowered.type, to: attribute.type, parsed) else {
+      builder.restore(mark)
+      return nil
+    }
+    let held = try nils?.inputs.map { try program.losses.holds($0, of: mapping.source.name, builder) }
+    return watched(
+      target, lowered.sql, nil, .computed, held: held.map { "(\($0.joined(separator: " AND ")))" } ?? "0",
+      "an expression of mapping '\(mapping.name)'")
+  }
+
+  /// Whether some result of a type may be another number in an attribute, or not fit.
+  private static func mayChange(
+    _ type: AttributeType?, to destination: AttributeType, _ expression: ValueExpression
+  ) -> Bool {
+    guard destination.isNumeric else { return false }
+    if case .constant = expression.node { return false }
+    switch (type, destination) {
+    case (.double?, .double), (.float?, .double), (.float?, .float), (.decimal?, .decimal): return false
+    default: return true
+    }
+  }
+
+  /// The stored value at the end of a path along to-one relationships; nil where none is stored.
+  private func column(_ path: [String], of entity: String, _ builder: StatementBuilder) throws -> String? {
+    var chain = RelationshipJoinPath(
+      row: .init(alias: "s", entityName: entity), schema: program.sourceSchema,
+      database: StoreConnection.sourceSchema, builder: builder)
+    do {
+      for name in path.dropLast() { try chain.follow(name) }
+      let row = try chain.loadedRow()
+      guard let name = path.last, let column = program.sourceSchema.column(of: name, in: row.entityName) else {
+        return nil
+      }
+      return chain.scalar("\(row.alias).\(quoted(column))")
+    } catch let error as NotLowerable {
+      throw GodwitError(.internalBug, "cannot follow '\(path.joined(separator: "."))': \(error.reason)")
+    }
+  }
+}
+
+extension ResolvedMapping {
+  /// The path to the attribute of the source whose values become those of another numeric type, the attribute, and the
+  /// change; nil for any other value.
+  func numericChange(
+    of value: ResolvedEntityMapping.AttributeSource, to attribute: AttributeDescription,
+    in mapping: ResolvedEntityMapping
+  ) -> (path: [String], from: AttributeDescription, change: NumericChange)? {
+    guard case .expression(let parsed) = value.withoutDefault, case .keyPath(let base, let segments) = parsed.node,
+      base.map(ExpressionInputs.isOwn) ?? true
+    else { return nil }
+    let path = sourceModel.joiningComposites(segments, from: mapping.source.name)
+    guard let from = ExpressionInputs(model: sourceModel, entityName: mapping.source.name).attribute(path),
+      let change = NumericChange(from: from.type, to: attribute.type)
+    else { return nil }
+    return (path, from, change)
+  }
+
+  /// Whether the plan counts the decimals without a value that a mapping copies to another numeric type: it makes its
+  /// objects by expressions alone. Elsewhere a run counts them. A default in place of nil is no loss.
+  func plansNils(of value: ResolvedEntityMapping.AttributeSource, in mapping: ResolvedEntityMapping) -> Bool {
+    guard case .expression = value else { return false }
+    return mapping.earlier == nil && !policies.contains { $0.index == mapping.index }
+  }
+}

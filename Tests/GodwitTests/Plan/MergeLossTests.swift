@@ -1,0 +1,144 @@
+import Foundation
+import Godwit
+import GodwitJob
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+@testable import GodwitEngine
+
+/// What `unique-by` drops where objects differ that it makes one.
+@Suite struct MergeLossTests {
+  /// Six pens; 1 to 3 have code a, 4 has b, 5 and 6 have none.
+  private func fixture() throws -> MigrationFixture {
+    let pen: [String: AttributeType] = ["code": .string, "colour": .string, "price": .integer32, "size": .integer16]
+    let fixture = try MigrationFixture(
+      [
+        .make("Pen", pen, [.toOne("owner", "Owner", inverse: "pens")]),
+        .make("Owner", ["name": .string], [.toMany("pens", "Pen", inverse: "owner")]),
+      ],
+      to: [
+        .make("Pen", pen, [.toOne("owner", "Owner", inverse: "pens")]),
+        .make("Owner", ["name": .string], [.toMany("pens", "Pen", inverse: "owner")]),
+      ])
+    try fixture.build { store in
+      for key in Int64(1)...2 { try store.insert("Owner", key: key, attributes: ["name": .init("o\(key)")]) }
+      let rows: [(String?, String?, Int64, [Int64])] = [
+        ("a", nil, 7, [1]), ("a", "red", 7, [2]), ("a", "blue", 8, [1]), ("b", "red", 1, [2]), (nil, "x", 5, [1]),
+        (nil, "y", 6, []),
+      ]
+      for (index, (code, colour, price, owner)) in rows.enumerated() {
+        try store.insert(
+          "Pen", key: Int64(index + 1),
+          attributes: [
+            "code": code.map { .init($0) } ?? .null, "colour": colour.map { .init($0) } ?? .null,
+            "price": .integer(price), "size": .integer(3),
+          ], relationships: owner.isEmpty ? [:] : ["owner": owner])
+      }
+    }
+    fixture.mappings = [
+      try .make(
+        "Owner", "Owner", attributes: ["name": "$source.name"]),
+      try .make(
+        "Pen", "Pen", uniqueBy: ["code"],
+        attributes: [
+          "code": "$source.code", "colour": "$source.colour", "price": "$source.price + 1", "size": "$source.size",
+        ], relationships: ["owner": .sourceRelationship("owner")]),
+    ]
+    return fixture
+  }
+
+  private func told(_ losses: LossReport) -> [String] {
+    losses.losses.filter { $0.cause == .merged }.map { "\($0.kind.rawValue) \($0.subject) \($0.count ?? -1)" }.sorted()
+  }
+
+  private let expected = ["links Pen.owner 1", "values Pen.colour 2", "values Pen.price 1"]
+
+  @Test(arguments: [false, true], [1, 100])
+  func `values and links that differ from those of the object that stays are counted, by the plan and by the run`(
+    inSwift: Bool, rows: Int
+  ) throws {
+    let fixture = try fixture()
+    fixture.chunkRows = rows
+    try EngineTuning.with(\.runsAllInSwift, inSwift) {
+      let plan = try MigrationManager(fixture.job).plan()
+      #expect(told(plan.losses) == expected && plan.verdict.hasPrefix("LOSES"))
+      let summary = try fixture.run()
+      #expect(told(summary.losses) == expected)
+      #expect(Set(summary.losses.losses) == Set(plan.losses.losses))
+      #expect(try fixture.rows("SELECT ZCOLOUR, ZPRICE, ZOWNER FROM source.ZPEN ORDER BY Z_PK").first == "nil|8|1")
+    }
+  }
+
+  @Test func `objects with nil stay apart and are told of, unless the mapping says that nil is merged`() throws {
+    for mergesNil in [false, true] {
+      let fixture = try fixture()
+      fixture.mappings[1].mergesNil = mergesNil
+      let plan = try MigrationManager(fixture.job).plan()
+      let note = plan.codedNotes.first { $0.code == .nilKeys }?.text
+      #expect(
+        note == "2 objects of Pen have nil in code, and "
+          + (mergesNil
+            ? "nil is a value like others (merge-nil, mapping PenToPen)"
+            : "no two of them become one (mapping PenToPen)"))
+      #expect(
+        told(plan.losses)
+          == (mergesNil ? ["links Pen.owner 1", "values Pen.colour 3", "values Pen.price 2"] : expected))
+      let summary = try fixture.run()
+      #expect(summary.codedNotes.contains { $0.code == .nilKeys })
+      #expect(Set(summary.losses.losses) == Set(plan.losses.losses))
+      #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPEN") == [mergesNil ? "3" : "4"])
+    }
+  }
+
+  @Test func `nil in one of several attributes keeps an object apart`() throws {
+    let fixture = try fixture()
+    fixture.mappings[1].uniqueBy = ["code", "size"]
+    try fixture.alter("UPDATE ZPEN SET ZSIZE = NULL WHERE Z_PK IN (2, 3)")
+    #expect(try told(fixture.run().losses) == [])
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPEN") == ["6"])
+  }
+
+  @Test func `a job that must lose nothing stops before it begins`() throws {
+    let fixture = try fixture()
+    var job = try fixture.job
+    job.onLoss = .fail
+    #expect(try MigrationManager(job).plan().stopError?.code == .dataWrong)
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error?.code == .dataWrong && error?.cause?.contains("2 values of Pen.colour (mapping PenToPen") == true)
+    #expect(!FileManager.default.fileExists(atPath: fixture.destinationPath))
+  }
+
+  @Test func `a filter, equal objects and an unmapped value are no loss of a merge`() throws {
+    let fixture = try fixture()
+    fixture.mappings[1].filter = try FilterPredicate("price < 8 AND colour == nil OR code == 'b'")
+    #expect(try told(fixture.run().losses) == [])
+  }
+
+  @Test func `the links of owners that no longer hold the merged object are counted`() throws {
+    let fixture = try fixture()
+    fixture.mappings[1].relationshipMappings = []
+    fixture.mappings[0].relationshipMappings = [
+      RelationshipMapping(name: "pens", value: .mapping("PenToPen", keyPath: ["pens"]))
+    ]
+    let plan = try MigrationManager(fixture.job).plan()
+    #expect(told(plan.losses) == expected)
+    #expect(try told(fixture.run().losses) == expected)
+    #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZPEN WHERE ZOWNER IS NOT NULL") == ["3"])
+  }
+
+  @Test func `a link to objects that become one is not lost`() throws {
+    let fixture = try fixture()
+    fixture.mappings[0].uniqueBy = ["name"]
+    try fixture.alter("UPDATE ZOWNER SET ZNAME = 'one'")
+    #expect(try told(fixture.run().losses) == ["values Pen.colour 2", "values Pen.price 1"])
+  }
+
+  @Test func `an audit finds the values`() throws {
+    let report = try MigrationManager(fixture().job).audit(samples: 1, showingValues: false)
+    #expect(
+      report.findings.filter { $0.kind == .merged }.map { "\($0.entity).\($0.property ?? "") \($0.count)" }
+        == ["Pen.colour 2", "Pen.price 1", "Pen.owner 1"])
+  }
+}
