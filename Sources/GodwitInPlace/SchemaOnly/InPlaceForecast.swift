@@ -11,13 +11,20 @@ package enum InPlaceForecast {
   /// - Parameter mapping: The inferred mapping between the models.
   package static func rowReason(
     for mapping: MappingModel, from source: ManagedObjectModel, to destination: ManagedObjectModel
-  ) -> String? {
+  ) -> RowReason? {
     guard let resolved = try? ResolvedMapping([mapping], from: source, to: destination) else { return nil }
     let comparison = SchemaOnlyComparison(
       resolved: resolved, source: StoreSchema(model: source), destination: StoreSchema(model: destination))
     do throws(SchemaOnlyComparison.Obstacle) {
       try comparison.check()
       return nil
-    } catch { return error.reason }
+    } catch { return RowReason(text: error.reason, isRule: error.isRule) }
+  }
+
+  /// Why rows are read.
+  package struct RowReason {
+    package let text: String
+    /// Whether they may break a rule of the new version.
+    package let isRule: Bool
   }
 }

@@ -105,7 +105,9 @@ struct SchemaOnlyComparison {
         throw Obstacle(reason: "\(path) changes its derivation")
       }
       if from.isOptional, !attribute.isOptional { throw Obstacle(reason: "\(path) becomes required") }
-      if !from.isAtLeastAsStrict(as: attribute) { throw Obstacle(reason: "\(path) has a stricter rule") }
+      if !from.isAtLeastAsStrict(as: attribute) {
+        throw Obstacle(reason: "\(path) has a stricter rule", isRule: true)
+      }
     }
     for attribute in old.attributes(of: was.name) where !attribute.isTransient && !kept.contains(attribute.name) {
       throw Obstacle(reason: "\(was.name).\(attribute.name) goes")
@@ -150,13 +152,15 @@ struct SchemaOnlyComparison {
         throw Obstacle(reason: "\(path) leads to another entity")
       }
       guard try isSameInverse(from, relationship) else { throw Obstacle(reason: "\(path) has another inverse") }
-      if !from.requiresObject, relationship.requiresObject { throw Obstacle(reason: "\(path) becomes required") }
+      if !from.requiresObject, relationship.requiresObject {
+        throw Obstacle(reason: "\(path) becomes required", isRule: true)
+      }
       let isCounted = relationship.isToMany
       if isCounted,
         relationship.minCount > from.minCount
           || relationship.maxCount > 0 && (from.maxCount <= 0 || from.maxCount > relationship.maxCount)
       {
-        throw Obstacle(reason: "\(path) has a stricter rule")
+        throw Obstacle(reason: "\(path) has a stricter rule", isRule: true)
       }
     }
     for relationship in old.relationships(of: was.name)

@@ -9,7 +9,11 @@ import GodwitStore
 /// its own migrations leave stores like that.
 struct SchemaOnlyLayout {
   /// Why some row would have to be read or written.
-  struct Obstacle: Error, Hashable { var reason: String }
+  struct Obstacle: Error, Hashable {
+    var reason: String
+    /// Whether rows are read because they may break a rule.
+    var isRule = false
+  }
 
   /// The tables, with the columns in their new order.
   private(set) var tables: [InPlaceSQLLayout.Kept] = []

@@ -168,7 +168,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .needsPolicy:
       "The mapping model names a class of the application. Godwit needs a port of that class."
     case .rowsReadInPlace:
-      "The migration takes time in proportion to the objects in a store. A step that changes only definitions takes the same time for any store."
+      "The migration takes time in proportion to the objects in a store. A step that changes only definitions takes the same time for any store. A stricter rule as the reason is a warning: an object that breaks it stops the run."
     case .rowsMayBreakRule:
       "Whether the step succeeds depends on the objects of each store."
     case .renameChainBroken:
@@ -227,7 +227,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       "Make sure that no store has duplicates, or merge them with a mapping model that has `unique-by`. Where they differ, it keeps the values of the first, and the plan counts the others as lost."
     case .needsMappingModel: "Write a mapping model for the step; `godwit mapping new` drafts one."
     case .needsPolicy: "Port the policy; `godwit policy stub` writes its type."
-    case .rowsReadInPlace: "Nothing, if the time is acceptable; test with the largest store that you have."
+    case .rowsReadInPlace:
+      "Nothing, if the time is acceptable; test with the largest store that you have. `on-invalid: keep` keeps objects that break a rule."
     case .rowsMayBreakRule: "Test the step with real stores, relax the rule, or write a mapping model."
     case .renameChainBroken:
       "Set the renaming identifier to the first name, migrate through the versions between, or add a mapping model for the whole path."

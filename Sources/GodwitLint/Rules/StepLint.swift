@@ -146,9 +146,15 @@ struct StepLint {
     guard let mapping = try? inference.mappingModel(),
       let reason = InPlaceForecast.rowReason(for: mapping, from: old, to: new)
     else { return nil }
-    return finding(
-      .rowsReadInPlace, "", at: place(in: reason),
-      "\(title) reads every row when a store is migrated in place: \(reason)")
+    let stops =
+      reason.isRule
+      ? "; an object that breaks it stops the run, and `on-invalid: keep` keeps it, as Core Data's inferred migration does"
+      : ""
+    var found = finding(
+      .rowsReadInPlace, "", at: place(in: reason.text),
+      "\(title) reads every row when a store is migrated in place: \(reason.text)\(stops)")
+    if reason.isRule { found.severity = .warning }
+    return found
   }
 
   /// The place of the first entity or property that a text names.
