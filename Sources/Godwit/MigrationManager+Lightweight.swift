@@ -23,6 +23,7 @@ extension MigrationManager {
     if job.isInPlace, let attached = source.attached {
       plan.describe(try InPlaceStrategy(job: job, source: attached, type: source.files.type) { (plan, program) })
     }
+    try source.addForecast(to: &plan, of: job)
     if let opening { plan.time = plan.estimate(of: job, chunks: planner.timeEstimate(plan, program), opening: opening) }
     return plan
   }

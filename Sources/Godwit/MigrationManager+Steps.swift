@@ -167,7 +167,7 @@ extension MigrationManager {
     summary.objects = steps.last?.objects ?? 0
     summary.ambiguousToOne = steps.reduce(0) { $0 + $1.ambiguousToOne }
     summary.overridden = steps.reduce(0) { $0 + $1.overridden }
-    summary.keptInvalid = steps.flatMap(\.keptInvalid)
+    summary.keptInvalid = KeptInvalid.overall(steps.map(\.keptInvalid))
     summary.dropped = steps.flatMap(\.dropped)
     summary.losses = LossReport(steps.flatMap(\.losses.losses))
     for note in steps.flatMap(\.codedNotes) where !summary.codedNotes.contains(note) { summary.codedNotes.append(note) }
@@ -191,7 +191,7 @@ extension MigrationManager {
       || journal.steps.map { $0.hops != job.steps.map(\.hops) } ?? false
   }
 
-  private var otherSteps: GodwitError {
+  var otherSteps: GodwitError {
     GodwitError(
       .cannotCreate, "cannot resume '\(job.name)': other hops are fused into one step than when the run began",
       remedy: "undo the change of 'chunks' or 'existing' to resume, or `godwit discard` the job and run again",
@@ -225,6 +225,7 @@ extension MigrationManager {
     } else {
       (plan, program) = try planner.plan(now: Date().timeIntervalSinceReferenceDate)
     }
+    try source.addForecast(to: &plan, of: here)
     if estimatesTime {
       plan.time = planner.timeEstimate(plan, program, done: done).repeated(
         job.steps.count - current, because: "later steps are taken to be as long as step \(current + 1)")

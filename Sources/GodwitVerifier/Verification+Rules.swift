@@ -41,8 +41,10 @@ extension Verification {
       let count = row.int(1)
       if count == 0, relationship.isOptional { return true }
       if count < low || count > high {
-        if job.keepsInvalid, try wasInvalid(relationship, of: entity, key: row.int64(0)) {
-          report.count("objects that break the rule of a relationship as in the source (on-invalid: keep)", 1)
+        if job.keepsInvalid,
+          try job.keepsAllInvalid || wasInvalid(relationship, of: entity, key: row.int64(0))
+        {
+          report.count("objects that break the rule of a relationship (on-invalid: keep)", 1)
           return true
         }
         let limits = high < .max ? "\(low) to \(high)" : "at least \(low)"

@@ -60,7 +60,7 @@ public struct Verifier: Sendable {
   package var rowsPerCheckpoint: Int64?
 
   package init(job: MigrationJob, makeStore: @escaping @Sendable (MigrationJob) throws -> Void) {
-    self.job = job
+    self.job = job.namingInferredSteps()
     self.makeStore = makeStore
   }
 

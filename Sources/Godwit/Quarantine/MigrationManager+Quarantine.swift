@@ -217,6 +217,12 @@ extension MigrationManager {
     return summary
   }
 
+  /// How many objects a finished job has set aside, for which a run ends with 3 each time.
+  package func setAsideBefore() throws -> Int64 {
+    guard job.quarantine != nil, case .current(let digest?) = try destination() else { return 0 }
+    return try finishedBefore(digest: digest).quarantinedObjects
+  }
+
   /// Refuses to replace a store as long as the objects lie beside it that its run has set aside: a later quarantine would
   /// find its place taken, and nobody could tell whose they are.
   ///

@@ -137,15 +137,18 @@ struct StoreSurvey {
       let manager = MigrationManager(job)
       var result = StoreResult(StorePlace(store), .alreadyFinished)
       Self.tellWay(of: manager.job, in: &result)
-      guard try !manager.isFinished() else { return result }
+      guard try !manager.isFinished() else {
+        let setAside = try manager.setAsideBefore()
+        if setAside > 0 { (result.status, result.quarantined) = (RunVerb.quarantinedStatus, setAside) }
+        return result
+      }
       let plan: MigrationPlan
       do { plan = try manager.plan() } catch { throw job.tellingHints(error) }
-      if !plan.missingPolicies.isEmpty, let error = job.missingPolicyError { throw error }
-      if let error = job.error(for: plan.losses) { throw job.tellingHints(error) }
-      if let error = plan.stopError { throw error }
+      if let error = job.error(stopping: plan) { throw error }
       let isNeeded = !fits(job)
       result.outcome = isNeeded ? .planned : .fits
-      result.status = isDetailed && isNeeded ? 2 : 0
+      result.status = plan.setAside != nil ? RunVerb.quarantinedStatus : isDetailed && isNeeded ? 2 : 0
+      result.quarantined = plan.setAside
       result.objects = plan.summary.objectsWritten
       result.losses = plan.losses.refusable.count
       return result

@@ -45,6 +45,7 @@ struct PlanRecord: Codable {
   var noteCodes: [MigrationNote.Code]?
   /// The obstacles to a run, in the order of the summary's obstacles.
   var obstacles: [Obstacle]?
+  var setAside: Int64?
   var totalRows, diskBytes, temporaryBytes, freeBytes, temporaryFreeBytes, sourceBytes: Int64?
   var temporaryFolder: String?
   var shortage: String?
@@ -73,6 +74,7 @@ struct PlanRecord: Codable {
     notes = plan.notes
     noteCodes = plan.codedNotes.map(\.code)
     obstacles = plan.obstacles.map { Obstacle(code: $0.code, status: $0.failure.rawValue, message: $0.text) }
+    setAside = plan.setAside
     totalRows = plan.totalRows
     diskBytes = plan.diskBytes
     temporaryBytes = plan.disk.temporaryBytes

@@ -14,8 +14,8 @@ struct PlanVerb: Verb {
       an estimate: a small sample of the source is made in memory. With --set on-loss=fail a loss ends with 65. --format dot and mermaid draw the mapping. -o writes the \
       plan as JSON with the digests of all that it depends on; `godwit run --plan FILE` does that plan, or says what changed \
       and ends with 73. Every row is counted, on all processors; --sample takes about a second for a store of any size and \
-      says so in what it prints. Progress goes to standard error. The verdict is OK, LOSES, or STOPS with the exit status \
-      of the run, which is that of the plan too.
+      says so in what it prints. Progress goes to standard error. The verdict is OK, LOSES, or SETS ASIDE or STOPS with \
+      the exit status of the run, which is that of the plan too.
       """)
 
   @OptionGroup var job: JobOptions
@@ -116,8 +116,8 @@ struct PlanVerb: Verb {
       case .mermaid: session.output.write(data: try picture(manager.job, plan).mermaid)
       }
     }
-    if let error = plan.flatMap({ $0.missingPolicies.isEmpty ? nil : migration.missingPolicyError }) { throw error }
-    if let error = plan.flatMap({ migration.error(for: $0.losses) }) { throw migration.tellingHints(error) }
+    let stop = plan.flatMap { migration.error(stopping: $0) }
+    if let stop, let code = plan?.obstacles.first?.code, [.policyMissing, .losses].contains(code) { throw stop }
     if let output {
       if record.identity?.source == nil { record.identity?.source = try PlanIdentity.Source(of: manager.job) }
       record.manifest = PlanManifest(path: job.manifest, overrides: settings)
@@ -125,7 +125,8 @@ struct PlanVerb: Verb {
         try JSONText.document(record) + "\n", to: PlanFile.output(output, like: [migration.sourcePath]))
       session.diagnostics.write("wrote the plan to '\(output)'\n")
     }
-    if let error = plan?.stopError { throw error }
+    if let stop { throw stop }
+    if try plan.map({ $0.setAside != nil }) ?? (manager.setAsideBefore() > 0) { return RunVerb.quarantinedStatus }
     return detailedExitCode && isNeeded ? 2 : 0
   }
 
@@ -166,6 +167,15 @@ extension PlanVerb {
 }
 
 extension MigrationJob {
+  /// The error of a plan whose run would stop, as the run has it; nil for a run that would not.
+  func error(stopping plan: MigrationPlan) -> (any Error)? {
+    switch plan.obstacles.first?.code {
+    case .policyMissing: return missingPolicyError ?? plan.stopError
+    case .losses: return error(for: plan.losses).map { tellingHints($0) } ?? plan.stopError
+    default: return plan.stopError
+    }
+  }
+
   /// Whether the source already has the wanted version, and the job does nothing else with it.
   var fitsAlready: Bool {
     !appends && steps.allSatisfy { $0.isInferred && $0.willMigrate == nil && $0.didMigrate == nil }

@@ -12,6 +12,12 @@ extension SourceAudit {
     var message = ""
     /// Whether all rows were tried. If not, none after the last key was.
     var isComplete = true
+    /// Whether a run with a quarantine sets such rows aside.
+    var isOfObject = true
+
+    mutating func take(_ error: GodwitError) {
+      (message, isOfObject) = (error.message, error.topic == .rejectedRow)
+    }
 
     /// More are not looked for: each takes a statement of its own.
     static let limit = 500
@@ -52,7 +58,7 @@ extension SourceAudit {
         }
       })
     try search.search(from: .min, through: .max) { key, error in
-      if found.keys.isEmpty { found.message = error.message }
+      if found.keys.isEmpty { found.take(error) }
       found.keys.append(key)
     }
     if found.keys.count == Failures.limit, let last = found.keys.last, last < .max {
@@ -65,9 +71,13 @@ extension SourceAudit {
   ///
   /// - Parameter what: `the filter`, `the value`.
   func add(_ failed: Failures, of mapping: ResolvedEntityMapping, property: String?, _ what: String) {
+    if failed.isOfObject, let table = schema.table(of: mapping.source.name)?.name {
+      rejected[table, default: []].formUnion(failed.keys)
+    }
     add(
       AuditReport.Finding(
-        .expression, model: resolved.destinationModel.name, entity: mapping.source.name, property: property,
+        failed.isOfObject || !isForecast ? .expression : .missingFile, model: resolved.destinationModel.name,
+        entity: mapping.source.name, property: property,
         mapping: mapping.name, count: Int64(max(1, failed.keys.count)), isLowerBound: !failed.isComplete,
         message: "\(what) cannot be computed. The first error: \(failed.message)",
         samples: failed.keys.prefix(sampleCount).map {

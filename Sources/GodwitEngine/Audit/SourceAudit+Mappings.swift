@@ -52,7 +52,8 @@ extension SourceAudit {
     let program = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: attached.destinationSchema, facts: facts)
     for policy in resolved.policies { skip("what the policy of mapping '\(policy.mapping.name)' makes") }
-    try auditFilters(program)
+    // The plan has tested the filters.
+    if !isForecast { try auditFilters(program) }
     for mapping in resolved.entityMappings where mapping.earlier == nil && !program.isPolicy(mapping.index) {
       guard mapping.mapping.uniqueBy.isEmpty else {
         skip("what mapping '\(mapping.name)' makes, since it makes one object of several (unique-by)")
@@ -63,8 +64,9 @@ extension SourceAudit {
     if job.position.count > 1 {
       skip("the steps after the first, whose source is not made yet")
     }
-    try auditDestinationUniqueness(program)
-    try auditMerged(program)
+    if !planner.scan.isSample { try auditDestinationUniqueness(program) }
+    // A plan counts these losses itself.
+    if !isForecast { try auditMerged(program) }
   }
 
   /// Finds the values and links that `unique-by` drops.
@@ -101,7 +103,8 @@ extension SourceAudit {
   /// The condition that a mapping takes the row `alias`. It is computed for every row, once the filters are audited.
   func taken(_ index: Int, alias: String, _ association: AssociationLowering) -> String {
     let sql = association.matches(index, alias: alias).sql
-    return filterFailures[index]?.excluded(from: sql, alias: alias) ?? sql
+    let computable = filterFailures[index]?.excluded(from: sql, alias: alias) ?? sql
+    return isForecast ? leavingOutRejected(from: computable, of: resolved.entityMappings[index], alias) : computable
   }
 
   /// Finds the rows for which a filter cannot be computed. All that follows leaves them out.
@@ -117,7 +120,10 @@ extension SourceAudit {
       } catch let error as GodwitError where Self.isOfRow(error) {
         let kind = schema.isObject(of: [mapping.source.name], row: "s")
         var failed = try failures(in: table, kind, computing: "typeof((\(condition)))", builder)
-        if failed.keys.isEmpty { (failed.message, failed.isComplete) = (error.message, false) }
+        if failed.keys.isEmpty {
+          failed.take(error)
+          failed.isComplete = false
+        }
         filterFailures[mapping.index] = failed
         add(failed, of: mapping, property: nil, "the filter")
       }
@@ -144,6 +150,7 @@ extension SourceAudit {
       taken: taken(mapping.index, alias: "s", association),
       isPartial: filterFailures[mapping.index]?.isComplete == false, builder: builder, patterns: compiled)
     try check(parts[...], in: rows)
+    if isForecast, !planner.scan.isSample { try auditFilesRead(by: mapping, program, in: rows) }
   }
 
   /// Checks all parts in one walk. Where a value cannot be computed, it checks the halves, so that few walks find which
@@ -167,7 +174,10 @@ extension SourceAudit {
   private func isolate(_ part: Part, in rows: TakenRows, _ error: GodwitError) throws {
     var failed = try failures(
       in: rows.table, rows.kind, computing: "CASE WHEN (\(rows.taken)) THEN typeof(\(part.sql)) END", rows.builder)
-    if failed.keys.isEmpty { (failed.message, failed.isComplete) = (error.message, false) }
+    if failed.keys.isEmpty {
+      failed.take(error)
+      failed.isComplete = false
+    }
     add(failed, of: rows.mapping, property: part.property, "the value")
     guard !failed.keys.isEmpty else { return }
     var rest = rows
@@ -198,13 +208,29 @@ extension SourceAudit {
           property: attribute.name, mapping: mapping.name, message: message, condition: condition, value: value,
           key: "t.Z_PK")
       }
-      let excuse =
-        job.keepsInvalid
-        ? program.keptInvalid.excuse(source, in: mapping, value: value, patterns: &patterns) : nil
-      var checks = rules.filter { $0.property == attribute.name }.map { rule in
-        check(rule.message, excuse.map { "(\(rule.condition)) AND NOT \($0)" } ?? rule.condition)
+      let excuses =
+        job.keepsInvalid && !job.keepsAllInvalid
+        ? program.keptInvalid.excuses(attribute, from: source, in: mapping, value: value, patterns: &patterns) : []
+      var checks: [Check] = []
+      var kept: [String] = []
+      for rule in rules where rule.property == attribute.name {
+        if job.keepsAllInvalid {
+          kept.append(rule.condition)
+        } else if let excuse = excuses.first(where: { $0.excuses(rule) })?.condition {
+          checks.append(check(rule.message, "(\(rule.condition)) AND (\(excuse)) IS NOT TRUE"))
+          kept.append("(\(rule.condition)) AND (\(excuse))")
+        } else {
+          checks.append(check(rule.message, rule.condition))
+        }
+      }
+      if isForecast, !kept.isEmpty {
+        checks.append(
+          keptCheck(mapping, attribute.name, kept.map { "(\($0))" }.joinedEvenly(by: " OR ")))
       }
       if plainColumn(of: source.withoutDefault, for: attribute, in: mapping) != nil {
+        if isForecast, let wrong = Self.isWrong(value, attribute.type) {
+          checks.append(check("attribute '\(attribute.name)' has a value of another type", wrong))
+        }
         if let range = attribute.type.integerRange, attribute.type != .integer64 {
           checks.append(
             check(
@@ -222,6 +248,13 @@ extension SourceAudit {
           sql: try sql(of: attribute, from: source, in: mapping, program, builder), checks: checks))
     }
     return parts
+  }
+
+  /// Counts the objects of a mapping that the job keeps although they break rules of a property.
+  func keptCheck(_ mapping: ResolvedEntityMapping, _ property: String, _ condition: String) -> Check {
+    Check(
+      kind: .invalid, model: resolved.destinationModel.name, entity: mapping.destination.name, property: property,
+      mapping: mapping.name, message: "", condition: condition, key: "t.Z_PK", isKept: true)
   }
 
   /// The source column whose value an attribute takes unchanged; nil where it is computed. A change of integer size is

@@ -46,20 +46,29 @@ extension SourceAudit {
           relationship.isToMany
           ? program.validation.limitRule(relationship, count: sql)?.condition ?? "0" : "(\(sql)) IS NOT TRUE"
       }
-      if job.keepsInvalid {
-        var patterns: [String] = []
-        let pair = program.keptInvalid.pairs(of: mapping, patterns: &patterns).first { $0.property == name }
-        if let pair { condition = "(\(condition)) AND NOT (\(pair.condition))" }
+      func add(_ condition: String, _ check: (_ condition: String) -> Check) {
+        let column = "godwit_r\(parts.count)"
+        parts.append(
+          Part(property: name, column: column, sql: "(\(condition))", checks: [check("t.\(quoted(column))")]))
       }
-      let column = "godwit_r\(parts.count)"
-      parts.append(
-        Part(
-          property: name, column: column, sql: "(\(condition))",
-          checks: [
-            Check(
-              kind: .invalid, model: resolved.destinationModel.name, entity: mapping.source.name, property: name,
-              mapping: mapping.name, message: rule.message, condition: "t.\(quoted(column))", key: "t.Z_PK")
-          ]))
+      var excuse: String?
+      if job.keepsAllInvalid {
+        excuse = "1"
+      } else if job.keepsInvalid {
+        var patterns: [String] = []
+        var rule = rule
+        rule.property = name
+        excuse = program.keptInvalid.excuses(of: mapping, patterns: &patterns).first { $0.excuses(rule) }?.condition
+      }
+      if let excuse {
+        if isForecast { add("(\(condition)) AND (\(excuse))") { keptCheck(mapping, name, $0) } }
+        condition = "(\(condition)) AND (\(excuse)) IS NOT TRUE"
+      }
+      add(condition) {
+        Check(
+          kind: .invalid, model: resolved.destinationModel.name, entity: mapping.source.name, property: name,
+          mapping: mapping.name, message: rule.message, condition: $0, key: "t.Z_PK")
+      }
     }
     return parts
   }

@@ -106,6 +106,7 @@ extension SourceAudit {
     let groups = "FROM (\(rows)) GROUP BY \(list) HAVING COUNT(*) > 1"
     let counted = try self.rows("SELECT SUM(n) FROM (SELECT COUNT(*) AS n \(groups))", builder).first?.first
     guard case .integer(let count)? = counted, count > 0 else { return }
+    if isForecast { return addDuplicates(count, of: entity, properties, isPartial: isPartial) }
     let own = names.map { "r.\($0)" }.joined(separator: ", ")
     let isSame = names.map { "r.\($0) = g.\($0)" }.joined(separator: " AND ")
     let found = try self.rows(

@@ -25,6 +25,8 @@ package final class SourceAudit {
     var key = "s.Z_PK"
     /// The name of the object's own entity as SQL; nil for `entity`.
     var ownEntity: String?
+    /// Whether the job keeps such objects: they are counted for a plan, and no finding.
+    var isKept = false
   }
 
   /// The rows that some checks look at.
@@ -60,10 +62,16 @@ package final class SourceAudit {
   let planner: Planner
   let sampleCount: Int
   let showsValues: Bool
+  /// Whether only what a run stops at is wanted: see `forecast`.
+  let isForecast: Bool
   private let uuid: String
-  private(set) var report = AuditReport()
+  var report = AuditReport()
   /// The rows for which the filter of a mapping cannot be computed, by the mapping's index.
   var filterFailures: [Int: Failures] = [:]
+  /// The objects that a run would set aside, by the table of the source.
+  var rejected: [String: Set<Int64>] = [:]
+  /// The objects that the job keeps although they break rules.
+  var kept: [KeptInvalid] = []
 
   var connection: StoreConnection { attached.connection }
   var schema: StoreSchema { attached.sourceSchema }
@@ -71,8 +79,11 @@ package final class SourceAudit {
   var resolved: ResolvedMapping { attached.resolved }
 
   /// - Parameter samples: How many objects of a finding are named.
-  package init(_ attached: AttachedSource, job: MigrationJob, samples: Int, showsValues: Bool) throws {
+  package init(
+    _ attached: AttachedSource, job: MigrationJob, samples: Int, showsValues: Bool, isForecast: Bool = false
+  ) throws {
     (self.attached, self.job, sampleCount, self.showsValues) = (attached, job, samples, showsValues)
+    self.isForecast = isForecast
     planner = attached.planner(job)
     uuid = try StoreMetadata(reading: attached.connection, path: job.sourcePath).uuid
   }
@@ -102,6 +113,7 @@ package final class SourceAudit {
   /// computed.
   func run(_ checks: [Check], on rows: Rows) throws {
     var findings: [AuditReport.Finding] = []
+    var keptHere: [KeptInvalid] = []
     var rest = checks[...]
     while !rest.isEmpty {
       let part = rest.prefix(Self.columnsAtOnce)
@@ -112,12 +124,22 @@ package final class SourceAudit {
         let range = keys.map { _ in "\(rows.key) BETWEEN ?1 AND ?2" }
         return try rows.read("SELECT \(sums) \(rows.from(range, nil))", functions, keys).first ?? []
       }
-      for (check, count) in zip(part, try planner.scan.counts([walk])[0].sums(part.count)) where count > 0 {
+      let counted = try planner.scan.counts([walk])[0]
+      for (check, count) in zip(part, counted.sums(part.count)) where count > 0 {
+        if check.isKept {
+          keptHere.append(KeptInvalid(entity: check.entity, property: check.property ?? "", objects: count))
+          continue
+        }
+        if isForecast { try reject(check, on: rows) }
         let value = showsValues ? check.value ?? "NULL" : "NULL"
         let entity = check.ownEntity ?? textLiteral(check.entity)
         let broken = rows.from(nil, "(\(check.condition))")
-        let found = try rows.read(
-          "SELECT \(check.key), \(entity), \(value) \(broken) ORDER BY 1 LIMIT \(sampleCount)", attached.functions, nil)
+        let found =
+          sampleCount == 0
+          ? []
+          : try rows.read(
+            "SELECT \(check.key), \(entity), \(value) \(broken) ORDER BY 1 LIMIT \(sampleCount)", attached.functions,
+            nil)
         findings.append(
           AuditReport.Finding(
             check.kind, model: check.model, entity: check.entity, property: check.property, mapping: check.mapping,
@@ -127,6 +149,7 @@ package final class SourceAudit {
     }
     countChecks(checks.count)
     for finding in findings { add(finding) }
+    kept += keptHere
   }
 
   /// - Parameters:
@@ -200,7 +223,7 @@ package final class SourceAudit {
   }
 
   /// The test that the executor makes of a value that it reads (`RowCheck`), as SQL; nil when any value will do.
-  private static func isWrong(_ column: String, _ type: AttributeType) -> String? {
+  static func isWrong(_ column: String, _ type: AttributeType) -> String? {
     let field = RowCheck.Field(reading: type, site: 0)
     guard !field.isVoid else { return nil }
     let names: [(RowCheck.Kinds, String)] = [

@@ -3,11 +3,9 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// Validation of a job that keeps objects which were invalid before.
+/// Validation of a job that keeps invalid objects: see `MigrationJob.keepsInvalid`.
 extension Executor {
-  /// Validates a chunk whose objects may break the rules that they broke in the source.
-  ///
-  /// Each rule that an object breaks is tested alone: breaking one rule before does not excuse another.
+  /// Validates a chunk whose objects may break rules. Each rule that an object breaks is judged alone.
   func validateKeeping(_ chunk: Chunk, _ entity: String) throws -> Ledger.Outcome {
     let validation = try program.validation.entity(entity)
     let context = context(chunk)
@@ -15,28 +13,40 @@ extension Executor {
     guard try collectInvalid(validation, of: entity, from: range.first, through: range.last, context: context) > 0
     else { return .init(rows: chunk.rows) }
     try connection.execute(
-      "CREATE TEMP TABLE IF NOT EXISTS godwit_kept (d INTEGER, rule INTEGER, PRIMARY KEY (d, rule)) WITHOUT ROWID")
+      "CREATE TEMP TABLE IF NOT EXISTS godwit_kept (d INTEGER, rule INTEGER, excused INTEGER, PRIMARY KEY (d, rule)) WITHOUT ROWID"
+    )
     try connection.execute("DELETE FROM temp.godwit_kept")
     let table = try program.destinationTable(of: entity).name
     let patterns = try validation.patterns.map { try SQLFunctions.validationPattern($0) }
     for (number, rule) in validation.rules.enumerated() {
       let statement = ChunkStatement(
         sql:
-          "INSERT INTO temp.godwit_kept (d, rule) SELECT b.d, \(number) FROM temp.godwit_broken AS b CROSS JOIN main.\(quoted(table)) AS t ON t.Z_PK = b.d WHERE \(rule.condition)",
+          "INSERT INTO temp.godwit_kept (d, rule, excused) SELECT b.d, \(number), \(job.keepsAllInvalid ? 1 : 0) FROM temp.godwit_broken AS b CROSS JOIN main.\(quoted(table)) AS t ON t.Z_PK = b.d WHERE \(rule.condition)",
         builder: StatementBuilder())
       try functions.running(statement, context: context, with: StatementInputs(patterns: patterns)) {
         try connection.execute(statement.sql)
       }
     }
-    var kept: [KeptInvalid] = []
-    let remove = try connection.prepare("DELETE FROM temp.godwit_kept WHERE d = ?1 AND rule = ?2")
-    defer { remove.finalize() }
-    var excused: Set<[Int64]> = []
+    if !job.keepsAllInvalid { try excuse(validation, of: entity, context: context) }
+    var broken: [(key: Int64, rule: Int)] = []
+    try connection.query(
+      "SELECT d, MIN(rule) FROM temp.godwit_kept WHERE NOT excused GROUP BY d ORDER BY d LIMIT \(Self.limitOffenders)"
+    ) { row in
+      broken.append((row.int64(0), row.int(1)))
+      return true
+    }
+    guard broken.isEmpty else { throw try invalid(broken, validation, of: entity, chunk) }
+    return .init(rows: chunk.rows, kept: try kept(validation, of: entity))
+  }
+
+  /// Marks the entries of `godwit_kept` whose object broke the rule of the same kind before.
+  private func excuse(_ validation: EntityValidation, of entity: String, context: String) throws {
+    let mark = try connection.prepare("UPDATE temp.godwit_kept SET excused = 1 WHERE d = ?1 AND rule = ?2")
+    defer { mark.finalize() }
     for mapping in program.mappings where mapping.destination.name == entity && mapping.earlier == nil {
       var sourcePatterns: [String] = []
       guard
-        let statement = try program.keptInvalid.tolerated(
-          mapping, rules: validation.rules, patterns: &sourcePatterns)
+        let statement = try program.keptInvalid.tolerated(mapping, rules: validation.rules, patterns: &sourcePatterns)
       else { continue }
       let inputs = StatementInputs(patterns: try sourcePatterns.map { try SQLFunctions.validationPattern($0) })
       var found: [(Int64, Int)] = []
@@ -46,21 +56,17 @@ extension Executor {
           return true
         }
       }
-      for (key, rule) in found {
-        try remove.run([.integer(key), .int(rule)])
-        if excused.insert([key, Int64(rule)]).inserted {
-          kept.append(.init(entity: entity, property: validation.rules[rule].property, objects: 1))
-        }
-      }
+      for (key, rule) in found { try mark.run([.integer(key), .int(rule)]) }
     }
-    var broken: [(key: Int64, rule: Int)] = []
-    try connection.query(
-      "SELECT d, MIN(rule) FROM temp.godwit_kept GROUP BY d ORDER BY d LIMIT \(Self.limitOffenders)"
-    ) { row in
-      broken.append((row.int64(0), row.int(1)))
-      return true
+  }
+
+  /// The objects of `godwit_kept`, counted once for each property.
+  private func kept(_ validation: EntityValidation, of entity: String) throws -> [KeptInvalid] {
+    let numbers = Dictionary(grouping: validation.rules.indices) { validation.rules[$0].property }
+    return try numbers.sorted { $0.key < $1.key }.compactMap { property, rules in
+      let list = rules.map(String.init).joined(separator: ", ")
+      let count = try connection.integer("SELECT COUNT(DISTINCT d) FROM temp.godwit_kept WHERE rule IN (\(list))") ?? 0
+      return count > 0 ? KeptInvalid(entity: entity, property: property, objects: count) : nil
     }
-    guard broken.isEmpty else { throw try invalid(broken, validation, of: entity, chunk) }
-    return .init(rows: chunk.rows, kept: KeptInvalid.sums(kept))
   }
 }

@@ -29,11 +29,15 @@ extension Executor {
         "\(isAll ? "all" : "the first") \(broken.count) of the chunk\(isBySource ? ", by source object" : "")\n"
         + lines.joined(separator: "\n")
     }
+    let repair =
+      "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
+    let kept =
+      job.steps.allSatisfy(\.isInferred)
+      ? "keeps such objects, as Core Data's inferred migration does" : "keeps objects that broke the rule before"
     return GodwitError(
       .dataWrong, message, context: context(chunk), cause: cause,
       remedy: job.keepsInvalid
-        ? "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"
-        : "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again. `on-invalid: keep` keeps objects that broke their own model's rules too, `on-invalid: {quarantine: …}` sets objects aside"
+        ? repair : "\(repair). `on-invalid: keep` \(kept), `on-invalid: {quarantine: …}` sets objects aside"
     ).about(.rejectedRow)
   }
 

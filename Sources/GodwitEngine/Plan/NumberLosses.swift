@@ -32,6 +32,8 @@ struct NumberLosses {
     var policy: String?
     /// Whether the plan alone counts values that become nil.
     var plansNils: Bool
+    /// Whether the job sets such objects aside.
+    var setsAside: Bool
     /// The arguments of `NumberTally`.
     fileprivate var arguments: String
 
@@ -68,7 +70,8 @@ struct NumberLosses {
     /// Values that a change of numeric types cannot carry.
     var notes: [MigrationNote] {
       let condition = watched.policy.map { " if policy \($0) leaves them to the mapping" } ?? ""
-      var notes = stops.map { MigrationNote(.valuesDoNotFit, "the run will stop\(condition): \($0)") }
+      let verb = watched.setsAside ? "set aside" : "the run will stop"
+      var notes = stops.map { MigrationNote(.valuesDoNotFit, "\(verb)\(condition): \($0)") }
       if tally.misfits > 0, !watched.isInteger {
         let (be, stay) =
           tally.misfits == 1 ? ("is", "it stays, and is read as NaN") : ("are", "they stay, and are read as NaN")
@@ -140,7 +143,7 @@ struct NumberLosses {
       Watched(
         subject: subject, target: target, mapping: mapping.name, types: "\(types) to \(attribute.type.xcodeName)",
         isInteger: attribute.type.isInteger, policy: policy,
-        plansNils: resolved.plansNils(of: value, in: mapping),
+        plansNils: resolved.plansNils(of: value, in: mapping), setsAside: planner.job.quarantine != nil,
         arguments: "\(sql), \(from?.rawValue ?? -1), \(attribute.type.rawValue), \(what.rawValue), \(held)")
     }
     if let (path, from, change) = resolved.numericChange(of: value, to: attribute, in: mapping) {

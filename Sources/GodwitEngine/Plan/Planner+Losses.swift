@@ -73,7 +73,7 @@ extension Planner {
     }
     return LossCount(
       losses: LossReport(found),
-      notes: try notes + counted.flatMap(\.notes) + nils + KeptInvalid.notes(keptInvalid(program)),
+      notes: notes + counted.flatMap(\.notes) + nils,
       misfits: counted.flatMap(\.misfits))
   }
 
@@ -106,28 +106,6 @@ extension Planner {
       let table = "source.\(quoted(counted.table))\(counted.columns.isEmpty ? " NOT INDEXED" : "")"
       return "SELECT \(columns.isEmpty ? "COUNT(*)" : columns) FROM \(table)\(whereClause([$0]))"
     }
-  }
-
-  /// Objects that broke a rule of their own model, and that the job keeps: one walk over the rows of each mapping that
-  /// copies a property with rules.
-  private func keptInvalid(_ program: StepProgram) throws -> [KeptInvalid] {
-    guard isCounted, job.keepsInvalid else { return [] }
-    var kept: [KeptInvalid] = []
-    for mapping in resolved.entityMappings where mapping.earlier == nil {
-      var patterns: [String] = []
-      guard let (statement, properties) = try program.keptInvalid.counts(of: mapping, patterns: &patterns) else {
-        continue
-      }
-      let inputs = StatementInputs(patterns: try patterns.map { try SQLFunctions.validationPattern($0) })
-      let rows = try functions.running(statement, context: "mapping '\(mapping.name)'", with: inputs) {
-        try connection.rows(statement.sql, statement.builder.arguments())
-      }
-      for (property, value) in zip(properties, rows.first ?? []) {
-        guard case .integer(let count) = value, count > 0 else { continue }
-        kept.append(KeptInvalid(entity: mapping.destination.name, property: property, objects: count))
-      }
-    }
-    return KeptInvalid.sums(kept)
   }
 
   private typealias ForeignNumbers = (entity: String, table: String, walk: SourceWalk)

@@ -7,25 +7,27 @@ import GodwitStore
 struct KeptInvalidStatements: StageStatements {
   let step: StepProgram
 
-  /// A property that a mapping copies, and a condition that holds for a source row `s` that breaks a rule about it.
-  struct Pair {
+  /// The excuse of objects that break one rule of the destination: they broke the rule of the same kind before.
+  struct Excuse {
     /// The destination's property.
     var property: String
+    var kind: ValidationRule.Kind
+    /// Holds for a source row `s` that breaks the rule of its own model.
     var condition: String
+
+    func excuses(_ rule: ValidationRule) -> Bool { property == rule.property && kind == rule.kind }
   }
 
-  /// The properties of a mapping whose source has rules of its own.
+  /// The excuses of a mapping's objects.
   ///
   /// - Parameter patterns: Regular expressions, which the conditions name by number.
-  func pairs(of mapping: ResolvedEntityMapping, patterns: inout [String]) -> [Pair] {
-    var pairs: [Pair] = []
+  func excuses(of mapping: ResolvedEntityMapping, patterns: inout [String]) -> [Excuse] {
+    var excuses: [Excuse] = []
     let source = mapping.source.name
     for (attribute, value) in mapping.attributes where !attribute.isTransient && !attribute.isDerived {
-      guard let name = copiedName(value), let from = resolved.sourceModel.attribute(name, of: source),
-        let column = sourceSchema.column(of: name, in: source)
-      else { continue }
-      let rules = step.validation.rules(of: from, column: "s.\(quoted(column))", patterns: &patterns)
-      if !rules.isEmpty { pairs.append(Pair(property: attribute.name, condition: Self.any(rules.map(\.condition)))) }
+      guard let name = copiedName(value), let column = sourceSchema.column(of: name, in: source) else { continue }
+      excuses += self.excuses(
+        attribute, from: value, in: mapping, value: "s.\(quoted(column))", patterns: &patterns)
     }
     for link in mapping.relationships where link.path.count == 1 {
       let from = link.path[0]
@@ -40,9 +42,25 @@ struct KeptInvalidStatements: StageStatements {
         rule.condition =
           "NOT EXISTS (SELECT 1 FROM \(database).\(quoted(table.name)) AS x WHERE x.Z_PK = s.\(quoted(column)))"
       }
-      pairs.append(Pair(property: link.relationship.name, condition: rule.condition))
+      excuses.append(
+        Excuse(property: link.relationship.name, kind: rule.kind, condition: rule.condition))
     }
-    return pairs
+    return excuses
+  }
+
+  /// The excuses of a copied attribute; none for one that is computed.
+  ///
+  /// - Parameter value: The value of the source as SQL.
+  func excuses(
+    _ attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
+    in mapping: ResolvedEntityMapping, value: String, patterns: inout [String]
+  ) -> [Excuse] {
+    guard let name = copiedName(source), let from = resolved.sourceModel.attribute(name, of: mapping.source.name) else {
+      return []
+    }
+    return step.validation.rules(of: from, column: value, patterns: &patterns).map {
+      Excuse(property: attribute.name, kind: $0.kind, condition: $0.condition)
+    }
   }
 
   private func copiedName(_ source: ResolvedEntityMapping.AttributeSource) -> String? {
@@ -57,56 +75,14 @@ struct KeptInvalidStatements: StageStatements {
     }
   }
 
-  private static func any(_ conditions: [String]) -> String {
-    "(" + conditions.map { "(\($0))" }.joinedEvenly(by: " OR ") + ")"
-  }
-
-  /// The condition that excuses a copied value which breaks a rule of its source attribute; nil if none does.
-  func excuse(
-    _ source: ResolvedEntityMapping.AttributeSource, in mapping: ResolvedEntityMapping, value: String,
-    patterns: inout [String]
-  ) -> String? {
-    guard let name = copiedName(source), let from = resolved.sourceModel.attribute(name, of: mapping.source.name) else {
-      return nil
-    }
-    let rules = step.validation.rules(of: from, column: value, patterns: &patterns)
-    return rules.isEmpty ? nil : Self.any(rules.map(\.condition))
-  }
-
-  /// The objects that a mapping takes and that broke a rule of their own model about a property with a rule now: for the
-  /// plan. One count for each property, in the order of `properties`.
-  func counts(
-    of mapping: ResolvedEntityMapping, patterns: inout [String]
-  ) throws -> (statement: ChunkStatement, properties: [String])? {
-    var unused: [String] = []
-    let ruled = Set(step.validation.attributeRules(of: mapping.destination.name, patterns: &unused).map(\.property))
-    let pairs = pairs(of: mapping, patterns: &patterns).filter { pair in
-      if let relationship = resolved.destinationModel.relationship(pair.property, of: mapping.destination.name) {
-        let storage = destinationSchema.storage(of: pair.property, in: mapping.destination.name)
-        return step.validation.countRule(relationship, storage: storage) != nil
-      }
-      return ruled.contains(pair.property)
-    }
-    guard !pairs.isEmpty else { return nil }
-    let builder = StatementBuilder()
-    let association = associations(builder)
-    let table = try association.table(mapping.index)
-    let taken = association.matches(mapping.index, alias: "s").sql
-    let counts = pairs.map { "COUNT(*) FILTER (WHERE \($0.condition))" }.joined(separator: ", ")
-    return (
-      ChunkStatement(sql: "SELECT \(counts) FROM \(table) AS s WHERE \(taken)", builder: builder),
-      pairs.map(\.property)
-    )
-  }
-
-  /// Finds the entries of `godwit_kept` (key `d`, number of the rule `rule`) whose object broke a rule of its own model
-  /// about the same property.
+  /// Finds the entries of `godwit_kept` (key `d`, number of the rule `rule`) whose object broke the rule of the same kind
+  /// of its own model.
   func tolerated(
     _ mapping: ResolvedEntityMapping, rules: [ValidationRule], patterns: inout [String]
   ) throws -> ChunkStatement? {
-    let pairs = pairs(of: mapping, patterns: &patterns)
+    let excuses = excuses(of: mapping, patterns: &patterns)
     let cases = rules.indices.compactMap { number in
-      pairs.first { $0.property == rules[number].property }.map { "(k.rule = \(number) AND \($0.condition))" }
+      excuses.first { $0.excuses(rules[number]) }.map { "(k.rule = \(number) AND \($0.condition))" }
     }
     guard !cases.isEmpty else { return nil }
     let builder = StatementBuilder()

@@ -4,6 +4,13 @@ import GodwitStore
 
 /// A rule of the destination model, as SQL that is true for a row `t` that breaks it.
 package struct ValidationRule {
+  /// The thing that a rule limits. A property has one rule of each kind; a regular expression is a kind of its own.
+  enum Kind: Hashable {
+    case required, minimum, maximum, shortest, longest, count
+    case pattern(String)
+  }
+
+  var kind: Kind
   var condition: String
   /// The fault, for the message: `'name' is required and is nil`.
   var message: String
@@ -60,13 +67,14 @@ package struct ValidationStatements: StageStatements {
   /// The rules of an attribute of either model, for a value in `column`.
   func rules(of attribute: AttributeDescription, column: String, patterns: inout [String]) -> [ValidationRule] {
     var rules: [ValidationRule] = []
-    func add(_ condition: String, _ fault: String, readsHeaderOnly: Bool = false) {
+    func add(_ kind: ValidationRule.Kind, _ condition: String, _ fault: String, readsHeaderOnly: Bool = false) {
       rules.append(
         ValidationRule(
-          condition: condition, message: "attribute '\(attribute.name)' \(fault)", readsHeaderOnly: readsHeaderOnly,
+          kind: kind, condition: condition, message: "attribute '\(attribute.name)' \(fault)",
+          readsHeaderOnly: readsHeaderOnly,
           property: attribute.name))
     }
-    if !attribute.isOptional { add("\(column) IS NULL", "is required and is nil", readsHeaderOnly: true) }
+    if !attribute.isOptional { add(.required, "\(column) IS NULL", "is required and is nil", readsHeaderOnly: true) }
     let builder = StatementBuilder()
     func literal(_ value: AttributeValue) -> String? {
       switch try? SQLValue(encoding: value, as: attribute) {
@@ -76,16 +84,22 @@ package struct ValidationStatements: StageStatements {
       }
     }
     if let low = attribute.minimumValue.flatMap(literal) {
-      add("\(column) < \(low)", "is below its minimum \(low)")
+      add(.minimum, "\(column) < \(low)", "is below its minimum \(low)")
     }
     if let high = attribute.maximumValue.flatMap(literal) {
-      add("\(column) > \(high)", "is above its maximum \(high)")
+      add(.maximum, "\(column) > \(high)", "is above its maximum \(high)")
     }
-    if let low = attribute.minimumLength { add("godwit_length(\(column)) < \(low)", "is shorter than \(low)") }
-    if let high = attribute.maximumLength { add("godwit_length(\(column)) > \(high)", "is longer than \(high)") }
+    if let low = attribute.minimumLength {
+      add(.shortest, "godwit_length(\(column)) < \(low)", "is shorter than \(low)")
+    }
+    if let high = attribute.maximumLength {
+      add(.longest, "godwit_length(\(column)) > \(high)", "is longer than \(high)")
+    }
     if let pattern = attribute.regularExpression {
       patterns.append(pattern)
-      add("NOT godwit_matches(\(patterns.count - 1), \(column))", "does not match its regular expression")
+      add(
+        .pattern(pattern), "NOT godwit_matches(\(patterns.count - 1), \(column))",
+        "does not match its regular expression")
     }
     return rules
   }
@@ -105,7 +119,8 @@ package struct ValidationStatements: StageStatements {
     case .foreignKey(_, let column, _, _):
       guard !relationship.isOptional else { return nil }
       return .init(
-        condition: "\(row).\(quoted(column)) IS NULL", message: "relationship '\(name)' is required and is nil",
+        kind: .count, condition: "\(row).\(quoted(column)) IS NULL",
+        message: "relationship '\(name)' is required and is nil",
         readsHeaderOnly: true)
     case .inverse(let table, let column, _, _):
       count = "(SELECT COUNT(*) FROM \(database).\(quoted(table)) AS c WHERE c.\(quoted(column)) = \(row).Z_PK)"
@@ -126,7 +141,8 @@ package struct ValidationStatements: StageStatements {
     let outside = high.map { "NOT BETWEEN \(low) AND \($0)" } ?? "< \(low)"
     let condition = mayBeEmpty ? "\(count) > 0 AND \(count) \(outside)" : "\(count) \(outside)"
     return .init(
-      condition: "(\(condition))", message: "relationship '\(relationship.name)' must lead to \(limits) objects")
+      kind: .count, condition: "(\(condition))",
+      message: "relationship '\(relationship.name)' must lead to \(limits) objects")
   }
 
   /// The first rows of a destination entity that break a rule: key, number of the rule.

@@ -151,8 +151,7 @@ package final class StepRun {
     let isCounted = try addLosses(to: &plan, waiting: goesOn)
     summary.losses = try executor.losses(summary, plan: plan)
     summary.losses.losses += try quarantineLosses()
-    // How many objects were kept is known, and no longer what the plan has counted.
-    summary.codedNotes = plan.codedNotes.filter { $0.code != .invalidKept } + executor.notes
+    summary.codedNotes = plan.codedNotes + executor.notes
     guard goesOn else { return (summary, nil) }
     guard try isCounted && recordDigest(executor, ledger) else {
       summary.reason = control.reason

@@ -163,9 +163,12 @@ public struct MigrationJob: Sendable {
   public var receipt: ReceiptPlace?
   /// How many objects that validation rejects a run may set aside; nil: the first one stops it.
   public var quarantine: Quarantine?
-  /// Whether an object that breaks a rule of the destination model stays when it broke a rule of its own model in the
-  /// same property. Objects that break only the destination's rules stop the run all the same. Not with `quarantine`.
+  /// Whether an object that breaks a rule of the destination model stays. An inferred step keeps every such object, as
+  /// Core Data's own inferred migration does. In any other step a copied value must have broken the rule of the same kind
+  /// of its own model. Uniqueness constraints hold all the same. Not with `quarantine`.
   public var keepsInvalid = false
+  /// Whether a job of one step keeps objects whatever rules they break.
+  package var keepsAllInvalid: Bool { keepsInvalid && steps.allSatisfy(\.isInferred) }
   /// Whether the data of CloudKit mirroring is left out. Otherwise a mirrored store is an error.
   public var dropsMirroring = false
   package var hooks = EngineTuning.JobHooks()

@@ -1,12 +1,12 @@
 import GodwitModel
 
-/// Objects that break a rule of the destination model and stay, because they broke a rule of their own model too.
+/// Objects that break rules of the destination model about a property, and stay: see ``MigrationJob/keepsInvalid``.
 package struct KeptInvalid: Sendable, Codable, Hashable {
   /// The destination entity.
   package var entity: String
   /// Its attribute or relationship.
   package var property: String
-  /// How many objects.
+  /// How many objects, each counted once however many of these rules it breaks.
   package var objects: Int64
 
   package init(entity: String, property: String, objects: Int64) {
@@ -21,12 +21,21 @@ package struct KeptInvalid: Sendable, Codable, Hashable {
       .sorted { ($0.entity, $0.property) < ($1.entity, $1.property) }
   }
 
+  /// The counts of a job of several steps. An object that several steps keep counts once.
+  package static func overall(_ steps: [[KeptInvalid]]) -> [KeptInvalid] {
+    var largest: [[String]: KeptInvalid] = [:]
+    for kept in steps.joined() where kept.objects > largest[[kept.entity, kept.property]]?.objects ?? 0 {
+      largest[[kept.entity, kept.property]] = kept
+    }
+    return sums(Array(largest.values))
+  }
+
   /// Notes of plan and summary.
   package static func notes(_ counts: [KeptInvalid]) -> [MigrationNote] {
     counts.map { kept in
       MigrationNote(
         .invalidKept,
-        "\(kept.objects.counted("object")) of \(kept.entity) break\(kept.objects == 1 ? "s" : "") a rule of '\(kept.property)', as before the migration: kept"
+        "\(kept.objects.counted("object")) of \(kept.entity) break\(kept.objects == 1 ? "s" : "") a rule of '\(kept.property)': kept"
       )
     }
   }

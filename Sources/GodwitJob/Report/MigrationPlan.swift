@@ -216,6 +216,10 @@ public struct MigrationPlan: Sendable {
   package var countedStep = 1
   /// Values that the destination cannot hold, in words: the run stops at them.
   package var misfits: [String] = []
+  /// The objects that the run would reject or keep; nil where no row is read, as in a step that is not counted yet.
+  package var forecast: RunForecast? {
+    didSet { codedNotes += KeptInvalid.notes(forecast?.kept ?? []) }
+  }
   /// How many rejected objects the run may set aside, and where they go; nil: the first one stops it.
   package var quarantine: String?
   /// Whether a loss stops the run.

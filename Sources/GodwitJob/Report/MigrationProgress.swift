@@ -102,7 +102,7 @@ public struct MigrationSummary: Sendable, Codable, Hashable {
   package var ambiguousToOne: Int64 = 0
   /// Relationship assignments that a later one overrides.
   package var overridden: Int64 = 0
-  /// Objects that break a rule as they did in the source: see ``MigrationJob/keepsInvalid``.
+  /// Objects that break a rule and stay: see ``MigrationJob/keepsInvalid``.
   package var keptInvalid: [KeptInvalid] = []
   /// Source objects that are in quarantine, by entity: see ``MigrationJob/quarantine``.
   package var quarantined: [QuarantinedObjects] = []

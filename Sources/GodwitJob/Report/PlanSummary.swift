@@ -71,7 +71,7 @@ package struct PlanSummary: Sendable, Codable, Hashable {
     (objectsLost, valuesLost, linksLost) = (sum(.objects), sum(.values, .nils, .rounded), sum(.links, .ambiguousToOne))
     rowsLost = sum(.rows)
     obstacles = plan.obstacles.map(\.text)
-    let stop = obstacles.first.map { [$0 + plan.furtherStops] } ?? []
+    let stop = obstacles.first.map { [$0 + plan.furtherStops] } ?? plan.setAside.map { [plan.settingAside($0)] } ?? []
     verdict = (stop + plan.clauses(of: steps, withoutPolicy: stepsWithoutPolicy.count)).joined(separator: "; ")
   }
 }
@@ -79,25 +79,28 @@ package struct PlanSummary: Sendable, Codable, Hashable {
 extension MigrationPlan {
   /// The obstacles to a run, the first one first.
   package var obstacles: [RunObstacle] {
-    var found: [RunObstacle] = []
+    var found = destinationObstacles
     var policies: [String] = []
     for use in missingPolicies where !policies.contains(use.policy) { policies.append(use.policy) }
     if !policies.isEmpty {
       let names = policies.map { "'\($0)'" }.joined(separator: ", ")
       found.append(.init(.policyMissing, .configuration, "no policy is registered as \(names)"))
     }
-    found += misfits.map { .init(.valuesDoNotFit, .dataWrong, $0) }
     if mustLoseNothing {
       found.append(.init(.losses, .dataWrong, "the job must lose nothing (on-loss: fail)"))
     }
     if let shortage { found.append(.init(.diskSpace, .inputOutput, shortage)) }
-    return found + destinationObstacles
+    return found + (forecast?.obstacles ?? misfits.map { RunObstacle(.valuesDoNotFit, .dataWrong, $0) })
   }
 
   /// Whether `on-loss: fail` stops a run of the plan.
   package var mustLoseNothing: Bool {
-    refusesLosses && (codedNotes.contains { $0.code == .mappingUnsearched } || !losses.refusable.isEmpty)
+    refusesLosses
+      && (codedNotes.contains { $0.code == .mappingUnsearched } || !losses.refusable.isEmpty || setAside != nil)
   }
+
+  /// How many objects the run sets aside; nil if it sets none aside, or stops.
+  package var setAside: Int64? { forecast.flatMap { $0.isBeyondLimit ? nil : $0.setAside } }
 
   /// The error of a plan whose run would stop; nil for a run that would not.
   package var stopError: GodwitError? {
@@ -105,6 +108,8 @@ extension MigrationPlan {
       let remedy =
         switch stop.failure {
         case .inputOutput: "free disk space, or name a destination on another disk"
+        case .dataWrong where stop.code == .objectsRejected:
+          "`godwit audit` lists the objects: repair the source or change the mapping; `on-invalid` says what becomes of them"
         case .dataWrong: "change the source or the mapping"
         default: "see what `godwit run` suggests"
         }
@@ -113,18 +118,26 @@ extension MigrationPlan {
     }
   }
 
+  fileprivate func settingAside(_ count: Int64) -> String {
+    let reason = forecast?.rejections.first.map { ", \($0.text)" } ?? ""
+    let further = (forecast?.rejections.count ?? 1) - 1
+    let rest = further > 0 ? " (and \(further) more)" : ""
+    return "\(count.counted("object")) \(count == 1 ? "is" : "are") set aside\(reason)\(rest)"
+  }
+
   fileprivate var furtherStops: String {
     let count = obstacles.count
     return count > 1 ? " (and \(count - 1) more)" : ""
   }
 
-  /// One line: `OK`, `LOSES` or `STOPS` with the exit status of the run, then why.
+  /// One line: `OK`, `LOSES`, or `SETS ASIDE` or `STOPS` with the exit status of the run, then why.
   package var verdict: String {
     let summary = summary
     var clauses = self.clauses(of: summary.steps, withoutPolicy: summary.stepsWithoutPolicy.count)
     if let stop = obstacles.first {
       return (["STOPS (\(stop.failure.rawValue)): \(stop.message)\(furtherStops)"] + clauses).joined(separator: "; ")
     }
+    if let setAside { return (["SETS ASIDE (3): \(settingAside(setAside))"] + clauses).joined(separator: "; ") }
     if !summary.steps.contains(.loses), !summary.stepsWithoutPolicy.isEmpty, clauses.count > 1 {
       clauses.swapAt(0, 1)
       clauses[1] = clauses[1].replacing("no loss", with: "no other loss")

@@ -8,6 +8,12 @@ package struct RunObstacle: Sendable, Hashable {
     case policyMissing = "policy-missing"
     /// Values do not fit their new type.
     case valuesDoNotFit = "values-do-not-fit"
+    /// Validation rejects objects, or their values cannot be computed.
+    case objectsRejected = "objects-rejected"
+    /// Objects share values that must be unique.
+    case duplicates
+    /// External files that the run reads are missing.
+    case missingFile = "missing-file"
     /// The job must lose nothing.
     case losses
     /// There is too little disk space.
@@ -20,7 +26,9 @@ package struct RunObstacle: Sendable, Hashable {
     case oldStore = "old-store"
     /// The receipt cannot be written where the manifest wants it.
     case receipt
-    /// The work folder has the unfinished work of another job.
+    /// Something lies where the quarantine goes.
+    case quarantine
+    /// The work folder is not Godwit's, or has unfinished work that the run cannot resume.
     case workFolder = "work-folder"
   }
 

@@ -51,7 +51,7 @@ extension Verification {
     for attribute in job.destinationModel.attributes(of: mapping.destinationEntity)
     where !attribute.isTransient && !attribute.isDerived {
       guard let value = try expectedContent(of: attribute, in: mapping, from: object) else { continue }
-      if try broken(attribute, value, on: source) != nil { return true }
+      if try !brokenRules(attribute, value, on: source).isEmpty { return true }
     }
     return false
   }

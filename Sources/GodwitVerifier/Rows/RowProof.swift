@@ -148,7 +148,7 @@ final class RowProof {
   private func keepsRules(_ value: Value, _ row: SQLRow) throws -> Bool {
     let storage = row.storage(value.place)
     if storage == .null { return value.attribute.isOptional }
-    if value.hasRules { return try verification.broken(value.attribute, row.value(value.place)) == nil }
+    if value.hasRules { return try verification.brokenRules(value.attribute, row.value(value.place)).isEmpty }
     // A value in a file is recorded elsewhere.
     if value.attribute.allowsExternalBinaryDataStorage {
       guard value.type == .binary, storage == .blob, row.firstByte(value.place) == 1 else { return false }
@@ -164,7 +164,7 @@ final class RowProof {
     case .string, .uri: return storage == .text
     case .binary, .transformable: return storage == .blob
     case .uuid: return storage == .blob && row.byteCount(value.place) == 16
-    default: return try verification.broken(value.attribute, row.value(value.place)) == nil
+    default: return try verification.brokenRules(value.attribute, row.value(value.place)).isEmpty
     }
   }
 

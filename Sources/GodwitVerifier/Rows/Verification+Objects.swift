@@ -134,25 +134,29 @@ extension Verification {
     }
     for (attribute, place) in layout.attributes where !attribute.isDerived {
       try noteExternalFile(row.values[place], attribute, layout.entity)
-      if let message = try broken(attribute, row.content(place), on: destination) {
-        if job.keepsInvalid, let origin, try wasInvalid(attribute, origin.source, in: origin.mapping) {
-          report.count("values that break rules as in the source (on-invalid: keep)", 1)
-          continue
-        }
-        find(.invalid, layout.entity, key: key, property: attribute.name, message)
+      let found = try brokenRules(attribute, row.content(place), on: destination)
+      guard !found.isEmpty else { continue }
+      if let rule = try unexcused(found, attribute, origin) {
+        find(.invalid, layout.entity, key: key, property: attribute.name, rule.text)
+      } else {
+        report.count("values that break rules (on-invalid: keep)", 1)
       }
     }
   }
 
-  /// Whether an attribute has its value from one of the source that broke a rule of its own model.
-  private func wasInvalid(_ attribute: AttributeDescription, _ source: Int64, in mapping: VerifiedMapping) throws
-    -> Bool
-  {
-    guard case .stored(let from)? = mapping.values[attribute.name],
+  /// The first rule that stops a run; nil if the job keeps what breaks these. An inferred step keeps every value that the
+  /// type can hold; any other only what broke the rule of the same kind in the source.
+  private func unexcused(
+    _ rules: [BrokenRule], _ attribute: AttributeDescription, _ origin: (mapping: VerifiedMapping, source: Int64)?
+  ) throws -> BrokenRule? {
+    guard job.keepsInvalid else { return rules.first }
+    if job.keepsAllInvalid { return rules.first { $0.kind == .type } }
+    guard let (mapping, source) = origin, case .stored(let from)? = mapping.values[attribute.name],
       let object = try objects.object(entityName: mapping.sourceEntity, key: source),
       let content = try expectedContent(of: attribute, in: mapping, from: object)
-    else { return false }
-    return try broken(from, content, on: self.source) != nil
+    else { return rules.first }
+    let before = Set(try brokenRules(from, content, on: self.source).map(\.kind))
+    return rules.first { !before.contains($0.kind) }
   }
 
   /// A migration sets the counter of edits to 1, or leaves the row alone.
@@ -163,51 +167,71 @@ extension Verification {
     find(.entity, entity, key: key, "Z_OPT is neither 1 nor what it was")
   }
 
-  func broken(
+  /// A rule of an attribute that a value breaks.
+  struct BrokenRule {
+    enum Kind: Hashable {
+      case type, required, minimum, maximum, shortest, longest
+      case pattern(String)
+    }
+
+    let kind: Kind
+    let text: String
+  }
+
+  func brokenRules(
     _ attribute: AttributeDescription, _ content: StoredContent, on connection: StoreConnection
-  ) throws -> String? {
+  ) throws -> [BrokenRule] {
     switch content {
-    case .value(let value): return try broken(attribute, value)
+    case .value(let value): return try brokenRules(attribute, value)
     case .large(let large):
       // Only the rules of a text depend on its content.
       let hasRules =
         attribute.type == .string && large.isText
         && (attribute.minimumLength != nil || attribute.maximumLength != nil || attribute.regularExpression != nil)
-      return try broken(attribute, hasRules ? connection.whole(large) : large.isText ? .text([]) : .blob([]))
+      return try brokenRules(attribute, hasRules ? connection.whole(large) : large.isText ? .text([]) : .blob([]))
     }
   }
 
-  func broken(_ attribute: AttributeDescription, _ value: SQLValue) throws -> String? {
-    if value == .null { return attribute.isOptional ? nil : "it is required and nil" }
-    // A step that changes only definitions leaves the row unchanged, and any number but 0 is true.
-    if original != nil, attribute.type == .boolean, case .integer = value { return nil }
-    guard Self.isStorable(value, as: attribute.type) else {
-      return "it is \(value.kind), which an attribute of type \(attribute.type.xcodeName) cannot hold"
+  func brokenRules(_ attribute: AttributeDescription, _ value: SQLValue) throws -> [BrokenRule] {
+    if value == .null {
+      return attribute.isOptional ? [] : [BrokenRule(kind: .required, text: "it is required and nil")]
     }
+    // A step that changes only definitions leaves the row unchanged, and any number but 0 is true.
+    if original != nil, attribute.type == .boolean, case .integer = value { return [] }
+    guard Self.isStorable(value, as: attribute.type) else {
+      let text = "it is \(value.kind), which an attribute of type \(attribute.type.xcodeName) cannot hold"
+      return [BrokenRule(kind: .type, text: text)]
+    }
+    var broken: [BrokenRule] = []
     switch value {
     case .integer, .real:
       if let low = attribute.minimumValue, Self.compare(value, low) == .orderedAscending {
-        return "it is below the minimum"
+        broken.append(BrokenRule(kind: .minimum, text: "it is below the minimum"))
       }
       if let high = attribute.maximumValue, Self.compare(value, high) == .orderedDescending {
-        return "it is above the maximum"
+        broken.append(BrokenRule(kind: .maximum, text: "it is above the maximum"))
       }
-      return nil
     case .text(let bytes) where attribute.type == .string:
       let text = String(decoding: bytes, as: UTF8.self)
-      if let low = attribute.minimumLength, text.utf16.count < low { return "it is shorter than \(low)" }
-      if let high = attribute.maximumLength, text.utf16.count > high { return "it is longer than \(high)" }
-      guard let pattern = attribute.regularExpression else { return nil }
-      guard let expression = patterns[Text(pattern)] ?? (try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z"))
-      else {
+      let count = text.utf16.count
+      if let low = attribute.minimumLength, count < low {
+        broken.append(BrokenRule(kind: .shortest, text: "it is shorter than \(low)"))
+      }
+      if let high = attribute.maximumLength, count > high {
+        broken.append(BrokenRule(kind: .longest, text: "it is longer than \(high)"))
+      }
+      guard let pattern = attribute.regularExpression else { break }
+      guard let expression = patterns[Text(pattern)] ?? (try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z")) else {
         report.count("not proved: values of '\(attribute.name)', whose regular expression cannot be read", 1)
-        return nil
+        break
       }
       patterns[Text(pattern)] = expression
-      let whole = NSRange(text.startIndex..., in: text)
-      return expression.firstMatch(in: text, range: whole) == nil ? "it does not match the regular expression" : nil
-    default: return nil
+      if expression.firstMatch(in: text, range: NSRange(text.startIndex..., in: text)) == nil {
+        broken.append(BrokenRule(kind: .pattern(pattern), text: "it does not match the regular expression"))
+      }
+    default: break
     }
+    return broken
   }
 
   private static func isStorable(_ value: SQLValue, as type: AttributeType) -> Bool {

@@ -4,6 +4,7 @@ import GodwitModel
 import GodwitStore
 import GodwitXcode
 import TestSupport
+import Testing
 
 /// A folder with model versions as Xcode writes them, stores, and the files beside them.
 struct ProjectFixture {
@@ -34,7 +35,39 @@ struct ProjectFixture {
 
   func godwit(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) { godwit(arguments) }
 
+  /// Runs a command. A plan precedes each run, and must end as the run does.
   func godwit(_ arguments: [String]) -> (status: Int32, output: String, diagnostics: String) {
+    guard arguments.first == "run", let options = Self.planned(arguments) else { return command(arguments) }
+    let plan = command(["plan"] + options)
+    let run = command(arguments)
+    // A plan cannot know what stops a run.
+    if ![75, 130, 143].contains(run.status) {
+      #expect(
+        plan.status == run.status,
+        "the plan ends with \(plan.status), the run with \(run.status)\n\(plan.output)\(plan.diagnostics)\(run.diagnostics)"
+      )
+    }
+    return run
+  }
+
+  /// The arguments of a run that a plan takes too; nil for a run that does more than its job.
+  private static func planned(_ arguments: [String]) -> [String]? {
+    var planned: [String] = []
+    var rest = arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "-q", "--quiet": continue
+      case "--progress": rest = rest.dropFirst()
+      case "--set", "--source", "--destination": planned += [argument] + [rest.popFirst() ?? ""]
+      default:
+        guard !argument.hasPrefix("-") else { return nil }
+        planned.append(argument)
+      }
+    }
+    return planned
+  }
+
+  private func command(_ arguments: [String]) -> (status: Int32, output: String, diagnostics: String) {
     let session = CommandSession(output: .memory(), diagnostics: .memory())
     let status = GodwitCommand.run(arguments: arguments, in: session)
     return (status, session.output.text, session.diagnostics.text)

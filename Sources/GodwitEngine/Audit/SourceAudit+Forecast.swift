@@ -1,0 +1,95 @@
+package import GodwitJob
+import GodwitLowering
+import GodwitModel
+import GodwitStore
+
+/// What a plan says of the objects that its run would stop at, set aside or keep. The checks are those of an audit.
+extension SourceAudit {
+  /// - Parameter taken: The objects that the job takes.
+  package func forecast(taken: Int64) throws -> RunForecast {
+    var rejections: [RunForecast.Rejection] = []
+    var known = 0
+    repeat {
+      known = rejectedCount
+      // An object that is set aside may leave another one without the object that it requires.
+      (report, filterFailures, kept) = (AuditReport(), [:], [])
+      try auditMappings()
+      rejections.removeAll { $0.code != .objectsRejected }
+      rejections += report.findings.map(RunForecast.Rejection.init)
+    } while job.quarantine.map { rejectedCount > known && Int64(rejectedCount) <= $0.limit(of: taken) } == true
+    var forecast = RunForecast(rejections: rejections, kept: KeptInvalid.sums(kept))
+    guard let quarantine = job.quarantine, rejectedCount > 0 else { return forecast }
+    forecast.setAside = Int64(rejectedCount)
+    forecast.isBeyondLimit = Int64(rejectedCount) > quarantine.limit(of: taken)
+    return forecast
+  }
+
+  private var rejectedCount: Int { rejected.values.reduce(0) { $0 + $1.count } }
+
+  /// Notes the objects that break a rule, for a job that sets them aside.
+  func reject(_ check: Check, on rows: Rows) throws {
+    guard let quarantine = job.quarantine, check.kind != .duplicate else { return }
+    // More do not matter: the run ends.
+    let enough = max(0, min(quarantine.limit(of: .max), .max - 1)) + 1
+    let query = "SELECT \(check.key) \(rows.from(nil, "(\(check.condition))")) LIMIT \(enough)"
+    for row in try rows.read(query, attached.functions, nil) {
+      if case .integer(let key)? = row.first { rejected[rows.table, default: []].insert(key) }
+    }
+  }
+
+  /// A condition on a row that is false for objects that are set aside.
+  func leavingOutRejected(from condition: String, of mapping: ResolvedEntityMapping, _ alias: String) -> String {
+    guard let keys = schema.table(of: mapping.source.name).flatMap({ rejected[$0.name] }), !keys.isEmpty else {
+      return condition
+    }
+    let list = keys.sorted().map(String.init).joined(separator: ", ")
+    return "(CASE WHEN \(alias).Z_PK IN (\(list)) THEN 0 ELSE (\(condition)) END)"
+  }
+
+  /// The values that a run reads from external files which are missing: the new version stores them in rows, or the
+  /// destination is no SQLite store.
+  func auditFilesRead(by mapping: ResolvedEntityMapping, _ program: StepProgram, in rows: TakenRows) throws {
+    let folder = SupportFolder(ofStoreAt: job.sourcePath)
+    let writesAtomic = job.position.isLast && job.destinationType.isAtomic
+    for (attribute, source) in mapping.attributes {
+      guard case .copy(let name) = source.withoutDefault,
+        model.attribute(name, of: mapping.source.name)?.allowsExternalBinaryDataStorage == true,
+        writesAtomic || !attribute.allowsExternalBinaryDataStorage,
+        let column = schema.column(of: name, in: mapping.source.name).map({ "s.\(quoted($0))" })
+      else { continue }
+      let statement = ChunkStatement(
+        sql:
+          "SELECT \(column) FROM \(rows.table) AS s WHERE \(ExternalDataSQL.isReference(column)) AND (\(rows.taken))",
+        builder: rows.builder)
+      var missing: Int64 = 0
+      try attached.functions.running(statement, context: "planning, the external files of \(mapping.source.name)") {
+        try connection.query(statement.sql, rows.builder.arguments()) { row in
+          if case .external(let file)? = StoredBinary(row.bytes(0)), try folder.size(of: file) == nil { missing += 1 }
+          return true
+        }
+      }
+      guard missing > 0 else { continue }
+      add(
+        AuditReport.Finding(
+          .missingFile, model: model.name, entity: mapping.source.name, property: name, mapping: mapping.name,
+          count: missing, message: "the external file of '\(name)' is missing", samples: []))
+    }
+  }
+
+  func addDuplicates(_ count: Int64, of entity: String, _ properties: [String], isPartial: Bool) {
+    let list = properties.joined(separator: ", ")
+    add(
+      AuditReport.Finding(
+        .duplicate, model: resolved.destinationModel.name, entity: entity, property: list, count: count,
+        isLowerBound: isPartial, message: "equal values of \(list), which must be unique", samples: []))
+  }
+}
+
+extension OpenSource {
+  /// Adds what the run would reject or keep. A change of definitions alone reads no row.
+  package func addForecast(to plan: inout MigrationPlan, of job: MigrationJob) throws {
+    guard let attached, plan.steps.first?.strategy != .definitions else { return }
+    let audit = try SourceAudit(attached, job: job, samples: 0, showsValues: false, isForecast: true)
+    plan.forecast = try audit.forecast(taken: plan.facts.entities.reduce(0) { $0 + $1.taken })
+  }
+}

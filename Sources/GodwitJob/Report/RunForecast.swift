@@ -1,0 +1,50 @@
+import GodwitModel
+
+/// The objects that a run would reject or keep, counted before it begins.
+package struct RunForecast: Sendable, Hashable {
+  /// A reason why a run rejects objects.
+  package struct Rejection: Sendable, Hashable {
+    package var code: RunObstacle.Code
+    /// The objects and the reason.
+    package var text: String
+
+    /// - Parameter finding: What an audit found.
+    package init(_ finding: AuditReport.Finding) {
+      code =
+        switch finding.kind {
+        case .duplicate: .duplicates
+        case .missingFile: .missingFile
+        default: .objectsRejected
+        }
+      let property = finding.kind == .expression ? finding.property.map { " of '\($0)'" } ?? "" : ""
+      text =
+        "\(finding.isLowerBound ? "at least " : "")\(finding.count.counted("object")) of \(finding.entity): "
+        + (property.isEmpty ? finding.message : finding.message.replacing("the value ", with: "the value\(property) "))
+    }
+  }
+
+  /// In the order of the checks.
+  package var rejections: [Rejection]
+  /// The objects that stay although they break rules.
+  package var kept: [KeptInvalid]
+  /// How many objects the run sets aside; nil if it sets none aside.
+  package var setAside: Int64?
+  /// Whether these are more than the job allows.
+  package var isBeyondLimit = false
+
+  package init(rejections: [Rejection], kept: [KeptInvalid]) { (self.rejections, self.kept) = (rejections, kept) }
+
+  /// What stops the run.
+  var obstacles: [RunObstacle] {
+    var found: [RunObstacle] = []
+    if let setAside, isBeyondLimit {
+      let count = "at least \(setAside.counted("object")) \(setAside == 1 ? "is" : "are")"
+      found.append(RunObstacle(.objectsRejected, .dataWrong, "\(count) rejected, which is more than the job allows"))
+    }
+    return found
+      + rejections.compactMap { rejection in
+        guard setAside == nil || isBeyondLimit || rejection.code != .objectsRejected else { return nil }
+        return RunObstacle(rejection.code, .dataWrong, rejection.text)
+      }
+  }
+}
