@@ -74,7 +74,7 @@ extension WorkFolder {
   ///
   /// - Throws: `.cannotCreate` (73) when it is not; `.dataWrong` (65) for a journal that would have SQLite delete a
   ///   file.
-  static func checkOwn(_ path: String) throws {
+  package static func checkOwn(_ path: String) throws {
     func foreign(_ why: String) -> GodwitError {
       GodwitError(
         .cannotCreate, "cannot use '\(path)' as the work folder: \(why)",

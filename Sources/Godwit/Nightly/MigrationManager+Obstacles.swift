@@ -7,8 +7,8 @@ import GodwitStore
 
 /// The findings of a plan about a destination that exists, and about the place of the receipt.
 ///
-/// The checks are those that a run makes before its work. Two things only the run finds out, because they cannot be
-/// tried without writing: whether owner and attributes of the old store may be given to another file, and whether a
+/// The checks are those that a run makes before its work: `RunCheck.all`, and those of a replacement. Two things only
+/// the run finds out, because they cannot be tried without writing: whether owner and attributes of the old store may be given to another file, and whether a
 /// process has the store open when it is exchanged.
 extension MigrationManager {
   /// The obstacles to a run at its destination. Writes nothing.
@@ -28,8 +28,7 @@ extension MigrationManager {
     func look(_ code: RunObstacle.Code, _ action: () throws -> Void) throws {
       do { try action() } catch let error as GodwitError { obstacles.append(RunObstacle(code, error)) }
     }
-    try look(.receipt) { try checkReceiptPlace() }
-    try look(.destination) { try checkDestinationFolder() }
+    for check in RunCheck.all { try look(check.code) { try check.pass(self) } }
     if case .replace(let keepsOld) = job.existingDestination, job.isDestinationTaken {
       if job.replacesEarlierResult, (try? replaceable()) != nil { notes.append(replacementNote([])) }
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
@@ -56,7 +55,7 @@ extension MigrationManager {
 
   /// Refuses a folder that takes no files, and so no work folder. Missing folders of the path do not matter: a run
   /// makes them.
-  private func checkDestinationFolder() throws {
+  func checkDestinationFolder() throws {
     guard !WorkFolder.exists(forDestination: job.destinationPath) else { return }
     var folder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL
     while FileStatus(following: folder.path) == nil, errno == ENOENT, folder.path != "/" {

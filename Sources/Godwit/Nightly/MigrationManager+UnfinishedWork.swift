@@ -80,21 +80,32 @@ extension MigrationManager {
     of journal: WorkJournal, in folder: String, source files: StoreFiles, digest: () throws -> String
   ) throws -> [String] {
     guard !hasOtherSteps(journal, in: folder) else { return ["the fusion of its steps"] }
-    let known: JobFingerprint
-    let stamp: StoreFiles.Stamp?
-    if job.isStepped {
-      guard let steps = journal.steps else { return [] }
-      (known, stamp) = (steps.identity, steps.stamp)
-    } else if let ledger = try Ledger.opened(in: folder) {
-      defer { try? ledger.connection.close() }
-      (known, stamp) = (try ledger.identity(), try ledger.stamp())
-    } else if let note = journal.outcome {
-      (known, stamp) = (note.identity, note.stamp)
-    } else {
-      return []
-    }
+    guard let (known, stamp) = try beginning(of: journal, in: folder) else { return [] }
     // As long as the digest of a large source is not there, the stamp alone stands for it.
     let now = quickIdentity.withSource(try stamp == files.stamp() ? known.source : digest())
     return now.changes(since: known).map(\.words)
+  }
+
+  /// The job and the source with which the work of a folder began; nil if it has not begun.
+  private func beginning(
+    of journal: WorkJournal, in folder: String
+  ) throws -> (known: JobFingerprint, stamp: StoreFiles.Stamp?)? {
+    if job.isStepped { return journal.steps.map { ($0.identity, $0.stamp) } }
+    if let ledger = try Ledger.opened(in: folder) {
+      defer { try? ledger.connection.close() }
+      return (try ledger.identity(), try ledger.stamp())
+    }
+    return journal.outcome.map { ($0.identity, $0.stamp) }
+  }
+
+  /// - Throws: `.cannotCreate` (73) for unfinished work that a run cannot resume.
+  func refuseChangedWork() throws {
+    guard !job.replacesEarlierResult, isResumable(job.workPath), let journal = try WorkJournal.read(in: job.workPath)
+    else { return }
+    guard !hasOtherSteps(journal, in: job.workPath) else { throw otherSteps }
+    guard let (known, stamp) = try beginning(of: journal, in: job.workPath) else { return }
+    let files = try StoreFiles(path: job.sourcePath)
+    let digest = try stamp == files.stamp() ? known.source : files.contentDigest()
+    try known.refuseChanges(in: quickIdentity, source: digest, of: job)
   }
 }

@@ -28,14 +28,8 @@ final class InPlaceDelivery: Delivery {
   }
 
   func finished() throws -> MigrationSummary? {
-    let journal = WorkFolder.exists(forDestination: job.sourcePath) ? try WorkJournal.read(in: job.workPath) : nil
-    if try manager.isMigratedInPlace() {
-      return WorkFolder.exists(forDestination: job.sourcePath) ? nil : MigrationSummary(outcome: .alreadyFinished)
-    }
-    var swap = InPlaceSwap(store: job.sourcePath, keepsOld: keepsOld)
-    swap.mark = journal?.exchange
-    try swap.checkOldName()
-    return nil
+    guard try manager.isMigratedInPlace(), !WorkFolder.exists(forDestination: job.sourcePath) else { return nil }
+    return MigrationSummary(outcome: .alreadyFinished)
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {

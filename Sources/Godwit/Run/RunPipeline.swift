@@ -42,8 +42,7 @@ struct RunPipeline {
 
   func run(progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     let request = try RunRequest(job, isTaken: job.isDestinationTaken)
-    try manager.checkReceiptPlace()
-    try manager.checkQuarantinePlace()
+    try RunCheck.passAll(manager)
     let delivery = delivery(request.delivery)
     if let summary = try delivery.finished() { return summary }
     let claim = try Claim(job, request.durability)

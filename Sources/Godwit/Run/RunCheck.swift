@@ -1,0 +1,83 @@
+import GodwitDisk
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// A check that comes before the work of a run, and reads only.
+///
+/// A run carries the list out in its order, and ends at the first refusal. A plan carries out all of it, and tells of each
+/// refusal.
+struct RunCheck: Sendable {
+  /// What a check looks at.
+  enum Scope: String, Sendable {
+    case source, destination, delivery
+  }
+
+  /// The obstacle that a refusal is.
+  let code: RunObstacle.Code
+  let scope: Scope
+  /// What a run that passes can rely on.
+  let claim: String
+  /// Whether a run finds it by its first write, and so does not ask.
+  var isFoundByWriting = false
+  let pass: @Sendable (MigrationManager) throws -> Void
+
+  /// In the order in which a run meets them.
+  static let all = [
+    RunCheck(code: .receipt, scope: .delivery, claim: "Nothing but a receipt is where the receipt goes.") {
+      try $0.checkReceiptPlace()
+    },
+    RunCheck(code: .quarantine, scope: .delivery, claim: "Nothing is where the quarantine goes.") {
+      try $0.checkQuarantinePlace()
+    },
+    RunCheck(code: .oldStore, scope: .delivery, claim: "A store in place can get its second name.") {
+      try $0.checkOldName()
+    },
+    RunCheck(
+      code: .destination, scope: .destination, claim: "The destination's folder takes files.", isFoundByWriting: true
+    ) {
+      try $0.checkDestinationFolder()
+    },
+    RunCheck(code: .workFolder, scope: .destination, claim: "The work folder is Godwit's.", isFoundByWriting: true) {
+      guard WorkFolder.exists(forDestination: $0.job.destinationPath) else { return }
+      try WorkFolder.checkOwn($0.job.workPath)
+    },
+    RunCheck(code: .destination, scope: .destination, claim: "No log of another store is where a new destination goes.")
+    {
+      if $0.isForNewStore { try $0.refuseStaleLog() }
+    },
+    RunCheck(
+      code: .destination, scope: .destination, claim: "No external files of another store are where new ones go."
+    ) {
+      guard $0.isForNewStore else { return }
+      let mark = try WorkJournal.read(in: $0.job.workPath)?.support
+      try WorkFolder.refuseForeignSupport(of: $0.job.destinationPath, mark: mark)
+    },
+    RunCheck(
+      code: .workFolder, scope: .source, claim: "Nothing has changed since unfinished work began.",
+      isFoundByWriting: true
+    ) {
+      try $0.refuseChangedWork()
+    },
+  ]
+
+  /// - Throws: The first refusal.
+  static func passAll(_ manager: MigrationManager) throws {
+    for check in all where !check.isFoundByWriting { try check.pass(manager) }
+  }
+}
+
+extension MigrationManager {
+  /// Whether the run makes a store where nothing is.
+  fileprivate var isForNewStore: Bool { !job.isInPlace && !job.isDestinationTaken }
+
+  /// - Throws: `.cannotCreate` (73) when the store that a run in place keeps cannot have its name.
+  fileprivate func checkOldName() throws {
+    guard case .inPlace(let keepsOld) = job.existingDestination else { return }
+    let journal = WorkFolder.exists(forDestination: job.sourcePath) ? try WorkJournal.read(in: job.workPath) : nil
+    guard try !isMigratedInPlace() else { return }
+    var swap = InPlaceSwap(store: job.sourcePath, keepsOld: keepsOld)
+    swap.mark = journal?.exchange
+    try swap.checkOldName()
+  }
+}
