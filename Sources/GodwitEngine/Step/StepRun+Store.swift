@@ -97,7 +97,7 @@ extension StepRun {
   /// Checks that nothing in the store under construction runs code or refuses rows that this job did not make. The
   /// triggers come last.
   ///
-  /// - Parameter schema: Of a new store; nil for the copy of one, which keeps indexes and views of its own.
+  /// - Parameter schema: The schema of a new store; nil for the copy of a store, which keeps its own indexes and views.
   static func checkPrograms(of schema: StoreSchema?, in connection: StoreConnection, at path: String) throws {
     let known = Set(schema?.indexes.map(\.sql) ?? [])
     try connection.query("SELECT type, name, sql FROM main.sqlite_master WHERE type <> 'table' AND sql NOT NULL") {

@@ -78,10 +78,10 @@ struct StoreListing {
         "SELECT Z_ENT, Z_NAME, Z_MAX FROM \(prefix).Z_PRIMARYKEY ORDER BY Z_ENT LIMIT \(Self.limitEntities + 1)"
       ) { row in
         if row.storage(0) != .integer {
-          throw StoreProbe.wrong("'Z_ENT' of a row of 'Z_PRIMARYKEY' is no number")
+          throw StoreProbe.wrong("'Z_ENT' of a row of 'Z_PRIMARYKEY' is not a number")
         }
         if ![.integer, .null].contains(row.storage(2)) {
-          throw StoreProbe.wrong("the counter 'Z_MAX' of number \(row.int64(0)) in 'Z_PRIMARYKEY' is no integer")
+          throw StoreProbe.wrong("the counter 'Z_MAX' of number \(row.int64(0)) in 'Z_PRIMARYKEY' is not an integer")
         }
         if let name = row.string(1), let number = Int32(exactly: row.int64(0)) {
           entities.append((Int(number), name))

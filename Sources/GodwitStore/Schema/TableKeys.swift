@@ -37,9 +37,9 @@ package struct TableKeys {
     let odd = "FROM \(rows) WHERE typeof(Z_PK) <> 'integer'"
     if let row = try connection.rows("SELECT rowid, typeof(Z_PK) \(odd) ORDER BY rowid LIMIT 1").first {
       let count = try connection.integer("SELECT COUNT(*) \(odd)") ?? 0
-      let kind = row[1] == .text("null") ? "NULL" : row[1] == .text("real") ? "no integer" : "no number"
+      let kind = row[1] == .text("null") ? "NULL" : row[1] == .text("real") ? "a real number" : "a text or bytes"
       throw fault(
-        "the key 'Z_PK' of \(count.counted("row")) is no integer: the first, row \(row[0].decimal), has \(kind)")
+        "the key 'Z_PK' of \(count.counted("row")) is not an integer: the first, row \(row[0].decimal), has \(kind)")
     }
     try refuse(repeated: ["Z_PK"], as: "the key 'Z_PK'")
   }
@@ -52,7 +52,7 @@ package struct TableKeys {
     // An index has NULL first, then numbers, then all else. A number that is no key leads to no object, and is counted.
     let tests = columns.map(StoreSchema.identifier).flatMap { ["\($0) IS NULL", "\($0) >= ''"] }
     if let row = try connection.integer("SELECT rowid FROM \(rows) WHERE \(tests.joined(separator: " OR ")) LIMIT 1") {
-      throw fault("a key of row \(row) is NULL or no number, in column '\(columns.joined(separator: "' or '"))'")
+      throw fault("a key of row \(row) is NULL or not a number, in column '\(columns.joined(separator: "' or '"))'")
     }
     if !areUnique { try refuse(repeated: columns, as: "the pair of keys") }
   }

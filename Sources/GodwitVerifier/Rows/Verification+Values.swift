@@ -130,8 +130,21 @@ extension Verification {
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
   ) throws -> SQLValue? {
     let value = try mappedValue(of: attribute, in: mapping, from: object)
-    guard value == .null, mapping.nilIsDefault.contains(attribute.name) else { return value }
+    guard value == .null, mapping.nilIsDefault.contains(attribute.name) else {
+      return value.map { held($0, attribute.type) }
+    }
     return Self.stored(attribute.defaultValue)
+  }
+
+  /// A value as the destination holds it. An atomic store has a double for each date, and NaN for a number that no
+  /// decimal is near, as Core Data reads it.
+  private func held(_ value: SQLValue, _ type: AttributeType) -> SQLValue {
+    guard job.destinationType.isAtomic else { return value }
+    switch (type, value) {
+    case (.date, .integer(let number)): return .real(Double(number))
+    case (.decimal, .real(let number)) where Decimal(stored: number) == nil: return .text("NaN")
+    default: return value
+    }
   }
 
   private func mappedValue(

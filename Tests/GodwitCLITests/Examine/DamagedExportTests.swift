@@ -25,10 +25,10 @@ import Testing
     ProjectFixture().godwit(["export", job.file("library.sqlite"), "--raw"] + arguments)
   }
 
-  @Test(arguments: [[150], [1], [40, 200], [300], [1, 300], Array(Int64(100)...200)])
+  @Test(arguments: [[150], [1], [40, 200], [300], [1, 300], [100, 150, 200]])
   func `every row but those of damaged pages is written, and these are named`(books: [Int64]) throws {
     let job = try BreakableJob()
-    for book in books { try? job.spoilPage(with: "\(BreakableJob.secret) book \(book) x") }
+    for book in books { try job.spoilPage(with: "\(BreakableJob.secret) book \(book) x") }
     let result = export(job, "--all")
     #expect(result.status == 65, "\(result.diagnostics)")
     let found = try keys(result.output)
@@ -44,7 +44,7 @@ import Testing
     #expect(
       missing.allSatisfy { key in key < 40 && isAtStart || key > 260 && isAtEnd || left.contains { $0.contains(key) } })
     #expect(
-      left.reduce(0) { $0 + $1.count } <= missing.count && missing.count < (books.count > 3 ? 180 : 80), "\(missing)")
+      left.reduce(0) { $0 + $1.count } <= missing.count && missing.count < 40 * books.count, "\(missing)")
     #expect(try JSONValue.lines(result.output).filter { $0["@table"]?.string == "ZAUTHOR" }.count == 3)
     #expect(!result.diagnostics.contains(BreakableJob.secret))
   }

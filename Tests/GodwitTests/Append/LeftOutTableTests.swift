@@ -66,7 +66,8 @@ struct LeftOutTableTests {
 
   @Test(arguments: [StoreType.xml, .binary])
   func `a store without tables lacks nothing of a history`(type: StoreType) throws {
-    var job = try fixture(Self.history).job
+    let fixture = try fixture(Self.history)
+    var job = try fixture.job
     job.destinationType = type
     try MigrationManager(job).run()
     let report = try Verifier(job: job).run()

@@ -86,10 +86,10 @@ import Testing
       words: ["'ZPERSON'", "1 row", "row 5"]),
     .init(
       table: "ZPERSON", definition: noKey, statements: ["UPDATE ZPERSON SET Z_PK = 'secret' WHERE Z_PK = 5"],
-      words: ["'ZPERSON'", "row 5", "no number"]),
+      words: ["'ZPERSON'", "row 5", "a text"]),
     .init(
       table: "ZPERSON", definition: noKey, statements: ["UPDATE ZPERSON SET Z_PK = 5.5 WHERE Z_PK = 5"],
-      words: ["'ZPERSON'", "row 5", "no integer"]),
+      words: ["'ZPERSON'", "row 5", "a real number"]),
     .init(
       table: "ZPERSON", definition: noKey, statements: ["UPDATE ZPERSON SET Z_PK = 4 WHERE Z_PK = 5"],
       words: ["'ZPERSON'", "2 rows", "4"]),
@@ -193,6 +193,7 @@ import Testing
       var change = change
       if change.table == "ZPERSON" { change.statements = [] }
       try change.apply(to: fixture.destinationPath)
+      try fixture.alter("UPDATE ZTAG SET ZTEXT = 'of another night'")
       var job = try fixture.job
       job.existingDestination = .append
       let error = try #require(throws: GodwitError.self) { try MigrationManager(job).run() }

@@ -159,6 +159,19 @@ private func migrate(_ job: MigrationJob) throws {
 private let atomicTypes = [StoreType.xml, .binary]
 
 @Suite struct AtomicMigrationTests {
+  @Test(arguments: atomicTypes)
+  func `a date and a decimal that only SQLite holds exactly are proved as the store has them`(type: StoreType) throws {
+    let item = EntityDescription.make("Item", ["due": .date, "price": .decimal])
+    let fixture = try MigrationFixture([item], to: [item])
+    fixture.mappings = [try .make("Item", "Item", kind: .copy)]
+    try fixture.build { for key in Int64(1)...2 { try $0.insert("Item", key: key) } }
+    try fixture.alter("UPDATE ZITEM SET ZDUE = 9007199254740993, ZPRICE = 1e300 WHERE Z_PK = 1")
+    try fixture.alter("UPDATE ZITEM SET ZDUE = 12345678901234567, ZPRICE = 5e-324 WHERE Z_PK = 2")
+    var job = try fixture.job
+    job.destinationType = type
+    try migrate(job)
+  }
+
   /// A store whose file takes several pieces, to be written as one.
   private func longJob(_ folder: TemporaryFolder, _ type: StoreType) throws -> MigrationJob {
     let builder = try StoreBuilder(path: folder.file("long.sqlite"), model: everything("1"))
