@@ -184,9 +184,10 @@ struct FileInspection: Encodable {
     } catch let error as GodwitError where type == .sqlite && error.code == .dataWrong {
       guard let tables = try? DatabaseTables(readingDatabaseAt: path) else { throw error }
       (kind, database, problem) = (.database, tables, error)
+      detail = try MissingLog.line(ofStoreAt: path)
       return
     }
-    detail = MissingLog.note(ofStoreAt: path)
+    detail = try MissingLog.line(ofStoreAt: path)
     let metadata = try StoreMetadata(readingStoreAt: path)
     let stored = try StoredModel(inStoreAt: path, metadata: metadata)
     cachedModel = Self.cachedModel(stored, of: path)

@@ -60,6 +60,8 @@ package struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertib
     case notProved = "not-proved"
     /// The source is in WAL mode without its write-ahead log, and looks as if the log had been left behind.
     case logMissing = "log-missing"
+    /// A log or a journal beside the source, or the end of a log, counts for nothing.
+    case logUnused = "log-unused"
     /// Values of an application's own value transformer go between a binary store, which has objects, and one that has
     /// what the transformer makes of them.
     case transformerAssumed = "transformer-assumed"

@@ -135,7 +135,7 @@ package struct DraftRequest: Sendable {
     let bytes = summary.fileBytes > 0 ? " of \(ByteCount(bytes: summary.fileBytes))" : ""
     draft.store =
       "\(summary.type == .binary ? "A" : "An") \(summary.type.adjective) store\(bytes) with \(objects) object\(objects == 1 ? "" : "s")."
-    draft.doubt = MissingLog.note(ofStoreAt: store)
+    draft.doubt = try MissingLog.line(ofStoreAt: store)
     draft.storeType = summary.type
     draft.isMirrored = !summary.cloudKitTables.isEmpty
     draft.versions = versions.namesOldestFirst()

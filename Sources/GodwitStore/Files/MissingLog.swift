@@ -8,14 +8,15 @@ import GodwitPlatform
 /// store without a row, since a young store may have all of its rows in the log.
 package enum MissingLog {
   /// One sentence on the store at a path; nil without a sign that a log is missing.
-  package static func note(ofStoreAt path: String) -> String? {
-    guard let files = try? StoreFiles(path: path), files.type == .sqlite, isInWALMode(files),
-      !exists(files.walPath)
-    else { return nil }
+  ///
+  /// - Throws: as `StoreConnection.openStore`, when the store cannot be read.
+  package static func note(ofStoreAt path: String) throws -> String? {
+    let files = try StoreFiles(path: path)
+    guard files.type == .sqlite, try isInWALMode(files), !exists(files.walPath) else { return nil }
     let sign: String
     if exists(files.shmPath) {
       sign = "its -shm is there without a -wal"
-    } else if (try? hasRows(path)) == false {
+    } else if try !hasRows(path) {
       sign = "it has no -wal and no objects"
     } else {
       return nil
@@ -24,12 +25,16 @@ package enum MissingLog {
       + "copy the -wal too"
   }
 
+  /// The note, and those of `UnusedLog`, in one line; nil without any.
+  package static func line(ofStoreAt path: String) throws -> String? {
+    let notes = try [note(ofStoreAt: path)].compactMap(\.self) + UnusedLog.notes(ofStoreAt: path)
+    return notes.isEmpty ? nil : notes.joined(separator: "; ")
+  }
+
   /// Bytes 18 and 19 of the header are the versions that a writer and a reader must know: 2 is WAL.
-  private static func isInWALMode(_ files: StoreFiles) -> Bool {
-    guard let head = try? ReadableFile(path: files.path, name: files.givenPath).prefix(20), head.count == 20 else {
-      return false
-    }
-    return head[18] == 2 && head[19] == 2
+  private static func isInWALMode(_ files: StoreFiles) throws -> Bool {
+    let head = try ReadableFile(path: files.path, name: files.givenPath).prefix(20)
+    return head.count == 20 && head[18] == 2 && head[19] == 2
   }
 
   private static func exists(_ path: String) -> Bool { FileStatus(named: path) != nil }

@@ -47,7 +47,7 @@ import Testing
     let fixture = try fixture(rows: 2)
     try put("-shm", beside: fixture, bytes: 32_768)
     #expect(try notes(fixture) == [.logMissing])
-    let note = try #require(MissingLog.note(ofStoreAt: fixture.sourcePath))
+    let note = try #require(try MissingLog.note(ofStoreAt: fixture.sourcePath))
     #expect(note.contains("its -shm is there without a -wal") && note.contains("copy the -wal too"))
     let summary = try MigrationManager(fixture.job).run()
     #expect(summary.outcome == .finished && summary.codedNotes.map(\.code) == [.logMissing])
@@ -55,9 +55,9 @@ import Testing
 
   @Test func `a store without rows is noted, and not one with an empty log beside it`() throws {
     let fixture = try fixture(rows: 0)
-    #expect(MissingLog.note(ofStoreAt: fixture.sourcePath)?.contains("no -wal and no objects") == true)
+    #expect(try MissingLog.note(ofStoreAt: fixture.sourcePath)?.contains("no -wal and no objects") == true)
     try put("-wal", beside: fixture, bytes: 0)
-    #expect(MissingLog.note(ofStoreAt: fixture.sourcePath) == nil)
+    #expect(try MissingLog.note(ofStoreAt: fixture.sourcePath) == nil)
   }
 
   @Test(.enabled(if: geteuid() != 0, "root may write to every folder"))
@@ -79,7 +79,7 @@ import Testing
   @Test func `a store without rows in another mode is not noted`() throws {
     let fixture = try fixture(rows: 0)
     try fixture.alter("PRAGMA journal_mode = DELETE")
-    #expect(MissingLog.note(ofStoreAt: fixture.sourcePath) == nil)
-    #expect(MissingLog.note(ofStoreAt: fixture.sourcePath + ".none") == nil)
+    #expect(try MissingLog.note(ofStoreAt: fixture.sourcePath) == nil)
+    #expect(throws: GodwitError.self) { try MissingLog.note(ofStoreAt: fixture.sourcePath + ".none") }
   }
 }
