@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -65,6 +66,38 @@ static inline struct timespec godwit_modified(struct stat info) {
   return info.st_mtimespec;
 #else
   return info.st_mtim;
+#endif
+}
+
+// When a file was made, which nothing changes. 1; 0 where the file system does not know; -1 with the error in `errno`.
+static inline int godwit_made(const char *_Nonnull path, int follows, int64_t *_Nonnull seconds, int64_t *_Nonnull rest) {
+#ifdef __APPLE__
+  struct stat info;
+  if ((follows ? stat(path, &info) : lstat(path, &info)) != 0) return -1;
+  *seconds = info.st_birthtimespec.tv_sec;
+  *rest = info.st_birthtimespec.tv_nsec;
+  return 1;
+#elif defined(SYS_statx)
+  // `struct statx` is declared for _GNU_SOURCE alone.
+  struct {
+    uint32_t mask, block;
+    uint64_t attributes;
+    uint32_t links, owner, group;
+    uint16_t mode, gap;
+    uint64_t inode, size, blocks, attributes_mask;
+    int64_t accessed[2], made_seconds;
+    uint32_t made_nanoseconds, made_gap;
+    uint64_t more[40];
+  } info = {0};
+  const uint32_t birth = 0x800;  // STATX_BTIME
+  if (syscall(SYS_statx, AT_FDCWD, path, follows ? 0 : AT_SYMLINK_NOFOLLOW, birth, &info) != 0)
+    return errno == ENOSYS || errno == EPERM ? 0 : -1;
+  if (!(info.mask & birth)) return 0;
+  *seconds = info.made_seconds;
+  *rest = info.made_nanoseconds;
+  return 1;
+#else
+  return 0;
 #endif
 }
 

@@ -18,7 +18,7 @@ extension MigrationManager {
     try refuseWithoutStore()
     var job = job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
-    let step = job.isStepped ? job.step(0) : job
+    let step = try job.isStepped ? job.step(0) : job
     let original = try StoreFiles(path: step.sourcePath)
     let stamp = try original.stamp()
     let source = try OpenSource(step, existing: step.appends ? try existingDestination() : nil)

@@ -15,7 +15,7 @@ extension MigrationManager {
   /// removal to the next one. A file that no row named is not ours to remove.
   func noteFiles(_ program: any InPlaceProgram, in folder: String) throws {
     let mark = Self.namesPath(in: folder)
-    if program.keepsFiles || !SupportFolder(ofStoreAt: job.sourcePath).exists {
+    if try program.keepsFiles || !WorkFolder.exists(SupportFolder(ofStoreAt: job.sourcePath).path) {
       unlink(mark)
       return
     }
@@ -27,7 +27,7 @@ extension MigrationManager {
   /// Removes the external files that rows named before a store was edited itself, and none names now.
   func removeUnreferencedFiles(in folder: String) throws {
     let support = SupportFolder(ofStoreAt: job.sourcePath)
-    guard support.exists else { return }
+    guard try WorkFolder.exists(support.path) else { return }
     // Whoever opens the store meanwhile may be adding files.
     let lock = try StoreLock(store: job.sourcePath)
     defer { withExtendedLifetime(lock) {} }
@@ -44,7 +44,7 @@ extension MigrationManager {
   /// Removes the journal of a transaction that was committed before the run died: in exclusive locking mode SQLite
   /// marks it as dead, and removes it when the store is closed, if that works.
   func removeDeadJournal() throws {
-    guard FileManager.default.fileExists(atPath: job.sourcePath + "-journal") else { return }
+    guard try WorkFolder.exists(job.sourcePath + "-journal") else { return }
     let lock = try StoreLock(store: job.sourcePath)
     defer { withExtendedLifetime(lock) {} }
     let files = try StoreFiles(path: job.sourcePath)

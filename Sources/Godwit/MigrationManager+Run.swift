@@ -28,8 +28,13 @@ extension MigrationManager {
     try refuseWithoutStore()
     try job.refuseGuessedNames()
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
-    // A store that is replaced tells them only before.
-    let notes = ((try? job.layoutNotes()) ?? []) + job.storeNotes()
+    // Collected before the work: a run in place replaces the store that they are read from.
+    let notes: [MigrationNote]
+    do { notes = try job.layoutNotes() + job.storeNotes() } catch {
+      // A finished job needs no source, and any other one fails at the same file.
+      let why = (error as? GodwitError)?.line ?? "\(error)"
+      notes = [MigrationNote(.logMissing, "the logs of the source were not looked at: \(why)")]
+    }
     var summary: MigrationSummary
     // How it ended is recorded for those who ask from outside.
     do { summary = try RunPipeline(manager: self, watch: watch).run(progress: progress) } catch {
@@ -57,7 +62,7 @@ extension MigrationManager {
     guard job.destinationType == .sqlite else { return }
     for suffix in ["-wal", "-journal"] {
       let path = job.destinationPath + suffix
-      guard FileManager.default.fileExists(atPath: path) else { continue }
+      guard try WorkFolder.exists(path) else { continue }
       throw GodwitError(
         .cannotCreate, "cannot write '\(job.destinationPath)': it has the log of another store beside it, '\(path)'",
         remedy: "move that file away: SQLite would apply it to the new store")

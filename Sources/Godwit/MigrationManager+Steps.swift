@@ -83,8 +83,8 @@ extension MigrationManager {
     let step = StepFolder(ofStep: index + 1, in: folder)
     let before = folderBefore(index, in: folder)
     try WorkFolder.makeFolder(step.path, mode: 0o700)
-    let stepJob = job(ofStep: index, source: before?.storePath, identity: record.identity)
-    if !FileManager.default.fileExists(atPath: step.storePath) {
+    let stepJob = try job(ofStep: index, source: before?.storePath, identity: record.identity)
+    if try !WorkFolder.exists(step.storePath) {
       try run(
         job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0,
         source: source.files)
@@ -111,7 +111,7 @@ extension MigrationManager {
     let before = folderBefore(index, in: folder)
     try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
     if journal.isDurable { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
-    let identity = JobFingerprint(job(ofStep: index, source: before?.storePath, identity: record.identity))
+    let identity = try JobFingerprint(job(ofStep: index, source: before?.storePath, identity: record.identity))
       .withSource(record.finished.last?.digest ?? record.identity.source)
     record.finished.append(
       .init(digest: identity.digest, summary: summary, receipt: journal.content?.outcome?.step))
@@ -152,8 +152,8 @@ extension MigrationManager {
     }
   }
 
-  private func job(ofStep index: Int, source: String?, identity: JobFingerprint) -> MigrationJob {
-    var step = MigrationManager(job.step(index, source: source)).job
+  private func job(ofStep index: Int, source: String?, identity: JobFingerprint) throws -> MigrationJob {
+    var step = MigrationManager(try job.step(index, source: source)).job
     if step.position.isLast { step.position.jobDigest = identity.digest }
     return step
   }
@@ -180,14 +180,14 @@ extension MigrationManager {
   func refuseOtherWork(in claim: borrowing Claim) throws {
     guard let content = claim.journal.content else { return }
     try refuseQuarantined(in: claim.path)
-    if hasOtherSteps(content, in: claim.path) { throw otherSteps }
+    if try hasOtherSteps(content, in: claim.path) { throw otherSteps }
   }
 
   /// Whether work was begun with other steps. Which of them are fused may depend on keys that are not part of the job's
   /// identity.
-  func hasOtherSteps(_ journal: WorkJournal, in folder: String) -> Bool {
+  func hasOtherSteps(_ journal: WorkJournal, in folder: String) throws -> Bool {
     guard job.isStepped else { return journal.steps != nil }
-    return FileManager.default.fileExists(atPath: StepFolder(path: folder).storePath)
+    return try WorkFolder.exists(StepFolder(path: folder).storePath)
       || journal.steps.map { $0.hops != job.steps.map(\.hops) } ?? false
   }
 
@@ -210,7 +210,7 @@ extension MigrationManager {
     let folder = job.workPath
     let record = try WorkJournal.read(in: folder)?.steps
     let current = min(record?.finished.count ?? 0, job.steps.count - 1)
-    let here = job.step(current, source: folderBefore(current, in: folder)?.storePath)
+    let here = try job.step(current, source: folderBefore(current, in: folder)?.storePath)
     let source = try OpenSource(
       here, existing: here.appends ? try existingDestination() : nil, digest: record?.finished.last?.digest)
     var (plan, program): (MigrationPlan, StepProgram)
@@ -257,7 +257,7 @@ extension MigrationManager {
 
   /// The plan of a step on a store without objects: everything but counts.
   private func planWithoutRows(step index: Int) throws -> MigrationPlan {
-    let step = job.step(index)
+    let step = try job.step(index)
     let connection = try StoreConnection(path: nil)
     defer { try? connection.close() }
     try connection.attachEmptySource(StoreSchema(model: step.sourceModel))
@@ -277,7 +277,7 @@ extension MigrationManager {
   /// The digest of the content that a step reads: that of the step before, and so of all earlier steps.
   private func origin(ofStep index: Int) throws -> String {
     try (0..<index).reduce(StoreFiles(path: job.sourcePath).contentDigest()) { source, earlier in
-      MigrationManager(job.step(earlier)).quickIdentity.withSource(source).digest
+      try MigrationManager(job.step(earlier)).quickIdentity.withSource(source).digest
     }
   }
 
@@ -296,7 +296,7 @@ extension MigrationManager {
       if !isLast { status.secondsLeft = nil }
     } else {
       // The ledger goes when the step's store is complete. A store that is appended to names its jobs from the start.
-      let isWritten = isLast && job.appends ? journal.phase != .making : Self.isWritten(current, isLast: isLast)
+      let isWritten = isLast && job.appends ? journal.phase != .making : try Self.isWritten(current, isLast: isLast)
       status = MigrationStatus(state: .unfinished, job: job.name, percent: isWritten ? 100 : 0)
     }
     status.step = min(finished + 1, job.steps.count)
@@ -306,8 +306,8 @@ extension MigrationManager {
   }
 
   /// Whether the store of a step is complete. The step is recorded later, when its hook `after` is done too.
-  private static func isWritten(_ folder: StepFolder, isLast: Bool) -> Bool {
-    let metadata = try? StoreMetadata(readingStoreAt: folder.storePath)
+  private static func isWritten(_ folder: StepFolder, isLast: Bool) throws -> Bool {
+    let metadata = try StoreMetadata.ifStore(at: folder.storePath)
     return metadata?.applicationValues[isLast ? jobsKey : StoreMetadata.Key.step] != nil
   }
 }

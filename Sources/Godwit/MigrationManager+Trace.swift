@@ -1,4 +1,5 @@
 import Foundation
+import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
@@ -42,7 +43,7 @@ extension MigrationManager {
     }
     let old = MigrationJob.oldPath(of: job.destinationPath)
     let isOld = URL(filePath: old).standardizedFileURL == URL(filePath: job.sourcePath).standardizedFileURL
-    if !isOld, (try? isFinished()) != true {
+    if try !isOld && Definite.answer(isFinished) != true {
       trace.remarks.append(
         "the destination does not name this job: another job made it, or the source, a model or a mapping changed since"
       )
@@ -61,11 +62,11 @@ extension MigrationManager {
       )
     }
     if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
-    guard !FileManager.default.fileExists(atPath: job.workPath) else {
+    guard try !WorkFolder.exists(job.workPath) else {
       throw cannot(
         "it is unfinished, '\(job.workPath)' exists", "run the job to its end with `godwit run`", .missingInput)
     }
-    guard FileManager.default.fileExists(atPath: job.destinationPath) else {
+    guard try WorkFolder.exists(job.destinationPath) else {
       throw cannot(
         "'\(job.destinationPath)' does not exist", "run the job with `godwit run` first", .missingInput)
     }
@@ -137,8 +138,8 @@ private final class TraceChain {
       self.scratch = scratch
       let between = (1..<job.steps.count).map { "\(scratch.path)/step-\($0).sqlite" }
       paths = [job.sourcePath] + between + [job.destinationPath]
-      steps = job.steps.indices.map { [paths, moment] in
-        var step = job.step($0, source: $0 == 0 ? source.keptPath : paths[$0])
+      steps = try job.steps.indices.map { [paths, moment] in
+        var step = try job.step($0, source: $0 == 0 ? source.keptPath : paths[$0])
         step.now = Date(timeIntervalSinceReferenceDate: moment.now)
         step.destinationType = .sqlite
         step.destinationPath = paths[$0 + 1]

@@ -121,7 +121,7 @@ public struct MigrationManager: Sendable {
       return withDelivery(status)
     }
     // The ledger is missing between two rounds of a run with a quarantine.
-    if !job.isDestinationTaken, RejectionRecord.exists(in: job.workPath) {
+    if try !job.isDestinationTaken && RejectionRecord.exists(in: job.workPath) {
       return withDelivery(MigrationStatus(state: .unfinished, job: job.name))
     }
     func status(_ state: MigrationStatus.State) -> MigrationStatus { MigrationStatus(state: state, job: job.name) }
@@ -129,7 +129,7 @@ public struct MigrationManager: Sendable {
     case .current: return status(.finished)
     case .absent:
       // A run in place by SQL or by definition has no ledger, and neither has any run before its first chunk.
-      return status(hasRunWithoutWork ? .unfinished : .notStarted)
+      return status(try hasRunWithoutWork() ? .unfinished : .notStarted)
     case .outdated(let earlier):
       let replaces = job.replacesEarlierResult
       // The next run of a job that replaces looks whether the content of the source has changed.
@@ -152,7 +152,7 @@ public struct MigrationManager: Sendable {
       return try Self.status(of: job, ledger)
     }
     guard !job.isStepped, job.owns(journal.owner), journal.phase != .making || journal.outcome != nil,
-      FileManager.default.fileExists(atPath: job.lastStepFolder(in: job.workPath).storePath)
+      try WorkFolder.exists(job.lastStepFolder(in: job.workPath).storePath)
     else { return nil }
     return MigrationStatus(state: .unfinished, job: job.name, percent: 100)
   }
@@ -191,7 +191,7 @@ public struct MigrationManager: Sendable {
     case .foreign(let error): refusal = error
     }
     // An unfinished run is planned from its ledger; `run` says what is in its way.
-    if WorkFolder.exists(forDestination: job.destinationPath) { return false }
+    if try WorkFolder.exists(forDestination: job.destinationPath) { return false }
     throw refusal
   }
 
@@ -209,16 +209,17 @@ public struct MigrationManager: Sendable {
 
   package static func discard(destination: String, isInPlace: Bool = false) throws -> Bool {
     let destination = isInPlace ? StoreFiles.resolvingLink(destination) : destination
-    guard WorkFolder.exists(forDestination: destination) else { return false }
+    guard try WorkFolder.exists(forDestination: destination) else { return false }
     let folder = try WorkFolder(forDestination: destination)
     // A damaged journal does not keep a job from being discarded.
-    let journal = try? WorkJournal.read(in: folder.path)
+    let path = folder.path
+    let journal = try Definite.answer { try WorkJournal.read(in: path) } ?? nil
     var swap = InPlaceSwap(store: destination, keepsOld: true)
     swap.mark = journal?.exchange
     if journal?.phase != .placing { _ = try swap.finishReplacement(workFolder: folder.path) }
     try placeReceipt(inDiscarded: folder, journal, destination: destination)
     if !isInPlace { try removePlacedQuarantine(ofDestination: destination, in: folder.path) }
-    if WorkFolder.isTaken(destination) {
+    if try WorkFolder.exists(destination) {
       try removeLeftoversOfKept(destination, in: folder.path)
     } else {
       try folder.removeStores()

@@ -26,7 +26,7 @@ package final class FileLock: Sendable {
   package init(path: String, mode: UInt32?) throws(Refusal) {
     // Non-blocking, because opening a pipe would otherwise wait for its other end.
     let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-    let file = if let mode { open(path, flags | O_CREAT, mode_t(mode)) } else { open(path, flags) }
+    let file = if let mode { CLibrary.open(path, flags | O_CREAT, mode_t(mode)) } else { CLibrary.open(path, flags) }
     guard file >= 0 else { throw Refusal.unopened(CLibrary.errno) }
     let code = Self.take(file)
     guard code == 0 else {
@@ -35,9 +35,11 @@ package final class FileLock: Sendable {
       throw code == EWOULDBLOCK ? Refusal.held(holder) : Refusal.failed(code)
     }
     // The holder may have removed the file between our open and our lock, and another process may have made it again.
-    guard let held = FileStatus(openFile: file), FileStatus(following: path)?.identity == held.identity else {
+    let named = FileStatus(following: path)
+    let lookCode = named == nil ? CLibrary.errno : 0
+    guard let held = FileStatus(openFile: file), named?.identity == held.identity else {
       Self.release(file)
-      throw Refusal.replaced
+      throw [0, ENOENT, ENOTDIR].contains(lookCode) ? Refusal.replaced : Refusal.failed(lookCode)
     }
     descriptor = file
   }
@@ -73,7 +75,7 @@ package final class FileLock: Sendable {
   ///
   /// - Throws: The number of the error when the file exists and cannot be opened.
   package static func state(ofFile path: String) throws(Refusal) -> LockState {
-    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = CLibrary.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = CLibrary.errno
       // A missing file or one that is not a regular path holds no lock. Acquiring the lock reports the obstacle.

@@ -21,7 +21,7 @@ extension InPlaceSwap {
   package func replace(with made: String, support: SupportFolder, workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
     // An exchange that goes on has the list: its files are there now.
-    if !hasBegun {
+    if try !hasBegun() {
       try NameList.write(Self.givenPath(in: workFolder)) { add in
         try support.forEachFile { name, _ in
           guard SupportFolder.isFileName(name), try isMissing(name, in: live, orSameAsIn: support) else { return }
@@ -62,11 +62,11 @@ extension InPlaceSwap {
   /// - Returns: Whether the store in place was made in this work folder.
   package func finishReplacement(workFolder: String) throws -> Bool {
     guard mark != nil else { return false }
-    if hasExchanged {
+    if try hasExchanged() {
       try finish(workFolder: workFolder)
       return true
     }
-    undo()
+    try undo()
     try removeGiven(workFolder: workFolder)
     return false
   }
@@ -75,9 +75,9 @@ extension InPlaceSwap {
   /// place names stays, whichever run added it.
   private func removeGiven(workFolder: String) throws {
     let live = SupportFolder(ofStoreAt: store)
-    guard live.exists else { return }
+    guard try WorkFolder.exists(live.path) else { return }
     try live.refuseLinks()
-    let isStore = try FileStatus(named: store) != nil && StoreFiles(path: store).type == .sqlite
+    let isStore = try WorkFolder.exists(store) && StoreFiles(path: store).type == .sqlite
     let named = isStore ? try NamedFiles(inStoreAt: store) : nil
     try NameList.read(Self.givenPath(in: workFolder)) { name in
       guard SupportFolder.isFileName(name), try live.size(of: name) != nil, try named?.contains(name) != true else {

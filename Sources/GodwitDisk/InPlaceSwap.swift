@@ -58,28 +58,38 @@ package struct InPlaceSwap {
 
   /// The record that is written before the exchange gives a file its first second name.
   package struct Mark: Codable, Sendable, Hashable {
-    /// Device and inode of the store that is to be replaced.
+    /// The file of the store that is to be replaced: see `FileMark`.
     var store: String
-    /// The device and inode of the store that replaces it.
-    var made: String
+    /// The file of the store that replaces it.
+    package var made: String
     /// Whether `Name~.ext` is a name that the exchange gives out and may remove.
     var keepsOld: Bool
+    /// The identifier of the store that replaces it, and the job that made it: whoever copies a backup over that store
+    /// keeps the file. nil in a mark of an earlier version.
+    var content: String?
   }
 
-  /// Device and inode of a file, which stay while it has a name.
-  private static func identity(_ path: String) -> String? {
-    FileStatus(following: path).map { "\($0.identity)" }
+  /// The identifier of a store and the digest of the job that made it last; nil for any other file.
+  private static func content(_ path: String) throws -> String? {
+    let metadata: StoreMetadata
+    do { metadata = try StoreMetadata(readingStoreAt: path) } catch let error as GodwitError
+      where error.code == .dataWrong
+    { return nil }
+    return ([metadata.uuid] + metadata.jobs).joined(separator: " ")
   }
 
   /// Whether second names have been given out, and the store has not been replaced since.
-  package var hasBegun: Bool { mark != nil && mark?.store == Self.identity(store) }
+  package func hasBegun() throws -> Bool { try FileMark.matches(mark?.store, store) }
 
   /// Whether the file named `Name~.ext` is the exchange's own. An exchange that keeps no old store owns no such name.
-  private var ownsOldName: Bool { hasBegun && mark?.keepsOld == true }
+  private func ownsOldName() throws -> Bool { try mark?.keepsOld == true && hasBegun() }
 
   /// Whether the store is the one that a run put in place whose work folder still exists. A store that another process
-  /// made since is not.
-  package var hasExchanged: Bool { mark != nil && mark?.made == Self.identity(store) }
+  /// made since is not, and neither is a backup that was copied over it.
+  package func hasExchanged() throws -> Bool {
+    guard let mark, try FileMark.matches(mark.made, store) else { return false }
+    return try mark.content == nil || mark.content == Self.content(store)
+  }
 
   // MARK: Rights
 
@@ -98,7 +108,7 @@ package struct InPlaceSwap {
 
   /// - Throws: `.cannotCreate` (73) when another file has the name that the old store is to get.
   package func checkOldName() throws {
-    guard keepsOld, !ownsOldName else { return }
+    guard keepsOld, try !ownsOldName() else { return }
     let support = SupportFolder(ofStoreAt: oldPath)
     for suffix in ["-wal", "-journal"] where try WorkFolder.exists(oldPath + suffix) {
       throw GodwitError(
@@ -106,7 +116,7 @@ package struct InPlaceSwap {
         cause: "SQLite would apply the log to the store that gets the name '\(oldPath)'",
         remedy: "move it away, or write `keep-old: false`", safe: "the store is unchanged")
     }
-    for path in usesFiles ? [oldPath, support.path] : [oldPath] where try WorkFolder.exists(path) {
+    for path in try usesFiles() ? [oldPath, support.path] : [oldPath] where try WorkFolder.exists(path) {
       // The second name may already be a hard link of the store.
       if path == oldPath, FileStatus.areSame(path, store) { continue }
       if path == support.path, try FileStatus.areSame(oldPath, store) || !WorkFolder.exists(oldPath),
@@ -133,9 +143,12 @@ package struct InPlaceSwap {
     try checkOldName()
     try record(
       Mark(
-        store: Self.identity(store) ?? "", made: Self.identity(made) ?? "", keepsOld: keepsOld || ownsOldName))
+        store: FileMark.of(store) ?? "", made: FileMark.of(made) ?? "", keepsOld: keepsOld || ownsOldName(),
+        content: Self.content(made)))
     try before(1)
-    if keepsOld, usesFiles { try give(filesOf: live, secondNamesIn: SupportFolder(ofStoreAt: oldPath), like: live) }
+    if keepsOld, try usesFiles() {
+      try give(filesOf: live, secondNamesIn: SupportFolder(ofStoreAt: oldPath), like: live)
+    }
     try before(2)
     try give(filesOf: support, secondNamesIn: live, like: support)
     try before(3)
@@ -171,10 +184,10 @@ package struct InPlaceSwap {
   }
 
   /// Undoes steps 1 and 4. Call only while the old store has its name.
-  func undo() {
-    guard ownsOldName else { return }
-    if usesFiles { try? SupportFolder(ofStoreAt: oldPath).remove() }
-    unlink(oldPath)
+  func undo() throws {
+    guard try ownsOldName() else { return }
+    if try usesFiles() { try SupportFolder(ofStoreAt: oldPath).remove() }
+    try WorkFolder.removeFile(oldPath)
   }
 
   // MARK: Files
@@ -193,7 +206,7 @@ package struct InPlaceSwap {
 
   /// Whether the store in place may have files. An atomic store has its binary data inside, and a support folder beside
   /// it is that of another store.
-  private var usesFiles: Bool { (try? StoreFiles(path: store).type.isAtomic) != true }
+  private func usesFiles() throws -> Bool { try !StoreFiles(path: store).type.isAtomic }
 
   /// The files beside the store that rows of the old store name and that are not among those of the new one. Where source
   /// and destination are two stores, no row of the new one may name them either: such a row may name a file that the source
@@ -201,7 +214,9 @@ package struct InPlaceSwap {
   private func forEachOfOldRows(
     in live: SupportFolder, butNot new: SupportFolder, _ made: String, _ body: (String) throws -> Void
   ) throws {
-    guard usesFiles, live.exists, oldModel != nil || readsOldColumns, try StoreFiles(path: store).type == .sqlite else {
+    guard try usesFiles(), try WorkFolder.exists(live.path), oldModel != nil || readsOldColumns,
+      try StoreFiles(path: store).type == .sqlite
+    else {
       return
     }
     let named = try oldModel.map { try NamedFiles(inStoreAt: store, model: $0) } ?? NamedFiles(inStoreAt: store)

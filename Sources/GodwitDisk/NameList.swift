@@ -23,7 +23,7 @@ package enum NameList {
 
   /// Passes every name to `body`. A missing file has no names.
   package static func read(_ path: String, _ body: (String) throws -> Void) throws {
-    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    let descriptor = CLibrary.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return }
       throw GodwitError.disk("cannot read '\(path)'", errno: errno)

@@ -33,8 +33,8 @@ package struct RunRecord: Codable, Sendable, Hashable {
 
 extension WorkFolder {
   /// Whether a folder is this user's, and others cannot write in it.
-  package static func isOwn(_ path: String) -> Bool {
-    FileStatus(named: path).map { $0.reasonForeign == nil } ?? false
+  package static func isOwn(_ path: String) throws -> Bool {
+    try exists(path) && FileStatus(named: path)?.reasonForeign == nil
   }
 
   /// Acquires the lock of a folder again to record how the run of this process ended, so that no other run removes the

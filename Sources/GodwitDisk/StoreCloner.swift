@@ -26,13 +26,13 @@ package enum StoreCloner {
         cause: String(cString: strerror(code)), remedy: "fix the cause and run the same command",
         safe: "the store is unchanged")
     }
-    let input = open(path, O_RDONLY | O_CLOEXEC)
+    let input = CLibrary.open(path, O_RDONLY | O_CLOEXEC)
     guard input >= 0 else { throw failure("read '\(path)'") }
     defer { close(input) }
     guard let status = FileStatus(openFile: input) else { throw failure("read '\(path)'") }
     unlink(copy)
     let clone = isReflinkWanted ? CLibrary.openClone(of: input, at: copy) : nil
-    let output = clone ?? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let output = clone ?? CLibrary.open(copy, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard output >= 0 else { throw failure("create '\(copy)'") }
     defer { close(output) }
     do {

@@ -25,7 +25,7 @@ package final class StoreLock {
   }
 
   private static func lockedDescriptor(_ path: String, _ action: String) throws -> Int32 {
-    let descriptor = open(path, O_RDWR | O_CLOEXEC)
+    let descriptor = CLibrary.open(path, O_RDWR | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = errno
       throw GodwitError(

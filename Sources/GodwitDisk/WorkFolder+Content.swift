@@ -139,20 +139,20 @@ extension WorkFolder {
   /// Empty for a folder without a marker, and for one whose power was cut as it was written.
   private static func marker(of path: String) throws -> String {
     let file = path + "/" + markerName
-    guard FileStatus(named: file) != nil else { return "" }
+    guard try exists(file) else { return "" }
     do {
       return String(decoding: try ReadableFile.bytes(of: file, limit: .mebibytes(1)) ?? Data(), as: UTF8.self)
     } catch { throw GodwitError.disk("cannot read '\(file)'", error) }
   }
 
   /// Whether a run has made a folder its own.
-  package static func isMarked(_ path: String) -> Bool { isTaken(path + "/" + markerName) }
+  package static func isMarked(_ path: String) throws -> Bool { try exists(path + "/" + markerName) }
 
   /// Marks the folder of the holder of the lock as Godwit's. It is the first of the folder's files.
   package static func mark(_ path: String, isSynced: Bool) throws {
     guard try marker(of: path) != markerText else { return }
     let file = path + "/" + markerName
-    let descriptor = open(file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let descriptor = CLibrary.open(file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw GodwitError.disk("cannot create '\(file)'", errno: CLibrary.errno) }
     defer { close(descriptor) }
     let bytes = Array(markerText.utf8)
@@ -173,7 +173,7 @@ extension WorkFolder {
     let new = path + ".new"
     func failure(_ code: Int32) -> GodwitError { GodwitError.disk("cannot write '\(path)'", errno: code) }
     unlink(new)
-    let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let descriptor = CLibrary.open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw failure(errno) }
     defer { close(descriptor) }
     do {

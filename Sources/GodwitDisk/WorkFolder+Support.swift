@@ -13,21 +13,16 @@ extension WorkFolder {
   ///   files would become the new store's.
   package static func refuseForeignSupport(of destination: String, mark: String?) throws {
     let folder = SupportFolder(ofStoreAt: destination)
-    guard folder.exists, !isOurs(folder, mark) else { return }
+    guard try exists(folder.path), try !isOurs(folder, mark) else { return }
     throw GodwitError(
       .cannotCreate,
       "cannot write '\(destination)': the support folder of another store is beside it, '\(folder.path)'",
       remedy: "move that folder away, or name another destination")
   }
 
-  private static func isOurs(_ folder: SupportFolder, _ mark: String?) -> Bool {
-    mark != nil && mark == identity(folder.path)
-  }
-
-  /// Device and inode, which a rename keeps.
-  private static func identity(_ path: String) -> String? {
-    guard let status = FileStatus(named: path), status.isFolder else { return nil }
-    return "\(status.identity)"
+  private static func isOurs(_ folder: SupportFolder, _ mark: String?) throws -> Bool {
+    try FileStatus(named: folder.path)?.isFolder != false
+      && FileMark.matches(mark, folder.path, followsLink: false)
   }
 
   /// Moves the support folder of the finished store to the destination's; does nothing if it does not exist, or has
@@ -38,7 +33,7 @@ extension WorkFolder {
     ofStoreAt store: String, to destination: String, mark: String?, record: (String) throws -> Void
   ) throws {
     let support = SupportFolder(ofStoreAt: store)
-    guard let identity = identity(support.path) else { return }
+    guard let identity = try FileMark.of(support.path, followsLink: false) else { return }
     let target = SupportFolder(ofStoreAt: destination)
     try refuseForeignSupport(of: destination, mark: mark)
     for item in [support.dataPath, support.path] { try sync(item) }
@@ -58,6 +53,6 @@ extension WorkFolder {
   /// after the store under construction is gone: without it nothing is resumed.
   package static func removeMovedSupport(of destination: String, mark: String?) throws {
     let target = SupportFolder(ofStoreAt: destination)
-    if isOurs(target, mark) { try target.remove() }
+    if try isOurs(target, mark) { try target.remove() }
   }
 }

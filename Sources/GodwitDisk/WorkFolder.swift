@@ -19,12 +19,9 @@ package struct WorkFolder: ~Copyable {
   package static func path(forDestination destination: String) -> String { destination + ".godwit" }
 
   /// Whether anything has the folder's name, a symbolic link to nothing included.
-  package static func exists(forDestination destination: String) -> Bool {
-    isTaken(path(forDestination: destination))
+  package static func exists(forDestination destination: String) throws -> Bool {
+    try exists(path(forDestination: destination))
   }
-
-  /// Whether anything has a name, a symbolic link to nothing included.
-  package static func isTaken(_ path: String) -> Bool { (try? exists(path)) == true }
 
   /// Whether anything has a name, a symbolic link to nothing included.
   ///
@@ -167,7 +164,9 @@ package struct WorkFolder: ~Copyable {
         .cannotCreate, "cannot finish: '\(destination)' was created during the run",
         remedy: "move it away and run the same command", safe: "the finished store is '\(storePath)'")
     } else {
-      guard !FileManager.default.fileExists(atPath: destination), rename(storePath, destination) == 0 else {
+      let code = CLibrary.errno
+      guard try !Self.exists(destination) else { throw Self.cannotCreate(destination, errno: code) }
+      guard rename(storePath, destination) == 0 else {
         throw Self.cannotCreate(destination, errno: CLibrary.errno)
       }
     }
@@ -207,7 +206,7 @@ package struct WorkFolder: ~Copyable {
 
   /// The stores of the folder, that of the last step first.
   private func stores() throws -> [String] {
-    try (steps() + [path]).map { StepFolder(path: $0).storePath }.filter(FileManager.default.fileExists)
+    try (steps() + [path]).map { StepFolder(path: $0).storePath }.filter { try Self.exists($0) }
   }
 
   /// The folders of the steps, the last first.
@@ -223,7 +222,7 @@ package struct WorkFolder: ~Copyable {
   }
 
   package static func sync(_ path: String) throws {
-    let descriptor = open(path.isEmpty ? "." : path, O_RDONLY | O_CLOEXEC)
+    let descriptor = CLibrary.open(path.isEmpty ? "." : path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw GodwitError.disk("cannot open '\(path)' to sync it", errno: CLibrary.errno) }
     defer { close(descriptor) }
     guard CLibrary.sync(descriptor) == 0 else { throw GodwitError.disk("cannot sync '\(path)'", errno: CLibrary.errno) }

@@ -16,6 +16,9 @@ package enum CLibrary {
   /// The error number of the last call of this thread.
   package static var errno: Int32 { lastError }
 
+  /// Opens a file. A signal that arrives meanwhile changes nothing.
+  package static func open(_ path: String, _ flags: Int32, _ mode: mode_t = 0) -> Int32 { openFile(path, flags, mode) }
+
   package static func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
     readBytes(descriptor, buffer, count)
   }
@@ -155,6 +158,13 @@ package enum CLibrary {
 // Outside of the type, whose members have these names.
 private var lastError: Int32 { errno }
 
+private func openFile(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+  while true {
+    let descriptor = open(path, flags, mode)
+    if descriptor >= 0 || errno != EINTR { return descriptor }
+  }
+}
+
 private func readBytes(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
   read(descriptor, buffer, count)
 }
@@ -249,6 +259,20 @@ package struct FileStatus {
     if !isFolder { return kind == .link ? "it is a symbolic link" : "it is a file" }
     if owner != geteuid() { return "it belongs to another user" }
     return mode & 0o022 == 0 ? nil : "other users can write in it"
+  }
+
+  /// An identity that no other file has, now or later: device and inode, which the file system gives to the next file when this one
+  /// is gone, and the moment at which the file was made, where the file system knows it. A rename changes none of them.
+  ///
+  /// - Returns: nil if that cannot be read; the reason is in `errno`.
+  package static func lastingIdentity(_ path: String, followingLink: Bool) -> String? {
+    guard let status = followingLink ? FileStatus(following: path) : FileStatus(named: path) else { return nil }
+    var (seconds, rest): (Int64, Int64) = (0, 0)
+    switch godwit_made(path, followingLink ? 1 : 0, &seconds, &rest) {
+    case 1: return "\(status.identity) \(seconds).\(rest)"
+    case 0: return "\(status.identity)"
+    default: return nil
+    }
   }
 
   /// Whether two paths lead to one file.

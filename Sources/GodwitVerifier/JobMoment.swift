@@ -16,7 +16,7 @@ package struct JobMoment {
   /// - Parameter digest: The name that the job has in the destination.
   package init(of job: MigrationJob, digest: () throws -> String) throws {
     // Another check reports damaged metadata.
-    let known = try job.callsNow ? (try? StoreMetadata(readingStoreAt: job.destinationPath))?.moment(of: digest) : nil
+    let known = try job.callsNow ? StoreMetadata.ifStore(at: job.destinationPath)?.moment(of: digest) : nil
     let changed = try StoreFiles(path: job.destinationPath).stamp().store.seconds
     now = known ?? Double(changed) - Date.timeIntervalBetween1970AndReferenceDate
     isKnown = known != nil

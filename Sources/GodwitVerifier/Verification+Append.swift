@@ -23,8 +23,8 @@ struct AppendedPart {
   /// - Throws: `.missingInput` (66) when the store does not name the job.
   init?(of appends: Bool, in path: String, digest: () throws -> String) throws {
     // Another check reports damaged metadata.
-    guard appends || (try? StoreFiles(path: path))?.type == .sqlite,
-      let metadata = try appends ? StoreMetadata(readingStoreAt: path) : try? StoreMetadata(readingStoreAt: path),
+    guard try appends || Definite.answer({ try StoreFiles(path: path).type }) == .sqlite,
+      let metadata = try appends ? StoreMetadata(readingStoreAt: path) : StoreMetadata.ifStore(at: path),
       appends || metadata.values[AppendRecord.key] != nil
     else { return nil }
     let records = try AppendRecord.all(in: metadata, path: path)

@@ -89,17 +89,17 @@ public struct Verifier: Sendable {
   private func run(_ stop: VerificationStop, progress tell: (Double) -> Void) throws -> VerificationReport {
     let unfinished = job.workPath
     // Another job may be at work on a copy; whether this one is finished the store says.
-    guard job.appends || !FileManager.default.fileExists(atPath: unfinished) else {
+    guard try job.appends || !WorkFolder.exists(unfinished) else {
       throw GodwitError(
         .missingInput, "cannot verify '\(job.destinationPath)': the job is unfinished, '\(unfinished)' exists",
         remedy: "run the job to its end with `godwit run`, then verify")
     }
-    guard FileManager.default.fileExists(atPath: job.destinationPath) else {
+    guard try WorkFolder.exists(job.destinationPath) else {
       throw GodwitError(
         .missingInput, "cannot verify '\(job.destinationPath)': no such file",
         remedy: "run the job with `godwit run` first")
     }
-    if let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) {
+    if let metadata = try StoreMetadata.ifStore(at: job.destinationPath) {
       try RemovedRepairs.refuse(metadata, of: job.destinationPath)
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
@@ -133,10 +133,12 @@ public struct Verifier: Sendable {
   private func stopped(hasQuarantine: Bool) throws -> StoppedVerification? {
     guard let checkpointFile, samplePercent == nil else { return nil }
     let identity = try StoppedVerification.Identity(job, hasQuarantine: hasQuarantine)
-    guard let known = StoppedVerification(at: checkpointFile) else { return StoppedVerification(identity: identity) }
+    guard let known = try StoppedVerification(at: checkpointFile) else {
+      return StoppedVerification(identity: identity)
+    }
     guard known.identity != identity else { return known }
     var fresh = StoppedVerification(identity: identity)
-    if known.found?.isOf(storeAt: job.destinationPath) == true { fresh.found = known.found }
+    if try known.found?.isOf(storeAt: job.destinationPath) == true { fresh.found = known.found }
     // The progress on a store that no longer exists is useless.
     if fresh.found == nil, known.identity.destination != identity.destination {
       try? WorkFolder.removeFile(checkpointFile.path)
@@ -247,7 +249,7 @@ public struct Verifier: Sendable {
     var unknown = UnknownTimes()
     let count = Double(job.steps.count)
     for index in job.steps.indices {
-      var step = job.step(index, source: source)
+      var step = try job.step(index, source: source)
       // A hook is code of the manifest's, and proving a store runs none. So the hook's changes to a store are unknown,
       // and the input of the later steps is too. Before the first step a hook cannot change anything: the source is
       // watched.

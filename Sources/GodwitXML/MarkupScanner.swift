@@ -37,7 +37,7 @@ package final class MarkupScanner {
     (file, self.rules) = (name, rules)
     buffer = [UInt8](repeating: 0, count: 256 << 10)
     end = 0
-    descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    descriptor = CLibrary.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw GodwitError.reading(storeAt: name, errno) }
     try prolog()
   }

@@ -62,5 +62,5 @@ package struct JobFiles {
 
 extension MigrationManager {
   /// The files of the job, its receipt among them.
-  package var files: JobFiles { JobFiles(job, receipt: receiptPath) }
+  package var files: JobFiles { get throws { JobFiles(job, receipt: try receiptPath) } }
 }

@@ -29,7 +29,7 @@ extension MigrationManager {
       do { try action() } catch let error as GodwitError { obstacles.append(RunObstacle(code, error)) }
     }
     for check in RunCheck.all { try look(check.code) { try check.pass(self) } }
-    if case .replace(let keepsOld) = job.existingDestination, job.isDestinationTaken {
+    if case .replace(let keepsOld) = job.existingDestination, try job.isDestinationTaken {
       if job.replacesEarlierResult, (try? replaceable()) != nil { notes.append(replacementNote([])) }
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
       var known: Receipt?
@@ -43,7 +43,7 @@ extension MigrationManager {
             notes.append(changedNote(written))
           } else {
             obstacles.append(
-              RunObstacle(.destinationChanged, destinationChanged(written, safe: "nothing was written")))
+              RunObstacle(.destinationChanged, try destinationChanged(written, safe: "nothing was written")))
           }
         }
         if keepsOld { try look(.oldStore) { try checkKept(watch, safe: "nothing was written") } }
@@ -56,7 +56,7 @@ extension MigrationManager {
   /// Refuses a folder that takes no files, and so no work folder. Missing folders of the path do not matter: a run
   /// makes them.
   func checkDestinationFolder() throws {
-    guard !WorkFolder.exists(forDestination: job.destinationPath) else { return }
+    guard try !WorkFolder.exists(forDestination: job.destinationPath) else { return }
     var folder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL
     while FileStatus(following: folder.path) == nil, errno == ENOENT, folder.path != "/" {
       folder = folder.deletingLastPathComponent().standardizedFileURL
@@ -73,7 +73,7 @@ extension MigrationManager {
   private func replaceableResult() throws -> Receipt {
     if job.receipt == nil { throw RunRequest.replacesUnknown(job) }
     let receipt = try replaceable()
-    guard isSameStore(as: receipt) else { throw madeFromOther(receipt) }
+    guard try isSameStore(as: receipt) else { throw madeFromOther(receipt) }
     try checkDestinationIsWritable()
     return receipt
   }

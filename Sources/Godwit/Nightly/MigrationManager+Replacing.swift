@@ -10,9 +10,11 @@ import GodwitVerifier
 /// Checks of the destination and of the kept store, for a run that replaces its earlier result and for its plan.
 extension MigrationManager {
   /// Gives the receipt of a finished destination the time of the last success, if a run that finds nothing to do is one.
-  package func noteSuccess() {
-    guard job.replacesEarlierResult, job.isDestinationTaken, (try? replaceable()) != nil else { return }
-    utimes(knownReceiptPath, nil)
+  package func noteSuccess() throws {
+    guard try job.replacesEarlierResult && job.isDestinationTaken, try Definite.answer(replaceable) != nil else {
+      return
+    }
+    utimes(try knownReceiptPath(), nil)
   }
 
   /// - Throws: `.permission` (77) for a destination that may not be written.
@@ -25,16 +27,17 @@ extension MigrationManager {
   /// - Parameter known: The result of an earlier comparison.
   func writtenSince(_ receipt: Receipt, known: WrittenSince? = nil, _ watch: StopCondition) throws -> WrittenSince {
     try WrittenSince(
-      to: job.destinationPath, receipt: receipt, at: knownReceiptPath, known: known, control: watch.control)
+      to: job.destinationPath, receipt: receipt, at: knownReceiptPath(), known: known, control: watch.control)
   }
 
   /// The error for a destination whose changes would be lost.
-  func destinationChanged(_ written: WrittenSince, safe: String) -> GodwitError {
-    GodwitError(
+  func destinationChanged(_ written: WrittenSince, safe: String) throws -> GodwitError {
+    let receipt = try knownReceiptPath()
+    return GodwitError(
       .cannotCreate, "cannot replace '\(job.destinationPath)': it was written to since the job made it",
       cause: written.differences.joined(separator: "\n"),
       remedy:
-        "write `keep-old: true` to keep it as '\(keptPath)', or move it away; `godwit verify --receipt '\(knownReceiptPath)'` lists what differs",
+        "write `keep-old: true` to keep it as '\(keptPath)', or move it away; `godwit verify --receipt '\(receipt)'` lists what differs",
       safe: safe)
   }
 
@@ -53,8 +56,9 @@ extension MigrationManager {
   var keptReceiptPath: String { keptPath + Receipt.suffix }
 
   /// The external files of the store that was kept or is to be; nil for an atomic store: files beside it are another's.
-  var keptSupport: SupportFolder? {
-    let type = try? StoreFiles(path: WorkFolder.isTaken(keptPath) ? keptPath : job.destinationPath).type
+  func keptSupport() throws -> SupportFolder? {
+    let path = try WorkFolder.exists(keptPath) ? keptPath : job.destinationPath
+    let type = try Definite.answer { try StoreFiles(path: path).type }
     return type?.isAtomic == true ? nil : SupportFolder(ofStoreAt: keptPath)
   }
 
@@ -65,13 +69,13 @@ extension MigrationManager {
   /// destination, which is still there: external files without their store, and a receipt without one.
   static func removeLeftoversOfKept(_ destination: String, in workFolder: String) throws {
     let kept = InPlaceSwap.oldPath(of: destination)
-    guard !WorkFolder.isTaken(kept) else { return }
+    guard try !WorkFolder.exists(kept) else { return }
     let (removed, path) = (removedPath(in: workFolder), kept + Receipt.suffix)
-    let isRemoved = WorkFolder.isTaken(removed)
-    if isRemoved, (try? StoreFiles(path: removed).type)?.isAtomic != true {
+    let isRemoved = try WorkFolder.exists(removed)
+    if isRemoved, try Definite.answer({ try StoreFiles(path: removed).type })?.isAtomic != true {
       try SupportFolder(ofStoreAt: kept).remove()
     }
-    if let receipt = receipt(at: path), isRemoved || isReceipt(receipt, ofStoreAt: destination),
+    if let receipt = try receipt(at: path), try isRemoved || isReceipt(receipt, ofStoreAt: destination),
       receipt.destination.keptFrom == URL(filePath: destination).lastPathComponent
     {
       try WorkFolder.removeFile(path)
@@ -92,13 +96,13 @@ extension MigrationManager {
         .cannotCreate, "cannot keep the old store: '\(path)' exists, and \(why)",
         remedy: "move it away, or write `keep-old: false`", safe: safe)
     }
-    let support = keptSupport
+    let support = try keptSupport()
     for path in [keptPath, support?.path, keptReceiptPath].compactMap(\.self) {
-      guard WorkFolder.isTaken(path), !isKeptByUs(path) else { continue }
+      guard try WorkFolder.exists(path) && !isKeptByUs(path) else { continue }
       throw refusal(path, "the job did not keep it there")
     }
-    guard WorkFolder.isTaken(keptPath), let receipt = Self.receipt(at: keptReceiptPath) else {
-      for suffix in ["-wal", "-journal"] where WorkFolder.isTaken(keptPath + suffix) {
+    guard try WorkFolder.exists(keptPath), let receipt = try Self.receipt(at: keptReceiptPath) else {
+      for suffix in ["-wal", "-journal"] where try WorkFolder.exists(keptPath + suffix) {
         throw refusal(keptPath + suffix, "SQLite would apply that log to the old store")
       }
       return nil
@@ -117,11 +121,11 @@ extension MigrationManager {
   ///
   /// The name alone says nothing: many stores may be migrated under one job's name, and a source `Name~.ext` be one of
   /// them.
-  func isKeptByUs(_ path: String) -> Bool {
-    guard let receipt = Self.receipt(at: keptReceiptPath), job.isNamed(receipt.job.name),
+  func isKeptByUs(_ path: String) throws -> Bool {
+    guard let receipt = try Self.receipt(at: keptReceiptPath), job.isNamed(receipt.job.name),
       receipt.destination.keptFrom == destinationFile
     else { return false }
-    return path != keptPath || Self.isReceipt(receipt, ofStoreAt: keptPath)
+    return try path != keptPath || Self.isReceipt(receipt, ofStoreAt: keptPath)
   }
 
   // MARK: Notes

@@ -63,21 +63,22 @@ extension MigrationManager {
     case (.none, .finished), (.free, .finished): status.run = .init(.finished, isResumable: false)
     case (.none, _): break
     case (.free(let holder), _):
-      status.run = ended(holder)
-      let again = startsAgain(status)
+      status.run = try ended(holder)
+      let again = try startsAgain(status)
       status.run?.startsAgain = again
     }
     if status.run?.state != .running { status.secondsLeft = nil }
     // Findings count like a run that failed: no success is known since.
-    status.verifyFindings = job.isDestinationTaken ? KnownFindings.count(ofStoreAt: job.destinationPath) : nil
-    if status.verifyFindings == nil { status.lastSuccess = lastSuccess(of: status.state) }
+    status.verifyFindings = try job.isDestinationTaken ? KnownFindings.count(ofStoreAt: job.destinationPath) : nil
+    if status.verifyFindings == nil { status.lastSuccess = try lastSuccess(of: status.state) }
     return status
   }
 
   /// How the run ended that held the lock last.
-  private func ended(_ holder: LockHolder?) -> MigrationStatus.Run {
+  private func ended(_ holder: LockHolder?) throws -> MigrationStatus.Run {
     // The folder may be another user's.
-    guard WorkFolder.isOwn(job.workPath), let record = try? WorkJournal.read(in: job.workPath)?.lastRun,
+    guard try WorkFolder.isOwn(job.workPath),
+      let record = try Definite.answer({ try WorkJournal.read(in: job.workPath)?.lastRun }) ?? nil,
       record.holder == holder
     else {
       return MigrationStatus.Run(.stale, isResumable: true).of(holder)
@@ -95,13 +96,13 @@ extension MigrationManager {
   }
 
   /// When the destination was made, or a run found last that nothing had changed; nil if the job did not make it.
-  private func lastSuccess(of state: MigrationStatus.State) -> Date? {
-    guard !job.isInPlace, job.isDestinationTaken else { return nil }
-    guard let receipt = try? replaceable() else {
+  private func lastSuccess(of state: MigrationStatus.State) throws -> Date? {
+    guard try !job.isInPlace && job.isDestinationTaken else { return nil }
+    guard let receipt = try Definite.answer(replaceable) else {
       return state == .finished ? Self.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
     }
     let made = Receipt.date(receipt.finished)
-    guard job.replacesEarlierResult, let asked = Self.timeOfChange(knownReceiptPath) else { return made }
+    guard job.replacesEarlierResult, let asked = try Self.timeOfChange(knownReceiptPath()) else { return made }
     // A time to come would be a success for ever.
     return min(max(made ?? asked, asked), Date())
   }

@@ -10,27 +10,30 @@ extension MigrationManager {
   /// Whether a run of this job has a work folder, at work or killed. Asked where nothing is found to resume.
   ///
   /// Several jobs may append to one destination: without a journal it is not known which of them began it.
-  var hasRunWithoutWork: Bool {
-    guard WorkFolder.isMarked(job.workPath) else { return false }
-    guard let journal = try? WorkJournal.read(in: job.workPath) else { return !job.appends }
+  func hasRunWithoutWork() throws -> Bool {
+    guard try WorkFolder.isMarked(job.workPath) else { return false }
+    guard let journal = try Definite.answer({ try WorkJournal.read(in: job.workPath) }) ?? nil else {
+      return !job.appends
+    }
     return job.owns(journal.owner)
   }
 
   /// Whether a work folder holds something to resume.
-  func isResumable(_ folder: String) -> Bool {
-    (try? WorkJournal.read(in: folder)).map { RunJournal.isResumable($0, in: folder) } ?? false
+  func isResumable(_ folder: String) throws -> Bool {
+    let journal = try Definite.answer { try WorkJournal.read(in: folder) } ?? nil
+    return try journal.map { try RunJournal.isResumable($0, in: folder) } ?? false
   }
 
   /// Whether the next run of a job begins again, although the last one left a work folder.
-  func startsAgain(_ status: MigrationStatus) -> Bool {
+  func startsAgain(_ status: MigrationStatus) throws -> Bool {
     guard status.state == .unfinished || status.state == .notStarted else { return false }
-    return status.percent == 0 && status.lines.isEmpty && !isResumable(job.workPath)
+    return try status.percent == 0 && status.lines.isEmpty && !isResumable(job.workPath)
   }
 
   /// Removes the folder that an unfinished run left of a source that is again as it was. The work of another job
   /// remains, as does a folder in which a run is at work.
   func removeNeedlessWork() throws {
-    guard WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {
+    guard try WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {
       return
     }
     guard let content = claim.journal.content else { return try claim.release() }
@@ -40,7 +43,7 @@ extension MigrationManager {
 
   /// - Throws: `.cannotCreate` (73) if another job has begun work in a folder.
   func refuseWorkOfOthers(in folder: String) throws {
-    guard isResumable(folder), let known = try WorkJournal.read(in: folder)?.owner, !job.owns(known) else { return }
+    guard try isResumable(folder), let known = try WorkJournal.read(in: folder)?.owner, !job.owns(known) else { return }
     throw GodwitError(
       .cannotCreate,
       "cannot replace '\(job.destinationPath)': '\(folder)' has the unfinished work of another job, '\(known.job)'",
@@ -79,7 +82,7 @@ extension MigrationManager {
   private func changes(
     of journal: WorkJournal, in folder: String, source files: StoreFiles, digest: () throws -> String
   ) throws -> [String] {
-    guard !hasOtherSteps(journal, in: folder) else { return ["the fusion of its steps"] }
+    guard try !hasOtherSteps(journal, in: folder) else { return ["the fusion of its steps"] }
     guard let (known, stamp) = try beginning(of: journal, in: folder) else { return [] }
     // As long as the digest of a large source is not there, the stamp alone stands for it.
     let now = quickIdentity.withSource(try stamp == files.stamp() ? known.source : digest())
@@ -100,9 +103,9 @@ extension MigrationManager {
 
   /// - Throws: `.cannotCreate` (73) for unfinished work that a run cannot resume.
   func refuseChangedWork() throws {
-    guard !job.replacesEarlierResult, isResumable(job.workPath), let journal = try WorkJournal.read(in: job.workPath)
+    guard !job.replacesEarlierResult, try isResumable(job.workPath), let journal = try WorkJournal.read(in: job.workPath)
     else { return }
-    guard !hasOtherSteps(journal, in: job.workPath) else { throw otherSteps }
+    guard try !hasOtherSteps(journal, in: job.workPath) else { throw otherSteps }
     guard let (known, stamp) = try beginning(of: journal, in: job.workPath) else { return }
     let files = try StoreFiles(path: job.sourcePath)
     let digest = try stamp == files.stamp() ? known.source : files.contentDigest()

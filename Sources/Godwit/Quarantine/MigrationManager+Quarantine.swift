@@ -31,7 +31,7 @@ extension MigrationManager {
     guard let limits = job.quarantine else { return try run(nil, progress) }
     // A round after the first makes its own store.
     let isResumed = journal.isResumable
-    defer { if RejectionRecord.exists(in: folder.path) { journal.isResumable = true } }
+    defer { if (try? RejectionRecord.exists(in: folder.path)) != false { journal.isResumable = true } }
     while true {
       let search = try RejectionSearch(job, limits: limits, in: folder.path) { watch.stopReason }
       if let record = search.known {
@@ -112,11 +112,12 @@ extension MigrationManager {
 
   /// Refuses a place that something else has taken, before anything is written.
   func checkQuarantinePlace() throws {
-    guard job.quarantine != nil, !WorkFolder.exists(forDestination: job.destinationPath), !job.isDestinationTaken
+    guard job.quarantine != nil,
+      try !WorkFolder.exists(forDestination: job.destinationPath) && !job.isDestinationTaken
     else { return }
     let path = job.quarantinePath
     for taken in [path, path + "-wal", path + "-journal", SupportFolder(ofStoreAt: path).path] {
-      guard FileStatus(named: taken) != nil else { continue }
+      guard try WorkFolder.exists(taken) else { continue }
       throw inTheWay(taken, safe: "nothing was written")
     }
   }
@@ -138,9 +139,9 @@ extension MigrationManager {
     }
     let digest = try Self.jobDigest(ofMade: made.folder)
     let path = job.quarantinePath
-    if FileStatus(named: path) != nil {
+    if try WorkFolder.exists(path) {
       // A run that was killed after it had put it there.
-      guard try record.digest == digest, QuarantineModel.jobDigest(ofStoreAt: path) == digest else {
+      guard try record.digest == digest, try QuarantineModel.jobDigest(ofStoreAt: path) == digest else {
         throw inTheWay(path, safe: "the finished store is '\(made.folder.storePath)'")
       }
       return try missingFilesNote(record)
@@ -197,8 +198,10 @@ extension MigrationManager {
     summary.codedNotes = notes
     let metadata = try StoreMetadata(readingStoreAt: job.destinationPath)
     let path = job.quarantinePath
-    let isThere = QuarantineModel.jobDigest(ofStoreAt: path) == digest
-    let held = isThere ? try? QuarantineModel.counts(ofStoreAt: path, model: job.sourceModel) : nil
+    let isThere = try QuarantineModel.jobDigest(ofStoreAt: path) == digest
+    let held =
+      isThere
+      ? try Definite.answer { try QuarantineModel.counts(ofStoreAt: path, model: job.sourceModel) } : nil
     summary.quarantined = held ?? []
     guard let count = metadata.applicationValues[StoreMetadata.Key.quarantined]?.integer, count > 0,
       try !AppendRecord.all(in: metadata, path: job.destinationPath).contains(where: { $0.job == digest })
@@ -230,7 +233,7 @@ extension MigrationManager {
   /// - Throws: `.cannotCreate` (73).
   func refuseQuarantineOfReplaced(_ receipt: Receipt) throws {
     let path = job.quarantinePath
-    guard let digest = QuarantineModel.jobDigest(ofStoreAt: path), receipt.destination.jobs.contains(digest) else {
+    guard let digest = try QuarantineModel.jobDigest(ofStoreAt: path), receipt.destination.jobs.contains(digest) else {
       return
     }
     throw GodwitError(
@@ -246,17 +249,17 @@ extension MigrationManager {
   /// a finished destination.
   static func removePlacedQuarantine(ofDestination destination: String, in folder: String) throws {
     // A discarded job needs no sound record. Without one nobody knows whose a quarantine is: it stays.
-    guard let digest = (try? RejectionRecord.opened(in: folder)).flatMap({ try? $0?.digest }) else { return }
-    let made = try? StoreMetadata(readingStoreAt: destination).applicationValues[jobsKey]?.array
-    guard made?.contains(.string(digest)) != true else { return }
+    guard let digest = try Definite.answer({ try RejectionRecord.opened(in: folder)?.digest }) ?? nil else { return }
+    guard try StoreMetadata.ifStore(at: destination)?.jobs.contains(digest) != true else { return }
     let path = destination + Quarantine.suffix
     // Its support folder may be there alone: it comes first.
-    if QuarantineModel.jobDigest(ofStoreAt: path) == digest {
+    if try QuarantineModel.jobDigest(ofStoreAt: path) == digest {
       // The store names the job: it goes last.
       try SupportFolder(ofStoreAt: path).remove()
       try WorkFolder.removeFile(path)
     } else {
-      try WorkFolder.removeMovedSupport(of: path, mark: try? WorkJournal.read(in: folder)?.quarantineSupport)
+      try WorkFolder.removeMovedSupport(
+        of: path, mark: Definite.answer { try WorkJournal.read(in: folder) }??.quarantineSupport)
     }
   }
 }

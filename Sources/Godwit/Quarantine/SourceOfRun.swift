@@ -16,7 +16,7 @@ final class SourceOfRun {
 
   /// - Parameter job: One whose destination may be there.
   init(_ job: MigrationJob) throws {
-    let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath)
+    let metadata = try StoreMetadata.ifStore(at: job.destinationPath)
     if let metadata { try RemovedRepairs.refuse(metadata, of: job.destinationPath) }
     let found = try HeldObjects(of: job) { metadata?.jobs.last ?? "" }
     held = found

@@ -31,7 +31,7 @@ extension MigrationManager {
         record.finishedSteps = steps.finished.compactMap(\.receipt)
       }
     case .finished, .outdated:
-      guard let path = receiptPath, let receipt = ownReceipt(at: path) else { break }
+      guard let path = try receiptPath, let receipt = try ownReceipt(at: path) else { break }
       (record.receipt, record.receiptPath, record.history) = (
         receipt, path, receipt.history.flatMap { $0.isSound ? $0 : nil }
       )
@@ -40,9 +40,9 @@ extension MigrationManager {
   }
 
   /// The receipt at a path, if it is that of a job which the destination names: an older one may lie there.
-  private func ownReceipt(at path: String) -> Receipt? {
-    guard let receipt = try? Receipt.read(path), let digest = receipt.job.digest,
-      let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath)
+  private func ownReceipt(at path: String) throws -> Receipt? {
+    guard let receipt = try Definite.answer({ try Receipt.read(path) }), let digest = receipt.job.digest,
+      let metadata = try StoreMetadata.ifStore(at: job.destinationPath)
     else { return nil }
     return metadata.jobs.contains(digest) && receipt.destination.file == destinationFile
       && receipt.destination.uuid == metadata.uuid

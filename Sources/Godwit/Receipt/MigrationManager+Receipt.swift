@@ -16,17 +16,21 @@ import GodwitStore
 extension MigrationManager {
   /// Where the receipt goes; nil for a job without one.
   var receiptPath: String? {
-    switch job.receipt {
-    case nil: return nil
-    case .file(let url): return url.filePath
-    case .besideDestination where job.appends:
-      // One destination has a receipt of each job.
-      let uuid = (try? StoreMetadata(readingStoreAt: job.sourcePath).uuid) ?? ""
-      let source = URL(filePath: job.sourcePath).standardizedFileURL.path
-      let mark = Digest.hex([quickIdentity.digest, uuid, source].joined(separator: "\n")).prefix(12)
-      return "\(job.destinationPath).\(mark)\(Receipt.suffix)"
-    case .besideDestination: return job.destinationPath + Receipt.suffix
+    get throws {
+      switch job.receipt {
+      case nil: nil
+      case .file(let url): url.filePath
+      case .besideDestination where job.appends: "\(job.destinationPath).\(try appendMark())\(Receipt.suffix)"
+      case .besideDestination: job.destinationPath + Receipt.suffix
+      }
     }
+  }
+
+  /// One destination has a receipt of each job that appends to it.
+  private func appendMark() throws -> String {
+    let uuid = try StoreMetadata.ifStore(at: job.sourcePath)?.uuid ?? ""
+    let source = URL(filePath: job.sourcePath).standardizedFileURL.path
+    return String(Digest.hex([quickIdentity.digest, uuid, source].joined(separator: "\n")).prefix(12))
   }
 
   var destinationFile: String { URL(filePath: job.destinationPath).lastPathComponent }
@@ -48,13 +52,14 @@ extension MigrationManager {
   ///   folder cannot be written; `.configuration` (78) when it is the path of another file of the job.
   func checkReceiptPlace() throws {
     // A run that has begun is not kept from its end.
-    guard case .file? = job.receipt, let path = receiptPath, !WorkFolder.exists(forDestination: job.destinationPath)
+    guard case .file? = job.receipt, let path = try receiptPath,
+      try !WorkFolder.exists(forDestination: job.destinationPath)
     else { return }
     // A finished job has no receipt to write.
-    if let error = receiptObstacle(path), try !isFinished() { throw error }
+    if let error = try receiptObstacle(path), try !isFinished() { throw error }
   }
 
-  private func receiptObstacle(_ path: String) -> GodwitError? {
+  private func receiptObstacle(_ path: String) throws -> GodwitError? {
     if let name = JobFiles(job, receipt: nil).name(at: path) {
       return GodwitError(
         .configuration, "cannot write the receipt to '\(path)': it is the job's \(name)",
@@ -68,7 +73,7 @@ extension MigrationManager {
     let folder = URL(filePath: path).deletingLastPathComponent().standardizedFileURL.path
     let destinationFolder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL.path
     if FileStatus(named: path) != nil {
-      guard Self.receipt(at: path) == nil else { return nil }
+      guard try Self.receipt(at: path) == nil else { return nil }
       return Self.inTheWay(path, safe: "nothing was written")
     }
     let code = errno
@@ -93,9 +98,12 @@ extension MigrationManager {
       remedy: "move it away, name another file with `receipt`, or write `receipt: none`", safe: safe)
   }
 
-  static func receipt(at path: String) -> Receipt? {
-    guard FileStatus(named: path)?.isFile == true else { return nil }
-    return try? Receipt.read(path)
+  /// The receipt at a path; nil if nothing is there, or something else.
+  ///
+  /// - Throws: When the file could not be read.
+  static func receipt(at path: String) throws -> Receipt? {
+    guard try WorkFolder.exists(path), FileStatus(named: path)?.isFile != false else { return nil }
+    return try Definite.answer { try Receipt.read(path) }
   }
 
   /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
@@ -120,13 +128,13 @@ extension MigrationManager {
     history: HistoryRecorder, isUnchanged: () throws -> Bool = { true }
   ) throws -> String? {
     let journal = claim.journal
-    guard let path = receiptPath else {
+    guard let path = try receiptPath else {
       try journal.update { $0.phase = max($0.phase, .made) }
       return nil
     }
     let note = journal.content?.outcome
     // A run that died while it delivered may have lost what the receipt was made of.
-    if note == nil, !job.isInPlace, !job.isStepped, let known = knownReceipt(ofStoreAt: store, in: claim.folder) {
+    if note == nil, !job.isInPlace, !job.isStepped, let known = try knownReceipt(ofStoreAt: store, in: claim.folder) {
       journal.receipt = known
       return nil
     }
@@ -177,7 +185,7 @@ extension MigrationManager {
       let orWithout = job.replacesEarlierResult ? "" : ", or write `receipt: none`,"
       told.remedy = "fix the cause\(orWithout) and run the same command"
       let isKept =
-        journal.isDurable && FileManager.default.fileExists(atPath: job.lastStepFolder(in: claim.path).storePath)
+        journal.isDurable && (try? WorkFolder.exists(job.lastStepFolder(in: claim.path).storePath)) == true
       if isKept { told.remedy? += ": the migration itself is done" }
       throw told
     }
@@ -185,10 +193,10 @@ extension MigrationManager {
   }
 
   /// The receipt in a work folder, if it is that of a finished store in it.
-  private func knownReceipt(ofStoreAt store: String, in folder: borrowing WorkFolder) -> Receipt? {
-    guard let known = Self.receipt(at: folder.receiptPath), isOwn(known), known.destination.stamp != nil,
-      known.destination.stamp == (try? Receipt.deliveryStamp(ofStoreAt: store)),
-      Self.isReceipt(known, ofStoreAt: store)
+  private func knownReceipt(ofStoreAt store: String, in folder: borrowing WorkFolder) throws -> Receipt? {
+    guard let known = try Self.receipt(at: folder.receiptPath), isOwn(known), known.destination.stamp != nil,
+      try known.destination.stamp == Receipt.deliveryStamp(ofStoreAt: store),
+      try Self.isReceipt(known, ofStoreAt: store)
     else { return nil }
     return known
   }
@@ -204,7 +212,7 @@ extension MigrationManager {
     // In place the source is the store that the destination took over its identifier from.
     // A new store of one step has it from the source as well.
     let isKept = job.isInPlace || (!job.appends && !job.isStepped)
-    let source = isKept ? facts.metadata.uuid : try? StoreMetadata(readingStoreAt: job.sourcePath).uuid
+    let source = try isKept ? facts.metadata.uuid : StoreMetadata.ifStore(at: job.sourcePath)?.uuid
     return Receipt(
       of: facts, content, bytes: StoreFiles.size(ofFile: path), job: job, identity: quickIdentity,
       file: destinationFile, sourceUUID: source, finished: Date().ISO8601Format())

@@ -21,14 +21,14 @@ extension MigrationManager {
     if let receipt = journal.receipt {
       made = receipt
     } else {
-      guard FileManager.default.fileExists(atPath: file) else { return [] }
-      do { made = try Receipt.read(file) } catch let error as GodwitError {
+      guard try WorkFolder.exists(file) else { return [] }
+      do { made = try Receipt.read(file) } catch let error as GodwitError where error.isDefinite {
         return [.init(.receiptMissing, "no receipt was written: \(error.line)")]
       }
     }
     let place = journal.content?.receipt
     let isOwn = journal.receipt != nil || isOwn(made)
-    guard let path = isOwn ? receiptPath : place?.path ?? job.destinationPath + Receipt.suffix else {
+    guard let path = try isOwn ? receiptPath : place?.path ?? job.destinationPath + Receipt.suffix else {
       return []
     }
     do {
@@ -48,7 +48,7 @@ extension MigrationManager {
     inDiscarded folder: borrowing WorkFolder, _ journal: WorkJournal?, destination: String
   ) throws {
     let file = folder.receiptPath
-    guard let made = receipt(at: file), isReceipt(made, ofStoreAt: destination) else { return }
+    guard let made = try receipt(at: file), try isReceipt(made, ofStoreAt: destination) else { return }
     let known = journal?.receipt
     let path = known?.path ?? destination + Receipt.suffix
     try place(made, of: file, at: path, destination: destination, replaced: known?.replaced)
@@ -61,7 +61,7 @@ extension MigrationManager {
   func finish(_ claim: borrowing Claim) throws -> [MigrationNote] {
     let notes = try placeReceipt(of: claim)
     // Names are durable before the folder goes that has the store and the receipt too.
-    let folders = Set([job.destinationPath.parentPath] + (receiptPath.map { [$0.parentPath] } ?? []))
+    let folders = Set([job.destinationPath.parentPath] + (try receiptPath.map { [$0.parentPath] } ?? []))
     for folder in folders { try WorkFolder.sync(folder) }
     // Otherwise the next run finds what a run leaves that dies here.
     if notes.isEmpty || !keepsWaitingReceipt || FileStatus(named: claim.folder.receiptPath) == nil {
@@ -78,9 +78,9 @@ extension MigrationManager {
   }
 
   /// Whether a receipt is that of a store, by the job that the store names last.
-  static func isReceipt(_ receipt: Receipt, ofStoreAt path: String) -> Bool {
-    guard let digest = receipt.job.digest, let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
-    return metadata.applicationValues[jobsKey]?.array?.last?.string == digest
+  static func isReceipt(_ receipt: Receipt, ofStoreAt path: String) throws -> Bool {
+    guard let digest = receipt.job.digest else { return false }
+    return try StoreMetadata.ifStore(at: path)?.jobs.last == digest
   }
 
   private static func place(
@@ -89,7 +89,7 @@ extension MigrationManager {
     let delivered = "the migrated store is in its place; run the same command to write the receipt"
     var replaces = false
     if FileStatus(named: path) != nil {
-      guard let known = receipt(at: path) else { throw inTheWay(path, safe: delivered) }
+      guard let known = try receipt(at: path) else { throw inTheWay(path, safe: delivered) }
       // The receipt of a store that was replaced goes with it.
       let isOfReplaced =
         replaced != nil && known.job.digest == replaced && known.destination.uuid == made.destination.uuid

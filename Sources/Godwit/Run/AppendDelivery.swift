@@ -38,7 +38,7 @@ final class AppendDelivery: Delivery {
   /// - Returns: Notes for the summary.
   private func removeDelivered(_ digest: String) throws -> [MigrationNote] {
     // Another job may be at work there.
-    guard WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {
+    guard try WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {
       return []
     }
     guard try isDelivered(digest, in: claim) else { return [] }
@@ -50,12 +50,12 @@ final class AppendDelivery: Delivery {
   private func isDelivered(_ digest: String, in claim: borrowing Claim) throws -> Bool {
     guard let content = claim.journal.content, try claim.folder.hasStores() else { return true }
     if let steps = content.steps { return steps.identity.digest == digest }
-    if let ledger = try? Ledger.opened(in: claim.path) {
+    let path = claim.path
+    if let ledger = try Definite.answer({ try Ledger.opened(in: path) }) ?? nil {
       defer { try? ledger.connection.close() }
-      return (try? ledger.identity().digest) == digest
+      return try Definite.answer { try ledger.identity().digest } == digest
     }
-    let metadata = try? StoreMetadata(readingStoreAt: job.lastStepFolder(in: claim.path).storePath)
-    return metadata?.applicationValues[MigrationManager.jobsKey]?.array?.last == .string(digest)
+    return try StoreMetadata.ifStore(at: job.lastStepFolder(in: claim.path).storePath)?.jobs.last == digest
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
@@ -92,15 +92,14 @@ extension MigrationManager {
   /// The store to append to; nil when there is none, or the job does not append.
   func existingDestination() throws -> ExistingDestination? {
     guard job.appends else { return nil }
-    return job.isDestinationTaken ? try ExistingDestination(job) : nil
+    return try job.isDestinationTaken ? ExistingDestination(job) : nil
   }
 
   /// The digest under which the destination names this very job; nil if it does not. Reads all of the source.
   func appendedDigest(_ source: OpenSource) throws -> String? {
-    guard job.isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath),
-      let jobs = metadata.applicationValues[Self.jobsKey]?.array, !jobs.isEmpty
+    guard try job.isDestinationTaken, let jobs = try StoreMetadata.ifStore(at: job.destinationPath)?.jobs, !jobs.isEmpty
     else { return nil }
     let digest = try quickIdentity.withContent(of: source.files).digest
-    return jobs.contains(.string(digest)) ? digest : nil
+    return jobs.contains(digest) ? digest : nil
   }
 }

@@ -39,7 +39,7 @@ struct Claim: ~Copyable {
     let support = journal.content?.support
     try journal.update { $0 = WorkJournal(owner: $0.owner, support: support, lastRun: $0.lastRun) }
     try folder.removeStores()
-    guard support != nil, !job.isDestinationTaken else { return }
+    guard try support != nil && !job.isDestinationTaken else { return }
     try WorkFolder.removeMovedSupport(of: job.destinationPath, mark: support)
     try journal.update { $0.support = nil }
   }
@@ -62,5 +62,5 @@ struct Claim: ~Copyable {
 
 extension MigrationJob {
   /// Whether anything exists at the destination, including a broken symbolic link.
-  var isDestinationTaken: Bool { WorkFolder.isTaken(destinationPath) }
+  var isDestinationTaken: Bool { get throws { try WorkFolder.exists(destinationPath) } }
 }

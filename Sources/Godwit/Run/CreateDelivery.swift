@@ -10,7 +10,7 @@ struct CreateDelivery: Delivery {
   let watch: StopCondition
 
   func finished() throws -> MigrationSummary? {
-    guard job.isDestinationTaken, !WorkFolder.exists(forDestination: job.destinationPath) else { return nil }
+    guard try job.isDestinationTaken && !WorkFolder.exists(forDestination: job.destinationPath) else { return nil }
     return try finishedDestination()
   }
 
@@ -24,7 +24,7 @@ struct CreateDelivery: Delivery {
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
-    guard !job.isDestinationTaken else { return .finished(try finishDelivered(claim)) }
+    guard try !job.isDestinationTaken else { return .finished(try finishDelivered(claim)) }
     try manager.refuseStaleLog()
     let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
     let notes =
@@ -37,7 +37,7 @@ struct CreateDelivery: Delivery {
   private func finishDelivered(_ claim: borrowing Claim) throws -> MigrationSummary {
     // One that died while it replaced the destination, when the manifest still said so, has files to remove.
     _ = try finishExchange(claim)
-    guard var summary = try? finishedDestination() else {
+    guard var summary = try Definite.answer(finishedDestination) ?? nil else {
       throw GodwitError(
         .cannotCreate,
         "cannot write '\(job.destinationPath)': it exists beside the work folder of an unfinished run",
@@ -48,7 +48,7 @@ struct CreateDelivery: Delivery {
   }
 
   /// A destination that is there may be the one of this folder, whose receipt waits here.
-  func hasBegunExchange(_ claim: borrowing Claim) -> Bool { job.isDestinationTaken }
+  func hasBegunExchange(_ claim: borrowing Claim) throws -> Bool { try job.isDestinationTaken }
 
   func prepare(_ claim: borrowing Claim) throws {
     let mark = claim.journal.content?.support

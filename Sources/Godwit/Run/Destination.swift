@@ -47,7 +47,7 @@ extension MigrationManager {
   /// - Throws: The errors of reading the source or the destination, but for `.cannotCreate` (73), which is `.foreign`.
   func destination(_ comparison: Destination.Comparison = .content) throws -> Destination {
     if job.isInPlace { return try isMigratedInPlace() ? .current(digest: nil) : .absent }
-    guard job.isDestinationTaken else { return .absent }
+    guard try job.isDestinationTaken else { return .absent }
     if job.appends {
       guard comparison == .content else { return try isAppendedByTimes() ? .current(digest: nil) : .absent }
       return try appendedDigest(OpenSource(job, attach: false)).map { .current(digest: $0) } ?? .absent
@@ -66,13 +66,13 @@ extension MigrationManager {
     let identity = try quickIdentity.withContent(of: source.files)
     if try StoreFiles(path: job.destinationPath).type == job.destinationType, metadata.jobs.contains(identity.digest) {
       // The next run that replaces the store before it would remove this one.
-      if mayBeKept, let receipt = Self.receipt(at: knownReceiptPath) { try refuseKept(receipt) }
+      if mayBeKept, let receipt = try Self.receipt(at: knownReceiptPath()) { try refuseKept(receipt) }
       return .current(digest: identity.digest)
     }
     let receipt = try earlierReceipt(metadata)
     let (changes, details) = changes(since: receipt, identity)
     guard let first = changes.first else { throw unknownOrigin("its type of store is another one") }
-    guard first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
+    guard try first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
     return .outdated(
       EarlierResult(receipt: receipt, changes: changes, refusal: changedSince(details), identity: identity))
   }
@@ -90,23 +90,23 @@ extension MigrationManager {
         ? "move it away, or name another destination"
         : "move it away, name another destination, or write `existing: append` under `destination` to add to it",
       safe: "nothing was written")
-    let metadata: StoreMetadata
-    do { metadata = try StoreMetadata(readingStoreAt: job.destinationPath) } catch { throw inTheWay }
-    guard !metadata.jobs.isEmpty else { throw inTheWay }
+    guard let metadata = try StoreMetadata.ifStore(at: job.destinationPath), !metadata.jobs.isEmpty else {
+      throw inTheWay
+    }
     try RemovedRepairs.refuse(metadata, of: job.destinationPath)
     return metadata
   }
 
   /// Where the receipt of what is at the destination would be.
-  var knownReceiptPath: String { receiptPath ?? job.destinationPath + Receipt.suffix }
+  func knownReceiptPath() throws -> String { try receiptPath ?? job.destinationPath + Receipt.suffix }
 
   /// The receipt of the store at the destination.
   ///
   /// - Throws: `.cannotCreate` (73) when there is none, or it says that another job made the store.
   private func earlierReceipt(_ metadata: StoreMetadata) throws -> Receipt {
-    let path = knownReceiptPath
-    guard let receipt = Self.receipt(at: path) else {
-      throw unknownOrigin("its receipt '\(path)', which would say what made it, does not exist or cannot be read")
+    let path = try knownReceiptPath()
+    guard let receipt = try Self.receipt(at: path) else {
+      throw unknownOrigin("its receipt '\(path)', which would say what made it, does not exist or is damaged")
     }
     guard let digest = receipt.job.digest, digest == metadata.jobs.last, receipt.destination.uuid == metadata.uuid
     else { throw unknownOrigin("the receipt '\(path)' is that of another store") }
@@ -163,9 +163,9 @@ extension MigrationManager {
   }
 
   /// Whether the source is the store that it was, by its identifier. A receipt in which it is missing says nothing.
-  func isSameStore(as receipt: Receipt) -> Bool {
+  func isSameStore(as receipt: Receipt) throws -> Bool {
     guard let known = receipt.source.uuid else { return true }
-    return (try? StoreMetadata(readingStoreAt: job.sourcePath).uuid) == known
+    return try StoreMetadata.ifStore(at: job.sourcePath)?.uuid == known
   }
 
   /// A destination that is the result of another source store.
@@ -182,27 +182,27 @@ extension MigrationManager {
   /// time is compared with the source's.
   private func destinationByTimes() throws -> Destination {
     let metadata = try madeStore()
-    guard Self.receipt(at: knownReceiptPath) != nil else {
+    guard try Self.receipt(at: knownReceiptPath()) != nil else {
       let type = try StoreFiles(path: job.destinationPath).type
       guard type == job.destinationType, job.destinationModel.isCompatible(with: metadata) else {
         throw unknownOrigin("it has another model or type, and no receipt says what made it")
       }
-      if isSourceOlder(than: Self.timeOfChange(job.destinationPath)) { return .current(digest: nil) }
+      if try isSourceOlder(than: Self.timeOfChange(job.destinationPath)) { return .current(digest: nil) }
       let details = [(what: MigrationStatus.Change.source.words, text: "the source is newer than the destination")]
       return .outdated(
         EarlierResult(receipt: nil, changes: [.source], refusal: changedSince(details), identity: nil))
     }
     let receipt = try earlierReceipt(metadata)
-    let now = quickIdentity.withSource(isSourceUntouched(since: receipt) ? receipt.source.digest ?? "" : "")
+    let now = quickIdentity.withSource(try isSourceUntouched(since: receipt) ? receipt.source.digest ?? "" : "")
     let (changes, details) = changes(since: receipt, now)
     guard let first = changes.first else { return .current(digest: nil) }
-    guard first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
+    guard try first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
     return .outdated(EarlierResult(receipt: receipt, changes: changes, refusal: changedSince(details), identity: nil))
   }
 
   /// Whether the destination names this job, by its record of what was appended, and the source was not written to since.
   func isAppendedByTimes() throws -> Bool {
-    guard job.isDestinationTaken, let metadata = try? StoreMetadata(readingStoreAt: job.destinationPath) else {
+    guard try job.isDestinationTaken, let metadata = try StoreMetadata.ifStore(at: job.destinationPath) else {
       return false
     }
     let jobs = metadata.jobs
@@ -212,25 +212,30 @@ extension MigrationManager {
       record.sourceUUID == uuid && quick.withSource(record.source).digest == record.job && jobs.contains(record.job)
     }
     guard isThere else { return false }
-    guard let receipt = Self.receipt(at: knownReceiptPath) else {
-      return isSourceOlder(than: Self.timeOfChange(job.destinationPath))
+    guard let receipt = try Self.receipt(at: knownReceiptPath()) else {
+      return try isSourceOlder(than: Self.timeOfChange(job.destinationPath))
     }
-    return isSourceUntouched(since: receipt)
+    return try isSourceUntouched(since: receipt)
   }
 
   /// Whether the files of the source are as a receipt says.
-  private func isSourceUntouched(since receipt: Receipt) -> Bool {
+  private func isSourceUntouched(since receipt: Receipt) throws -> Bool {
     guard receipt.source.path == job.sourcePath else { return false }
     guard let known = receipt.source.stamp else {
       // The receipt has whole seconds.
-      return isSourceOlder(than: receipt.began.flatMap(Receipt.date)?.addingTimeInterval(-1))
+      return try isSourceOlder(than: receipt.began.flatMap(Receipt.date)?.addingTimeInterval(-1))
     }
-    return (try? StoreFiles(path: job.sourcePath).stamp()).map(Receipt.sourceStamp) == known
+    return try sourceStamp().map(Receipt.sourceStamp) == known
+  }
+
+  /// nil for a source that is not there any more.
+  private func sourceStamp() throws -> StoreFiles.Stamp? {
+    try Definite.answer { try StoreFiles(path: job.sourcePath).stamp() }
   }
 
   /// Whether the source was written last before a time.
-  private func isSourceOlder(than time: Date?) -> Bool {
-    guard let time, let stamp = try? StoreFiles(path: job.sourcePath).stamp() else { return false }
+  private func isSourceOlder(than time: Date?) throws -> Bool {
+    guard let time, let stamp = try sourceStamp() else { return false }
     return [stamp.store, stamp.wal, stamp.journal].compactMap(\.self).allSatisfy {
       Double($0.seconds) + Double($0.nanoseconds) / 1e9 < time.timeIntervalSince1970
     }

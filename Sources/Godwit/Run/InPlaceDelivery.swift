@@ -28,7 +28,7 @@ final class InPlaceDelivery: Delivery {
   }
 
   func finished() throws -> MigrationSummary? {
-    guard try manager.isMigratedInPlace(), !WorkFolder.exists(forDestination: job.sourcePath) else { return nil }
+    guard try manager.isMigratedInPlace(), try !WorkFolder.exists(forDestination: job.sourcePath) else { return nil }
     return MigrationSummary(outcome: .alreadyFinished)
   }
 
@@ -49,7 +49,7 @@ final class InPlaceDelivery: Delivery {
   /// Ends the work of a run that died after the store had been migrated.
   private func finishExchanged(_ claim: borrowing Claim) throws -> MigrationSummary {
     let swap = exchange(claim)
-    if swap.hasExchanged {
+    if try swap.hasExchanged() {
       try swap.finish(workFolder: claim.path)
     } else if !keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
       try manager.removeDeadJournal()
@@ -62,9 +62,10 @@ final class InPlaceDelivery: Delivery {
 
   /// The note on a store that was edited itself by a run which died before it had counted the receipt. The
   /// application may have written since: what would be counted now need not be what the run made.
-  private func missingReceiptNote(_ claim: borrowing Claim) -> [MigrationNote] {
-    guard let path = manager.receiptPath, !FileManager.default.fileExists(atPath: claim.folder.receiptPath),
-      MigrationManager.receipt(at: path).map({ MigrationManager.isReceipt($0, ofStoreAt: job.sourcePath) }) != true
+  private func missingReceiptNote(_ claim: borrowing Claim) throws -> [MigrationNote] {
+    guard let path = try manager.receiptPath, try !WorkFolder.exists(claim.folder.receiptPath),
+      try MigrationManager.receipt(at: path).map({ try MigrationManager.isReceipt($0, ofStoreAt: job.sourcePath) })
+        != true
     else { return [] }
     return [
       .init(
@@ -88,7 +89,7 @@ final class InPlaceDelivery: Delivery {
       program, files: files, keepsOld ? exchange(claim) : nil, lock, claim, watch, progress: progress)
   }
 
-  func hasBegunExchange(_ claim: borrowing Claim) -> Bool {
-    exchange(claim).hasBegun || (try? manager.isMigratedInPlace()) != false
+  func hasBegunExchange(_ claim: borrowing Claim) throws -> Bool {
+    try exchange(claim).hasBegun() || manager.isMigratedInPlace()
   }
 }

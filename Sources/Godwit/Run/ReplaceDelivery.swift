@@ -35,7 +35,7 @@ final class ReplaceDelivery: Delivery {
       // A job that is done is so without writing to its destination. The time of its receipt is that of the last run that
       // found it done.
       try manager.removeNeedlessWork()
-      if !manager.isProvedAfter { manager.noteSuccess() }
+      if !manager.isProvedAfter { try manager.noteSuccess() }
       return try manager.finishedBefore(digest: digest ?? "", notes)
     case .outdated(let found): earlier = found
     case .foreign(let error): throw error
@@ -46,11 +46,11 @@ final class ReplaceDelivery: Delivery {
 
   /// Finishes or reverts the exchange of an earlier run.
   private func finishEarlier() throws {
-    guard WorkFolder.exists(forDestination: job.destinationPath) else { return }
+    guard try WorkFolder.exists(forDestination: job.destinationPath) else { return }
     let claim = try Claim(job)
     let isInPlace = try finishExchange(claim)
-    let receipt = MigrationManager.receipt(at: claim.folder.receiptPath)
-    if receipt.map({ MigrationManager.isReceipt($0, ofStoreAt: job.destinationPath) }) == true {
+    let receipt = try MigrationManager.receipt(at: claim.folder.receiptPath)
+    if try receipt.map({ try MigrationManager.isReceipt($0, ofStoreAt: job.destinationPath) }) == true {
       notes += try manager.placeReceipt(of: claim)
     }
     if !isInPlace { try MigrationManager.removeLeftoversOfKept(job.destinationPath, in: claim.path) }
@@ -90,14 +90,16 @@ final class ReplaceDelivery: Delivery {
       return
     }
     let written = try manager.writtenSince(receipt, watch)
-    guard written.differences.isEmpty else { throw manager.destinationChanged(written, safe: "nothing was written") }
+    guard written.differences.isEmpty else {
+      throw try manager.destinationChanged(written, safe: "nothing was written")
+    }
     seen = (written, nil)
   }
 
   // MARK: The exchange
 
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
-    guard job.isDestinationTaken else {
+    guard try job.isDestinationTaken else {
       // The destination was moved away meanwhile.
       try manager.refuseStaleLog()
       try claim.journal.update { $0.receipt?.replaced = nil }
@@ -112,7 +114,7 @@ final class ReplaceDelivery: Delivery {
       receipt = try manager.replaceable()
       lock = try lockDestination()
       written = try manager.writtenSince(receipt, known: seen.destination, watch)
-      guard keepsOld || written.differences.isEmpty else { throw manager.destinationChanged(written, safe: safe) }
+      guard keepsOld || written.differences.isEmpty else { throw try manager.destinationChanged(written, safe: safe) }
     } catch var error as GodwitError {
       error.safe = safe
       throw error
@@ -153,7 +155,7 @@ final class ReplaceDelivery: Delivery {
     try manager.checkKept(watch, known: known, safe: safe)
     let folder = URL(filePath: manager.keptPath).deletingLastPathComponent().path
     let removed = MigrationManager.removedPath(in: workFolder)
-    if manager.isKeptByUs(manager.keptPath) {
+    if try manager.isKeptByUs(manager.keptPath) {
       // The store moves away before its files go: a store without them looks like one that was written to.
       for suffix in ["-wal", "-shm", "-journal"] { try WorkFolder.removeFile(manager.keptPath + suffix) }
       // After a power cut both names may stand for one file, and `rename` would leave both.
@@ -165,8 +167,8 @@ final class ReplaceDelivery: Delivery {
       try WorkFolder.sync(folder)
     }
     // Without this file a person has moved the store away, and its external files are not ours to remove.
-    if WorkFolder.isTaken(removed) {
-      try manager.keptSupport?.remove()
+    if try WorkFolder.exists(removed) {
+      try manager.keptSupport()?.remove()
       try WorkFolder.sync(folder)
     }
     let note = workFolder + "/kept.json"

@@ -39,17 +39,17 @@ struct RunCheck: Sendable {
       try $0.checkDestinationFolder()
     },
     RunCheck(code: .workFolder, scope: .destination, claim: "The work folder is Godwit's.", isFoundByWriting: true) {
-      guard WorkFolder.exists(forDestination: $0.job.destinationPath) else { return }
+      guard try WorkFolder.exists(forDestination: $0.job.destinationPath) else { return }
       try WorkFolder.checkOwn($0.job.workPath)
     },
     RunCheck(code: .destination, scope: .destination, claim: "No log of another store is where a new destination goes.")
     {
-      if $0.isForNewStore { try $0.refuseStaleLog() }
+      if try $0.isForNewStore { try $0.refuseStaleLog() }
     },
     RunCheck(
       code: .destination, scope: .destination, claim: "No external files of another store are where new ones go."
     ) {
-      guard $0.isForNewStore else { return }
+      guard try $0.isForNewStore else { return }
       let mark = try WorkJournal.read(in: $0.job.workPath)?.support
       try WorkFolder.refuseForeignSupport(of: $0.job.destinationPath, mark: mark)
     },
@@ -69,12 +69,12 @@ struct RunCheck: Sendable {
 
 extension MigrationManager {
   /// Whether the run makes a store where nothing is.
-  fileprivate var isForNewStore: Bool { !job.isInPlace && !job.isDestinationTaken }
+  fileprivate var isForNewStore: Bool { get throws { try !job.isInPlace && !job.isDestinationTaken } }
 
   /// - Throws: `.cannotCreate` (73) when the store that a run in place keeps cannot have its name.
   fileprivate func checkOldName() throws {
     guard case .inPlace(let keepsOld) = job.existingDestination else { return }
-    let journal = WorkFolder.exists(forDestination: job.sourcePath) ? try WorkJournal.read(in: job.workPath) : nil
+    let journal = try WorkFolder.exists(forDestination: job.sourcePath) ? try WorkJournal.read(in: job.workPath) : nil
     guard try !isMigratedInPlace() else { return }
     var swap = InPlaceSwap(store: job.sourcePath, keepsOld: keepsOld)
     swap.mark = journal?.exchange

@@ -41,7 +41,7 @@ struct RunPipeline {
   }
 
   func run(progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
-    let request = try RunRequest(job, isTaken: job.isDestinationTaken)
+    let request = try RunRequest(job, isTaken: try job.isDestinationTaken)
     try RunCheck.passAll(manager)
     let delivery = delivery(request.delivery)
     if let summary = try delivery.finished() { return summary }
@@ -51,7 +51,7 @@ struct RunPipeline {
       beginning = try delivery.begin(claim)
       if case .make = beginning { try claim.begin(job) }
     } catch {
-      if !delivery.hasBegunExchange(claim), !claim.journal.isResumable { claim.folder.undo() }
+      undo(claim, delivery)
       throw error
     }
     switch beginning {
@@ -62,8 +62,7 @@ struct RunPipeline {
         if summary.outcome == .stopped { claim.folder.undo() }
         return summary
       } catch {
-        // Only an exchange that has begun can be resumed.
-        if !claim.journal.isResumable, !delivery.hasBegunExchange(claim) { claim.folder.undo() }
+        undo(claim, delivery)
         throw error
       }
     case .make(let source, let notes):
@@ -71,6 +70,12 @@ struct RunPipeline {
       if summary.outcome == .finished { summary.codedNotes += notes }
       return summary
     }
+  }
+
+  /// Removes the folder of a run that failed before anything of it could be resumed. A folder stays as long as nobody can
+  /// tell whether it has begun an exchange.
+  private func undo(_ claim: borrowing Claim, _ delivery: any Delivery) {
+    if !claim.journal.isResumable, (try? delivery.hasBegunExchange(claim)) == false { claim.folder.undo() }
   }
 
   private func delivery(_ kind: RunRequest.Delivery) -> any Delivery {
@@ -89,7 +94,7 @@ struct RunPipeline {
     var manager = manager
     manager.job.durability = claim.journal.isDurable ? .resumable : .restart
     let control = watch.control
-    let check = manager.job.needsNoThread(reading: source.files) ? nil : SourceCheck(job, source.files)
+    let check = manager.job.needsNoThread(reading: source.files) ? nil : try SourceCheck(job, source.files)
     defer { check?.abandon() }
     var shown = RunProgress(job, in: claim.path, isDurable: claim.journal.isDurable, begin: watch.start)
     do {
@@ -186,7 +191,7 @@ protocol Delivery {
   ) throws -> MigrationSummary
 
   /// Whether files beside the destination must be removed before the folder may go.
-  func hasBegunExchange(_ claim: borrowing Claim) -> Bool
+  func hasBegunExchange(_ claim: borrowing Claim) throws -> Bool
 }
 
 extension Delivery {
@@ -201,7 +206,7 @@ extension Delivery {
     throw GodwitError(.internalBug, "statements change a store that is not in place")
   }
 
-  func hasBegunExchange(_ claim: borrowing Claim) -> Bool { false }
+  func hasBegunExchange(_ claim: borrowing Claim) throws -> Bool { false }
 
   /// The exchange of the destination, which goes on where an earlier run has begun it.
   func swap(_ claim: borrowing Claim, keepsOld: Bool) -> InPlaceSwap {
@@ -226,7 +231,7 @@ extension Delivery {
     let swap = swap(claim, keepsOld: true)
     guard claim.journal.content?.phase != .placing else {
       // A power cut may have brought back files that were removed. A store that was put here since has files of its own.
-      if swap.hasExchanged { try swap.finish(workFolder: claim.path) }
+      if try swap.hasExchanged() { try swap.finish(workFolder: claim.path) }
       return true
     }
     if try swap.finishReplacement(workFolder: claim.path) { return true }

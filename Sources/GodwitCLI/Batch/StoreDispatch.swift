@@ -96,7 +96,7 @@ struct StoreDispatch: Sendable {
           (result.outcome, result.status) = (.failed, GodwitError.Code.findings.rawValue)
           try tell(report, of: store)
         } else if summary.outcome == .alreadyFinished {
-          manager.noteSuccess()
+          try manager.noteSuccess()
         }
       }
       result.seconds = Clock.seconds(since: begin)

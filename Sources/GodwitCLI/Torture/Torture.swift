@@ -101,7 +101,7 @@ struct Torture {
         try manager.copyItem(atPath: job.sourcePath + suffix, toPath: to + suffix)
       }
       let (support, copy) = (SupportFolder(ofStoreAt: job.sourcePath), SupportFolder(ofStoreAt: to))
-      if support.exists { try manager.copyItem(atPath: support.path, toPath: copy.path) }
+      if try support.exists { try manager.copyItem(atPath: support.path, toPath: copy.path) }
     } catch {
       throw GodwitError(
         .inputOutput, "cannot make '\(path)'", cause: error.localizedDescription,

@@ -173,7 +173,7 @@ struct RunVerb: Verb {
     do {
       let report = try Verifying(printer: printer, control: control)
         .report(of: try loader.job(for: .verification), maximumSeconds: secondsLeft())
-      if report.isClean, summary.outcome == .alreadyFinished { manager.noteSuccess() }
+      if report.isClean, summary.outcome == .alreadyFinished { try manager.noteSuccess() }
       return (summary, migration, .report(report))
     } catch let error as GodwitError {
       return (summary, migration, error.code == .stopped ? .stopped(error) : .broken(error))

@@ -41,13 +41,13 @@ package struct Ledger {
   /// The ledger of the unfinished store in a folder; nil when there is none.
   package static func opened(in folder: String) throws -> Ledger? {
     let path = StepFolder(path: folder).storePath
-    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    guard try WorkFolder.exists(path) else { return nil }
     // Looking never writes. A run may be at work; one that was killed may have left a journal, through which the store
     // is read as it was before.
     var connection = try StoreConnection(path: nil)
     do { try connection.attachShared(path: path) } catch let error as GodwitError where error.code != .stopped {
       // A power cut may leave pages of the first transaction without the first page.
-      if StoreFiles.isUnbegun(path) { return nil }
+      if try StoreFiles.isUnbegun(path) { return nil }
       // Not while a run holds the store: its journal is not a dead one's.
       connection = try StoreConnection(path: nil)
       try connection.attachSource(try StoreFiles(path: path))

@@ -14,9 +14,9 @@ package final class SourceCheck {
   ///
   /// - Returns: nil if the job wants no check; for an atomic store, whose reader notices damage; for a store with a hot
   ///   journal, which the run itself checks.
-  package init?(_ job: MigrationJob, _ files: StoreFiles, as level: MigrationJob.SourceCheck? = nil) {
+  package init?(_ job: MigrationJob, _ files: StoreFiles, as level: MigrationJob.SourceCheck? = nil) throws {
     let level = level ?? job.sourceCheck
-    guard level != .none, files.type == .sqlite, (try? files.hasHotJournal()) == false else { return nil }
+    guard level != .none, files.type == .sqlite, try !files.hasHotJournal() else { return nil }
     path = job.sourcePath
     work = BackgroundTask(isShort: job.needsNoThread(reading: files)) { isWanted in
       let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))

@@ -38,7 +38,7 @@ extension Planner {
     var bytes = store + journal + spill
     let copied = external.reduce(Int64(0)) { $0 + ($1.isInlined ? 0 : $1.bytes) }
     if copied > 0, !isSupportLinkable { bytes += copied }
-    let files = try? StoreFiles(path: job.sourcePath)
+    let files = try Definite.answer { try StoreFiles(path: job.sourcePath) }
     if files?.type.isAtomic == true { bytes += facts.sourceBytes }
     if try files?.type == .sqlite && files?.hasHotJournal() == true { bytes += facts.sourceBytes }
     if job.quarantine != nil { bytes += facts.sourceBytes }

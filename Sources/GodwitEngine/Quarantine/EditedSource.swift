@@ -69,7 +69,9 @@ package struct EditedSource {
       try folder.remove()
       return edits
     } catch {
-      if !WorkFolder.isTaken(path) { try? WorkFolder.removeMovedSupport(of: path, mark: journal?.support) }
+      // Files that cannot be looked at stay, as does the folder that names them.
+      let isFree = try !WorkFolder.exists(path)
+      if isFree { try WorkFolder.removeMovedSupport(of: path, mark: journal?.support) }
       folder.undo()
       throw error
     }
@@ -85,7 +87,7 @@ package struct EditedSource {
       inputs.first { FileStatus.areSame($0.1, other) }?.0
     }
     // SQLite would apply the log of another store to the copy.
-    for suffix in ["-wal", "-shm", "-journal"] where WorkFolder.isTaken(path + suffix) {
+    for suffix in ["-wal", "-shm", "-journal"] where try WorkFolder.exists(path + suffix) {
       throw GodwitError(
         .cannotCreate, "cannot write '\(path)': the log of another store is beside it, '\(path + suffix)'",
         remedy: "move it to the store that it belongs to, or name another copy", safe: "nothing was written")
@@ -140,7 +142,7 @@ package struct EditedSource {
     _ names: [String], to made: SupportFolder, from source: SupportFolder?, _ edited: SupportFolder
   ) throws {
     func carry(_ name: String, from folder: SupportFolder) throws {
-      if !made.exists {
+      if try !made.exists {
         for (path, original) in [(made.path, folder.path), (made.dataPath, folder.dataPath)] {
           try WorkFolder.makeFolder(path, mode: FileRights.folderMode(like: original))
         }

@@ -28,9 +28,7 @@ package struct KeptSource {
   }
 
   /// Whether the copy exists.
-  package static func exists(in folder: String) -> Bool {
-    FileManager.default.fileExists(atPath: path(in: folder))
-  }
+  package static func exists(in folder: String) throws -> Bool { try WorkFolder.exists(path(in: folder)) }
 
   /// Makes the copy, unless it exists. It gets its name when it is complete and synced, and only if the source has not
   /// changed since the record was made.
@@ -43,7 +41,7 @@ package struct KeptSource {
   package func make(
     from connection: StoreConnection, of files: StoreFiles, working: (StoreConnection) -> Void
   ) throws {
-    guard !Self.exists(in: folder) else { return }
+    guard try !Self.exists(in: folder) else { return }
     try record.checkSource(files)
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(partPath + suffix) }
     working(connection)

@@ -33,7 +33,7 @@ package struct QuarantineWriter {
   package func make(
     digest: String, from files: StoreFiles, working: (StoreConnection) -> Void
   ) throws -> String {
-    guard !FileManager.default.fileExists(atPath: storePath) else { return storePath }
+    guard try !WorkFolder.exists(storePath) else { return storePath }
     guard try record.countOfRound == 0 else {
       throw GodwitError(.internalBug, "objects of a round that is not over would be in quarantine")
     }

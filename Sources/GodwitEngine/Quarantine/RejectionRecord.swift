@@ -33,7 +33,7 @@ package final class RejectionRecord {
 
   package static func path(in folder: String) -> String { folder + "/rejected.sqlite" }
 
-  package static func exists(in folder: String) -> Bool { FileManager.default.fileExists(atPath: path(in: folder)) }
+  package static func exists(in folder: String) throws -> Bool { try WorkFolder.exists(path(in: folder)) }
 
   private init(openingIn folder: String) throws {
     path = Self.path(in: folder)
@@ -70,7 +70,7 @@ package final class RejectionRecord {
   ///
   /// - Throws: `.dataWrong` (65) when it is damaged.
   package static func opened(in folder: String) throws -> RejectionRecord? {
-    guard exists(in: folder) else { return nil }
+    guard try exists(in: folder) else { return nil }
     do {
       let record = try RejectionRecord(openingIn: folder)
       let found = Set(try record.connection.strings("SELECT sql FROM sqlite_master WHERE sql NOT NULL"))
@@ -164,8 +164,8 @@ package final class RejectionRecord {
 
   /// The percent that progress had reached when the round before ended; 0 without a record, which is only read.
   package static func percentBefore(readingIn folder: String) -> Double {
-    guard exists(in: folder) else { return 0 }
     do {
+      guard try exists(in: folder) else { return 0 }
       let connection = try StoreConnection(path: nil)
       try connection.attachShared(path: path(in: folder))
       guard case .real(let percent)? = try connection.value("SELECT value FROM source.state WHERE name = 'percent'")

@@ -25,15 +25,15 @@ package final class RunJournal {
   package init(_ job: MigrationJob, in folder: String, isDurable: Bool) throws {
     (self.folder, owner) = (folder, job.owner)
     content = try WorkJournal.read(in: folder)
-    isResumable = content.map { Self.isResumable($0, in: folder) } ?? false
+    isResumable = try content.map { try Self.isResumable($0, in: folder) } ?? false
     // A run that can be resumed stays one.
     self.isDurable = isDurable || content != nil
   }
 
   /// Whether a folder with a journal has a store under construction, a finished step or rejected objects.
-  package static func isResumable(_ content: WorkJournal, in folder: String) -> Bool {
-    if content.steps != nil || RejectionRecord.exists(in: folder) { return true }
-    guard FileManager.default.fileExists(atPath: StepFolder(path: folder).storePath) else { return false }
+  package static func isResumable(_ content: WorkJournal, in folder: String) throws -> Bool {
+    if try content.steps != nil || RejectionRecord.exists(in: folder) { return true }
+    guard try WorkFolder.exists(StepFolder(path: folder).storePath) else { return false }
     guard content.phase == .making, content.outcome == nil else { return true }
     // Until the plan is committed, the next run begins again. The run itself reports a ledger that cannot be read.
     do { return try Ledger.opened(in: folder) != nil } catch { return true }

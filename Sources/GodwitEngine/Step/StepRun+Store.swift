@@ -10,14 +10,16 @@ extension StepRun {
   ///
   /// - Returns: The connection and whether the store is new; nil when the step is done.
   func openStore() throws -> (StoreConnection, made: Bool)? {
-    let made = !FileManager.default.fileExists(atPath: folder.storePath)
+    let made = try !WorkFolder.exists(folder.storePath)
     journal.isResumable = !made
     if made { try existing?.copy(to: folder.storePath) }
     let connection = try StoreConnection(path: folder.storePath, cache: job.cacheSize, create: true)
     guard !made, try !Ledger.exists(connection) else { return (connection, made) }
     // Either all is done but the move, or the run died before its first commit.
-    if let jobs = try? StoreMetadata(reading: connection, schema: "main", path: folder.storePath)
-      .applicationValues[job.madeByKey]?.array?.compactMap(\.string),
+    let metadata = try Definite.answer {
+      try StoreMetadata(reading: connection, schema: "main", path: folder.storePath)
+    }
+    if let jobs = metadata?.applicationValues[job.madeByKey]?.array?.compactMap(\.string),
       jobs.contains(try job.position.jobDigest ?? identity().digest), !lacksOutcome
     {
       // The store may have been written to since.

@@ -232,7 +232,7 @@ package final class StepRun {
   /// copied now.
   private func keptSource() throws -> (StoreFiles?, isCopied: Bool) {
     guard let record = rejections?.known, try record.round > 0 else { return (nil, false) }
-    let isThere = KeptSource.exists(in: folder.path)
+    let isThere = try KeptSource.exists(in: folder.path)
     if !isThere {
       try job.checkSpace(DiskNeed(destinationBytes: source.files.size, temporaryBytes: 0), safe: keptSafe)
     }

@@ -98,15 +98,8 @@ package struct JobFingerprint: Codable, Equatable {
 }
 
 extension StoreMetadata.Key {
-  /// The key under which a finished store names the digests of the jobs that made it.
-  package static let jobs = "GodwitJobs"
   /// The same for a store between two steps, which is temporary.
   package static let step = "GodwitStep"
   /// The key under which a finished store says how many objects of the source its run has set aside.
   package static let quarantined = "GodwitQuarantined"
-}
-
-extension StoreMetadata {
-  /// The digests of the jobs that made a finished store, oldest first.
-  package var jobs: [String] { applicationValues[Key.jobs]?.array?.compactMap(\.string) ?? [] }
 }

@@ -64,21 +64,28 @@ extension MigrationJob {
   }
 
   /// The names of the source, which the first of several steps reads, for the last one; nil without any.
-  var namesOfSource: LayoutStore? {
-    guard layoutStore == nil, hasJoinNames, (try? StoreFiles(path: sourcePath).type) == .sqlite else { return nil }
-    return try? LayoutStore(path: sourcePath, model: sourceModel)
+  ///
+  /// - Throws: When the source could not be read: other names would be chosen.
+  func namesOfSource() throws -> LayoutStore? {
+    guard layoutStore == nil, hasJoinNames else { return nil }
+    return try Definite.answer {
+      try StoreFiles(path: sourcePath).type == .sqlite ? LayoutStore(path: sourcePath, model: sourceModel) : nil
+    } ?? nil
   }
 
   /// Whether the job makes tables: a store that it appends to has its own.
   private var makesLayout: Bool {
-    destinationType == .sqlite && (!appends || !FileManager.default.fileExists(atPath: destinationPath))
+    get throws {
+      guard destinationType == .sqlite, appends else { return destinationType == .sqlite }
+      return try Definite.answer { try StoreFiles(path: destinationPath) } == nil
+    }
   }
 
   /// Refuses names that Core Data may choose otherwise, for a job that wants none.
   ///
   /// - Throws: `.configuration` (78).
   package func refuseGuessedNames() throws {
-    guard refusesGuessedNames, makesLayout, let guess = try destinationSchema().guesses.first else { return }
+    guard refusesGuessedNames, try makesLayout, let guess = try destinationSchema().guesses.first else { return }
     throw GodwitError(
       .configuration, "cannot make a store without a guessed name, which 'strict' asks for: \(guess)",
       location: layoutLocation,
@@ -89,7 +96,7 @@ extension MigrationJob {
 
   /// Notes in plan and summary on names that Core Data may choose otherwise.
   package func layoutNotes() throws -> [MigrationNote] {
-    guard makesLayout else { return [] }
+    guard try makesLayout else { return [] }
     let rules = StoreSchema(model: destinationModel)
     // Names that a store tells leave fewer guesses, not more.
     guard !rules.guesses.isEmpty else { return rules.indexNotes }

@@ -335,7 +335,7 @@ public struct MigrationJob: Sendable {
   /// - Parameters:
   ///   - index: From 0.
   ///   - source: The store that the step before made; nil for the job's source.
-  package func step(_ index: Int, source: String? = nil) -> MigrationJob {
+  package func step(_ index: Int, source: String? = nil) throws -> MigrationJob {
     let step = steps[index]
     let names = Set(step.mappingModels.flatMap(\.entityMappings).map(\.name))
     var job = self
@@ -349,7 +349,7 @@ public struct MigrationJob: Sendable {
     if isInPlace || appends && index < steps.count - 1 { job.existingDestination = .fail }
     job.position = StepPosition(index: index, count: steps.count, isInPlace: isInPlace)
     job.position.callsNow = callsNow
-    job.firstSource = index > 0 && job.position.isLast ? namesOfSource : nil
+    job.firstSource = index > 0 && job.position.isLast ? try namesOfSource() : nil
     return job
   }
 

@@ -134,11 +134,10 @@ package enum QuarantineModel {
   }
 
   /// The digest of the job whose objects a store has in quarantine; nil for any other file.
-  package static func jobDigest(ofStoreAt path: String) -> String? {
-    guard FileManager.default.fileExists(atPath: path), let metadata = try? StoreMetadata(readingStoreAt: path) else {
-      return nil
-    }
-    return metadata.applicationValues[jobKey]?.string
+  ///
+  /// - Throws: When the file could not be read.
+  package static func jobDigest(ofStoreAt path: String) throws -> String? {
+    try StoreMetadata.ifStore(at: path)?.applicationValues[jobKey]?.string
   }
 
   /// How many objects of each entity a quarantine has, by name.

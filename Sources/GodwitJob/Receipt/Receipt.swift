@@ -223,7 +223,7 @@ extension Receipt {
   /// - Returns: nil for a store without any. Those beside an atomic store are another's.
   package static func fileStamp(ofStoreAt path: String) throws -> String? {
     let support = SupportFolder(ofStoreAt: path)
-    guard support.exists, try StoreFiles(path: path).type == .sqlite else { return nil }
+    guard try support.exists && StoreFiles(path: path).type == .sqlite else { return nil }
     return try support.stamp()
   }
 

@@ -217,8 +217,10 @@ extension JobLoader {
   func mayMakeFiles(for sources: [String]) throws -> Bool {
     guard isInPlace else { return try manifest.destinationType == .sqlite && makesFiles() }
     // An atomic store has its binary data inside.
-    for source in sources where (try? StoreFiles(path: source).type.isAtomic) == true { return false }
-    return try sources.contains { SupportFolder(ofStoreAt: $0).exists } || makesFiles()
+    for source in sources where try Definite.answer({ try StoreFiles(path: source).type.isAtomic }) == true {
+      return false
+    }
+    return try sources.contains { try SupportFolder(ofStoreAt: $0).exists } || makesFiles()
   }
 
   private func makesFiles() throws -> Bool {

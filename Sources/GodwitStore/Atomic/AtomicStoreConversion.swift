@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import GodwitPlatform
 
 /// Reads an atomic store, XML or binary, into an ordinary SQLite store, so that all that works on those works on it.
 ///
@@ -77,7 +78,8 @@ extension StoreConnection {
     let name = "source-\(try conversion.tag()).sqlite"
     let path = workFolder + "/" + name
     let manager = FileManager.default
-    if !manager.fileExists(atPath: path) {
+    if FileStatus(named: path) == nil {
+      guard errno == ENOENT else { throw StoreFiles.failure(errno, reading: path) }
       for old in (try? manager.contentsOfDirectory(atPath: workFolder)) ?? [] where old.hasPrefix("source-") {
         try? manager.removeItem(atPath: workFolder + "/" + old)
       }

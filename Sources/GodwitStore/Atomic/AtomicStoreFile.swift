@@ -13,7 +13,7 @@ final class AtomicStoreFile {
   init(path: String) throws {
     self.path = path
     // Its reader is known when it is complete: see `FileRights`.
-    descriptor = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    descriptor = CLibrary.open(path, O_CREAT | O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw failure(errno) }
   }
 

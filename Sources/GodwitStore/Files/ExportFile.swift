@@ -15,7 +15,7 @@ package final class ExportFile {
   package init(_ output: OutputFile) throws {
     self.output = output
     temporary = try NewFile.temporaryName(beside: output.path, replaces: output.check())
-    descriptor = open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+    descriptor = CLibrary.open(temporary, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw NewFile.failure(errno, output.path) }
   }
 

@@ -15,7 +15,7 @@ package struct ReadableFile: ~Copyable {
   }
 
   private static func opened(_ path: String, _ name: String) throws -> (Int32, size: Int64) {
-    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    let descriptor = CLibrary.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw StoreFiles.failure(errno, reading: name) }
     guard let status = FileStatus(openFile: descriptor), status.isFile else {
       close(descriptor)

@@ -115,8 +115,8 @@ package struct StoreFiles: Sendable, Hashable {
   }
 
   /// Whether the journal beside a file would make it empty: the first transaction of the store never ended.
-  package static func isUnbegun(_ path: String) -> Bool {
-    (try? RolledBackFile(path: path, journalPath: path + "-journal"))?.size == 0
+  package static func isUnbegun(_ path: String) throws -> Bool {
+    try Definite.answer { try RolledBackFile(path: path, journalPath: path + "-journal") }??.size == 0
   }
 
   /// Refuses a database whose journal would make SQLite delete another file.

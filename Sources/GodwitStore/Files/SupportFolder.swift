@@ -56,7 +56,15 @@ package struct SupportFolder: Sendable, Hashable {
   package func path(of name: String) -> String { dataPath + "/" + name }
 
   /// Whether anything has the folder's name, including a dangling symbolic link.
-  package var exists: Bool { FileStatus(named: path) != nil }
+  ///
+  /// - Throws: When that cannot be found out.
+  package var exists: Bool {
+    get throws {
+      if FileStatus(named: path) != nil { return true }
+      guard errno == ENOENT || errno == ENOTDIR else { throw StoreFiles.failure(errno, reading: path) }
+      return false
+    }
+  }
 
   /// Refuses folders that are symbolic links, because their targets are not the store's.
   ///
@@ -155,7 +163,7 @@ package struct SupportFolder: Sendable, Hashable {
 
   /// The names in a folder that is not a symbolic link; none if the folder is missing.
   static func forEachName(in path: String, _ body: (String) throws -> Void) throws {
-    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    let descriptor = CLibrary.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
       if [ENOENT, ENOTDIR, ELOOP].contains(errno) { return }
       throw StoreFiles.failure(errno, reading: path)
@@ -241,7 +249,7 @@ package struct SupportFolder: Sendable, Hashable {
     let part = to + Self.partSuffix
     unlink(part)
     // Only the owner may read it until the rights of the original are known.
-    let output = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    let output = CLibrary.open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard output >= 0 else { throw NewFile.failure(errno, part) }
     defer { close(output) }
     do {
@@ -266,7 +274,7 @@ struct ExternalFile: ~Copyable {
   init(_ path: String) throws {
     self.path = path
     // Does not follow a symbolic link, and does not wait for a pipe.
-    descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    descriptor = CLibrary.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw StoreFiles.failure(errno, reading: path) }
   }
 

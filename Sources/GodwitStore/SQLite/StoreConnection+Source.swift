@@ -1,6 +1,7 @@
 import CSQLite
 import Foundation
 package import GodwitModel
+import GodwitPlatform
 
 extension StoreConnection {
   /// Attaches a store as `source` so that nothing of it changes and no file appears beside it.
@@ -8,7 +9,7 @@ extension StoreConnection {
   /// | beside the store | how it is attached |
   /// |---|---|
   /// | nothing, or an empty `-wal` | `immutable=1` |
-  /// | a `-wal` with content | `mode=ro&vfs=unix-none` in exclusive locking mode, which keeps the WAL index in memory |
+  /// | a `-wal` with content | by `UnwritingFileSystem`, in exclusive locking mode, which keeps the WAL index in memory |
   /// | a hot `-journal` | without a work folder as the journal would leave it: see `RolledBackStore` |
   /// | the same, with a work folder | a copy, on which SQLite rolls back |
   /// | an XML or binary store | its converted form: see `attachConverted` |
@@ -42,11 +43,13 @@ extension StoreConnection {
         } else {
           try attachCopy(of: files, workFolder: workFolder)
         }
-      } else if try files.hasWAL() {
+      } else if try files.hasWAL(), let uri = UnwritingFileSystem.uri(path: files.path) {
+        // SQLite would say that the store is missing.
+        _ = try ReadableFile(path: files.walPath, name: files.walPath)
         // The mode must be the default at the moment of ATTACH: later would be too late for the WAL index.
         try execute("PRAGMA locking_mode = EXCLUSIVE")
         defer { try? execute("PRAGMA main.locking_mode = NORMAL") }
-        try attach(StoreFiles.uri(path: files.path, query: "mode=ro&vfs=unix-none"))
+        try attach(uri)
       } else {
         let uri = StoreFiles.uri(path: files.path, query: "mode=ro&immutable=1")
         try attach(uri)
@@ -58,11 +61,15 @@ extension StoreConnection {
     } catch var error as GodwitError {
       // SQLite names the main database; the file concerned is the source, unless the error says where it is.
       if error.context == nil { error.message = error.message.replacing("'\(path)'", with: "'\(files.givenPath)'") }
-      if error.code == .inputOutput, !FileManager.default.isReadableFile(atPath: files.path) {
-        error.code = .missingInput
-      }
-      throw error
+      throw error.code == .missingInput ? unread(files, error) : error
     }
+  }
+
+  /// SQLite has one code for a file that is missing and for one that it could not open.
+  private func unread(_ files: StoreFiles, _ error: GodwitError) -> GodwitError {
+    let code = sqlite3_system_errno(handle)
+    guard FileStatus(following: files.path) != nil || errno != ENOENT else { return error }
+    return .reading(storeAt: files.givenPath, [0, ENOENT].contains(code) ? EIO : code)
   }
 
   /// Attaches a store of our own that another process may be writing: read-only, with SQLite's ordinary

@@ -1,6 +1,7 @@
 import CSQLite
 import Foundation
 package import GodwitModel
+import GodwitPlatform
 import Synchronization
 
 /// One SQLite connection: the main database (a store under construction, or memory) and, when
@@ -41,7 +42,8 @@ package final class StoreConnection: @unchecked Sendable {
     self.path = path ?? ":memory:"
     isMade = create
     let kib = max(256, cache.bytes / 1024)
-    if let path, !create, !FileManager.default.fileExists(atPath: path) {
+    if let path, !create, FileStatus(following: path) == nil {
+      guard [ENOENT, ENOTDIR].contains(errno) else { throw StoreFiles.failure(errno, reading: path) }
       throw GodwitError(.missingInput, "cannot open '\(path)': no such file")
     }
     if let path {
@@ -277,8 +279,10 @@ package final class StoreConnection: @unchecked Sendable {
 
   func lastError(_ code: Int32, sql: String?) -> GodwitError {
     if code == SQLITE_TOOBIG { hasRefused = true }
-    let code = sqlite3_extended_errcode(handle)
+    var code = sqlite3_extended_errcode(handle)
     var message = String(cString: sqlite3_errmsg(handle))
+    // SQLite says of a disk that fails that the file is damaged.
+    if code & 0xFF == SQLITE_CORRUPT, hasFailedRead { (code, message) = (SQLITE_IOERR, "disk I/O error") }
     // The message of ATTACH contains the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
@@ -307,6 +311,15 @@ package final class StoreConnection: @unchecked Sendable {
     var code: Int32 = 0
     if sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &code) != SQLITE_OK { code = 0 }
     return [code, sqlite3_system_errno(handle)].contains { [ENOSPC, EDQUOT].contains($0) }
+  }
+
+  /// Whether the disk failed the last read of a database.
+  private var hasFailedRead: Bool {
+    ["main", Self.sourceSchema].contains { schema in
+      var code: Int32 = 0
+      let isKnown = sqlite3_file_control(handle, schema, SQLITE_FCNTL_LAST_ERRNO, &code) == SQLITE_OK
+      return isKnown && [EIO, ENXIO].contains(code)
+    }
   }
 
   /// SQLite has no separate codes for two of these, so the text of the message decides.

@@ -25,11 +25,16 @@ public struct StoreMetadata: Sendable, Hashable {
     package static let autoVacuumLevel = "_NSAutoVacuumLevel"
     /// Hashes of the persistent history's own model.
     package static let ancillaryHashes = "_NSStoreAncillaryModelVersionHashesMetadataKey"
+    /// Godwit's own: the digests of the jobs that made a finished store.
+    package static let jobs = "GodwitJobs"
     package static let all: Set<String> = [
       storeType, frameworkVersion, versionHashes, hashesVersion, versionIdentifiers, digest, checksum,
       autoVacuumLevel, ancillaryHashes,
     ]
   }
+
+  /// The digests of the jobs that made a finished store, oldest first.
+  package var jobs: [String] { applicationValues[Key.jobs]?.array?.compactMap(\.string) ?? [] }
 
   /// The framework version in new stores: that of macOS 14 and iOS 17.
   package static let currentFrameworkVersion: Int64 = 1344
@@ -54,6 +59,13 @@ public struct StoreMetadata: Sendable, Hashable {
     }
     let connection = try StoreConnection.openStore(readingAt: path)
     try self.init(reading: connection, path: path)
+  }
+
+  /// The metadata of the store at a path; nil if nothing is there, or no store.
+  ///
+  /// - Throws: When the file could not be read.
+  package static func ifStore(at path: String) throws -> StoreMetadata? {
+    try Definite.answer { try StoreMetadata(readingStoreAt: path) }
   }
 
   /// Reads the metadata of an open or attached store.

@@ -18,22 +18,24 @@ package struct KnownFindings: Codable, Sendable, Equatable {
   /// The store's identifier.
   var uuid: String
 
-  /// nil if nothing was found, or the store cannot be read.
+  /// nil if nothing was found, or the store cannot be read: the proof has said so.
   init?(_ report: VerificationReport, of path: String, job: String) {
     guard !report.isClean, let metadata = try? StoreMetadata(readingStoreAt: path) else { return nil }
     (count, self.job, jobs, uuid) = (report.totalFindings, job, metadata.jobs, metadata.uuid)
   }
 
   /// Whether it was found in the store at a path, to which other jobs may have appended since.
-  func isOf(storeAt path: String) -> Bool {
-    guard !jobs.isEmpty, let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
+  func isOf(storeAt path: String) throws -> Bool {
+    guard !jobs.isEmpty, let metadata = try StoreMetadata.ifStore(at: path) else { return false }
     return metadata.uuid == uuid && metadata.jobs.starts(with: jobs)
   }
 
   /// How many differences the last verification of a store found; nil without a verification or a difference.
-  package static func count(ofStoreAt path: String) -> Int64? {
+  ///
+  /// - Throws: When that could not be read.
+  package static func count(ofStoreAt path: String) throws -> Int64? {
     let url = URL(filePath: path + Verifier.checkpointSuffix)
-    guard let found = StoppedVerification(at: url)?.found, found.count > 0, found.isOf(storeAt: path) else {
+    guard let found = try StoppedVerification(at: url)?.found, found.count > 0, try found.isOf(storeAt: path) else {
       return nil
     }
     return found.count
@@ -42,6 +44,6 @@ package struct KnownFindings: Codable, Sendable, Equatable {
   /// Removes the findings about a store that a run has replaced.
   package static func forget(storeAt path: String) {
     let url = URL(filePath: path + Verifier.checkpointSuffix)
-    if StoppedVerification(at: url) != nil { try? WorkFolder.removeFile(url.path) }
+    if (try? StoppedVerification(at: url)) != nil { try? WorkFolder.removeFile(url.path) }
   }
 }

@@ -77,7 +77,7 @@ struct StoppedVerification: Codable {
 
     /// - Parameter hasQuarantine: Whether the job has a quarantine beside its destination.
     init(_ job: MigrationJob, hasQuarantine: Bool) throws {
-      let steps = job.steps.indices.map { JobFingerprint(job.step($0, source: nil)).digest }
+      let steps = try job.steps.indices.map { JobFingerprint(try job.step($0, source: nil)).digest }
       // The same command may be given in another folder.
       let paths = [job.sourcePath, job.destinationPath].map { URL(filePath: $0).standardizedFileURL.path }
       self.job = Digest.hex((steps + paths).joined(separator: "\n"))
@@ -115,11 +115,14 @@ struct StoppedVerification: Codable {
   /// Whether the next verification has less to do.
   var hasContent: Bool { steps > 0 || checkpoint != nil }
 
-  /// Reads the file; nil if it is missing or unreadable.
-  init?(at url: URL) {
-    guard let data = try? ReadableFile.bytes(of: url.path, limit: .mebibytes(64)),
-      let stopped = try? JSONDecoder().decode(Self.self, from: data)
-    else { return nil }
+  /// Reads the file; nil if it is missing, or is another one.
+  ///
+  /// - Throws: When it could not be read.
+  init?(at url: URL) throws {
+    let stopped = try Definite.answer {
+      try ReadableFile.bytes(of: url.path, limit: .mebibytes(64)).map { try JSONDecoder().decode(Self.self, from: $0) }
+    }
+    guard let stopped = stopped ?? nil else { return nil }
     self = stopped
   }
 
@@ -128,8 +131,8 @@ struct StoppedVerification: Codable {
   /// Only an earlier file of this kind is ever replaced.
   func write(to url: URL) -> Bool {
     guard let data = try? JSONEncoder().encode(self) else { return false }
-    if FileManager.default.fileExists(atPath: url.path) {
-      guard let other = Self(at: url) else { return false }
+    if (try? WorkFolder.exists(url.path)) != false {
+      guard let other = try? Self(at: url) else { return false }
       // Several jobs may append to one store.
       let isOfOther = other.identity.job != identity.job
       if isOfOther, other.identity.destination == identity.destination { return false }
@@ -158,7 +161,7 @@ struct StoppedVerification: Codable {
     } else if !report.isClean {
       // An unreadable store yields no findings, so the earlier record stays.
       return
-    } else if let there = Self(at: url), isWhole || there.identity.job == identity.job {
+    } else if let there = try? Self(at: url), isWhole || there.identity.job == identity.job {
       try? WorkFolder.removeFile(url.path)
     }
   }

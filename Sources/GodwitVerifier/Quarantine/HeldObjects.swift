@@ -33,7 +33,7 @@ package final class HeldObjects {
   /// - Returns: nil when no quarantine of the job is beside its destination.
   package init?(of job: MigrationJob, digest: () throws -> String) throws {
     path = job.quarantinePath
-    guard let named = QuarantineModel.jobDigest(ofStoreAt: path), try digest() == named else { return nil }
+    guard let named = try QuarantineModel.jobDigest(ofStoreAt: path), try digest() == named else { return nil }
     connection = try .openStore(readingAt: path)
     schema = try StoreSchema(model: try QuarantineModel.model(for: job.sourceModel), probing: connection)
     try read(job.sourceModel)

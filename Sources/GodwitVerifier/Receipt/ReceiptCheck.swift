@@ -56,7 +56,7 @@ package struct ReceiptCheck: Sendable {
     report.count("receipts, of \(receipt.finished)", 1)
     if !later.isEmpty { report.count("later jobs that wrote to the store", Int64(later.count)) }
     guard compareMetadata(receipt, metadata, later, &report) else { return report }
-    if includesQuarantine { compareQuarantine(receipt, metadata, path, &report) }
+    if includesQuarantine { try compareQuarantine(receipt, metadata, path, &report) }
     do { try compareContent(receipt, path, metadata, later, stop, &report) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     { throw stop.error(path, found: report) }
@@ -127,7 +127,7 @@ package struct ReceiptCheck: Sendable {
   /// The quarantined objects exist nowhere else, so their store must be beside the destination.
   private func compareQuarantine(
     _ receipt: Receipt, _ metadata: StoreMetadata, _ path: String, _ report: inout VerificationReport
-  ) {
+  ) throws {
     // Two mappings of one entity both have its number.
     let numbers = Dictionary(
       receipt.steps.flatMap(\.mappings).compactMap { one in one.quarantined.map { (one.source, $0) } },
@@ -140,7 +140,7 @@ package struct ReceiptCheck: Sendable {
     guard count > 0 else { return }
     report.count("objects in quarantine, by the receipt", count)
     let place = path + Quarantine.suffix
-    guard let digest = QuarantineModel.jobDigest(ofStoreAt: place) else {
+    guard let digest = try QuarantineModel.jobDigest(ofStoreAt: place) else {
       return report.add(
         .init(.file, message: "the quarantine of \(count.counted("object")) is missing: expected '\(place)'"))
     }

@@ -1,6 +1,8 @@
 import Foundation
+import GodwitDisk
 import GodwitJob
 import GodwitModel
+import GodwitPlatform
 import GodwitStore
 
 /// Which store a receipt is compared with, and why that one.
@@ -28,11 +30,10 @@ struct ReceiptedStoreChoice {
       folder.isEmpty ? name : folder == "/" ? "/" + name : "\(folder)/\(name)"
     }
     let named = receipt.destination.file
-    let byReceipt =
-      named.contains("/") || !FileManager.default.fileExists(atPath: place(named)) ? nil : place(named)
+    let byReceipt = try named.contains("/") || !WorkFolder.exists(place(named)) ? nil : place(named)
     let like = Self.storeName(ofReceiptAt: receiptPath)
-    if let like, like != named, Self.isFile(place(like)) {
-      guard let byReceipt, Self.isOfAnotherJob(place(like), receipt) else {
+    if let like, like != named, try Self.isFile(place(like)) {
+      guard let byReceipt, try Self.isOfAnotherJob(place(like), receipt) else {
         (path, reason) = (place(like), "it is named like the receipt file")
         return
       }
@@ -61,15 +62,14 @@ struct ReceiptedStoreChoice {
     return store.isEmpty || store == "." || store == ".." ? nil : store
   }
 
-  private static func isFile(_ path: String) -> Bool {
-    var isFolder: ObjCBool = false
-    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && !isFolder.boolValue
+  private static func isFile(_ path: String) throws -> Bool {
+    try WorkFolder.exists(path) && FileStatus(following: path)?.isFolder == false
   }
 
-  /// Whether a file is a whole store that does not name the receipt's job. An unreadable file does not count, because
+  /// Whether a file is a whole store that does not name the receipt's job. A damaged file does not count, because
   /// it may be the copy that is in question.
-  private static func isOfAnotherJob(_ path: String, _ receipt: Receipt) -> Bool {
-    guard let metadata = try? StoreMetadata(readingStoreAt: path) else { return false }
+  private static func isOfAnotherJob(_ path: String, _ receipt: Receipt) throws -> Bool {
+    guard let metadata = try StoreMetadata.ifStore(at: path) else { return false }
     return !metadata.jobs.starts(with: receipt.destination.jobs)
   }
 }

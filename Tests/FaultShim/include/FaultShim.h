@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-// Stands between the code under test and libc's calls that change a file system.
+// Stands between the code under test and libc's calls that change a file system, or that read it.
 //
 // The symbols of an executable win over those of the libraries it loads, so the definitions of this file serve all of
 // the process: SQLite, Foundation and Godwit's own code. A thread that has not armed itself goes straight through.
@@ -19,6 +19,10 @@ enum fault_kind {
   FAULT_LINK,
   FAULT_UNLINK,
   FAULT_REMOVE_FOLDER,
+  // Looks; all others are changes.
+  FAULT_OPEN,
+  FAULT_READ,
+  FAULT_STATUS,
 };
 
 // One call. `descriptor` is -1 where the call has a path.
@@ -42,8 +46,8 @@ typedef struct fault_verdict (*fault_before)(void *context, const struct fault_c
 // `result` is what the real call returned. Not called when `before` let it fail.
 typedef void (*fault_after)(void *context, const struct fault_call *call, int64_t result);
 
-// Calls of this thread go through the hooks from here on. Within a hook they do not.
-void fault_arm(fault_before before, fault_after after, void *context);
+// Changes of this thread go through the hooks from here on, or looks. Within a hook they do not.
+void fault_arm(fault_before before, fault_after after, void *context, int looks);
 void fault_disarm(void);
 
 // From here on this thread cannot read folders whose path ends with `ending`: after `after` more entries, readdir fails

@@ -5,7 +5,7 @@ import GodwitStore
 import TestSupport
 import Testing
 
-/// What lies beside a source stays as it is, and what SQLite would pass over is said.
+/// The files beside a source stay as they are, and a log that SQLite would pass over is named.
 struct UnusedLogTests {
   /// The files beside a store, and why they do not count.
   struct Kind: Sendable, CustomTestStringConvertible {
@@ -132,19 +132,19 @@ struct UnusedLogTests {
 
   private static let verbs: [Verb] = [
     Verb(words: ["inspect", "@in/s.sqlite"], says: true),
-    Verb(words: ["inspect", "@in/s.sqlite", "--json"], says: true),
+    Verb(words: ["inspect", "@in/s.sqlite", "--format", "json"], says: true),
     Verb(words: ["inspect", "@in/s.sqlite", "--details", "--models", "@Notes.xcdatamodeld#Notes"], says: true),
     Verb(words: ["inspect", "@in/s.sqlite", "--check"], says: true), Verb(words: ["inspect", "@in"]),
     Verb(words: ["plan", "@job.yaml"], says: true), Verb(words: ["plan", "@place.yaml"], says: true),
     Verb(words: ["plan", "@add.yaml"], says: true), Verb(words: ["audit", "@job.yaml"]),
     Verb(words: ["export", "@in/s.sqlite", "--raw", "--all"]),
     Verb(words: ["export", "@in/s.sqlite", "--models", "@Notes.xcdatamodeld#Notes", "--all"]),
-    Verb(words: ["why", "@in/s.sqlite", "--models", "@Notes.xcdatamodeld"]), Verb(words: ["status", "@job.yaml"]),
+    Verb(words: ["why", "@in/s.sqlite", "@Notes.xcdatamodeld"]), Verb(words: ["status", "@job.yaml"]),
     Verb(words: ["status", "@place.yaml"]),
-    Verb(words: ["init", "@in/s.sqlite", "--models", "@Notes.xcdatamodeld", "-o", "@new.yaml"], says: true),
+    Verb(words: ["init", "@in/s.sqlite", "@Notes.xcdatamodeld", "-o", "@new.yaml"]),
     Verb(words: ["model", "extract", "@in/s.sqlite"]), Verb(words: ["report", "@job.yaml", "-o", "@report.html"]),
     Verb(words: ["run", "@job.yaml"], says: true), Verb(words: ["verify", "@job.yaml"]),
-    Verb(words: ["trace", "@job.yaml", "Note", "1"]), Verb(words: ["run", "@xml.yaml"], says: true),
+    Verb(words: ["trace", "@job.yaml", "Note/p1"]), Verb(words: ["run", "@xml.yaml"], says: true),
     Verb(words: ["verify", "@xml.yaml"]), Verb(words: ["run", "@job.yaml", "--quiet"]),
     Verb(words: ["status", "@job.yaml", "--check"]),
   ]
@@ -184,7 +184,8 @@ struct UnusedLogTests {
       #expect(Set(after.keys) == Set(before.keys), "\(name): \(after.keys.sorted())")
       for (file, data) in before { #expect(after[file] == data, "\(name) changed '\(file)'") }
       guard !kind.isRefused else { continue }
-      #expect([0, 2].contains(told.status), "\(name): \(told)")
+      // The store carries no model, and a count of rows may be a finding.
+      if verb.words[0] != "model" { #expect([0, 2].contains(told.status), "\(name): \(told)") }
       if verb.says {
         let text = told.output + told.diagnostics
         #expect(

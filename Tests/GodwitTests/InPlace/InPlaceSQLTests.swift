@@ -254,7 +254,7 @@ struct InPlaceSQLTests {
         #expect(error.message.contains(text), "\(error)", sourceLocation: sourceLocation)
       }
       #expect(try InPlaceContent(path) == before, sourceLocation: sourceLocation)
-      #expect(!WorkFolder.exists(forDestination: path), sourceLocation: sourceLocation)
+      #expect(try !WorkFolder.exists(forDestination: path), sourceLocation: sourceLocation)
       #expect(
         !FileManager.default.fileExists(atPath: MigrationJob.oldPath(of: path)), sourceLocation: sourceLocation)
     }
@@ -354,7 +354,7 @@ struct InPlaceSQLTests {
         stages += 1
         #expect(summary.reason == "test")
         #expect(try InPlaceContent(path) == before)
-        #expect(!WorkFolder.exists(forDestination: path))
+        #expect(try !WorkFolder.exists(forDestination: path))
       }
       #expect(stages > 15)
       #expect(try manager.isFinished())

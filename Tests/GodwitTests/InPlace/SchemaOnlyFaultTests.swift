@@ -27,7 +27,7 @@ struct SchemaOnlyFaultTests: SchemaOnlyFixture {
         guard summary.outcome == .stopped else { break }
         stages += 1
         #expect(try InPlaceContent(path) == before)
-        #expect(!WorkFolder.exists(forDestination: path))
+        #expect(try !WorkFolder.exists(forDestination: path))
       }
       #expect(stages >= 4)
       #expect(try manager.isFinished())
@@ -35,11 +35,12 @@ struct SchemaOnlyFaultTests: SchemaOnlyFixture {
   }
 
   enum Accident: CaseIterable, Sendable {
-    case error, death, powerCut, powerCutWithNames, powerCutWithSomePages
+    case error, death, powerCut, powerCutWithNames, powerCutWithSomePages, look
 
     func fault(at position: Int) -> FaultLayer.Fault {
       switch self {
       case .error: .fail(EIO, at: position)
+      case .look: .fail(ReadFaultSweep.code(position), at: position)
       case .death: .death(at: position)
       default: .powerCut(at: position)
       }
@@ -74,11 +75,11 @@ struct SchemaOnlyFaultTests: SchemaOnlyFixture {
     let expected = try StoreDump(whole)
     var struck = 0
     // Each third operation on every change.
-    for position in stride(from: 1, through: 2000, by: TestTier.choose(7, long: 1)) {
+    for position in stride(from: 1, through: 2000, by: TestTier.choose(accident == .look ? 61 : 7, long: 1)) {
       let path = try fixture.copyOfSource("fault-\(position)")
       let manager = MigrationManager(fixture.jobInPlace(path, keepsOld: keepsOld))
-      let layer = try FaultLayer(
-        accident.fault(at: position), root: (path as NSString).deletingLastPathComponent)
+      let (fault, root) = (accident.fault(at: position), (path as NSString).deletingLastPathComponent)
+      let layer = try accident == .look ? FaultLayer(fault, looksAt: root) : FaultLayer(fault, root: root)
       var failure: (any Error)?
       do { try layer.run { _ = try manager.run() } } catch { failure = error }
       guard layer.hasStruck else {
@@ -86,13 +87,14 @@ struct SchemaOnlyFaultTests: SchemaOnlyFixture {
         break
       }
       struck += 1
+      if case .fail(let code, _) = fault, let failure { ReadFaultSweep.check(failure, code, "at \(position)") }
       try layer.survive(accident.survival(at: position))
       // A reader rolls back what was begun, as SQLite would.
       let found = try StoreDump(path)
       #expect(found == before || found == expected, "at \(position)")
       try FaultLayer(.none).run { _ = try manager.run() }
       #expect(try StoreDump(path) == expected, "at \(position)")
-      #expect(!WorkFolder.exists(forDestination: path))
+      #expect(try !WorkFolder.exists(forDestination: path))
       if keepsOld { #expect(try StoreDump(MigrationJob.oldPath(of: path)) == before, "at \(position)") }
       let left = try FileManager.default.contentsOfDirectory(atPath: fixture.folder.file("fault-\(position)"))
       #expect(

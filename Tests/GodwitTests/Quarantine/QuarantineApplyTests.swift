@@ -229,7 +229,7 @@ import Testing
       try FileManager.default.copyItem(atPath: world.quarantine + suffix, toPath: copy + suffix)
     }
     let files = SupportFolder(ofStoreAt: world.quarantine)
-    if files.exists {
+    if try files.exists {
       try FileManager.default.copyItem(atPath: files.path, toPath: SupportFolder(ofStoreAt: copy).path)
     }
     try both.close()
@@ -432,6 +432,26 @@ import Testing
         let found = try InPlaceContent(copy)
         #expect(found.dump == expected.dump && found.files == expected.files, "\(fault)")
       }
+    }
+  }
+
+  @Test func `after a look that fails the same command writes the same copy`() throws {
+    let world = try RepairWorld(seed: 31, people: 16)
+    try world.run()
+    try world.edit(seed: 33, percent: 50)
+    let looks = FaultLayer(.none, looksAt: world.folder.path)
+    let expected = try InPlaceContent(looks.run { try world.apply() })
+    let copies = world.folder.file("copies")
+    for (count, position) in ReadFaultSweep.positions(looks.operations, atMost: 6).enumerated() {
+      try FileManager.default.removeItem(atPath: copies)
+      let layer = FaultLayer(.fail(ReadFaultSweep.code(count), at: position), looksAt: world.folder.path)
+      let place = "\(layer.fault) (\(looks.operations[position - 1]))"
+      do { _ = try layer.run { try world.apply() } } catch {
+        ReadFaultSweep.check(error, ReadFaultSweep.code(count), place)
+        do { _ = try world.apply() } catch { Issue.record("\(place): again: \(error)") }
+      }
+      let found = try InPlaceContent(copies + "/copy.sqlite")
+      #expect(found.dump == expected.dump && found.files == expected.files, "\(place)")
     }
   }
 }

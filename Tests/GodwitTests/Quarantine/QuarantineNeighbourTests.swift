@@ -133,7 +133,7 @@ import Testing
       if RejectionRecord.percentBefore(readingIn: folder) > 0 { control.stop(reason: "test") }
     }
     let record = try #require(try RejectionRecord.opened(in: folder))
-    try record.setDigest(#require(QuarantineModel.jobDigest(ofStoreAt: made.quarantinePath)))
+    try record.setDigest(#require(try QuarantineModel.jobDigest(ofStoreAt: made.quarantinePath)))
     try record.close()
     try FileManager.default.copyItem(atPath: made.quarantinePath, toPath: job.quarantinePath)
     return (job, made)
@@ -202,9 +202,9 @@ import Testing
     func runAgain() throws -> [MigrationNote.Code] {
       // A killed run leaves this.
       do { _ = try WorkFolder(forDestination: job.sourcePath) }
-      #expect(WorkFolder.exists(forDestination: job.sourcePath))
+      #expect(try WorkFolder.exists(forDestination: job.sourcePath))
       let summary = try manager.run()
-      #expect(summary.outcome == .alreadyFinished && !WorkFolder.exists(forDestination: job.sourcePath))
+      #expect(try summary.outcome == .alreadyFinished && !WorkFolder.exists(forDestination: job.sourcePath))
       return summary.codedNotes.map(\.code)
     }
     #expect(try Self.exists(receipt) && runAgain() == [])

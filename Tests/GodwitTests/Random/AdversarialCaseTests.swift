@@ -145,7 +145,7 @@ import Testing
     try FileManager.default.copyItem(atPath: fixture.sourcePath, toPath: fixture.destinationPath)
     let error = try #require(throws: GodwitError.self) { try fixture.run() }
     #expect(error.code == .cannotCreate)
-    #expect(WorkFolder.exists(forDestination: fixture.destinationPath))
+    #expect(try WorkFolder.exists(forDestination: fixture.destinationPath))
   }
 
   @Test func `every statement of a chunk reads only its key range`() throws {

@@ -78,7 +78,7 @@ struct KnownFindingsTests {
     manager.isProvedAfter = true
     #expect(try manager.run().outcome == .alreadyFinished)
     #expect(MigrationManager.timeOfChange(receipt) == old)
-    manager.noteSuccess()
+    try manager.noteSuccess()
     #expect(try #require(MigrationManager.timeOfChange(receipt)) > old)
   }
 
@@ -97,7 +97,7 @@ struct KnownFindingsTests {
     let copy = fixture.folder.file("copy.sqlite")
     try FileManager.default.copyItem(atPath: job.sourcePath, toPath: copy)
     let support = SupportFolder(ofStoreAt: job.sourcePath)
-    if support.exists {
+    if try support.exists {
       try FileManager.default.copyItem(atPath: support.path, toPath: SupportFolder(ofStoreAt: copy).path)
     }
     job.sourcePath = copy

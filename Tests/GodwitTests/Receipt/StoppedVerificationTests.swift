@@ -43,7 +43,7 @@ struct StoppedVerificationTests {
     #expect(pieces.findings == whole.findings, "\(name)")
     #expect(pieces.totalFindings == whole.totalFindings, "\(name)")
     #expect(pieces.checks == whole.checks, "\(name)")
-    let kept = StoppedVerification(at: URL(filePath: file))
+    let kept = try StoppedVerification(at: URL(filePath: file))
     #expect(kept?.hasContent != true && kept?.found?.count == (whole.isClean ? nil : whole.totalFindings), "\(name)")
     return runs
   }
@@ -96,7 +96,7 @@ struct StoppedVerificationTests {
       _ = try verifier.run(control: control) { if $0 > 0.7 { control.stop(reason: "test") } }
     }
     #expect(error.message.hasSuffix("after 1 difference was found"), "\(error)")
-    #expect(StoppedVerification(at: file)?.found?.count == 1)
+    #expect(try StoppedVerification(at: file)?.found?.count == 1)
     // One that does not get past the quarantine says what the one before found.
     let early = MigrationControl()
     early.stop(reason: "test")
@@ -140,7 +140,7 @@ struct StoppedVerificationTests {
       _ = try verifier.run(control: control) { if $0 > 0.5 { control.stop(reason: "test") } }
     }
     #expect(error.remedy?.contains("to go on") == true, "\(error)")
-    #expect(StoppedVerification(at: file)?.steps == 1)
+    #expect(try StoppedVerification(at: file)?.steps == 1)
     let report = try verifier.run()
     #expect(report.isClean && report.checks == whole.checks, "\(report)")
   }
@@ -169,13 +169,13 @@ struct StoppedVerificationTests {
     try connection.close()
     let report = try verifier.run()
     #expect(report.findings.map(\.kind) == [.value], "\(report)")
-    #expect(StoppedVerification(at: URL(filePath: file))?.hasContent == false)
+    #expect(try StoppedVerification(at: URL(filePath: file))?.hasContent == false)
     // A sample says nothing of the whole, and leaves what is kept.
     #expect(try stop().stopReason == .requested)
     var sample = verifier
     sample.samplePercent = 50
     _ = try sample.run()
-    #expect(StoppedVerification(at: URL(filePath: file)) != nil)
+    #expect(try StoppedVerification(at: URL(filePath: file)) != nil)
     // The next one begins where the last one stopped.
     var shares: [Double] = []
     _ = try verifier.run { shares.append($0) }

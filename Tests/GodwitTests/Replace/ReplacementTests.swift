@@ -177,7 +177,7 @@ struct ReplacementTests {
     #expect(throws: Died.self) { try MigrationManager(dying).run() }
     #expect(try MigrationManager.discard(destination: dying.destinationPath))
     #expect(try SecondNight.content(dying.destinationPath) == (step < 6 ? night.old : night.new))
-    #expect(!WorkFolder.exists(forDestination: dying.destinationPath))
+    #expect(try !WorkFolder.exists(forDestination: dying.destinationPath))
     // The receipt beside the store is that of the store, so that the job knows it in the nights to come.
     let receipt = try Receipt.read(dying.destinationPath + ".receipt.json")
     #expect(MigrationManager.isReceipt(receipt, ofStoreAt: dying.destinationPath))
@@ -227,11 +227,11 @@ struct ReplacementTests {
     let job = try night.job(night.first)
     let control = MigrationControl()
     try MigrationManager(job).run(control: control) { _ in control.stop(reason: "test") }
-    #expect(WorkFolder.exists(forDestination: job.destinationPath))
+    #expect(try WorkFolder.exists(forDestination: job.destinationPath))
     #expect(try MigrationManager(job).status().run?.state == .stopped)
     try night.sourceBefore.write(to: URL(filePath: job.sourcePath))
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
     #expect(try SecondNight.content(job.destinationPath) == night.old)
-    #expect(!WorkFolder.exists(forDestination: job.destinationPath))
+    #expect(try !WorkFolder.exists(forDestination: job.destinationPath))
   }
 }

@@ -148,7 +148,7 @@ struct UnfinishedWorkTests {
     job.hooks.beforeSwapStep = { _ in }
     #expect(try MigrationManager(job).run().outcome == .alreadyFinished)
     #expect(try SecondNight.content(job.destinationPath) == night.new)
-    #expect(!WorkFolder.exists(forDestination: job.destinationPath))
+    #expect(try !WorkFolder.exists(forDestination: job.destinationPath))
   }
 
   @Test func `the receipt of a store that was to be kept goes with the key`() throws {

@@ -57,7 +57,7 @@ struct WorkJournalTests {
     let control = MigrationControl()
     let summary = try MigrationManager(stopped.job).run(control: control) { _ in control.stop(reason: "test") }
     #expect(summary.outcome == .stopped)
-    #expect(!WorkFolder.exists(forDestination: stopped.destinationPath))
+    #expect(try !WorkFolder.exists(forDestination: stopped.destinationPath))
     #expect(try stopped.run().wasResumed == false)
     #expect(try stopped.content() == job.content())
   }
@@ -83,7 +83,7 @@ struct WorkJournalTests {
     let dying = try FaultLayer(.death(at: linked + 3))
     #expect(throws: GodwitError.self) { try dying.run { _ = try MigrationManager(job).run() } }
     let receipt = job.workPath + "/receipt.json"
-    #expect(FileManager.default.fileExists(atPath: receipt) && job.isDestinationTaken)
+    #expect(try FileManager.default.fileExists(atPath: receipt) && job.isDestinationTaken)
     let connection = try StoreConnection(path: job.sourcePath)
     try connection.execute("UPDATE ZPERSON SET ZNAME = 'changed' WHERE Z_PK = 3")
     try connection.close()
@@ -114,6 +114,59 @@ struct WorkJournalTests {
     (job.existingDestination, job.hooks.beforeSwapStep) = (.fail, { _ in })
     #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
     #expect(try SecondNight.content(path) == night.old)
+  }
+
+  /// A file system gives a freed inode to the next file, and a backup that is copied over a store keeps the inode.
+  @Test(arguments: [true, false])
+  func `a store that has the inode of the exchanged one is not taken for it`(isNewFile: Bool) throws {
+    let night = try SecondNight()
+    var job = try night.job(night.first)
+    let path = job.destinationPath
+    let (store, support) = (try Data(contentsOf: URL(filePath: path)), SupportFolder(ofStoreAt: path))
+    let backup = night.first.folder.file("backup")
+    try FileManager.default.copyItem(atPath: support.path, toPath: backup)
+    job.hooks.beforeSwapStep = { if $0 == 6 { throw Died() } }
+    #expect(throws: Died.self) { try MigrationManager(job).run() }
+    try FileManager.default.removeItem(atPath: support.path)
+    try FileManager.default.copyItem(atPath: backup, toPath: support.path)
+    if isNewFile {
+      try FileManager.default.removeItem(atPath: path)
+      try store.write(to: URL(filePath: path))
+      var info = stat()
+      try #require(stat(path, &info) == 0)
+      // As if the new file had got the inode of the exchanged store, whose time it cannot have.
+      let journal = try #require(try WorkJournal.read(in: job.workPath))
+      let mark = try #require(journal.exchange)
+      var text = try String(contentsOfFile: job.workPath + "/run.json", encoding: .utf8)
+      let made = try #require(mark.made.split(separator: " ").dropFirst(2).last)
+      text = text.replacing("\"\(mark.made)\"", with: "\"\(info.st_dev) \(info.st_ino) \(made)\"")
+      text = text.replacing(/"content":"[^"]*",/, with: "")
+      try text.write(toFile: job.workPath + "/run.json", atomically: false, encoding: .utf8)
+    } else {
+      let file = try FileHandle(forWritingTo: URL(filePath: path))
+      try file.truncate(atOffset: 0)
+      try file.write(contentsOf: store)
+      try file.close()
+    }
+    (job.existingDestination, job.hooks.beforeSwapStep) = (.fail, { _ in })
+    #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(try SecondNight.content(path) == night.old)
+  }
+
+  @Test func `a support folder that has the inode of the moved one is not removed`() throws {
+    let fault = try FaultJob(.everyStage)
+    let job = try fault.job
+    let support = SupportFolder(ofStoreAt: job.destinationPath)
+    try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
+    var info = stat()
+    try #require(lstat(support.path, &info) == 0)
+    do {
+      let folder = try WorkFolder(forDestination: job.destinationPath)
+      let mark = "\(info.st_dev) \(info.st_ino) 1.5"
+      try WorkJournal(owner: job.owner, support: mark).write(in: folder.path)
+    }
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    #expect(error?.code == .cannotCreate && FileManager.default.fileExists(atPath: support.path))
   }
 
   @Test func `what an edit of a quarantine left beside a name is not taken for a job's`() throws {

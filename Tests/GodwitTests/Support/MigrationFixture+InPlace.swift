@@ -17,7 +17,7 @@ extension MigrationFixture {
     try manager.createDirectory(atPath: folder.file(name), withIntermediateDirectories: true)
     try manager.copyItem(atPath: sourcePath, toPath: copy)
     let support = SupportFolder(ofStoreAt: sourcePath)
-    if support.exists { try manager.copyItem(atPath: support.path, toPath: SupportFolder(ofStoreAt: copy).path) }
+    if try support.exists { try manager.copyItem(atPath: support.path, toPath: SupportFolder(ofStoreAt: copy).path) }
     return copy
   }
 
@@ -67,7 +67,7 @@ extension MigrationFixture {
       } else {
         #expect(!FileManager.default.fileExists(atPath: old), sourceLocation: sourceLocation)
       }
-      #expect(!WorkFolder.exists(forDestination: path), sourceLocation: sourceLocation)
+      #expect(try !WorkFolder.exists(forDestination: path), sourceLocation: sourceLocation)
       #expect(try manager.run().outcome == .alreadyFinished, sourceLocation: sourceLocation)
     }
   }

@@ -60,7 +60,7 @@ final class SecondNight {
     let connection = try StoreConnection(path: made.sourcePath)
     try connection.execute("UPDATE ZPERSON SET ZNAME = ?1 WHERE Z_PK = 3", [.text(text)])
     let support = SupportFolder(ofStoreAt: made.sourcePath)
-    if support.exists {
+    if try support.exists {
       let name = "00000000-0000-0000-3000-\(100_000_000_000 + file)"
       try Data(repeating: UInt8(file), count: 3000).write(to: URL(filePath: support.path(of: name)))
       try connection.execute(

@@ -153,7 +153,7 @@ private func migrate(_ job: MigrationJob) throws {
   #expect(try MigrationManager(job).run().outcome == .finished)
   let report = try Verifier(job: job).run()
   #expect(report.isClean, "\(report)")
-  #expect(!WorkFolder.exists(forDestination: job.destinationPath))
+  #expect(try !WorkFolder.exists(forDestination: job.destinationPath))
 }
 
 private let atomicTypes = [StoreType.xml, .binary]

@@ -105,7 +105,7 @@ struct ExternalDataTests {
       try fixture.rows("SELECT Z_PK, length(ZPHOTO), hex(substr(ZPHOTO, 1, 2)) FROM source.ZPERSON ORDER BY 1") == [
         "1|5000|88A7", "2|2|0708", "3|nil|", "4|3500000|E0FF", "5|0|", "6|nil|",
       ])
-    #expect(!SupportFolder(ofStoreAt: fixture.destinationPath).exists)
+    #expect(try !SupportFolder(ofStoreAt: fixture.destinationPath).exists)
     let large = try StoreConnection.openStore(readingAt: fixture.destinationPath)
       .value("SELECT ZPHOTO FROM source.ZPERSON WHERE Z_PK = 4")
     #expect(large == .blob(Self.bytes(3_500_000)))
@@ -220,7 +220,7 @@ struct ExternalDataTests {
         }
       }
       #expect(error?.code == .cannotCreate)
-      #expect(SupportFolder(ofStoreAt: fixture.destinationPath).exists)
+      #expect(try SupportFolder(ofStoreAt: fixture.destinationPath).exists)
       try FileManager.default.removeItem(atPath: fixture.destinationPath)
       if discards {
         #expect(try MigrationManager.discard(destination: fixture.destinationPath))

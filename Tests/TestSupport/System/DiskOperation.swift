@@ -1,10 +1,11 @@
 internal import FaultShim
 import Foundation
 
-/// A change of the file system that the code under test asks for.
+/// A change of the file system that the code under test asks for, or a look at it.
 package struct DiskOperation: Sendable, CustomStringConvertible {
   package enum Kind: String, Sendable {
     case create, makeFolder, write, truncate, allocate, sync, rename, link, unlink, removeFolder
+    case open, read, status
 
     /// Whether a full disk refuses it.
     var needsSpace: Bool { [.create, .makeFolder, .write, .allocate, .link].contains(self) }
@@ -29,6 +30,9 @@ package struct DiskOperation: Sendable, CustomStringConvertible {
       case FAULT_RENAME: .rename
       case FAULT_LINK: .link
       case FAULT_UNLINK: .unlink
+      case FAULT_OPEN: .open
+      case FAULT_READ: .read
+      case FAULT_STATUS: .status
       default: .removeFolder
       }
     path = call.path.map { String(cString: $0) } ?? Self.path(of: call.descriptor)

@@ -67,9 +67,8 @@ package final class DurableDisk {
   func follow(_ operation: DiskOperation) {
     guard operation.path == root || operation.path.hasPrefix(root + "/") else { return }
     switch operation.kind {
-    case .create: _ = node(at: operation.path)
-    case .makeFolder:
-      // The number of a folder that was removed may come again.
+    case .create, .makeFolder:
+      // The number of a file or folder that was removed may come again.
       var info = stat()
       if lstat(operation.path, &info) == 0 { nodes[UInt64(info.st_ino)] = nil }
       _ = node(at: operation.path)
@@ -87,7 +86,7 @@ package final class DurableDisk {
         }
       }
       node.names = names
-    case .write, .truncate, .allocate, .rename, .link, .unlink, .removeFolder: break
+    case .write, .truncate, .allocate, .rename, .link, .unlink, .removeFolder, .open, .read, .status: break
     }
   }
 

@@ -5,6 +5,7 @@ import Foundation
 ///
 /// 1. `run` arms the thread: every write, sync, truncation, rename, link and removal of SQLite, Foundation and the code
 ///    under test is counted, from 1, and fails as the fault says.
+///    A layer for looks counts what opens files, reads their bytes or asks for their status instead.
 /// 2. After a power cut, `survive` leaves on the disk what would be there when the power is back.
 /// The layer sits under libc's calls, so that no code of the product knows of it.
 package final class FaultLayer {
@@ -52,6 +53,8 @@ package final class FaultLayer {
   package var afterEach: ((DiskOperation) -> Void)?
 
   private let keepsAll: Bool
+  /// The folder whose looks count; nil where changes do.
+  private let looksAt: String?
   private var count = 0
   private var owesFullDisk = false
   private let disk: DurableDisk?
@@ -62,7 +65,13 @@ package final class FaultLayer {
   package init(_ fault: Fault, root: String? = nil, keepsAll: Bool = false) throws {
     self.fault = fault
     self.keepsAll = keepsAll
+    looksAt = nil
     if case .powerCut = fault, let root { disk = try DurableDisk(root: root) } else { disk = nil }
+  }
+
+  /// A layer for the looks at a folder. Only `.none` and `.fail` make sense.
+  package init(_ fault: Fault, looksAt folder: String) {
+    (self.fault, keepsAll, looksAt, disk) = (fault, false, folder, nil)
   }
 
   /// The operation that the fault struck.
@@ -81,7 +90,7 @@ package final class FaultLayer {
         let operation = DiskOperation(call.pointee)
         layer.disk?.follow(operation)
         layer.afterEach?(operation)
-      }, context)
+      }, context, looksAt == nil ? 0 : 1)
     defer {
       fault_disarm()
       withExtendedLifetime(self) {}
@@ -99,6 +108,7 @@ package final class FaultLayer {
     guard operation.path.hasPrefix("/"), !operation.path.hasPrefix("/proc/"),
       !operation.path.hasPrefix("/dev/") || operation.path.hasPrefix("/dev/shm/")
     else { return pass }
+    if let looksAt, !operation.path.hasPrefix(looksAt) { return pass }
     count += 1
     beforeEach?(operation)
     if !hasStruck || keepsAll { operations.append(operation) }
