@@ -138,6 +138,7 @@ package struct Ledger {
   package func stamp() throws -> StoreFiles.Stamp { try decoded("stamp") }
   package func setStamp(_ stamp: StoreFiles.Stamp) throws { try set("stamp", encoded(stamp)) }
 
+  /// All chunks. A damaged ledger may hold any number, and the sum of all rows must be one.
   package func chunks() throws -> [Chunk] {
     var chunks: [Chunk] = []
     try connection.query(
@@ -152,11 +153,14 @@ package struct Ledger {
       chunks.append(
         Chunk(
           id: row.int(0), pass: row.int(1), work: work, name: row.string(3) ?? "",
-          range: .init(lower: optional(6), upper: optional(7)), rows: row.int64(9)))
+          range: .init(lower: optional(6), upper: optional(7)), rows: min(max(0, row.int64(9)), Self.rowsMaximum)))
       return true
     }
     return chunks
   }
+
+  /// More rows than any store has.
+  private static let rowsMaximum: Int64 = 1 << 40
 
   /// The ids of the chunks that are durable.
   package func done() throws -> Set<Int> {
@@ -203,7 +207,7 @@ package struct Ledger {
   package func totals() throws -> (objects: Int64, ambiguousToOne: Int64, overridden: Int64) {
     let row =
       try connection.rows(
-        "SELECT COALESCE(SUM(rows) FILTER (WHERE stage IN ('create', 'policy')), 0), COALESCE(SUM(several), 0), COALESCE(SUM(displaced), 0) FROM godwit_chunk"
+        "SELECT CAST(TOTAL(rows) FILTER (WHERE stage IN ('create', 'policy')) AS INTEGER), CAST(TOTAL(several) AS INTEGER), CAST(TOTAL(displaced) AS INTEGER) FROM godwit_chunk"
       ).first ?? []
     func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
     return (integer(0), integer(1), integer(2))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Godwit
 
-/// What is refused before a run looks at the destination.
+/// Refusals before a run looks at the destination.
 struct RunRequestTests {
   @Test(arguments: ["source.sqlite-wal", "source.sqlite-journal", "o.sqlite-shm", "x.godwit/o.sqlite", ".x_SUPPORT/o"])
   func `a destination does not get the name of a log, and is in no folder of a store`(name: String) throws {

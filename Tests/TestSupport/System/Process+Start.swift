@@ -24,7 +24,7 @@ extension Process {
 
   /// Waits for the end.
   package func wait() {
-    // What a killed program has started may hold what tells of its end.
+    // Children of a killed program may hold the pipe that tells of its end.
     let end = Date(timeIntervalSinceNow: Self.longestSeconds + 10)
     while isRunning, Date() < end { usleep(1000) }
   }
