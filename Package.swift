@@ -87,7 +87,7 @@ let package = Package(
     // evaluator, the readers of stores and schemas, and the comparison of two models.
     .target(
       name: "GodwitVerifier",
-      dependencies: ["GodwitModel", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob"],
+      dependencies: ["GodwitPlatform", "GodwitModel", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob"],
       swiftSettings: strict),
     // Predicates and value expressions as SQL, with the functions that the SQL calls.
     .target(
