@@ -183,7 +183,7 @@ struct ArchivedValueTests {
     else { throw KeyedArchive.Malformed(problem: "no dictionary of two arrays") }
     let found = texts.map { if case .string(let text) = $0 { Text(text) } else { Text("") } }
     #expect(found == [composed, decomposed, composed].map { Text($0) })
-    let bits = reals.map { if case .real(let number) = $0 { number.bitPattern } else { 0 } }
+    let bits: [UInt64] = reals.map { if case .real(let number) = $0 { number.bitPattern } else { 0 } }
     #expect(bits == numbers.map(\.bitPattern))
     let json = "{\"\(decomposed)\":1,\"\(composed)\":2}"
     #expect(Text(try ArchivedValue(archive: ArchivedValue(json: json.utf8).archive).json) == Text(json))

@@ -400,6 +400,9 @@ struct `Compiled models` {
         .init(
           name: "rtree",
           elements: [.init(propertyName: "a", expressionText: nil, isRTree: true, isAscending: true)]),
+        .init(
+          name: "type",
+          elements: [.init(propertyName: "e", expressionText: nil, isRTree: false, isAscending: true)]),
       ])
     #expect(found.attribute("a", of: "E")?.allowsCloudEncryption == true)
     #expect(found.entity("E")?.userInfo == ["text": "t"])

@@ -37,7 +37,8 @@ extension MigrationManager {
     } catch let error as GodwitError {
       if isOwn, isOwed(after: error) { throw error }
       let whose = isOwn ? "" : " of '\(made.job.name)'"
-      let next = isOwn && keepsWaitingReceipt ? "; run the same command when that is mended" : ""
+      let isTriedAgain = try isOwn && keepsWaitingReceipt()
+      let next = isTriedAgain ? "; run the same command when that is mended" : ""
       return [.init(.receiptMissing, "no receipt\(whose) was written: \(error.line)\(next)")]
     }
   }
@@ -64,7 +65,7 @@ extension MigrationManager {
     let folders = Set([job.destinationPath.parentPath] + (try receiptPath.map { [$0.parentPath] } ?? []))
     for folder in folders { try WorkFolder.sync(folder) }
     // Otherwise the next run finds what a run leaves that dies here.
-    if notes.isEmpty || !keepsWaitingReceipt || FileStatus(named: claim.folder.receiptPath) == nil {
+    if try notes.isEmpty || !keepsWaitingReceipt() || !WorkFolder.exists(claim.folder.receiptPath) {
       try claim.release()
     }
     return notes
@@ -72,8 +73,8 @@ extension MigrationManager {
 
   /// Whether the work folder keeps a receipt that found no place, for the next run: that of a new store, unless its name
   /// is too long for any place.
-  private var keepsWaitingReceipt: Bool {
-    guard !job.isInPlace, !job.appends, let receiptPath else { return false }
+  private func keepsWaitingReceipt() throws -> Bool {
+    guard !job.isInPlace, !job.appends, let receiptPath = try receiptPath else { return false }
     return FileStatus(named: receiptPath) != nil || errno != ENAMETOOLONG
   }
 
@@ -88,7 +89,7 @@ extension MigrationManager {
   ) throws {
     let delivered = "the migrated store is in its place; run the same command to write the receipt"
     var replaces = false
-    if FileStatus(named: path) != nil {
+    if try WorkFolder.exists(path) {
       guard let known = try receipt(at: path) else { throw inTheWay(path, safe: delivered) }
       // The receipt of a store that was replaced goes with it.
       let isOfReplaced =

@@ -147,7 +147,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .acceptedNotFound:
       "An entry that accepts nothing is misspelt or no longer needed."
     case .wordIgnored:
-      "Xcode's compiler passes over words that it does not know. A renaming identifier that is not written as `elementID` renames nothing, so the values are lost."
+      "Xcode's compiler passes over words that it does not know, and Core Data's default takes the place of an unknown value that the version hash does not contain. A renaming identifier that is not written as `elementID` renames nothing, so the values are lost."
     case .equalHashes:
       "Core Data takes both for one version. It opens a store of the earlier one as it is, and refuses a staged migration over them."
     case .attributeDropped: "The values of the attribute are lost."

@@ -243,7 +243,10 @@ package struct DraftRequest: Sendable {
     guard draft.mappingSearch.isEmpty, let model = draft.models.first else { return }
     let used = job.steps.flatMap { ($0.origin ?? "").components(separatedBy: ", ") }
     var named = draft
-    for mapping in served where used.contains(mapping.origin) {
+    func folder(of path: String) -> String { URL(filePath: path).standardizedFileURL.path.parentPath }
+    // Each search looks beside the models.
+    let beside = draft.models.map { folder(of: ModelReference(parsing: $0).path) }
+    for mapping in served where used.contains(mapping.origin) && !beside.contains(folder(of: mapping.path)) {
       let folder = Self.spelled(URL(filePath: mapping.path).deletingLastPathComponent().path, from: model, in: file)
       if !named.mappingSearch.contains(folder) { named.mappingSearch.append(folder) }
     }

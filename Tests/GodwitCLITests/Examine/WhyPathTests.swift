@@ -168,7 +168,14 @@ struct WhyPathTests {
   }
 
   @Test func `a step that loses more than the versions between would suggests 'stages'`() throws {
-    let diary = try #require(FixtureProject.all.first { $0.name == "Diary" }).bundle
+    let diary = try project.path("Diary.xcdatamodeld")
+    try FileManager.default.copyItem(
+      atPath: try #require(FixtureProject.all.first { $0.name == "Diary" }).bundle, toPath: diary)
+    // Version 3 has the names of version 2 and forgot their identifiers: only version 2 tells what they were before.
+    let second = try String(contentsOfFile: diary + "/Diary 2.xcdatamodel/contents", encoding: .utf8)
+    let third = second.replacing(#/ elementID="\w+"/#, with: "")
+      .replacing("name=\"created\"", with: "name=\"made\"")
+    try project.write("Diary.xcdatamodeld/Diary 3.xcdatamodel/contents", third)
     let store = try project.path("diary.sqlite")
     #expect(project.godwit("make-store", diary + "#Diary", store, "--rows", "12").status == 0)
     let hint = "would keep (Note, Notebook): write `stages: [{step: Diary 2}]`"

@@ -164,7 +164,7 @@ struct ReportTests {
     try project.store("s.sqlite", versions[0]) { try $0.insert("P", key: 1, attributes: ["a": .init("x")]) }
     try project.write("job.yaml", "godwit: 1\nsource: s.sqlite\ndestination: d.sqlite\nmodels: M.xcdatamodeld\n")
     #expect(Self.run("run", "--quiet", try project.path("job.yaml")).status == 0)
-    let words = try Self.page(project.path("job.yaml")).words("Objects")
+    let words = try Self.page(project.path("job.yaml")).words("The objects")
     #expect(words.contains("1 entity keeps its name and all objects") && words.contains("lose values"), "\(words)")
     #expect(!words.contains("unchanged"))
   }

@@ -49,6 +49,11 @@ import Testing
     let told = "people-edited.sqlite: 2 objects edited, 0 not edited, 0 deleted"
     #expect(result.output.contains(told), "\(result.output)")
     let taken = ["quarantine", "apply", "old/" + quarantine, "people.sqlite", "-o", "people-edited.sqlite"]
+    // The copy is what the command makes: nothing is left to do. A copy that was changed is refused.
+    #expect(try BuiltCommand.run(taken, in: folder.path).status == 0)
+    let edited = try StoreConnection(path: folder.file("people-edited.sqlite"))
+    try edited.execute("UPDATE ZPERSON SET ZAGE = 71 WHERE ZAGE = 70")
+    try edited.close()
     #expect(try BuiltCommand.run(taken, in: folder.path).status == 73)
     let wrong = try BuiltCommand.run(
       "quarantine", "apply", "people.sqlite", "people.sqlite", "-o", "other.sqlite", in: folder.path)

@@ -159,7 +159,7 @@ struct StoppedVerificationTests {
       }
     }
     #expect(try stop().stopReason == .requested)
-    let kept = try #require(StoppedVerification(at: URL(filePath: file)))
+    let kept = try #require(try StoppedVerification(at: URL(filePath: file)))
     let rows = try #require(kept.checkpoint).rowsDone
     #expect(rows > 10)
     // The first row was compared, and is changed.

@@ -86,7 +86,7 @@ struct ReplacementReceiptTests {
     let aside = try #require(found.first)
     #expect(try Receipt.read(night.first.folder.file("receipts/" + aside)).job.digest != nil)
     #expect(
-      MigrationManager.isReceipt(
-        try Receipt.read(night.first.folder.file("receipts/" + aside)), ofStoreAt: away + "/people.sqlite"))
+      try MigrationManager.isReceipt(
+        Receipt.read(night.first.folder.file("receipts/" + aside)), ofStoreAt: away + "/people.sqlite"))
   }
 }

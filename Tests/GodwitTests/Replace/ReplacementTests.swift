@@ -180,7 +180,7 @@ struct ReplacementTests {
     #expect(try !WorkFolder.exists(forDestination: dying.destinationPath))
     // The receipt beside the store is that of the store, so that the job knows it in the nights to come.
     let receipt = try Receipt.read(dying.destinationPath + ".receipt.json")
-    #expect(MigrationManager.isReceipt(receipt, ofStoreAt: dying.destinationPath))
+    #expect(try MigrationManager.isReceipt(receipt, ofStoreAt: dying.destinationPath))
     let next = try MigrationManager(night.job(night.first)).run()
     #expect(next.outcome == (step < 6 ? .finished : .alreadyFinished))
   }

@@ -21,7 +21,7 @@ struct JobFilesTests {
     for replaces in [false, true] {
       if replaces { job.existingDestination = .replace(keepsOld: true) }
       job.receipt = .besideDestination
-      let files = MigrationManager(job).files
+      let files = try MigrationManager(job).files
       for path in always + [destination + ".receipt.json"] { #expect(files.name(at: path) != nil, "\(path)") }
       for path in onlyReplacing { #expect((files.name(at: path) != nil) == replaces, "\(path)") }
       for path in never { #expect(files.name(at: path) == nil, "\(path)") }

@@ -1,5 +1,6 @@
 import Foundation
 import GodwitDisk
+import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
