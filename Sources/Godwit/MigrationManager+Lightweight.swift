@@ -151,7 +151,7 @@ extension MigrationManager {
       try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
       try connection.execute("BEGIN EXCLUSIVE")
       try connection.execute("COMMIT")
-      guard Self.isUnchanged(files.path, since: stamp) else {
+      guard try Self.isUnchanged(files.path, since: stamp) else {
         throw StoreLock.busy("migrate '\(job.sourcePath)' in place")
       }
       try connection.execute("PRAGMA journal_mode = DELETE")
@@ -164,10 +164,11 @@ extension MigrationManager {
   }
 
   /// By what a look at the name tells, without opening the file.
-  private static func isUnchanged(_ path: String, since stamp: StoreFiles.Stamp) -> Bool {
-    guard let status = FileStatus(following: path) else { return false }
-    return status.size == stamp.store.size && status.modified.seconds == stamp.store.seconds
-      && status.modified.nanoseconds == stamp.store.nanoseconds && StoreFiles.size(ofFile: path + "-wal") == 0
+  private static func isUnchanged(_ path: String, since stamp: StoreFiles.Stamp) throws -> Bool {
+    guard let status = try FileStatus.look(following: path) else { return false }
+    return try status.size == stamp.store.size && status.modified.seconds == stamp.store.seconds
+      && status.modified.nanoseconds == stamp.store.nanoseconds
+      && (FileStatus.look(following: path + "-wal")?.size ?? 0) == 0
   }
 
   /// The one transaction.

@@ -36,8 +36,10 @@ package final class FileLock: Sendable {
     }
     // The holder may have removed the file between our open and our lock, and another process may have made it again.
     let named = FileStatus(following: path)
-    let lookCode = named == nil ? CLibrary.errno : 0
-    guard let held = FileStatus(openFile: file), named?.identity == held.identity else {
+    var lookCode = named == nil ? CLibrary.errno : 0
+    let held = FileStatus(openFile: file)
+    if held == nil { lookCode = CLibrary.errno }
+    guard let held, named?.identity == held.identity else {
       Self.release(file)
       throw [0, ENOENT, ENOTDIR].contains(lookCode) ? Refusal.replaced : Refusal.failed(lookCode)
     }

@@ -36,14 +36,9 @@ extension InPlaceSwap {
   /// Whether the old store has no file of a name. Core Data never changes a file, so that one of the same name has the
   /// same bytes. If the bytes differ, both stores cannot have their files at the same time.
   private func isMissing(_ name: String, in live: SupportFolder, orSameAsIn support: SupportFolder) throws -> Bool {
-    guard let old = FileStatus(named: live.path(of: name)) else {
-      guard [ENOENT, ENOTDIR].contains(CLibrary.errno) else {
-        throw GodwitError.disk("cannot read '\(live.path(of: name))'", errno: CLibrary.errno)
-      }
-      return true
-    }
+    guard let old = try FileStatus.look(named: live.path(of: name)) else { return true }
     guard old.isFile else { throw inTheWay(live.path(of: name), "it is not a regular file") }
-    if FileStatus(named: support.path(of: name))?.identity == old.identity { return false }
+    if try FileStatus.look(named: support.path(of: name))?.identity == old.identity { return false }
     guard try live.holdsSameBytes(name, as: name, in: support) else {
       throw inTheWay(live.path(of: name), "the new store has a file of the same name with other bytes")
     }

@@ -269,7 +269,7 @@ package struct InPlaceSwap {
     for (path, original) in [(folder.path, other.path), (folder.dataPath, other.dataPath)]
     where try !WorkFolder.exists(path) {
       try WorkFolder.makeFolder(path, mode: FileRights.folderMode(like: original))
-      guard let status = FileStatus(following: store), status.owner != geteuid() else { continue }
+      guard let status = try FileStatus.look(following: store), status.owner != geteuid() else { continue }
       guard chown(path, status.owner, status.group) == 0 else {
         throw GodwitError.disk("cannot make the store's owner the owner of '\(path)'", errno: errno)
       }

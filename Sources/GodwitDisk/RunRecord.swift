@@ -1,5 +1,6 @@
 package import Foundation
 import GodwitPlatform
+import GodwitStore
 
 /// How the last run in a work folder ended, if it ended on its own without finishing. The journal stores it.
 ///
@@ -34,7 +35,8 @@ package struct RunRecord: Codable, Sendable, Hashable {
 extension WorkFolder {
   /// Whether a folder is this user's, and others cannot write in it.
   package static func isOwn(_ path: String) throws -> Bool {
-    try exists(path) && FileStatus(named: path)?.reasonForeign == nil
+    guard let status = try FileStatus.look(named: path) else { return false }
+    return status.reasonForeign == nil
   }
 
   /// Acquires the lock of a folder again to record how the run of this process ended, so that no other run removes the

@@ -80,15 +80,13 @@ extension WorkFolder {
         .cannotCreate, "cannot use '\(path)' as the work folder: \(why)",
         remedy: "move it away, or name another destination", safe: "nothing in it was changed")
     }
-    guard let status = FileStatus(named: path) else {
-      throw errno == ENOENT ? justFinished(path) : GodwitError.disk("cannot read '\(path)'", errno: errno)
-    }
+    guard let status = try FileStatus.look(named: path) else { throw justFinished(path) }
     if let why = status.reasonForeign { throw foreign(why) }
     // Another run may be making or removing entries of the folder. The lock, acquired next, decides.
-    let names = try entries(path).filter { FileStatus(named: path + "/" + $0) != nil || errno != ENOENT }
+    let names = try entries(path).filter { try exists(path + "/" + $0) }
     // A folder that was being made or removed when the run died.
     if names.isEmpty || names == [lockName] { return try check(names, in: path, isStep: false, foreign) }
-    guard names.contains(markerName) || FileStatus(named: path + "/" + markerName) != nil else {
+    guard try names.contains(markerName) || isMarked(path) else {
       throw foreign("Godwit did not make it, or an earlier version did: it has no file '\(markerName)'")
     }
     // A power cut may have left a part of the text, or zeros.
@@ -110,10 +108,7 @@ extension WorkFolder {
       guard let kind = kind(of: name, isStep: isStep) else {
         throw foreign("'\(item)' in it is not Godwit's")
       }
-      guard let status = FileStatus(named: item) else {
-        if errno == ENOENT { continue }
-        throw GodwitError.disk("cannot read '\(item)'", errno: errno)
-      }
+      guard let status = try FileStatus.look(named: item) else { continue }
       guard kind == .file ? status.isFile : status.isFolder else {
         throw foreign("'\(item)' in it is not a \(kind == .file ? "regular file" : "folder")")
       }

@@ -21,7 +21,7 @@ extension WorkFolder {
   }
 
   private static func isOurs(_ folder: SupportFolder, _ mark: String?) throws -> Bool {
-    try FileStatus(named: folder.path)?.isFolder != false
+    try FileStatus.look(named: folder.path)?.isFolder != false
       && FileMark.matches(mark, folder.path, followsLink: false)
   }
 

@@ -27,10 +27,7 @@ package struct WorkFolder: ~Copyable {
   ///
   /// - Throws: When the name cannot be read, which does not prove that it is free.
   package static func exists(_ path: String) throws -> Bool {
-    if FileStatus(named: path) != nil { return true }
-    let code = CLibrary.errno
-    guard code == ENOENT || code == ENOTDIR else { throw GodwitError.disk("cannot read '\(path)'", errno: code) }
-    return false
+    try FileStatus.look(named: path) != nil
   }
 
   /// - Parameter isSynced: Whether the folder outlives a power cut.
@@ -54,7 +51,10 @@ package struct WorkFolder: ~Copyable {
   private static func missingFolders(above path: String) -> [String] {
     var missing: [String] = []
     var folder = path.parentPath
-    while !folder.isEmpty, folder != "/", !FileManager.default.fileExists(atPath: folder) {
+    // One that cannot be looked at is not missing.
+    while !folder.isEmpty, folder != "/", FileStatus(following: folder) == nil,
+      [ENOENT, ENOTDIR].contains(CLibrary.errno)
+    {
       missing.append(folder)
       folder = folder.parentPath
     }
@@ -101,10 +101,9 @@ package struct WorkFolder: ~Copyable {
   private static func cannotCreate(_ path: String, errno code: Int32) -> GodwitError {
     var error = GodwitError.disk("cannot create '\(path)'", errno: code)
     // A name that cannot be given is the destination's, whatever the reason.
-    if error.code == .inputOutput, ![ENOSPC, EDQUOT, EIO, ENOMEM, EMFILE, ENFILE].contains(code) {
-      error.code = .cannotCreate
-    }
-    if let obstacle = obstacle(to: path) { error.cause = obstacle }
+    let isOfDisk = [ENOSPC, EDQUOT, EIO, EINTR, ESTALE, ETIMEDOUT, ENOMEM, EMFILE, ENFILE].contains(code)
+    if error.code == .inputOutput, !isOfDisk { error.code = .cannotCreate }
+    if !isOfDisk, let obstacle = obstacle(to: path) { error.cause = obstacle }
     if code == ENOENT { error.cause = "the file system accepts no new files there" }
     error.remedy = "check the destination's folder and run the same command"
     return error
@@ -124,7 +123,7 @@ package struct WorkFolder: ~Copyable {
       // The parent exists but refuses the name, as `/proc` does. Trying again does not help.
       code = CLibrary.errno
     }
-    guard code == EEXIST, FileStatus(following: path)?.isFolder == true else {
+    guard code == EEXIST, try FileStatus.look(following: path)?.isFolder == true else {
       throw cannotCreate(path, errno: code)
     }
   }

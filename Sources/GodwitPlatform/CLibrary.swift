@@ -175,7 +175,7 @@ private func writeBytes(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count
 
 /// The facts that the file system has about a path or an open file.
 ///
-/// An initialiser that returns nil leaves the reason in `errno`.
+/// An initialiser that returns nil leaves the reason in `errno`. A signal that arrives meanwhile changes nothing.
 package struct FileStatus {
   package enum Kind: Sendable {
     case file, folder, link
@@ -205,7 +205,7 @@ package struct FileStatus {
 
   private init?(_ look: (UnsafeMutablePointer<stat>) -> Int32) {
     var info = stat()
-    guard look(&info) == 0 else { return nil }
+    while look(&info) != 0 { guard errno == EINTR else { return nil } }
     self.info = info
   }
 

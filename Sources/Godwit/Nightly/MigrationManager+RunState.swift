@@ -99,7 +99,7 @@ extension MigrationManager {
   private func lastSuccess(of state: MigrationStatus.State) throws -> Date? {
     guard try !job.isInPlace && job.isDestinationTaken else { return nil }
     guard let receipt = try Definite.answer(replaceable) else {
-      return state == .finished ? Self.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
+      return state == .finished ? try Self.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
     }
     let made = Receipt.date(receipt.finished)
     guard job.replacesEarlierResult, let asked = try Self.timeOfChange(knownReceiptPath()) else { return made }
@@ -107,8 +107,8 @@ extension MigrationManager {
     return min(max(made ?? asked, asked), Date())
   }
 
-  static func timeOfChange(_ path: String) -> Date? {
-    FileStatus(following: path).map { Date(timeIntervalSince1970: $0.modified.interval) }
+  static func timeOfChange(_ path: String) throws -> Date? {
+    try FileStatus.look(following: path).map { Date(timeIntervalSince1970: $0.modified.interval) }
   }
 }
 

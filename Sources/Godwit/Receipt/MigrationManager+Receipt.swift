@@ -77,12 +77,12 @@ extension MigrationManager {
       return Self.inTheWay(path, safe: "nothing was written")
     }
     let code = errno
-    if code == ENAMETOOLONG || code == EACCES {
+    if code != ENOENT, code != ENOTDIR {
       return GodwitError.disk("cannot write the receipt '\(path)'", errno: code, safe: "nothing was written")
     }
     // The destination's own folder is made, and refused, with the work folder.
     guard folder != destinationFolder else { return nil }
-    guard FileStatus(following: folder)?.isFolder == true else {
+    guard try FileStatus.look(following: folder)?.isFolder == true else {
       return GodwitError(
         .cannotCreate, "cannot write the receipt '\(path)': its folder '\(folder)' does not exist",
         remedy: "make the folder, or name another file with `receipt`", safe: "nothing was written")
@@ -102,7 +102,7 @@ extension MigrationManager {
   ///
   /// - Throws: When the file could not be read.
   static func receipt(at path: String) throws -> Receipt? {
-    guard try WorkFolder.exists(path), FileStatus(named: path)?.isFile != false else { return nil }
+    guard let status = try FileStatus.look(named: path), status.isFile else { return nil }
     return try Definite.answer { try Receipt.read(path) }
   }
 

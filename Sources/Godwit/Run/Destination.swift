@@ -154,7 +154,7 @@ extension MigrationManager {
   ///
   /// - Throws: `.cannotCreate` (73) for any other store.
   func replaceable() throws -> Receipt {
-    if FileStatus(named: job.destinationPath)?.isFile == false {
+    if try FileStatus.look(named: job.destinationPath)?.isFile == false {
       throw GodwitError(
         .cannotCreate, "cannot replace '\(job.destinationPath)': it is a link or a folder, not a regular file",
         remedy: "name the file itself", safe: "nothing was written")

@@ -30,7 +30,7 @@ package struct ExistingDestination {
   ///   cannot be extended; `.dataWrong` (65) when it is damaged or mirrored by CloudKit.
   package init(_ job: MigrationJob) throws {
     path = job.destinationPath
-    guard let status = FileStatus(named: path), status.isFile else {
+    guard let status = try FileStatus.look(named: path), status.isFile else {
       throw Self.refusal(
         path, "it is not a regular file", remedy: "name the store itself: appending replaces it under its name")
     }

@@ -96,9 +96,9 @@ package struct WorkJournal: Codable, Sendable {
   /// - Throws: `.dataWrong` (65) for a damaged one, `.cannotCreate` (73) for one of another version; what the disk refused.
   package static func read(in folder: String) throws -> WorkJournal? {
     let path = WorkFolder.journalPath(in: folder)
-    guard try WorkFolder.exists(path) else { return nil }
+    guard let status = try FileStatus.look(named: path) else { return nil }
     struct Version: Decodable { var version: Int }
-    guard FileStatus(named: path)?.isFile == true,
+    guard status.isFile,
       let data = try ReadableFile.bytes(of: path, limit: .mebibytes(64)),
       let found = try? JSONDecoder().decode(Version.self, from: data).version
     else { throw unreadable(path) }

@@ -10,7 +10,7 @@ extension GodwitError {
       case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG: (.missingInput, "check the path of the store")
       case EACCES, EPERM: (.permission, "check the permissions of the file and its folder")
       case EMFILE, ENFILE: (.inputOutput, moreFiles)
-      default: (.inputOutput, nil)
+      default: (.inputOutput, "run the same command; if that fails too, check the disk")
       }
     return GodwitError(kind, "cannot read store '\(path)': \(String(cString: strerror(code)))", remedy: remedy)
   }

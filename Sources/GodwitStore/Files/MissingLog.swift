@@ -12,9 +12,9 @@ package enum MissingLog {
   /// - Throws: as `StoreConnection.openStore`, when the store cannot be read.
   package static func note(ofStoreAt path: String) throws -> String? {
     let files = try StoreFiles(path: path)
-    guard files.type == .sqlite, try isInWALMode(files), !exists(files.walPath) else { return nil }
+    guard files.type == .sqlite, try isInWALMode(files), try !exists(files.walPath) else { return nil }
     let sign: String
-    if exists(files.shmPath) {
+    if try exists(files.shmPath) {
       sign = "its -shm is there without a -wal"
     } else if try !hasRows(path) {
       sign = "it has no -wal and no objects"
@@ -37,7 +37,7 @@ package enum MissingLog {
     return head.count == 20 && head[18] == 2 && head[19] == 2
   }
 
-  private static func exists(_ path: String) -> Bool { FileStatus(named: path) != nil }
+  private static func exists(_ path: String) throws -> Bool { try FileStatus.look(named: path) != nil }
 
   /// Whether a table of objects has a row. It looks at the first row of each.
   private static func hasRows(_ path: String) throws -> Bool {

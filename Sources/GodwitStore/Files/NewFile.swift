@@ -15,7 +15,7 @@ package enum NewFile {
     guard !path.isEmpty, !path.hasSuffix("/"), !path.utf8.contains(0) else {
       throw GodwitError(.cannotCreate, "cannot create '\(path)': expected the name of a file")
     }
-    guard replaces || FileStatus(named: path) == nil else { throw isTaken(path) }
+    guard try replaces || FileStatus.look(named: path) == nil else { throw isTaken(path) }
     try refuseReserved(path)
     let url = URL(filePath: path)
     // Contains the name of the file, for people who find it. A name may have 255 bytes.
@@ -96,7 +96,7 @@ package enum NewFile {
       throw isTaken(path)
     } else {
       // A file system without hard links.
-      guard FileStatus(named: path) == nil else { throw isTaken(path) }
+      guard try FileStatus.look(named: path) == nil else { throw isTaken(path) }
       guard rename(temporary, path) == 0 else { throw failure(errno, path) }
     }
     let folder = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)

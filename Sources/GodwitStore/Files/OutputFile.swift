@@ -39,7 +39,7 @@ package struct OutputFile {
   @discardableResult package func check(owner: (String) -> String? = { _ in nil }) throws -> Bool {
     if let name = owner(path) { throw refusal(.usage, "it is the job's \(name)") }
     if let why = Self.reserved(path) { throw refusal(.usage, why) }
-    guard let status = FileStatus(named: path) else { return false }
+    guard let status = try FileStatus.look(named: path) else { return false }
     guard let isEarlier else { throw NewFile.isTaken(path) }
     if status.isFile, try isEarlier(ReadableFile(path: path, name: path).prefix(Self.headBytes)) { return true }
     throw refusal(

@@ -147,7 +147,7 @@ package struct StoreFiles: Sendable, Hashable {
 
   /// Refuses a pipe, a device or a socket, because opening or reading it may wait.
   static func refuseSpecialFile(_ path: String) throws {
-    guard let status = FileStatus(following: path), !status.isFile else { return }
+    guard let status = try FileStatus.look(following: path), !status.isFile else { return }
     let found = status.isFolder ? "a folder" : "a special file"
     throw GodwitError(.dataWrong, "cannot open '\(path)': expected a file, found \(found)", remedy: "check the path")
   }

@@ -60,9 +60,7 @@ package struct SupportFolder: Sendable, Hashable {
   /// - Throws: When that cannot be found out.
   package var exists: Bool {
     get throws {
-      if FileStatus(named: path) != nil { return true }
-      guard errno == ENOENT || errno == ENOTDIR else { throw StoreFiles.failure(errno, reading: path) }
-      return false
+      try FileStatus.look(named: path) != nil
     }
   }
 
@@ -151,7 +149,7 @@ package struct SupportFolder: Sendable, Hashable {
   package func stamp() throws -> String? {
     var sum = StoreChecksums.Sum()
     try forEachFile { name, _ in
-      guard let status = FileStatus(named: path(of: name)) else { return }
+      guard let status = try FileStatus.look(named: path(of: name)) else { return }
       let key = StoreChecksums.key([name, "\(status.size) \(status.modified.seconds) \(status.modified.nanoseconds)"])
       sum.add(UInt128(key.high) << 64 | UInt128(key.low))
     }

@@ -1,5 +1,6 @@
 import CSQLite
 package import GodwitModel
+import GodwitPlatform
 
 /// A text or blob that is left in its row, to be read a piece at a time.
 package struct LargeValue: Sendable, Hashable {
@@ -89,6 +90,7 @@ package final class OpenValue: LargeBytes {
   package var isText: Bool { large.isText }
 
   package func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws {
+    errno = 0
     let code = sqlite3_blob_read(blob, buffer.baseAddress, Int32(buffer.count), Int32(offset))
     guard code == SQLITE_OK else { throw connection.lastError(code, sql: nil) }
   }

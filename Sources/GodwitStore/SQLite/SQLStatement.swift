@@ -1,5 +1,6 @@
 import CSQLite
 package import GodwitModel
+import GodwitPlatform
 
 /// A prepared statement. Not `Sendable`: use it where its connection is used.
 package final class SQLStatement {
@@ -129,6 +130,7 @@ package final class SQLStatement {
 
   /// Moves to the next row; false at the end.
   package func step() throws -> Bool {
+    errno = 0
     switch sqlite3_step(statement) {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
@@ -151,6 +153,7 @@ package final class SQLStatement {
     let before = sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, bytes)
     if before < bytes { sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, before) }
     defer { sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, before) }
+    errno = 0
     switch sqlite3_step(statement) {
     case SQLITE_ROW: return .row
     case SQLITE_DONE: return .done

@@ -1,5 +1,6 @@
 import CSQLite
 import GodwitModel
+import GodwitPlatform
 
 extension StoreConnection {
   /// Fills a blob with the bytes of a value of its size, a piece at a time.
@@ -14,6 +15,7 @@ extension StoreConnection {
       for offset in stride(from: 0, to: value.byteCount, by: buffer.count) {
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, value.byteCount - offset)])
         try value.read(piece, at: offset)
+        errno = 0
         let code = sqlite3_blob_write(blob, piece.baseAddress, Int32(piece.count), Int32(offset))
         guard code == SQLITE_OK else { throw lastError(code, sql: nil) }
       }
@@ -41,6 +43,7 @@ extension StoreConnection {
     database: String, table: String, column: String, row: Int64, isWritten: Bool
   ) throws -> OpaquePointer {
     var blob: OpaquePointer?
+    errno = 0
     let code = withHandle { sqlite3_blob_open($0, database, table, column, row, isWritten ? 1 : 0, &blob) }
     guard code == SQLITE_OK, let blob else {
       let error = lastError(code, sql: nil)

@@ -194,6 +194,7 @@ package final class StoreConnection: @unchecked Sendable {
   package func prepare(_ sql: String) throws -> SQLStatement {
     let sql = isOwnSource ? Self.movedToMain(sql) : sql
     var statement: OpaquePointer?
+    errno = 0
     let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
     guard code == SQLITE_OK, let statement else { throw lastError(code, sql: sql) }
     return SQLStatement(statement, connection: self, sql: sql)
@@ -277,12 +278,16 @@ package final class StoreConnection: @unchecked Sendable {
 
   // MARK: Errors
 
+  /// The error of a call that has just failed. `errno` was 0 before the call.
   func lastError(_ code: Int32, sql: String?) -> GodwitError {
+    let systemCode = errno
     if code == SQLITE_TOOBIG { hasRefused = true }
     var code = sqlite3_extended_errcode(handle)
     var message = String(cString: sqlite3_errmsg(handle))
     // SQLite says of a disk that fails that the file is damaged.
-    if code & 0xFF == SQLITE_CORRUPT, hasFailedRead { (code, message) = (SQLITE_IOERR, "disk I/O error") }
+    if code & 0xFF == SQLITE_CORRUPT, [EIO, ENXIO].contains(systemCode) || hasFailedRead {
+      (code, message) = (SQLITE_IOERR, "disk I/O error")
+    }
     // The message of ATTACH contains the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
@@ -313,7 +318,7 @@ package final class StoreConnection: @unchecked Sendable {
     return [code, sqlite3_system_errno(handle)].contains { [ENOSPC, EDQUOT].contains($0) }
   }
 
-  /// Whether the disk failed the last read of a database.
+  /// Whether the disk failed the last read of a database. SQLite forgets it with a database that it could not attach.
   private var hasFailedRead: Bool {
     ["main", Self.sourceSchema].contains { schema in
       var code: Int32 = 0

@@ -15,7 +15,7 @@ package enum EmptyStore {
   package static func create(
     at path: String, schema: StoreSchema, metadata: StoreMetadata, cache: ByteCount = .mebibytes(8)
   ) throws -> StoreConnection {
-    guard isFree(path) else {
+    guard try isFree(path) else {
       throw GodwitError(
         .cannotCreate, "cannot create store '\(path)': it already exists",
         remedy: "name another path, or remove the file")
@@ -30,8 +30,8 @@ package enum EmptyStore {
   }
 
   /// Whether a store can be made at a path: nothing is there, or an empty file that was made to hold the name.
-  private static func isFree(_ path: String) -> Bool {
-    guard let status = FileStatus(named: path) else { return true }
+  private static func isFree(_ path: String) throws -> Bool {
+    guard let status = try FileStatus.look(named: path) else { return true }
     return status.isFile && status.size == 0
   }
 

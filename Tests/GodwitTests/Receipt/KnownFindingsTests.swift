@@ -77,9 +77,9 @@ struct KnownFindingsTests {
     var manager = MigrationManager(job)
     manager.isProvedAfter = true
     #expect(try manager.run().outcome == .alreadyFinished)
-    #expect(MigrationManager.timeOfChange(receipt) == old)
+    #expect(try MigrationManager.timeOfChange(receipt) == old)
     try manager.noteSuccess()
-    #expect(try #require(MigrationManager.timeOfChange(receipt)) > old)
+    #expect(try #require(try MigrationManager.timeOfChange(receipt)) > old)
   }
 
   @Test func `what was compared of a store that is gone is removed, whosever it is`() throws {

@@ -1,0 +1,24 @@
+import GodwitModel
+package import GodwitPlatform
+
+/// Looks with three answers: the status, nothing, and an error where neither is known.
+extension FileStatus {
+  /// The status of what has this name itself, which may be a symbolic link; nil if nothing has it.
+  ///
+  /// - Throws: When the name cannot be looked at, which does not prove that it is free.
+  package static func look(named path: String) throws -> FileStatus? {
+    try found(FileStatus(named: path), CLibrary.errno, path)
+  }
+
+  /// The status of what a path leads to; nil if it leads to nothing.
+  ///
+  /// - Throws: When the path cannot be looked at.
+  package static func look(following path: String) throws -> FileStatus? {
+    try found(FileStatus(following: path), CLibrary.errno, path)
+  }
+
+  private static func found(_ status: FileStatus?, _ code: Int32, _ path: String) throws -> FileStatus? {
+    guard status == nil, code != ENOENT, code != ENOTDIR else { return status }
+    throw GodwitError.disk("cannot read '\(path)'", errno: code)
+  }
+}
