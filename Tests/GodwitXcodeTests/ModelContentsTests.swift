@@ -392,7 +392,7 @@ private let words: [(contents: String, remark: String)] = [
   ),
   (
     entity("<fetchedProperty name=\"f\" optional=\"yes\"/>"),
-    "the unknown value 'yes' of 'optional' in <fetchedProperty> is read as NO"
+    "the unknown value 'yes' of 'optional' in <fetchedProperty> (did you mean 'YES'?) is read as NO"
   ),
   (entity("<userInfo><entry value=\"v\"/></userInfo>"), "an <entry> without a key is ignored"),
   (

@@ -1,13 +1,16 @@
 /// Finds the name a writer probably meant.
 package enum Spelling {
   /// The candidate with the smallest edit distance to `name`, when it is near enough to be a
-  /// plausible slip (at most a third of the length, at least 2 edits for short names).
+  /// plausible slip (at most a third of the length, at least 2 edits for short names). Something of the name must stay:
+  /// no name of one letter is a slip of another.
   package static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
     let target = Array(name.lowercased().unicodeScalars)
     var best: (name: String, distance: Int)?
     for candidate in candidates {
       let distance = editDistance(target, Array(candidate.lowercased().unicodeScalars))
-      guard distance <= max(2, target.count / 3) else { continue }
+      guard distance <= max(2, target.count / 3), distance < max(target.count, candidate.unicodeScalars.count) else {
+        continue
+      }
       if let current = best,
         (current.distance, current.name) <= (distance, candidate)
       {
