@@ -77,9 +77,11 @@ package struct RemainingTime: Sendable {
     let spent = rowCosts.values.reduce(0) { $0 + $1.seconds }
     let rowsLeft = rows.values.reduce(0, +)
     guard rowsLeft > 0 ? weighed > 0 && spent > 0 : !chunkCosts.isEmpty || !rowCosts.isEmpty else { return nil }
-    let base = (spent + Self.usual.seconds) / (weighed + Self.usual.count)
     let ofRows = rows.reduce(0) { sum, part in
-      let (cost, usual) = (rowCosts[part.key] ?? Cost(), base * Self.weight(part.key))
+      let (cost, weight) = (rowCosts[part.key] ?? Cost(), Self.weight(part.key))
+      // What other phases say; its own rows count once, below.
+      let others = (seconds: spent - cost.seconds, rows: weighed - cost.count * weight)
+      let usual = (others.seconds + Self.usual.seconds) / (others.rows + Self.usual.count) * weight
       let each = (cost.seconds + usual * Self.usual.count) / (cost.count + Self.usual.count)
       return sum + part.value * each
     }
