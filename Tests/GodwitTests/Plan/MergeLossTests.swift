@@ -136,7 +136,8 @@ import Testing
   }
 
   @Test func `an audit finds the values`() throws {
-    let report = try MigrationManager(fixture().job).audit(samples: 1, showingValues: false)
+    let fixture = try fixture()
+    let report = try MigrationManager(fixture.job).audit(samples: 1, showingValues: false)
     #expect(
       report.findings.filter { $0.kind == .merged }.map { "\($0.entity).\($0.property ?? "") \($0.count)" }
         == ["Pen.colour 2", "Pen.price 1", "Pen.owner 1"])

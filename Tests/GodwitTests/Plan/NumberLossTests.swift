@@ -71,13 +71,17 @@ import Testing
     }
   }
 
-  @Test(arguments: ["$source.n", "$source.parent.n", "$source.n + 1", "TERNARY($source.kind == 0, $source.n, 1)"])
-  func `a number that does not fit stops the plan as it stops the run`(expression: String) throws {
+  @Test(arguments: [
+    ("$source.n", "2 objects of Reading: attribute 'x' of type Integer 32 cannot hold the number"),
+    ("$source.parent.n", "not fit"), ("$source.n + 1", "not fit"),
+    ("TERNARY($source.kind == 0, $source.n, 1)", "not fit"),
+  ])
+  func `a number that does not fit stops the plan as it stops the run`(expression: String, told: String) throws {
     for filter in [nil, "n > 1"] {
       let fixture = try fixture(.integer32, expression)
       fixture.mappings[0].filter = try filter.map { try FilterPredicate($0) }
       let error = try MigrationManager(fixture.job).plan().stopError
-      #expect(error?.code == .dataWrong && error?.message.contains("not fit") == true, "\(String(describing: error))")
+      #expect(error?.code == .dataWrong && error?.message.contains(told) == true, "\(String(describing: error))")
       #expect(#expect(throws: GodwitError.self) { try fixture.run() }?.code == .dataWrong)
       fixture.mappings[0].filter = try FilterPredicate("n == 1")
       #expect(try MigrationManager(fixture.job).plan().misfits.isEmpty)
