@@ -86,14 +86,16 @@ struct `Linting renames` {
 
   @Test func `a stricter rule of an attribute is reported, also beside a new type`() throws {
     func limited(_ type: String, _ more: String) -> String { P.attribute("a", type, "optional=\"YES\" " + more) }
-    for (was, now) in [
-      (limited("String", "maxValueString=\"40\""), limited("String", "maxValueString=\"10\"")),
-      (limited("String", ""), limited("String", "minValueString=\"2\"")),
-      (limited("String", ""), limited("String", "regularExpressionString=\"a+\"")),
-      (limited("Integer 16", ""), limited("Integer 32", "minValueString=\"3\"")),
+    // The rule alone is also why rows are read in place; beside a new type it is not the reason.
+    let both = ["GW211:App→App 2", "GW212:Person.a:App→App 2"]
+    for (was, now, expected) in [
+      (limited("String", "maxValueString=\"40\""), limited("String", "maxValueString=\"10\""), both),
+      (limited("String", ""), limited("String", "minValueString=\"2\""), both),
+      (limited("String", ""), limited("String", "regularExpressionString=\"a+\""), both),
+      (limited("Integer 16", ""), limited("Integer 32", "minValueString=\"3\""), [both[1]]),
     ] {
       let found = try warnings(try project([[was], [now, renamed("k", nil)]]))
-      #expect(found.map(\.key) == ["GW212:Person.a:App→App 2"])
+      #expect(found.map(\.key).sorted() == expected)
       let back = try warnings(try project([[now], [was, renamed("k", nil)]])).filter { $0.rule == .rowsMayBreakRule }
       // A narrower number may not fit.
       #expect(back.allSatisfy { $0.message.contains("type Integer 32 to Integer 16") })
