@@ -184,7 +184,8 @@ struct FileInspection: Encodable {
     } catch let error as GodwitError where type == .sqlite && error.code == .dataWrong {
       guard let tables = try? DatabaseTables(readingDatabaseAt: path) else { throw error }
       (kind, database, problem) = (.database, tables, error)
-      detail = try MissingLog.line(ofStoreAt: path)
+      // What keeps it from being judged is the problem that is told.
+      do { detail = try MissingLog.line(ofStoreAt: path) } catch {}
       return
     }
     detail = try MissingLog.line(ofStoreAt: path)
