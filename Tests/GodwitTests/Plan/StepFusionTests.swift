@@ -91,8 +91,11 @@ struct `Fusing of inferred steps` {
     #expect(
       try outcome([a, attribute("b")], [a], [a, attribute("b")]) == "'A.b' is dropped before 'V2' and new after it")
     #expect(
-      try outcome([a], [attribute("b", was: "a")], [attribute("c", was: "b")])
-        == "'A.c' has no values directly, and some through 'V2'")
+      try outcome([a], [attribute("b", was: "a")], [attribute("b")])
+        == "'A.b' has no values directly, and some through 'V2'")
+    // An identifier that is the name before, where that has its own, takes nothing on either way.
+    let chained = try outcome([a], [attribute("b", was: "a")], [attribute("c", was: "b")])
+    #expect(chained == "the values of 'A.b' pass through 'V2' and are gone in 'V3'")
     #expect(
       try outcome(
         [a, attribute("b")], [attribute("a", was: "b"), attribute("c", was: "a")], [attribute("a"), attribute("c")])
