@@ -181,6 +181,7 @@ public struct MigrationManager: Sendable {
   ///   not named yet.
   package func isFinished() throws -> Bool {
     try refuseWithoutStore()
+    if let error = RunRequest.refusal(of: job) { throw error }
     let refusal: GodwitError
     switch try destination() {
     case .current: return true

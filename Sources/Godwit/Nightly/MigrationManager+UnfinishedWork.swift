@@ -103,9 +103,15 @@ extension MigrationManager {
 
   /// - Throws: `.cannotCreate` (73) for unfinished work that a run cannot resume.
   func refuseChangedWork() throws {
-    guard !job.replacesEarlierResult, try isResumable(job.workPath), let journal = try WorkJournal.read(in: job.workPath)
+    guard !job.replacesEarlierResult, try isResumable(job.workPath),
+      let journal = try WorkJournal.read(in: job.workPath)
     else { return }
     guard try !hasOtherSteps(journal, in: job.workPath) else { throw otherSteps }
+    let current = journal.steps.map { StepFolder(ofStep: $0.finished.count + 1, in: job.workPath).path }
+    if let ledger = try Ledger.opened(in: current ?? job.workPath) {
+      defer { try? ledger.connection.close() }
+      try ledger.checkVersion()
+    }
     guard let (known, stamp) = try beginning(of: journal, in: job.workPath) else { return }
     let files = try StoreFiles(path: job.sourcePath)
     let digest = try stamp == files.stamp() ? known.source : files.contentDigest()

@@ -33,16 +33,23 @@ struct CreateDelivery: Delivery {
     return .make(source, notes: notes)
   }
 
+  /// - Throws: `.cannotCreate` (73) for a store of another job beside unfinished work.
+  func refuseOtherBesideWork() throws {
+    guard try job.isDestinationTaken, try WorkFolder.exists(forDestination: job.destinationPath) else { return }
+    if try (Definite.answer(finishedDestination) ?? nil) == nil { throw Self.isBesideWork(job) }
+  }
+
+  private static func isBesideWork(_ job: MigrationJob) -> GodwitError {
+    GodwitError(
+      .cannotCreate, "cannot write '\(job.destinationPath)': it exists beside the work folder of an unfinished run",
+      remedy: "move the destination away, or `godwit discard` the job")
+  }
+
   /// Ends the work of a run that died after the store had got its name.
   private func finishDelivered(_ claim: borrowing Claim) throws -> MigrationSummary {
     // One that died while it replaced the destination, when the manifest still said so, has files to remove.
     _ = try finishExchange(claim)
-    guard var summary = try Definite.answer(finishedDestination) ?? nil else {
-      throw GodwitError(
-        .cannotCreate,
-        "cannot write '\(job.destinationPath)': it exists beside the work folder of an unfinished run",
-        remedy: "move the destination away, or `godwit discard` the job")
-    }
+    guard var summary = try Definite.answer(finishedDestination) ?? nil else { throw Self.isBesideWork(job) }
     summary.codedNotes += try manager.finish(claim)
     return summary
   }

@@ -1,3 +1,4 @@
+import Foundation
 import GodwitDisk
 import GodwitJob
 import GodwitModel
@@ -52,6 +53,14 @@ struct RunCheck: Sendable {
       guard try $0.isForNewStore else { return }
       let mark = try WorkJournal.read(in: $0.job.workPath)?.support
       try WorkFolder.refuseForeignSupport(of: $0.job.destinationPath, mark: mark)
+    },
+    RunCheck(
+      code: .destination, scope: .destination, claim: "No store of another job is beside unfinished work.",
+      isFoundByWriting: true
+    ) {
+      guard try RunRequest($0.job, isTaken: $0.job.isDestinationTaken).delivery == .create else { return }
+      let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
+      try CreateDelivery(manager: $0, watch: watch).refuseOtherBesideWork()
     },
     RunCheck(
       code: .workFolder, scope: .source, claim: "Nothing has changed since unfinished work began.",

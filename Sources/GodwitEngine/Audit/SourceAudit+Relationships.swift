@@ -93,9 +93,10 @@ extension SourceAudit {
     guard let own = mapping.relationships.first(where: { $0.relationship.name == relationship.name }),
       !own.lookups.isEmpty
     else {
-      return others.isEmpty ? .count("0") : .unknown("only its inverse is mapped")
+      return try others.isEmpty
+        ? .count("0")
+        : claims(of: others, relationship, mapping, program, association) ?? .unknown("only its inverse is mapped")
     }
-    guard own.path.count <= 1 else { return .unknown("it follows several relationships") }
     guard own.lookups.allSatisfy({ program.mappings[$0].earlier == nil }) else {
       return .unknown("it may lead to objects of an earlier job")
     }
@@ -135,9 +136,7 @@ extension SourceAudit {
     _ subject: Subject, _ program: StepProgram, _ association: AssociationLowering
   ) throws -> Reach {
     let (own, link) = (subject.own, subject.link)
-    guard let found = try found(own, of: subject.mapping, association) else {
-      return .unknown("it takes one of several objects")
-    }
+    let found = try found(own, of: subject.mapping, program, association)
     if case .oneToOne = link.storage {
       var ways = [found]
       for other in subject.others {
@@ -159,20 +158,54 @@ extension SourceAudit {
     return saysTheSame ? .count("(\(found))") : .unknown("its inverse is mapped in another way")
   }
 
-  /// The condition that a to-one of the row `s` leads to an object that a lookup finds; nil where it takes the first of
-  /// several, or the source does not store it.
+  /// The condition that a to-one of the row `s` leads to an object that a lookup finds. It takes the first of several.
   private func found(
-    _ own: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping,
+    _ own: ResolvedEntityMapping.RelationshipSource, of mapping: ResolvedEntityMapping, _ program: StepProgram,
     _ association: AssociationLowering
-  ) throws -> String? {
-    guard let hop = own.path.first else {
+  ) throws -> String {
+    guard !own.path.isEmpty else {
       return own.lookups.map { "(\(taken($0, alias: "s", association)))" }.joinedEvenly(by: " OR ")
     }
-    guard !hop.relationship.isToMany,
-      case .foreignKey(_, let column, _, _) = schema.storage(of: hop.relationship.name, in: mapping.source.name)
-    else { return nil }
-    return try own.lookups.map { try takes($0, "Z_PK", "s.\(quoted(column))", association) }
-      .joinedEvenly(by: " OR ")
+    let chain = try program.chain(own.path, in: mapping, association)
+    let found = try own.lookups.map { try takes($0, "Z_PK", chain.key, association) }.joinedEvenly(by: " OR ")
+    return chain.scalar(chain.isToMany ? "MAX(\(found))" : found)
+  }
+
+  /// How many objects lead to the row `s` through a relationship's inverse, where the mappings set the inverse alone and
+  /// copy links; nil elsewhere.
+  private func claims(
+    of others: [InversePair.Assignment], _ relationship: RelationshipDescription, _ mapping: ResolvedEntityMapping,
+    _ program: StepProgram, _ association: AssociationLowering
+  ) throws -> Reach? {
+    guard areOfDifferentEntities(Set(others.map(\.mapping)), program), mapping.mapping.uniqueBy.isEmpty else {
+      return nil
+    }
+    var counts: [String] = []
+    for other in others {
+      let holder = program.mappings[other.mapping]
+      let source = holder.relationships[other.part]
+      guard holder.earlier == nil, !program.isPolicy(holder.index), !program.isUnique(holder.index),
+        filterFailures[holder.index]?.isComplete != false, source.path.count == 1,
+        source.relationship.isToMany != relationship.isToMany,
+        areOfDifferentEntities(Set(source.lookups), program)
+      else { return nil }
+      guard source.lookups.contains(mapping.index) else { continue }
+      let hop = source.path[0].relationship
+      let alias = association.builder.alias("a")
+      let isTaken = "(\(taken(holder.index, alias: alias, association)))"
+      let leads: String
+      switch schema.storage(of: hop.name, in: holder.source.name) {
+      case .foreignKey(_, let column, _, _) where !hop.isToMany: leads = "\(alias).\(quoted(column)) = s.Z_PK"
+      case .inverse(let table, let column, _, _)
+      where relationship.isToMany == false && schema.table(of: mapping.source.name)?.name == table:
+        leads = "\(alias).Z_PK = s.\(quoted(column))"
+      default: return nil
+      }
+      counts.append(
+        "(SELECT COUNT(*) FROM \(try association.table(holder.index)) AS \(alias) WHERE \(leads) AND \(isTaken))")
+    }
+    let sum = counts.isEmpty ? "0" : counts.joinedEvenly(by: " + ")
+    return .count(relationship.isToMany ? sum : "(\(sum)) > 0")
   }
 
   /// The condition that a mapping takes a row whose column has a value.
@@ -235,6 +268,8 @@ extension SourceAudit {
     guard let hop = own.path.first else {
       return .count(own.lookups.map { "((\(taken($0, alias: "s", association))) IS TRUE)" }.joinedEvenly(by: " + "))
     }
+    guard own.path.count == 1 else { return .unknown("it follows several relationships") }
+    guard !program.isUnique(subject.mapping.index) else { return .unknown("several objects become one (unique-by)") }
     let storage = schema.storage(of: hop.relationship.name, in: subject.mapping.source.name)
     switch storage {
     case .inverse(let table, let column, _, _):

@@ -58,21 +58,23 @@ struct AssociationStatements: StageStatements {
 
   /// The rows that a `unique-by` mapping takes, as a query of `k`, the key, and `id`, which equal objects share: for
   /// statements before a run, which makes a table of them.
-  func merging(_ index: Int, _ association: AssociationLowering) throws -> String {
+  ///
+  /// - Parameter matches: The condition of the rows `s` that are taken, if it is not the filter's.
+  func merging(_ index: Int, _ association: AssociationLowering, matching matches: String? = nil) throws -> String {
     var reasons: [String] = []
     let arguments = try identity(of: mappings[index], association.builder, &reasons)
     return """
       SELECT s.Z_PK AS k, godwit_merging(\(arguments)) AS id FROM \(try association.table(index)) AS s NOT INDEXED \
-      WHERE \(association.matches(index, alias: "s").sql)
+      WHERE \(matches ?? association.matches(index, alias: "s").sql)
       """
   }
 
   /// The objects that a `unique-by` mapping makes one with others, as a query of `k`, the key, and `f`, the lowest key
   /// of the same object, which gives it its values.
-  func merged(_ index: Int, _ association: AssociationLowering) throws -> String {
+  func merged(_ index: Int, _ association: AssociationLowering, matching matches: String? = nil) throws -> String {
     """
     SELECT k, f FROM (SELECT k, MIN(k) OVER same AS f, COUNT(*) OVER same AS n FROM \
-    (\(try merging(index, association))) WINDOW same AS (PARTITION BY id)) WHERE n > 1
+    (\(try merging(index, association, matching: matches))) WINDOW same AS (PARTITION BY id)) WHERE n > 1
     """
   }
 

@@ -7,7 +7,7 @@ import Testing
 struct AssociationStatementsTests {
   @Test func `unique-by hands the values of each row over in the order of keys`() throws {
     let sql = try StatementWorld.program().associationStage.pairs(StatementWorld.company).sql
-    #expect(sql.contains(", godwit_identity(s.Z_PK, "), "\(sql)")
+    #expect(sql.contains(", godwit_identity(0, s.Z_PK, "), "\(sql)")
     #expect(
       sql.hasSuffix(
         " FROM source.\"ZPERSON\" AS s NOT INDEXED WHERE s.Z_PK BETWEEN ?1 AND ?2 AND TRUE ORDER BY s.Z_PK"), "\(sql)")
