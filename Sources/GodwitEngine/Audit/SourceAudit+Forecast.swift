@@ -21,6 +21,8 @@ extension SourceAudit {
     guard let quarantine = job.quarantine, rejectedCount > 0 else { return forecast }
     forecast.setAside = Int64(rejectedCount)
     forecast.isBeyondLimit = Int64(rejectedCount) > quarantine.limit(of: taken)
+    forecast.leavesNothing =
+      Int64(rejectedCount) >= taken && job.onLoss != .allowEmpty && resolved.policies.allSatisfy { $0.index != nil }
     return forecast
   }
 
@@ -31,7 +33,10 @@ extension SourceAudit {
     guard let quarantine = job.quarantine, check.kind != .duplicate else { return }
     // More do not matter: the run ends.
     let enough = max(0, min(quarantine.limit(of: .max), .max - 1)) + 1
-    let query = "SELECT \(check.key) \(rows.from(nil, "(\(check.condition))")) LIMIT \(enough)"
+    let broken = "SELECT \(check.key) AS k \(rows.from(nil, "(\(check.condition))"))"
+    // An object that is made of several is set aside with all of them.
+    let members = rows.merged.map { " UNION SELECT k FROM (\($0)) WHERE f IN (\(broken))" } ?? ""
+    let query = "SELECT k FROM (\(broken)\(members)) LIMIT \(enough)"
     for row in try rows.read(query, attached.functions, nil) {
       if case .integer(let key)? = row.first { rejected[rows.table, default: []].insert(key) }
     }

@@ -28,7 +28,11 @@ extension SourceAudit {
     var isPartial: Bool
     var builder: StatementBuilder
     /// The regular expressions of the rules.
-    var patterns: [NSRegularExpression]
+    var patterns: [NSRegularExpression] = []
+    /// Whether parts of the table are read on several threads.
+    var isCut = true
+    /// A query of objects `k` that become one with the object `f`; nil where none does.
+    var merged: String?
 
     /// Rows `t` with the columns of some parts.
     ///
@@ -39,7 +43,7 @@ extension SourceAudit {
         table: name,
         from: { [table, taken] keys, result in
           "FROM (SELECT \(columns) FROM \(table) AS s\(whereClause(["(\(taken))", keys])) LIMIT -1 OFFSET 0) AS t\(whereClause([result]))"
-        }, builder: builder, patterns: patterns, isPartial: isPartial)
+        }, builder: builder, patterns: patterns, isPartial: isPartial, isCut: isCut, merged: merged)
     }
   }
 
@@ -55,7 +59,8 @@ extension SourceAudit {
     // The plan has tested the filters.
     if !isForecast { try auditFilters(program) }
     for mapping in resolved.entityMappings where mapping.earlier == nil && !program.isPolicy(mapping.index) {
-      guard mapping.mapping.uniqueBy.isEmpty else {
+      // A part of the rows does not say which of them become one.
+      guard mapping.mapping.uniqueBy.isEmpty || !planner.scan.isSample else {
         skip("what mapping '\(mapping.name)' makes, since it makes one object of several (unique-by)")
         continue
       }
@@ -144,34 +149,55 @@ extension SourceAudit {
           remedy: "correct the expression in the model")
       }
     }
-    let rows = TakenRows(
+    var rows = TakenRows(
       mapping: mapping, name: try program.sourceTable(mapping.source.name),
       table: try association.table(mapping.index), kind: schema.isObject(of: [mapping.source.name], row: "s"),
       taken: taken(mapping.index, alias: "s", association),
-      isPartial: filterFailures[mapping.index]?.isComplete == false, builder: builder, patterns: compiled)
+      isPartial: filterFailures[mapping.index]?.isComplete == false, builder: builder)
+    if !mapping.mapping.uniqueBy.isEmpty { try leaveOutMerged(&rows, program, association) }
+    rows.patterns = compiled
     try check(parts[...], in: rows)
     if isForecast, !planner.scan.isSample { try auditFilesRead(by: mapping, program, in: rows) }
   }
 
+  /// Leaves out the objects of a `unique-by` mapping that become one with an earlier object, which gives it its values.
+  /// The values of `unique-by` are computed for every object.
+  private func leaveOutMerged(
+    _ rows: inout TakenRows, _ program: StepProgram, _ association: AssociationLowering
+  ) throws {
+    var patterns: [String] = []
+    let keys = try attributeParts(rows.mapping, program, rows.builder, [], &patterns)
+      .filter { rows.mapping.mapping.uniqueBy.contains($0.property) }
+    for failed in try check(keys[...], in: rows) {
+      rows.taken = failed.excluded(from: rows.taken, alias: "s")
+      rows.isPartial = rows.isPartial || !failed.isComplete
+    }
+    let merged = try program.associationStage.merged(rows.mapping.index, association, matching: "(\(rows.taken))")
+    rows.taken = "(\(rows.taken)) AND s.Z_PK NOT IN (SELECT k FROM (\(merged)) WHERE k <> f)"
+    (rows.isCut, rows.merged) = (false, merged)
+  }
+
   /// Checks all parts in one walk. Where a value cannot be computed, it checks the halves, so that few walks find which
   /// part it is.
-  private func check(_ parts: ArraySlice<Part>, in rows: TakenRows) throws {
-    guard let first = parts.first else { return }
+  ///
+  /// - Returns: The rows of each part that cannot be computed.
+  @discardableResult
+  private func check(_ parts: ArraySlice<Part>, in rows: TakenRows) throws -> [Failures] {
+    guard let first = parts.first else { return [] }
     do {
       try run(parts.flatMap(\.checks), on: rows.rows(parts))
+      return []
     } catch let error as GodwitError where Self.isOfRow(error) {
       guard parts.count == 1 else {
         let middle = parts.startIndex + parts.count / 2
-        try check(parts[..<middle], in: rows)
-        try check(parts[middle...], in: rows)
-        return
+        return try check(parts[..<middle], in: rows) + check(parts[middle...], in: rows)
       }
-      try isolate(first, in: rows, error)
+      return [try isolate(first, in: rows, error)]
     }
   }
 
   /// Finds the rows for which the value of a part cannot be computed, and checks the others.
-  private func isolate(_ part: Part, in rows: TakenRows, _ error: GodwitError) throws {
+  private func isolate(_ part: Part, in rows: TakenRows, _ error: GodwitError) throws -> Failures {
     var failed = try failures(
       in: rows.table, rows.kind, computing: "CASE WHEN (\(rows.taken)) THEN typeof(\(part.sql)) END", rows.builder)
     if failed.keys.isEmpty {
@@ -179,7 +205,7 @@ extension SourceAudit {
       failed.isComplete = false
     }
     add(failed, of: rows.mapping, property: part.property, "the value")
-    guard !failed.keys.isEmpty else { return }
+    guard !failed.keys.isEmpty else { return failed }
     var rest = rows
     rest.taken = failed.excluded(from: rows.taken, alias: "s")
     rest.isPartial = rows.isPartial || !failed.isComplete
@@ -188,6 +214,7 @@ extension SourceAudit {
     } catch let error as GodwitError where Self.isOfRow(error) {
       skip("the rules of '\(rows.mapping.destination.name).\(part.property)' in mapping '\(rows.mapping.name)'")
     }
+    return failed
   }
 
   // MARK: Attributes

@@ -40,6 +40,10 @@ package final class SourceAudit {
     var patterns: [NSRegularExpression] = []
     /// Whether there are rows beside these that may break the rules.
     var isPartial = false
+    /// Whether parts of the table are read on several threads.
+    var isCut = true
+    /// A query of objects `k` that become one with the object `f`; nil where none does.
+    var merged: String?
 
     /// The rows `s` of a table, as far as they fulfil a condition.
     static func all(of table: String, key: String = "s.Z_PK", where condition: String? = nil) -> Self {
@@ -120,7 +124,7 @@ package final class SourceAudit {
       rest = rest.dropFirst(part.count)
       let sums = part.map { "SUM(\($0.condition))" }.joined(separator: ", ")
       let column = rows.key.split(separator: ".").last.map(String.init) ?? rows.key
-      let walk = SourceWalk(rows.table, column: column) { functions, keys in
+      let walk = SourceWalk(rows.table, column: column, isCut: rows.isCut) { functions, keys in
         let range = keys.map { _ in "\(rows.key) BETWEEN ?1 AND ?2" }
         return try rows.read("SELECT \(sums) \(rows.from(range, nil))", functions, keys).first ?? []
       }

@@ -100,7 +100,7 @@ extension MigrationPlan {
   }
 
   /// How many objects the run sets aside; nil if it sets none aside, or stops.
-  package var setAside: Int64? { forecast.flatMap { $0.isBeyondLimit ? nil : $0.setAside } }
+  package var setAside: Int64? { forecast.flatMap { $0.isBeyondLimit || $0.leavesNothing ? nil : $0.setAside } }
 
   /// The error of a plan whose run would stop; nil for a run that would not.
   package var stopError: GodwitError? {

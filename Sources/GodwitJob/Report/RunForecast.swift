@@ -31,6 +31,8 @@ package struct RunForecast: Sendable, Hashable {
   package var setAside: Int64?
   /// Whether these are more than the job allows.
   package var isBeyondLimit = false
+  /// Whether these are all objects, and the job does not allow an empty destination.
+  package var leavesNothing = false
 
   package init(rejections: [Rejection], kept: [KeptInvalid]) { (self.rejections, self.kept) = (rejections, kept) }
 
@@ -40,6 +42,10 @@ package struct RunForecast: Sendable, Hashable {
     if let setAside, isBeyondLimit {
       let count = "at least \(setAside.counted("object")) \(setAside == 1 ? "is" : "are")"
       found.append(RunObstacle(.objectsRejected, .dataWrong, "\(count) rejected, which is more than the job allows"))
+    }
+    if let setAside, leavesNothing, !isBeyondLimit {
+      found.append(
+        RunObstacle(.objectsRejected, .dataWrong, "all \(setAside.counted("object")) are rejected, which leaves none"))
     }
     return found
       + rejections.compactMap { rejection in

@@ -97,6 +97,53 @@ struct RunForecastTests {
     try expect("1 object of Note: relationship 'tag' is required and is nil", fixture)
   }
 
+  @Test func `the plan checks what unique-by makes, by the object that gives the values`() throws {
+    func merged(_ quarantine: Quarantine? = nil, _ name: String) throws -> (MigrationFixture, MigrationJob) {
+      let fixture = try self.fixture(to: Self.note { if $0.name == "text" { $0.maximumLength = 7 } })
+      // Notes 8 to 10 are too long. Note 8 gives its text to those of note 9, and note 2 its own to note 10.
+      try fixture.alter("UPDATE ZNOTE SET ZSIZE = 1 WHERE Z_PK IN (8, 9)")
+      try fixture.alter("UPDATE ZNOTE SET ZSIZE = 2 WHERE Z_PK IN (2, 10)")
+      fixture.mappings[1] = try .make(
+        "Note", "Note", uniqueBy: ["size"], attributes: ["size": "$source.size", "text": "$source.text"])
+      var job = try fixture.job
+      job.destinationPath += name
+      job.quarantine = quarantine
+      return (fixture, job)
+    }
+    for (quarantine, status) in [(nil, Int32(65)), (Quarantine(maximumRows: 2), 3), (Quarantine(maximumRows: 1), 65)] {
+      let (fixture, job) = try merged(quarantine, "\(status)")
+      #expect(MigrationManager(job).plannedStatus() == status)
+      _ = try? MigrationManager(job).runAsPlanned()
+      withExtendedLifetime(fixture) {}
+    }
+  }
+
+  @Test func `the plan follows several relationships to a required object`() throws {
+    let entity: (Bool) -> [EntityDescription] = { isOptional in
+      var entity = EntityDescription.make(
+        "P", ["n": .integer64], [.toOne("boss", "P", inverse: "team"), .toMany("team", "P", inverse: "boss")])
+      for place in entity.relationships.indices where entity.relationships[place].name == "boss" {
+        entity.relationships[place].isOptional = isOptional
+      }
+      return [entity]
+    }
+    let fixture = try MigrationFixture(entity(true), to: entity(false))
+    try fixture.build { store in
+      for key in Int64(1)...4 { try store.insert("P", key: key, relationships: ["boss": [max(1, key - 1)]]) }
+    }
+    try fixture.alter("UPDATE ZP SET ZBOSS = NULL WHERE Z_PK = 1")
+    fixture.mappings = [try .make("P", "P", relationships: ["boss": .mapping("PToP", keyPath: ["boss", "boss"])])]
+    try expect("2 objects of P: relationship 'boss' is required and is nil", fixture)
+  }
+
+  @Test func `a plan says so when every object is set aside`() throws {
+    let fixture = try fixture(to: Self.note { if $0.name == "text" { $0.maximumLength = 0 } })
+    fixture.mappings.removeFirst()
+    try expect("all 10 objects are rejected, which leaves none", fixture) {
+      $0.quarantine = Quarantine(maximumRows: 99)
+    }
+  }
+
   @Test(arguments: [StoreType.sqlite, .xml])
   func `a missing external file stops a run that reads it`(type: StoreType) throws {
     let external = Self.note { if $0.name == "data" { $0.allowsExternalBinaryDataStorage = true } }
@@ -111,7 +158,7 @@ struct RunForecastTests {
       try kept.alter("UPDATE ZNOTE SET ZDATA = \(reference) WHERE Z_PK = 1")
       try expect(nil, kept)
       fixture.mappings[1] = try .make("Note", "Note", kind: .copy, filter: "size > 10000")
-      try expect(nil, fixture)
+      try expect(nil, fixture) { $0.destinationPath += "f" }
     }
   }
 

@@ -161,6 +161,7 @@ struct KeptInvalidTests {
     #expect(try invalid() == ["age"])
     try fixture.infer()
     job = try fixture.job
+    job.steps[0].origin = MigrationStep.inferredOrigin
     #expect(try invalid() == ["age", "home", "name", "name"])
     job.keepsInvalid = true
     #expect(try invalid() == [])
@@ -170,6 +171,7 @@ struct KeptInvalidTests {
     let fixture = try fixture(to: Self.person(["more": .string], ageMaximum: 25))
     try fixture.infer()
     var job = try fixture.job
+    job.steps[0].origin = MigrationStep.inferredOrigin
     job.receipt = .besideDestination
     let error = try #require(throws: GodwitError.self) { try MigrationManager(job).runAsPlanned() }
     #expect(error.remedy?.contains("`on-invalid: keep` keeps such objects, as Core Data's") == true, "\(error)")
@@ -197,14 +199,17 @@ struct KeptInvalidTests {
       }
       return entity
     }
+    var fixtures: [MigrationFixture] = []
     func run(_ destination: EntityDescription, inferred: Bool = false) throws -> (
       MigrationJob, Result<[KeptInvalid], any Error>
     ) {
       let fixture = try MigrationFixture([text(3, "[0-9]*")], to: [destination])
+      fixtures.append(fixture)
       try fixture.build { try $0.insert("Word", key: 1, attributes: ["text": .init("xy")]) }
       fixture.mappings = [try .make("Word", "Word", kind: .copy)]
       if inferred { try fixture.infer() }
       var job = try fixture.job
+      if inferred { job.steps[0].origin = MigrationStep.inferredOrigin }
       job.keepsInvalid = true
       let result = Result { try MigrationManager(job).runAsPlanned().keptInvalid }
       #expect(try MigrationManager(job).audit().isClean == ((try? result.get()) != nil))
