@@ -120,9 +120,10 @@ import Testing
           try both.whole.connection.execute(
             "UPDATE \(quoted(table)) SET \(quoted(clear)) = NULL WHERE \(quoted(at)) = ?1", [.integer(gone)])
         }
-      case .join(let join, let own, let other, _):
+      // A group may have the same key.
+      case .join(let join, _, let other, _):
         try both.whole.connection.execute(
-          "DELETE FROM \(quoted(join.name)) WHERE ?1 IN (\(quoted(own)), \(quoted(other)))", [.integer(gone)])
+          "DELETE FROM \(quoted(join.name)) WHERE \(quoted(other)) = ?1", [.integer(gone)])
       default: break
       }
     }
