@@ -52,7 +52,9 @@ final class AttemptNote: Sendable {
     var content = Content()
     let data = (try? ReadableFile.bytes(of: path, limit: .mebibytes(64))) ?? Data()
     if let known = try? JSONDecoder().decode(Record.self, from: data) {
-      for suspect in known.suspects { content.deaths[Text(suspect.store)] = min(max(0, suspect.count), Self.deathsMaximum) }
+      for suspect in known.suspects {
+        content.deaths[Text(suspect.store)] = min(max(0, suspect.count), Self.deathsMaximum)
+      }
       let repeated = Set(known.repeated.map { Text($0) })
       let left = Set(known.running.map { Text($0) }).filter { repeated.contains($0) || !isEnded($0) }
       for index in left {

@@ -221,7 +221,8 @@ extension Verification {
         broken.append(BrokenRule(kind: .longest, text: "it is longer than \(high)"))
       }
       guard let pattern = attribute.regularExpression else { break }
-      guard let expression = patterns[Text(pattern)] ?? (try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z")) else {
+      guard let expression = patterns[Text(pattern)] ?? (try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z"))
+      else {
         report.count("not proved: values of '\(attribute.name)', whose regular expression cannot be read", 1)
         break
       }
