@@ -137,7 +137,7 @@ struct RunForecastTests {
   }
 
   @Test func `a plan says so when every object is set aside`() throws {
-    let fixture = try fixture(to: Self.note { if $0.name == "text" { $0.maximumLength = 0 } })
+    let fixture = try fixture(to: Self.note { if $0.name == "text" { $0.minimumLength = 99 } })
     fixture.mappings.removeFirst()
     try expect("all 10 objects are rejected, which leaves none", fixture) {
       $0.quarantine = Quarantine(maximumRows: 99)
