@@ -58,7 +58,10 @@ struct RunCheck: Sendable {
       code: .destination, scope: .destination, claim: "No store of another job is beside unfinished work.",
       isFoundByWriting: true
     ) {
-      guard try RunRequest($0.job, isTaken: $0.job.isDestinationTaken).delivery == .create else { return }
+      // Another check tells what no run can have.
+      guard !$0.job.replacesEarlierResult, RunRequest.refusal(of: $0.job) == nil,
+        try RunRequest($0.job, isTaken: $0.job.isDestinationTaken).delivery == .create
+      else { return }
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
       try CreateDelivery(manager: $0, watch: watch).refuseOtherBesideWork()
     },

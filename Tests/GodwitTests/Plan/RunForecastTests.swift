@@ -141,6 +141,7 @@ struct RunForecastTests {
     fixture.mappings.removeFirst()
     try expect("all 10 objects are rejected, which leaves none", fixture) {
       $0.quarantine = Quarantine(maximumRows: 99)
+      $0.onLoss = .report
     }
   }
 
