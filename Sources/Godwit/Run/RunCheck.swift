@@ -9,7 +9,7 @@ import GodwitStore
 /// A run carries the list out in its order, and ends at the first refusal. A plan carries out all of it, and tells of each
 /// refusal.
 struct RunCheck: Sendable {
-  /// What a check looks at.
+  /// The place that a check looks at.
   enum Scope: String, Sendable {
     case source, destination, delivery
   }
@@ -17,9 +17,9 @@ struct RunCheck: Sendable {
   /// The obstacle that a refusal is.
   let code: RunObstacle.Code
   let scope: Scope
-  /// What a run that passes can rely on.
+  /// The fact that holds after the check has passed.
   let claim: String
-  /// Whether a run finds it by its first write, and so does not ask.
+  /// Whether the first write of a run fails in its place, so that a run leaves the check out.
   var isFoundByWriting = false
   let pass: @Sendable (MigrationManager) throws -> Void
 

@@ -184,7 +184,7 @@ struct FileInspection: Encodable {
     } catch let error as GodwitError where type == .sqlite && error.code == .dataWrong {
       guard let tables = try? DatabaseTables(readingDatabaseAt: path) else { throw error }
       (kind, database, problem) = (.database, tables, error)
-      // What keeps it from being judged is the problem that is told.
+      // The problem that is told keeps the log from being judged too.
       do { detail = try MissingLog.line(ofStoreAt: path) } catch {}
       return
     }

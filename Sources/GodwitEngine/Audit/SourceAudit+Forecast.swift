@@ -3,7 +3,7 @@ import GodwitLowering
 import GodwitModel
 import GodwitStore
 
-/// What a plan says of the objects that its run would stop at, set aside or keep. The checks are those of an audit.
+/// The objects that a run would stop at, set aside or keep, for its plan. The checks are those of an audit.
 extension SourceAudit {
   /// - Parameter taken: The objects that the job takes.
   package func forecast(taken: Int64) throws -> RunForecast {

@@ -17,15 +17,15 @@ struct MergeLosses {
   private struct Compared {
     var name: String
     var kind: LossReport.Kind
-    /// What an object of the source gives for it, nil if nothing.
+    /// The value that an object of the source gives for it; nil without one.
     var given: String
-    /// What takes the place of nil.
+    /// The value that takes the place of nil.
     var ifNil: String?
     /// Whether others may link the object too, so that one of them is kept, whichever it is.
     var keepsAny = false
   }
 
-  /// What the objects of a mapping lose.
+  /// The losses of the objects of a mapping.
   struct Part {
     var mapping: ResolvedEntityMapping
     var part: PropertyLosses.Part

@@ -52,7 +52,7 @@ struct NumberLosses {
     var nils: Int64 { tally.nils + (watched.plansNils ? tally.valueless : 0) }
     private var about: String { isEstimate ? "about " : "" }
 
-    /// What stops a run.
+    /// The values that stop a run.
     var misfits: [String] { watched.policy == nil ? stops : [] }
 
     private var stops: [String] {
