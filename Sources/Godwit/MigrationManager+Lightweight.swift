@@ -18,11 +18,21 @@ extension MigrationManager {
   ///
   /// - Parameter opening: How long it took to open the source, where the time of a run is to be estimated.
   func plan(_ source: OpenSource, opening: Duration?) throws -> MigrationPlan {
-    let planner = try source.planner(job)
-    var (plan, program) = try planner.plan(now: Date().timeIntervalSinceReferenceDate)
-    if job.isInPlace, let attached = source.attached {
-      plan.describe(try InPlaceStrategy(job: job, source: attached, type: source.files.type) { (plan, program) })
+    var planner = try source.planner(job)
+    var counted: (plan: MigrationPlan, program: StepProgram)?
+    func count() throws -> (plan: MigrationPlan, program: StepProgram) {
+      if let counted { return counted }
+      let made = try planner.planLeavingOutUncomputable(now: Date().timeIntervalSinceReferenceDate)
+      counted = made
+      return made
     }
+    var way: InPlaceStrategy?
+    if job.isInPlace, let attached = source.attached {
+      way = try InPlaceStrategy(job: job, source: attached, type: source.files.type, counted: count)
+    }
+    if case .definitions? = way { planner.takesUnknownEntities = true }
+    var (plan, program) = try count()
+    if let way { plan.describe(way) }
     try source.addForecast(to: &plan, of: job)
     if let opening { plan.time = plan.estimate(of: job, chunks: planner.timeEstimate(plan, program), opening: opening) }
     return plan
@@ -51,7 +61,9 @@ extension MigrationManager {
       if case .sql(let program) = way {
         losses = program.losses
       } else {
-        losses = try source.planner(job).plan(now: Date().timeIntervalSinceReferenceDate).0.losses
+        var planner = source.planner(job)
+        planner.takesUnknownEntities = true
+        losses = try planner.plan(now: Date().timeIntervalSinceReferenceDate).0.losses
       }
       if let error = job.error(for: losses) { throw error }
     }

@@ -75,7 +75,7 @@ package final class FileLock: Sendable {
 
   /// The state of a file's lock. Writes nothing.
   ///
-  /// - Throws: The number of the error when the file exists and cannot be opened.
+  /// - Throws: The number of the error when the file exists and cannot be opened, or takes no locks.
   package static func state(ofFile path: String) throws(Refusal) -> LockState {
     let descriptor = CLibrary.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -87,7 +87,9 @@ package final class FileLock: Sendable {
     defer { close(descriptor) }
     let holder = LockHolder(reading: descriptor)
     guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else {
-      return CLibrary.errno == EWOULDBLOCK ? .held(holder) : .free(holder)
+      let code = CLibrary.errno
+      guard code == EWOULDBLOCK else { throw Refusal.failed(code) }
+      return .held(holder)
     }
     flock(descriptor, LOCK_UN)
     return .free(holder)

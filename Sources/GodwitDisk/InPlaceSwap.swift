@@ -118,7 +118,7 @@ package struct InPlaceSwap {
     }
     for path in try usesFiles() ? [oldPath, support.path] : [oldPath] where try WorkFolder.exists(path) {
       // The second name may already be a hard link of the store.
-      if path == oldPath, FileStatus.areSame(path, store) { continue }
+      if path == oldPath, try FileStatus.areSame(path, store) { continue }
       if path == support.path, try FileStatus.areSame(oldPath, store) || !WorkFolder.exists(oldPath),
         try isPartOfLiveSupport(support)
       {
@@ -236,7 +236,7 @@ package struct InPlaceSwap {
     var isPart = true
     try folder.forEachFile { name, _ in
       isPart =
-        isPart && SupportFolder.isFileName(name) && FileStatus.areSame(folder.path(of: name), live.path(of: name))
+        try isPart && SupportFolder.isFileName(name) && FileStatus.areSame(folder.path(of: name), live.path(of: name))
     }
     return isPart
   }

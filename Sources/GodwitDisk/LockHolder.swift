@@ -92,10 +92,16 @@ extension WorkFolder {
   ///
   /// - Throws: `.permission` (77) or `.inputOutput` (74) when the lock cannot be looked at.
   package static func lockState(ofFolder path: String) throws -> LockState {
-    let file = path + "/" + lockName
+    try lockState(ofFile: path + "/" + lockName)
+  }
+
+  /// The same for the lock itself.
+  package static func lockState(ofFile file: String) throws -> LockState {
     do { return try FileLock.state(ofFile: file) } catch {
-      guard case .unopened(let code) = error else { throw error }
-      throw GodwitError.disk("cannot read '\(file)'", errno: code)
+      switch error {
+      case .unopened(let code), .failed(let code): throw GodwitError.disk("cannot read '\(file)'", errno: code)
+      default: throw error
+      }
     }
   }
 }

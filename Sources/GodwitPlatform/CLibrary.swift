@@ -274,10 +274,4 @@ package struct FileStatus {
     default: return nil
     }
   }
-
-  /// Whether two paths lead to one file.
-  package static func areSame(_ one: String, _ other: String) -> Bool {
-    guard let one = FileStatus(following: one), let other = FileStatus(following: other) else { return false }
-    return one.identity == other.identity
-  }
 }

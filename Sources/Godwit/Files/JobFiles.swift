@@ -38,16 +38,18 @@ package struct JobFiles {
   }
 
   /// The role of a path in the job; nil for none. Links are followed.
-  package func name(at path: String) -> String? {
+  ///
+  /// - Throws: When a path cannot be looked at.
+  package func name(at path: String) throws -> String? {
     let place = Self.place(path)
     func isIn(_ folder: String) -> Bool { place == folder || place.hasPrefix(folder + "/") }
     for (name, store) in stores {
-      for suffix in ["", "-wal", "-shm", "-journal"] where Self.isSame(path, store + suffix) {
+      for suffix in ["", "-wal", "-shm", "-journal"] where try Self.isSame(path, store + suffix) {
         return suffix.isEmpty ? name : "\(name)'s file '\(suffix)'"
       }
       if isIn(Self.place(SupportFolder(ofStoreAt: store).path)) { return "folder of external files" }
     }
-    if let file = files.first(where: { Self.isSame(path, $0.path) }) { return file.name }
+    if let file = try files.first(where: { try Self.isSame(path, $0.path) }) { return file.name }
     return isIn(Self.place(workFolder)) ? "work folder" : nil
   }
 
@@ -55,8 +57,8 @@ package struct JobFiles {
     URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().path
   }
 
-  private static func isSame(_ one: String, _ other: String) -> Bool {
-    place(one) == place(other) || FileStatus.areSame(one, other)
+  private static func isSame(_ one: String, _ other: String) throws -> Bool {
+    try place(one) == place(other) || FileStatus.areSame(one, other)
   }
 }
 

@@ -18,7 +18,7 @@ extension MigrationManager {
   func tellDestination(in plan: inout MigrationPlan) throws {
     let found = try destinationFindings()
     plan.codedNotes += found.notes
-    plan.destinationObstacles = found.obstacles
+    plan.destinationObstacles = found.obstacles + plan.destinationObstacles
   }
 
   /// The content of the destination is read only if its size or its first bytes are not those of its delivery.

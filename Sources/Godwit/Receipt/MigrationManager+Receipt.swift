@@ -60,7 +60,7 @@ extension MigrationManager {
   }
 
   private func receiptObstacle(_ path: String) throws -> GodwitError? {
-    if let name = JobFiles(job, receipt: nil).name(at: path) {
+    if let name = try JobFiles(job, receipt: nil).name(at: path) {
       return GodwitError(
         .configuration, "cannot write the receipt to '\(path)': it is the job's \(name)",
         remedy: "name another file with `receipt`, or write `receipt: none`", safe: "nothing was written")

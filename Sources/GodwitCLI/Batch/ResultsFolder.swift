@@ -74,7 +74,7 @@ struct ResultsFolder: Sendable {
   /// The shards on which a process works.
   func running() throws -> [StoreShard] {
     try names().compactMap { Self.shard($0, suffix: ".lock") }.filter {
-      if case .held? = try? FileLock.state(ofFile: lockPath($0)) { true } else { false }
+      if case .held = try WorkFolder.lockState(ofFile: lockPath($0)) { true } else { false }
     }
   }
 

@@ -5,15 +5,17 @@ import GodwitStore
 
 /// The objects that a run would stop at, set aside or keep, for its plan. The checks are those of an audit.
 extension SourceAudit {
-  /// - Parameter taken: The objects that the job takes.
-  package func forecast(taken: Int64) throws -> RunForecast {
+  /// - Parameter computable: The objects that the job takes, without those whose filter cannot be computed.
+  package func forecast(taken computable: Int64) throws -> RunForecast {
     var rejections: [RunForecast.Rejection] = []
     var known = 0
+    var taken = computable
     repeat {
       known = rejectedCount
       // An object that is set aside may leave another one without the object that it requires.
       (report, filterFailures, kept) = (AuditReport(), [:], [])
       try auditMappings()
+      taken = computable + Int64(filterFailures.values.reduce(0) { $0 + $1.keys.count })
       rejections.removeAll { $0.code != .objectsRejected }
       rejections += report.findings.map(RunForecast.Rejection.init)
     } while job.quarantine.map { rejectedCount > known && Int64(rejectedCount) <= $0.limit(of: taken) } == true
@@ -94,7 +96,25 @@ extension OpenSource {
   /// Adds what the run would reject or keep. A change of definitions alone reads no row.
   package func addForecast(to plan: inout MigrationPlan, of job: MigrationJob) throws {
     guard let attached, plan.steps.first?.strategy != .definitions else { return }
-    let audit = try SourceAudit(attached, job: job, samples: 0, showsValues: false, isForecast: true)
+    let audit = try SourceAudit(
+      attached, job: job, samples: 0, showsValues: false, isForecast: true, testsFilters: plan.leavesOutUncomputable)
     plan.forecast = try audit.forecast(taken: plan.facts.entities.reduce(0) { $0 + $1.taken })
+    if let refusal = try attached.refusalOfKeys(plan, job) { plan.destinationObstacles.append(refusal) }
+  }
+}
+
+extension AttachedSource {
+  /// Why an atomic destination cannot have the source's keys, where all of them stay.
+  fileprivate func refusalOfKeys(_ plan: MigrationPlan, _ job: MigrationJob) throws -> RunObstacle? {
+    guard job.position.isLast, job.destinationType.isAtomic,
+      plan.facts.mappings.allSatisfy({ $0.keys == .offset(0) }),
+      resolved.entityMappings.allSatisfy({ $0.filter == nil })
+    else { return nil }
+    do {
+      _ = try AtomicStoreKeys(connection, schema: sourceSchema, type: job.destinationType, path: job.destinationPath)
+      return nil
+    } catch let error as GodwitError where error.code == .dataWrong && error.topic == nil {
+      return RunObstacle(.keys, error)
+    }
   }
 }

@@ -56,8 +56,7 @@ extension SourceAudit {
     let program = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: attached.destinationSchema, facts: facts)
     for policy in resolved.policies { skip("what the policy of mapping '\(policy.mapping.name)' makes") }
-    // The plan has tested the filters.
-    if !isForecast { try auditFilters(program) }
+    if testsFilters { try auditFilters(program) }
     for mapping in resolved.entityMappings where mapping.earlier == nil && !program.isPolicy(mapping.index) {
       // A part of the rows does not say which of them become one.
       guard mapping.mapping.uniqueBy.isEmpty || !planner.scan.isSample else {

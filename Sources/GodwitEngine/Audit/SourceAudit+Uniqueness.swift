@@ -8,7 +8,8 @@ extension SourceAudit {
   func auditUniqueness() throws {
     for entity in model.entities {
       for properties in entity.uniquenessConstraints {
-        guard let table = schema.table(of: entity.name), let columns = columns(properties, of: entity.name) else {
+        guard let table = schema.table(of: entity.name), let columns = columns(properties, of: entity.name, in: schema)
+        else {
           skip("uniqueness of \(entity.name).\(properties.joined(separator: ", ")), version '\(model.name)'")
           continue
         }
@@ -25,7 +26,7 @@ extension SourceAudit {
   }
 
   /// The columns of attributes and to-ones; nil when one of them has no column.
-  private func columns(_ properties: [String], of entity: String) -> [String]? {
+  private func columns(_ properties: [String], of entity: String, in schema: StoreSchema) -> [String]? {
     let columns = properties.compactMap { property -> String? in
       if let column = schema.column(of: property, in: entity) { return column }
       guard case .foreignKey(_, let column, _, _) = schema.storage(of: property, in: entity) else { return nil }
@@ -40,7 +41,6 @@ extension SourceAudit {
     for entity in destination.entities {
       for properties in entity.uniquenessConstraints {
         let what = "uniqueness of \(entity.name).\(properties.joined(separator: ", ")), version '\(destination.name)'"
-        if attached.existing != nil { skip("\(what), against the objects that are in the destination already") }
         let builder = StatementBuilder()
         let association = inlineAssociations(program, builder)
         var parts: [String] = []
@@ -60,11 +60,54 @@ extension SourceAudit {
           )
         }
         guard !parts.isEmpty else { continue }
+        let rows = parts.joined(separator: " UNION ALL ")
         try findDuplicates(
-          in: parts.joined(separator: " UNION ALL "), columns: properties.count, model: destination.name,
+          in: rows, columns: properties.count, model: destination.name,
           resolved.mappings(to: entity.name)[0].source.name, properties, builder: builder, isPartial: isPartial)
+        if let existing = attached.existing {
+          try findTaken(
+            in: existing, rows, model: destination.name, entity.name, properties, builder: builder, isPartial: isPartial
+          )
+        }
       }
     }
+  }
+
+  /// The objects whose values an object has that is in the destination already.
+  ///
+  /// - Parameter rows: As for `findDuplicates`.
+  private func findTaken(
+    in existing: ExistingDestination, _ rows: String, model: String, _ entity: String, _ properties: [String],
+    builder: StatementBuilder, isPartial: Bool
+  ) throws {
+    guard let table = existing.schema.table(of: entity),
+      let columns = columns(properties, of: entity, in: existing.schema)
+    else { return }
+    countChecks(1)
+    let store = try StoreConnection.openStore(readingAt: existing.path)
+    defer { try? store.close() }
+    let kind = existing.schema.isKind(of: entity, row: "t").further
+    let isSame = columns.enumerated().map { "t.\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
+    let lookUp = try store.prepare("SELECT 1 FROM source.\(quoted(table.name)) AS t WHERE \(isSame)\(kind) LIMIT 1")
+    defer { lookUp.finalize() }
+    let own = columns.indices.map { "v\($0)" }.joined(separator: ", ")
+    var count: Int64 = 0
+    var samples: [AuditReport.Sample] = []
+    let sql = "SELECT k, e, \(own) FROM (\(rows))"
+    try attached.functions.running(ChunkStatement(sql: sql, builder: builder), context: "audit") {
+      try connection.query(sql, builder.arguments()) { row in
+        guard try lookUp.firstRow((0..<columns.count).map { row.value($0 + 2) }) != nil else { return true }
+        count += 1
+        if samples.count < sampleCount { samples.append(sample((0..<columns.count + 2).map(row.value), of: entity)) }
+        return true
+      }
+    }
+    guard count > 0 else { return }
+    let list = properties.joined(separator: ", ")
+    add(
+      AuditReport.Finding(
+        .duplicate, model: model, entity: entity, property: list, count: count, isLowerBound: isPartial,
+        message: "values of \(list), which must be unique, are in the destination already", samples: samples))
   }
 
   /// The values that a mapping gives the attributes of a constraint, as SQL; nil when one of them is computed or not an

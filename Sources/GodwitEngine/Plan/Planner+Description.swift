@@ -55,7 +55,26 @@ extension Planner {
       return [job] + history + external.map(\.note) + sourceSchema.foreignContent.notes
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return lookUpNotes + triggers.notes + external.map(\.note) + leftOut.notes + sourceSchema.foreignContent.notes
+    return try lookUpNotes + unknownEntityNotes() + triggers.notes + external.map(\.note) + leftOut.notes
+      + sourceSchema.foreignContent.notes
+  }
+
+  /// The rows that a change of definitions leaves as they are.
+  private func unknownEntityNotes() throws -> [MigrationNote] {
+    guard takesUnknownEntities else { return [] }
+    return try resolved.sourceModel.rootEntities.compactMap { root in
+      guard let table = sourceSchema.table(of: root.name), !sourceSchema.fillsTable(root.name) else { return nil }
+      let known = resolved.sourceModel.family(of: root.name).compactMap { sourceSchema.number(of: $0.name) }
+      let list = known.map(String.init).joined(separator: ", ")
+      let rows =
+        try connection.integer(
+          "SELECT COUNT(*) FROM source.\(quoted(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(list))") ?? 0
+      guard rows > 0 else { return nil }
+      return MigrationNote(
+        .entityNumbers,
+        "\(rows.counted("row")) of table '\(table.name)' with an unknown entity number (known: \(list)) stay\(rows == 1 ? "s" : "") unchanged"
+      )
+    }
   }
 
   /// Lookups that find nothing in the mapping they name.

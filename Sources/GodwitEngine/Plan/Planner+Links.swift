@@ -64,7 +64,7 @@ extension Planner {
       }
     }
 
-    /// Whether every key of a column lies between the ends of a table without gaps.
+    /// Whether every key of a column lies between the ends of a table without gaps, and is an integer.
     private func isWithinRun(_ table: String, _ column: String, of entity: String) throws -> Bool {
       guard planner.resolved.sourceModel.entity(entity)?.superentityName == nil, let run = runs[entity] else {
         return false
@@ -76,7 +76,13 @@ extension Planner {
         ).first ?? []
       }
       switch (row.first, row.last) {
-      case (.integer(let low), .integer(let high)): return run.contains(low) && run.contains(high)
+      case (.integer(let low), .integer(let high)):
+        guard run.contains(low), run.contains(high) else { return false }
+        // A real number between the two leads to nothing.
+        return try planner.scan.reading(table) {
+          try planner.connection.value(
+            "SELECT 1 FROM source.\(quoted(table)) WHERE typeof(\(name)) = 'real' LIMIT 1") == nil
+        }
       case (.null, .null): return true
       default: return false
       }

@@ -9,7 +9,7 @@ import GodwitStore
 /// Works on the source alone and writes nothing, so that a dry run can be trusted to be one.
 package struct Planner {
   let job: MigrationJob
-  let resolved: ResolvedMapping
+  var resolved: ResolvedMapping
   let sourceSchema: StoreSchema
   let destinationSchema: StoreSchema
   let functions: SQLFunctions
@@ -18,6 +18,9 @@ package struct Planner {
   /// The destination that the job appends to; nil for a new store.
   let existing: ExistingDestination?
   let scan: SourceScan
+  /// Whether rows with an unknown entity number stay as they are, as under a change of definitions alone. Otherwise such a
+  /// row ends the plan.
+  package var takesUnknownEntities = false
   /// A callback for the progress of counting.
   package var progress: ((MigrationProgress) -> Void)?
 
@@ -85,7 +88,7 @@ package struct Planner {
         guard let tally = counted[entity.name] else { continue }
         known += add(tally, of: entity, served: own[entity.name] ?? [], to: &facts)
       }
-      guard !sourceSchema.fillsTable(root.name), !scan.isSample else { continue }
+      guard !sourceSchema.fillsTable(root.name), !scan.isSample, !takesUnknownEntities else { continue }
       // Counting alone is cheap: SQLite walks the smallest index.
       let total = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
       if total != known { try sourceSchema.checkEntities(inTableOf: root.name, connection) }
@@ -161,6 +164,7 @@ package struct Planner {
     let tests = filtered.map { "(\(association.matches($0.index, alias: "s").sql)) IS TRUE" }
     // Only filters need the rows themselves; a count alone may use the entity index.
     let condition = sourceSchema.isObject(of: [entity.name], row: "s", usesIndex: filtered.isEmpty && !scan.isSample)
+    let computable = filtered.first?.isComputable(row: "s")
     var key = "s.Z_PK"
     if let checks = builder.rowChecks, !checks.fields.isEmpty {
       key = checks.guarding(key, member: "-1", builder: builder)
@@ -169,7 +173,7 @@ package struct Planner {
     return SourceWalk(
       table, key: "s.Z_PK", isCut: !filtered.isEmpty, builder: builder, context: "planning, counting \(entity.name)"
     ) { keys in
-      let rows = "FROM source.\(quoted(table)) AS s\(whereClause([condition.sql, keys]))"
+      let rows = "FROM source.\(quoted(table)) AS s\(whereClause([condition.sql, computable, keys]))"
       // One figure a query, so that SQLite finds the ends by seeking.
       return filtered.isEmpty && keys == nil
         ? "SELECT (SELECT COUNT(*) \(rows)), (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))"

@@ -84,7 +84,7 @@ package struct EditedSource {
     let inputs = [("source", sourcePath), ("quarantine", quarantinePath)]
     let head = Array("SQLite format 3\0".utf8)
     let isThere = try OutputFile(path, "a copy of the source", isEarlier: { $0.starts(with: head) }).check { other in
-      inputs.first { FileStatus.areSame($0.1, other) }?.0
+      try inputs.first { try FileStatus.areSame($0.1, other) }?.0
     }
     // SQLite would apply the log of another store to the copy.
     for suffix in ["-wal", "-shm", "-journal"] where try WorkFolder.exists(path + suffix) {

@@ -1,4 +1,4 @@
-import GodwitJob
+package import GodwitJob
 import GodwitLowering
 import GodwitModel
 import GodwitStore
@@ -24,17 +24,57 @@ extension Planner {
       guard try !rejections.record.hasSearched(part), let table = sourceSchema.table(of: mapping.source.name) else {
         continue
       }
-      let statement = try filterTest(mapping, table: table.name)
-      let rows = RowSearch(
-        enough: try rejections.enough, ends: { try connection.sourceKeys(of: table.name, from: $0, through: $1) },
-        attempt: { first, last in
-          _ = try functions.running(statement, context: "planning, the filter of \(mapping.name)") {
-            try connection.rows(statement.sql, statement.builder.arguments(from: first, through: last))
-          }
-        })
+      let rows = try filterSearch(mapping, table: table.name, enough: try rejections.enough)
       try rejections.search(part, of: mapping, from: .min, through: .max, rows)
     }
     if try rejections.record.countOfRound > 0 { throw RejectedObjectsFound() }
+  }
+
+  /// The most objects that a plan leaves out: each statement lists them.
+  private static let limitUncomputable: Int64 = 20_000
+
+  /// The plan of a job that may set objects aside. It leaves out the objects for which a filter cannot be computed.
+  ///
+  /// - Throws: as `plan`; also when there are more such objects than the job may set aside.
+  package func planLeavingOutUncomputable(now: Double) throws -> (MigrationPlan, StepProgram) {
+    do { return try plan(now: now) } catch let error as GodwitError
+      where error.topic == .rejectedRow && job.quarantine != nil
+    {
+      var rest = self
+      guard try rest.leaveOutUncomputable() else { throw error }
+      var (plan, program) = try rest.plan(now: now)
+      plan.leavesOutUncomputable = true
+      return (plan, program)
+    }
+  }
+
+  /// - Returns: Whether objects were found, and no more than the job may set aside.
+  private mutating func leaveOutUncomputable() throws -> Bool {
+    let limit = min(job.quarantine?.limit(of: .max) ?? 0, Self.limitUncomputable)
+    var found: [String: Set<Int64>] = [:]
+    for mapping in resolved.entityMappings where mapping.earlier == nil && mapping.filter != nil {
+      guard let table = sourceSchema.table(of: mapping.source.name) else { continue }
+      var rows = try filterSearch(mapping, table: table.name, enough: limit + 1)
+      try rows.search(from: .min, through: .max) { key, _ in found[mapping.source.name, default: []].insert(key) }
+    }
+    let count = Int64(found.values.reduce(0) { $0 + $1.count })
+    guard count > 0, count <= limit else { return false }
+    for index in resolved.entityMappings.indices {
+      resolved.entityMappings[index].uncomputable = (found[resolved.entityMappings[index].source.name] ?? []).sorted()
+    }
+    return true
+  }
+
+  /// Finds the rows for which the filter of a mapping cannot be computed.
+  private func filterSearch(_ mapping: ResolvedEntityMapping, table: String, enough: Int64) throws -> RowSearch {
+    let statement = try filterTest(mapping, table: table)
+    return RowSearch(
+      enough: enough, ends: { try connection.sourceKeys(of: table, from: $0, through: $1) },
+      attempt: { first, last in
+        _ = try functions.running(statement, context: "planning, the filter of \(mapping.name)") {
+          try connection.rows(statement.sql, statement.builder.arguments(from: first, through: last))
+        }
+      })
   }
 
   /// Computes a filter for the rows between two keys, as the plan does when it counts them.

@@ -10,7 +10,7 @@ package struct ResolvedMapping: Sendable {
   package let destinationModel: ManagedObjectModel
   /// The mappings that make objects, in mapping order. `add` mappings make none without a policy and
   /// `remove` mappings none at all, so neither stands here.
-  package let entityMappings: [ResolvedEntityMapping]
+  package internal(set) var entityMappings: [ResolvedEntityMapping]
   /// The mappings that a registered policy carries out, in mapping order.
   let policies: [ResolvedPolicy]
   /// Mappings whose policy is not registered, for which Core Data's default policy is used.
@@ -127,4 +127,11 @@ package struct ResolvedEntityMapping: Sendable {
   package var relationships: [RelationshipSource]
   /// For a mapping of an earlier job, which makes nothing here; nil for the job's own.
   package var earlier: EarlierMapping?
+  /// The keys of source objects that a plan leaves out, as a run sets them aside: a filter cannot be computed for them.
+  var uncomputable: [Int64] = []
+
+  /// The condition that a row is not among `uncomputable`; nil where nothing is.
+  func isComputable(row alias: String) -> String? {
+    uncomputable.isEmpty ? nil : "\(alias).Z_PK NOT IN (\(uncomputable.map(String.init).joined(separator: ", ")))"
+  }
 }

@@ -38,12 +38,17 @@ package struct AssociationLowering {
       // An object of an earlier job may have been deleted since.
       terms.append(earlier.isThere(offset: builder.bind(.integer(offset)), alias: alias, builder: builder))
     }
+    let isComputable = mapping.isComputable(row: alias)
+    if let isComputable { terms.append(isComputable) }
     guard let filter = mapping.filter else { return (terms.isEmpty ? "TRUE" : terms.joinedEvenly(by: " AND "), nil) }
     let lowered = ExpressionLowering.condition(
       filter, schema: schema, row: .init(alias: alias, entityName: mapping.source.name), builder: builder,
       checks: mapping.earlier == nil ? checks : .inline)
+    // SQLite may test the terms in another order.
+    let condition = isComputable.map { "(CASE WHEN \($0) THEN (\(lowered.sql)) ELSE 0 END)" }
     return (
-      (terms + [lowered.sql]).joinedEvenly(by: " AND "), lowered.reason.map { "filter '\(filter.source.text)': \($0)" }
+      (terms + [condition ?? lowered.sql]).joinedEvenly(by: " AND "),
+      lowered.reason.map { "filter '\(filter.source.text)': \($0)" }
     )
   }
 

@@ -216,6 +216,8 @@ public struct MigrationPlan: Sendable {
   package var countedStep = 1
   /// Values that the destination cannot hold, in words: the run stops at them.
   package var misfits: [String] = []
+  /// Whether the counts are without objects for which a filter cannot be computed.
+  package var leavesOutUncomputable = false
   /// The objects that the run would reject or keep; nil where no row is read, as in a step that is not counted yet.
   package var forecast: RunForecast? {
     didSet { codedNotes += KeptInvalid.notes(forecast?.kept ?? []) }

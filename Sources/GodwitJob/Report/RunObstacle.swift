@@ -12,6 +12,8 @@ package struct RunObstacle: Sendable, Hashable {
     case objectsRejected = "objects-rejected"
     /// Objects share values that must be unique.
     case duplicates
+    /// The type of the destination cannot hold the primary keys.
+    case keys
     /// External files that the run reads are missing.
     case missingFile = "missing-file"
     /// The job must lose nothing.

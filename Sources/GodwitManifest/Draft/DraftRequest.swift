@@ -121,8 +121,10 @@ package struct DraftRequest: Sendable {
   /// Whether two paths name one file, or one that is yet to be made in the same folder.
   private static func isSame(_ a: String, _ b: String) -> Bool {
     func folder(_ path: String) -> String { URL(filePath: path).deletingLastPathComponent().path }
-    if let a = FileStatus(following: a), let b = FileStatus(following: b) { return a.identity == b.identity }
-    return FileStatus.areSame(folder(a), folder(b))
+    // A path that cannot be looked at is written as a whole.
+    func file(_ path: String) -> FileStatus.Identity? { FileStatus(following: path)?.identity }
+    if let a = file(a), let b = file(b) { return a == b }
+    return file(folder(a)).map { $0 == file(folder(b)) } ?? false
   }
 
   // MARK: Facts

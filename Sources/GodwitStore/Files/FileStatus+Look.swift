@@ -17,6 +17,14 @@ extension FileStatus {
     try found(FileStatus(following: path), CLibrary.errno, path)
   }
 
+  /// Whether two paths lead to one file.
+  ///
+  /// - Throws: When one of them cannot be looked at.
+  package static func areSame(_ one: String, _ other: String) throws -> Bool {
+    guard let one = try look(following: one), let other = try look(following: other) else { return false }
+    return one.identity == other.identity
+  }
+
   private static func found(_ status: FileStatus?, _ code: Int32, _ path: String) throws -> FileStatus? {
     guard status == nil, code != ENOENT, code != ENOTDIR else { return status }
     throw GodwitError.disk("cannot read '\(path)'", errno: code)

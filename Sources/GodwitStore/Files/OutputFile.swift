@@ -36,8 +36,8 @@ package struct OutputFile {
   /// - Returns: Whether it replaces an earlier one.
   /// - Throws: `.usage` (64) for a name that is the job's, or has another meaning; `.cannotCreate` (73) when another
   ///   file, a link or a folder has the name.
-  @discardableResult package func check(owner: (String) -> String? = { _ in nil }) throws -> Bool {
-    if let name = owner(path) { throw refusal(.usage, "it is the job's \(name)") }
+  @discardableResult package func check(owner: (String) throws -> String? = { _ in nil }) throws -> Bool {
+    if let name = try owner(path) { throw refusal(.usage, "it is the job's \(name)") }
     if let why = Self.reserved(path) { throw refusal(.usage, why) }
     guard let status = try FileStatus.look(named: path) else { return false }
     guard let isEarlier else { throw NewFile.isTaken(path) }

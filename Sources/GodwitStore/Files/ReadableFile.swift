@@ -17,7 +17,12 @@ package struct ReadableFile: ~Copyable {
   private static func opened(_ path: String, _ name: String) throws -> (Int32, size: Int64) {
     let descriptor = CLibrary.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw StoreFiles.failure(errno, reading: name) }
-    guard let status = FileStatus(openFile: descriptor), status.isFile else {
+    guard let status = FileStatus(openFile: descriptor) else {
+      let code = errno
+      close(descriptor)
+      throw StoreFiles.failure(code, reading: name)
+    }
+    guard status.isFile else {
       close(descriptor)
       throw GodwitError(.dataWrong, "cannot read '\(name)': expected a file, found a special file")
     }

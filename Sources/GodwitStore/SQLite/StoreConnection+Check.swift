@@ -1,3 +1,5 @@
+import CSQLite
+import Foundation
 import GodwitModel
 
 extension StoreConnection {
@@ -5,11 +7,18 @@ extension StoreConnection {
   /// never values.
   ///
   /// - Parameter isFull: Whether indexes are compared with their tables too, which takes twice as long.
+  /// - Throws: `.inputOutput` (74) when the disk fails, which says nothing about the content.
   package func complaints(about schema: String, isFull: Bool, limit: Int) throws -> [String] {
     var complaints: [String] = []
     do {
       try query("PRAGMA \(schema).\(isFull ? "integrity" : "quick")_check(\(limit))") { row in
-        if let text = row.string(0), text != "ok" { complaints.append(text) }
+        guard let text = row.string(0), text != "ok" else { return true }
+        if Self.tellsOfDisk(text) {
+          throw GodwitError(
+            .inputOutput, "cannot read '\(sourcePath ?? path)': the disk fails", cause: text,
+            remedy: "check the disk, and run the same command")
+        }
+        complaints.append(text)
         return complaints.count < limit
       }
     } catch let error as GodwitError where error.code == .dataWrong {
@@ -17,6 +26,14 @@ extension StoreConnection {
       complaints.append(error.message)
     }
     return complaints
+  }
+
+  /// Whether a finding is a read that failed: SQLite's check puts the extended result code into its words.
+  package static func tellsOfDisk(_ finding: String) -> Bool {
+    guard let number = finding.components(separatedBy: "error code=").dropFirst().first,
+      let code = Int32(number.prefix { $0.isNumber })
+    else { return false }
+    return code & 0xFF == SQLITE_IOERR
   }
 
   /// SQLite's quick check of the store that was made: every page and record is sound.

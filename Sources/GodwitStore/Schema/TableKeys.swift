@@ -49,10 +49,9 @@ package struct TableKeys {
   /// - Parameter areUnique: Whether SQLite refuses a pair that is there already.
   package func prove(pair columns: [String], areUnique: Bool) throws {
     if !areUnique { try proveRowNumbers() }
-    // An index has NULL first, then numbers, then all else. A number that is no key leads to no object, and is counted.
-    let tests = columns.map(StoreSchema.identifier).flatMap { ["\($0) IS NULL", "\($0) >= ''"] }
+    let tests = columns.map { "typeof(\(StoreSchema.identifier($0))) <> 'integer'" }
     if let row = try connection.integer("SELECT rowid FROM \(rows) WHERE \(tests.joined(separator: " OR ")) LIMIT 1") {
-      throw fault("a key of row \(row) is NULL or not a number, in column '\(columns.joined(separator: "' or '"))'")
+      throw fault("a key of row \(row) is not an integer, in column '\(columns.joined(separator: "' or '"))'")
     }
     if !areUnique { try refuse(repeated: columns, as: "the pair of keys") }
   }

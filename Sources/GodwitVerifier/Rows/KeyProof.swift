@@ -28,7 +28,7 @@ struct KeyProof {
     }
     for join in schema.joinTables {
       let key = [join.ownerColumn, join.destinationColumn]
-      let odd = key.map { "TYPEOF(\(StoreSchema.identifier($0))) NOT IN ('integer', 'real')" }.joined(separator: " OR ")
+      let odd = key.map { "TYPEOF(\(StoreSchema.identifier($0))) <> 'integer'" }.joined(separator: " OR ")
       let isKept = (texts[join.name] ?? "").hasSuffix(",PRIMARY KEY(\(key.joined(separator: ","))))")
       if let fault = try fault(in: join.name, key: isKept ? [] : key, odd: odd) { faults.append(fault) }
     }

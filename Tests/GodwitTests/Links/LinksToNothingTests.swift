@@ -116,6 +116,22 @@ private let filters = [
       "SELECT Z_PK, \(names.map { "Z\($0.uppercased())" }.joined(separator: ", ")) FROM source.ZCHILD ORDER BY Z_PK")
   }
 
+  @Test(arguments: ["1.5", "9", "-1", "'x'", "X'01'"])
+  func `a key between others that is no object's is a lost link, in plan and run`(key: String) throws {
+    // The keys of both tables have no gap, so that the ends of the column seem to prove every link.
+    let fixture = try MigrationFixture(family(), to: family())
+    try fixture.build { store in
+      for key in Int64(1)...4 { try store.insert("Parent", key: key) }
+      for key in Int64(1)...4 { try store.insert("Child", key: key, relationships: ["parent": [key]]) }
+    }
+    try fixture.infer()
+    try fixture.alter("UPDATE ZCHILD SET ZPARENT = \(key) WHERE Z_PK = 2")
+    let losses = try MigrationManager(fixture.job).plan().losses
+    let line = losses.losses.first { $0.subject == "Child.parent" }
+    #expect(line?.count == 1 && losses.losses.count == 1, "\(losses)")
+    #expect(try MigrationManager(fixture.job).runAsPlanned().losses == losses)
+  }
+
   @Test func `an expression finds nothing where a key leads to nothing, in either lane`() throws {
     let expected = try outcome(isClean: true, inSwift: true)
     #expect(expected.count == 8 && expected.contains { $0.contains("parent 2") })

@@ -4,6 +4,7 @@ import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
@@ -199,6 +200,86 @@ struct RunForecastTests {
     job.quarantine = Quarantine(maximumRows: 1)
     #expect(MigrationManager(job).plannedStatus() == 65)
     _ = try? MigrationManager(job).runAsPlanned()
+  }
+
+  @Test(arguments: [Quarantine(maximumRows: 2), Quarantine(maximumRows: 1), Quarantine(maximumPercent: 20), nil])
+  func `objects whose filter cannot be computed are set aside in the plan too`(limit: Quarantine?) throws {
+    let fixture = try fixture(to: Self.note())
+    try fixture.alter("UPDATE ZNOTE SET ZSIZE = 'many' WHERE Z_PK IN (3, 10)")
+    fixture.mappings[1] = try .make("Note", "Note", kind: .copy, filter: "size > 0")
+    var job = try fixture.job
+    job.quarantine = limit
+    let isAllowed = limit.map { $0.limit(of: 20) >= 2 } ?? false
+    #expect(MigrationManager(job).plannedStatus() == (isAllowed ? 3 : 65))
+    guard isAllowed else {
+      _ = try? MigrationManager(job).runAsPlanned()
+      return
+    }
+    let plan = try MigrationManager(job).plan()
+    #expect(plan.setAside == 2 && plan.facts.mappings[1].rows == 8)
+    #expect(try MigrationManager(job).runAsPlanned().quarantinedObjects == 2)
+  }
+
+  @Test func `an appending job is told of values that are in the destination already`() throws {
+    var note = Self.note()
+    note.uniquenessConstraints = [["text", "size"]]
+    let fixture = try fixture(to: note)
+    try MigrationManager(fixture.job).run()
+    // Note 4 has the values of an object that is there, note 5 one of the two.
+    try fixture.alter("UPDATE ZNOTE SET ZSIZE = ZSIZE + 1 WHERE Z_PK <> 4")
+    var job = try fixture.job
+    job.existingDestination = .append
+    let message = "1 object of Note: values of text, size, which must be unique, are in the destination already"
+    #expect(try MigrationManager(job).plan().obstacles.map(\.message) == [message])
+    #expect(try MigrationManager(job).audit().findings.map(\.kind) == [.duplicate])
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(job).runAsPlanned() }
+    #expect(error.code == .dataWrong)
+    #expect(try MigrationManager.discard(destination: job.destinationPath))
+    try fixture.alter("UPDATE ZNOTE SET ZSIZE = 1 WHERE Z_PK = 4")
+    #expect(try MigrationManager(job).plan().obstacles.isEmpty)
+    #expect(try MigrationManager(job).runAsPlanned().objects == 20)
+  }
+
+  @Test(arguments: [StoreType.xml, .binary])
+  func `keys of either sign fit an atomic store unless they are too far apart`(type: StoreType) throws {
+    let fixture = try fixture(to: Self.note())
+    try fixture.alter("UPDATE ZNOTE SET Z_PK = -3 WHERE Z_PK = 3")
+    try fixture.alter("UPDATE ZNOTE SET Z_PK = 0 WHERE Z_PK = 4")
+    var job = try fixture.job
+    job.destinationType = type
+    #expect(try MigrationManager(job).runAsPlanned().objects == 20)
+    #expect(try Verifier(job: job).run().isClean)
+    try fixture.alter("UPDATE ZNOTE SET Z_PK = -9223372036854775808 WHERE Z_PK = -3")
+    job.destinationPath += "2"
+    #expect(try MigrationManager(job).plan().obstacles.map(\.code) == [.keys])
+    let error = try #require(throws: GodwitError.self) { try MigrationManager(job).runAsPlanned() }
+    #expect(error.code == .dataWrong && error.message.contains("'Note'"), "\(error)")
+  }
+
+  @Test(arguments: ["NULL", "99", "'x'", "1.5", "X'02'"])
+  func `a change of definitions leaves rows of an unknown entity as they are, and the plan says so`(
+    number: String
+  ) throws {
+    func entities(_ more: [String: AttributeType]) -> [EntityDescription] {
+      [.make("Thing", ["name": .string].merging(more) { $1 }), .make("Tool", parent: "Thing", ["size": .integer32])]
+    }
+    let fixture = try MigrationFixture(entities([:]), to: entities(["note": .string]))
+    try fixture.build { store in
+      for key in Int64(1)...4 { try store.insert(key % 2 == 0 ? "Tool" : "Thing", key: key) }
+    }
+    try fixture.infer()
+    try fixture.alter("UPDATE ZTHING SET Z_ENT = \(number) WHERE Z_PK = 3")
+    let job = fixture.jobInPlace(fixture.sourcePath)
+    let note = "1 row of table 'ZTHING' with an unknown entity number (known: 1, 2) stays unchanged"
+    let plan = try MigrationManager(job).plan()
+    #expect(plan.notes.contains(note), "\(plan.notes)")
+    #expect(plan.steps[0].strategy == .definitions)
+    _ = try MigrationManager(job).runAsPlanned()
+    let store = try StoreConnection.openStore(readingAt: fixture.sourcePath)
+    #expect(try store.integer("SELECT COUNT(*) FROM source.ZTHING") == 4)
+    // A new store has no place for the row.
+    let other = try fixture.job
+    #expect(MigrationManager(other).plannedStatus() == 65)
   }
 
   @Test func `a sample finds rows that break a rule`() throws {

@@ -195,6 +195,16 @@ import Testing
     #expect(try connection.integer("PRAGMA trusted_schema") == 0 && connection.integer("PRAGMA cell_size_check") == 1)
   }
 
+  @Test func `a read that fails during SQLite's check is a fault of the disk, not of the store`() {
+    #expect(StoreConnection.tellsOfDisk("Tree 4 page 9: unable to get the page. error code=8458"))
+    #expect(
+      StoreConnection.tellsOfDisk(
+        "*** in database source ***\nTree 2 page 2 cell 1: unable to get the page. error code=266"))
+    for text in ["Tree 4 page 9: unable to get the page. error code=11", "row 3 missing from index A", "error code="] {
+      #expect(!StoreConnection.tellsOfDisk(text))
+    }
+  }
+
   @Test func `status distinguishes this job's result from another job's`() throws {
     let fixture = try fixture()
     try fixture.run()

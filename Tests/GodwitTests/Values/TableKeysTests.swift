@@ -101,6 +101,9 @@ import Testing
       table: join, definition: noPair, statements: ["UPDATE \(join) SET Z_1PEOPLE = 'secret' WHERE rowid = 2"],
       words: ["'\(join)'", "row 2", "'Z_1PEOPLE'"]),
     .init(
+      table: join, definition: noPair, statements: ["UPDATE \(join) SET Z_3TAGS = 1.5 WHERE rowid = 2"],
+      words: ["'\(join)'", "row 2", "'Z_3TAGS'"]),
+    .init(
       table: join, definition: noPair, statements: ["INSERT INTO \(join) SELECT * FROM \(join) WHERE rowid = 3"],
       words: ["'\(join)'", "2 rows"]),
     .init(
