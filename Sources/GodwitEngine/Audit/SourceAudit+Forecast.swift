@@ -5,8 +5,10 @@ import GodwitStore
 
 /// The objects that a run would stop at, set aside or keep, for its plan. The checks are those of an audit.
 extension SourceAudit {
-  /// - Parameter computable: The objects that the job takes, without those whose filter cannot be computed.
-  package func forecast(taken computable: Int64) throws -> RunForecast {
+  /// - Parameters:
+  ///   - computable: The objects that the job takes, without those whose filter cannot be computed.
+  ///   - others: The objects that it does not take.
+  package func forecast(taken computable: Int64, others: Int64) throws -> RunForecast {
     var rejections: [RunForecast.Rejection] = []
     var known = 0
     var taken = computable
@@ -23,8 +25,10 @@ extension SourceAudit {
     guard let quarantine = job.quarantine, rejectedCount > 0 else { return forecast }
     forecast.setAside = Int64(rejectedCount)
     forecast.isBeyondLimit = Int64(rejectedCount) > quarantine.limit(of: taken)
+    // A source from which nothing is left is empty, and an empty one may be migrated.
     forecast.leavesNothing =
-      Int64(rejectedCount) >= taken && job.onLoss != .allowEmpty && resolved.policies.allSatisfy { $0.index != nil }
+      others > 0 && Int64(rejectedCount) >= taken && job.onLoss != .allowEmpty
+      && resolved.policies.allSatisfy { $0.index != nil }
     return forecast
   }
 
@@ -98,7 +102,8 @@ extension OpenSource {
     guard let attached, plan.steps.first?.strategy != .definitions else { return }
     let audit = try SourceAudit(
       attached, job: job, samples: 0, showsValues: false, isForecast: true, testsFilters: plan.leavesOutUncomputable)
-    plan.forecast = try audit.forecast(taken: plan.facts.entities.reduce(0) { $0 + $1.taken })
+    let (rows, taken) = plan.facts.entities.reduce((0, 0)) { ($0.0 + $1.rows, $0.1 + $1.taken) }
+    plan.forecast = try audit.forecast(taken: taken, others: rows - taken)
     if let refusal = try attached.refusalOfKeys(plan, job) { plan.destinationObstacles.append(refusal) }
   }
 }

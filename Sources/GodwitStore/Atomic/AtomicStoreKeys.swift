@@ -26,7 +26,7 @@ package struct AtomicStoreKeys {
     struct Table {
       var root, name: String
       var rows, counter: Int64
-      /// What makes the lowest key 1, if it is lower.
+      /// The distance from the lowest key to 1; 0 if that key is not lower.
       var shift: Int64
     }
     func impossible(_ root: String, _ problem: String) -> GodwitError {

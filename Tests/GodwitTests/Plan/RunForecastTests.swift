@@ -146,6 +146,17 @@ struct RunForecastTests {
     }
   }
 
+  @Test func `a source from which every object is set aside is migrated as an empty one`() throws {
+    let fixture = try fixture(to: Self.note { if $0.name == "text" { $0.minimumLength = 99 } })
+    try fixture.alter("DELETE FROM ZTAG")
+    try fixture.alter("UPDATE ZNOTE SET ZTAG = NULL")
+    var job = try fixture.job
+    job.quarantine = Quarantine(maximumRows: 99)
+    #expect(try MigrationManager(job).plan().setAside == 10)
+    let summary = try MigrationManager(job).runAsPlanned()
+    #expect(summary.quarantinedObjects == 10 && summary.objects == 0)
+  }
+
   @Test(arguments: [StoreType.sqlite, .xml])
   func `a missing external file stops a run that reads it`(type: StoreType) throws {
     let external = Self.note { if $0.name == "data" { $0.allowsExternalBinaryDataStorage = true } }
