@@ -15,10 +15,7 @@ let package = Package(
   products: [
     .library(
       name: "Godwit",
-      targets: [
-        "Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitMapping",
-        "GodwitVerifier",
-      ]),
+      targets: ["Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitManifest", "GodwitVerifier"]),
     .library(name: "GodwitManifest", targets: ["GodwitManifest"]),
     .library(name: "GodwitTesting", targets: ["GodwitTesting"]),
     .library(name: "GodwitCLI", targets: ["GodwitCLI"]),
@@ -38,118 +35,82 @@ let package = Package(
     .systemLibrary(name: "CNettle", pkgConfig: "nettle", providers: [.apt(["nettle-dev"])]),
     // Differences between the C libraries of Linux and Darwin, and calls that Swift's own modules for them lack.
     .systemLibrary(name: "CPosix"),
-    // The targets below are in the order of a job. A target imports only targets that are listed above it
-    // (`TargetTests` checks that).
+    // The targets below stand on six floors, the lowest first. A target imports targets of lower floors alone, and
+    // `TargetTests` checks that.
     //
-    // The C library of the system, and its hash functions, under one name.
+    // The meaning of the data, as pure values: models and their differences, mappings, expressions, version hashes, XML.
     .target(
-      name: "GodwitPlatform",
+      name: "GodwitModel",
       dependencies: ["CPosix", .target(name: "CNettle", condition: .when(platforms: [.linux, .android]))],
-      swiftSettings: strict),
-    // The meaning of the data, as pure values: models, mappings, values, expressions and version hashes.
-    .target(name: "GodwitModel", dependencies: ["GodwitPlatform"], swiftSettings: strict),
-    // XML as tokens and as elements, bounded, with positions.
-    .target(name: "GodwitXML", dependencies: ["GodwitPlatform", "GodwitModel"], swiftSettings: strict),
+      exclude: ["README.md"], swiftSettings: strict),
     // Reads and writes Xcode's files: models, mapping models and their archives.
-    .target(name: "GodwitXcode", dependencies: ["GodwitModel", "GodwitXML", "CZlib"], swiftSettings: strict),
-    // Pairs of keys that do not fit in memory, in framed and checksummed LZ4.
     .target(
-      name: "GodwitSpill",
-      dependencies: ["CLZ4", "GodwitPlatform", .product(name: "SystemPackage", package: "swift-system")],
-      swiftSettings: strict),
-    // How a Core Data store holds the data: tables, columns, rows, XML, external files.
+      name: "GodwitXcode", dependencies: ["GodwitModel", "CZlib"], exclude: ["README.md"], swiftSettings: strict),
+    // How a Core Data store holds the data, and what lies on the disk beside it: tables, rows, atomic stores, external
+    // files; work folders, locks and copies; pairs of keys that do not fit in memory.
     .target(
       name: "GodwitStore",
       dependencies: [
-        "CSQLite", "GodwitPlatform", "GodwitModel", "GodwitXML",
-      ], swiftSettings: strict),
-    // Makes stores of any size with made-up content.
-    .target(
-      name: "GodwitSynthesis", dependencies: ["GodwitPlatform", "GodwitModel", "GodwitStore"], swiftSettings: strict),
-    // The differences between two models, and the mapping that Core Data would infer.
-    .target(
-      name: "GodwitInference", dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore"], swiftSettings: strict),
-    // Work folders, locks, copies, renames, free space and syncs.
-    .target(
-      name: "GodwitDisk", dependencies: ["GodwitPlatform", "GodwitModel", "GodwitStore"], swiftSettings: strict),
+        "CSQLite", "CLZ4", "GodwitModel", .product(name: "SystemPackage", package: "swift-system"),
+      ], exclude: ["README.md"], swiftSettings: strict),
     // The job as values: steps, path, chunks, plan and progress. The policy protocol.
     .target(
-      name: "GodwitJob",
-      dependencies: ["GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk"],
+      name: "GodwitJob", dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore"], exclude: ["README.md"],
       swiftSettings: strict),
-    // Mapping files in YAML, and the search for the mapping models of a project.
+    // Plans chunks and carries them out: the planner, the statements of each stage, the executor, the ledger; migration
+    // in place.
     .target(
-      name: "GodwitMapping",
-      dependencies: [
-        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitJob", .product(name: "Yams", package: "Yams"),
-      ], swiftSettings: strict),
-    // Proves a destination against its source. It cannot import the targets below, which move the data. Both use the
-    // evaluator, the readers of stores and schemas, and the comparison of two models.
-    .target(
-      name: "GodwitVerifier",
-      dependencies: ["GodwitPlatform", "GodwitModel", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob"],
+      name: "GodwitEngine", dependencies: ["GodwitModel", "GodwitStore", "GodwitJob"], exclude: ["README.md"],
       swiftSettings: strict),
-    // Predicates and value expressions as SQL, with the functions that the SQL calls.
+    // Proves a destination against its source. It cannot import the engine, which moves the data. Both use the evaluator,
+    // the readers of stores and schemas, and the comparison of two models.
     .target(
-      name: "GodwitLowering",
-      dependencies: ["GodwitPlatform", "GodwitModel", "GodwitSpill", "GodwitStore", "GodwitDisk", "GodwitJob"],
+      name: "GodwitVerifier", dependencies: ["GodwitModel", "GodwitStore", "GodwitJob"], exclude: ["README.md"],
       swiftSettings: strict),
-    // Plans chunks and carries them out: the planner, the statements of each stage, the executor, the ledger.
+    // Job manifests and mapping files in YAML, and the search for the mapping models of a project.
     .target(
-      name: "GodwitEngine",
+      name: "GodwitManifest",
       dependencies: [
-        "GodwitPlatform", "GodwitModel", "GodwitSpill", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob",
-        "GodwitLowering",
-      ], swiftSettings: strict),
-    // Migrates a store in place: by its schema alone, or by SQL on a clone.
-    .target(
-      name: "GodwitInPlace",
-      dependencies: [
-        "GodwitModel", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitLowering", "GodwitEngine",
-      ], swiftSettings: strict),
+        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", .product(name: "Yams", package: "Yams"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      exclude: ["README.md"],
+      // `godwit schema` prints them, without a file beside the executable.
+      resources: [.embedInCode("Schemas")],
+      swiftSettings: strict),
     // The façade: `MigrationManager` runs a job of any kind.
     .target(
       name: "Godwit",
       dependencies: [
-        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob",
-        "GodwitMapping", "GodwitVerifier", "GodwitLowering", "GodwitEngine", "GodwitInPlace",
+        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitEngine", "GodwitVerifier", "GodwitManifest",
         .product(name: "Logging", package: "swift-log"),
-      ], swiftSettings: strict),
-    // Reads job manifests in YAML, and makes jobs of them.
+      ], exclude: ["README.md"], swiftSettings: strict),
+    // The workshop: what no migration needs.
+    //
+    // Stores of any size with made-up content.
     .target(
-      name: "GodwitManifest",
-      dependencies: [
-        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitDisk", "GodwitJob",
-        "GodwitMapping", "GodwitVerifier", "Godwit",
-        .product(name: "Yams", package: "Yams"), .product(name: "Logging", package: "swift-log"),
-      ],
-      // `godwit schema` prints them, without a file beside the executable.
-      resources: [.embedInCode("Schemas")],
-      swiftSettings: strict),
+      name: "GodwitSynthesis", dependencies: ["GodwitModel", "GodwitStore"], path: "Sources/Workshop/Synthesis",
+      exclude: ["README.md"], swiftSettings: strict),
     // Tests of policies: a small store of literals, one step, the objects that it makes.
     .target(
       name: "GodwitTesting",
       dependencies: [
-        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitVerifier", "Godwit",
-        "GodwitManifest",
-      ], swiftSettings: strict),
+        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitVerifier", "GodwitManifest", "Godwit",
+      ],
+      path: "Sources/Workshop/Testing", exclude: ["README.md"], swiftSettings: strict),
     // Finds in models and mapping models what will break for users; the lock file of shipped versions.
     .target(
       name: "GodwitLint",
-      dependencies: [
-        "GodwitModel", "GodwitXML", "GodwitXcode", "GodwitStore", "GodwitInference", "GodwitJob", "GodwitEngine",
-        "GodwitInPlace", "GodwitMapping", "GodwitManifest",
-      ], swiftSettings: strict),
+      dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitEngine", "GodwitManifest"],
+      path: "Sources/Workshop/Lint", exclude: ["README.md"], swiftSettings: strict),
     // Verbs, progress, signals and exit status.
     .target(
       name: "GodwitCLI",
       dependencies: [
-        "GodwitPlatform", "GodwitModel", "GodwitXcode", "GodwitSpill", "GodwitStore", "GodwitSynthesis",
-        "GodwitInference",
-        "GodwitDisk", "GodwitJob", "GodwitVerifier", "Godwit", "GodwitManifest", "GodwitLint",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitVerifier", "GodwitManifest", "Godwit",
+        "GodwitSynthesis", "GodwitLint", .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
-      ], swiftSettings: strict),
+      ], exclude: ["README.md"], swiftSettings: strict),
     .executableTarget(name: "godwit-tool", dependencies: ["GodwitCLI"], swiftSettings: strict),
     // An example: a user's own executable with a migration policy.
     .executableTarget(
@@ -162,29 +123,24 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: [
-        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitDisk", "GodwitJob", "Godwit",
-        "FaultShim",
+        "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitJob", "Godwit", "FaultShim",
       ],
       path: "Tests/TestSupport", swiftSettings: strict),
     .target(name: "FaultShim", path: "Tests/FaultShim"),
     .testTarget(name: "GodwitModelTests", dependencies: ["GodwitModel", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "GodwitXcodeTests",
-      dependencies: ["GodwitXcode", "GodwitXML", "GodwitModel", "GodwitStore", "TestSupport"],
+      dependencies: ["GodwitXcode", "GodwitModel", "GodwitStore", "TestSupport"],
       swiftSettings: strict),
-    .testTarget(name: "GodwitSpillTests", dependencies: ["GodwitSpill", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "GodwitStoreTests",
-      dependencies: [
-        "GodwitStore", "GodwitXML", "GodwitSynthesis", "GodwitPlatform", "GodwitXcode", "GodwitModel", "TestSupport",
-      ],
+      dependencies: ["GodwitStore", "GodwitModel", "GodwitSynthesis", "GodwitXcode", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "GodwitTests",
       dependencies: [
-        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSpill", "GodwitSynthesis",
-        "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitLowering", "GodwitEngine",
-        "GodwitInPlace", "TestSupport",
+        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitJob",
+        "GodwitVerifier", "GodwitEngine", "TestSupport",
       ],
       exclude: ["Mappings"],
       swiftSettings: strict),
@@ -202,8 +158,7 @@ let package = Package(
     .testTarget(
       name: "AppleTruthTests",
       dependencies: [
-        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitInference",
-        "GodwitJob",
+        "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "GodwitJob",
       ], swiftSettings: strict),
     .testTarget(
       name: "GodwitLintTests",
@@ -212,10 +167,9 @@ let package = Package(
     .testTarget(
       name: "GodwitCLITests",
       dependencies: [
-        "GodwitCLI", "Godwit", "GodwitMapping", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore",
-        "GodwitSynthesis",
-        "GodwitInference", "GodwitDisk", "GodwitJob", "GodwitVerifier", "GodwitEngine", "GodwitXML", "TestSupport",
-        "godwit-tool", "todo-migration", .product(name: "Yams", package: "Yams"),
+        "GodwitCLI", "Godwit", "GodwitManifest", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis",
+        "GodwitJob", "GodwitVerifier", "GodwitEngine", "TestSupport", "godwit-tool", "todo-migration",
+        .product(name: "Yams", package: "Yams"),
       ], exclude: ["Golden"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6]

@@ -1,7 +1,6 @@
 public import Foundation
-import GodwitInference
 public import GodwitJob
-import GodwitMapping
+import GodwitManifest
 import GodwitModel
 import GodwitStore
 public import GodwitVerifier

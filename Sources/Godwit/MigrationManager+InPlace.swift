@@ -1,9 +1,7 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
-import GodwitInPlace
 import GodwitJob
-import GodwitPlatform
+import GodwitModel
 import GodwitStore
 
 /// A job whose destination is its source.

@@ -1,11 +1,7 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
-import GodwitInPlace
 import GodwitJob
-import GodwitLowering
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// A job in place that needs no new store: see `SchemaOnlyRun` and `InPlaceSQLRun`.

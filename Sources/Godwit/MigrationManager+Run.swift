@@ -1,9 +1,6 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
-import GodwitInPlace
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier

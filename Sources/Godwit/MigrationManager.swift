@@ -1,9 +1,6 @@
 public import Foundation
-import GodwitDisk
 import GodwitEngine
-import GodwitInPlace
 public import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 

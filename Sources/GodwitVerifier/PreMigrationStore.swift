@@ -1,5 +1,4 @@
 import Foundation
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore

@@ -1,5 +1,4 @@
 package import Foundation
-import GodwitDisk
 public import GodwitJob
 import GodwitModel
 import GodwitStore
@@ -54,8 +53,6 @@ public struct Verifier: Sendable {
   /// found, until a later one finds none or a run makes the store again. A sample is never recorded.
   package var checkpointFile: URL?
 
-  /// The suffix that the command appends to the destination's path for ``checkpointFile``.
-  package static let checkpointSuffix = ".verification.json"
   /// For tests, which stop more often.
   package var rowsPerCheckpoint: Int64?
 

@@ -1,9 +1,8 @@
 import Foundation
-import GodwitInference
 import GodwitLint
 import GodwitModel
-import TestSupport
 import Testing
+import TestSupport
 
 struct `Linting many versions` {
   typealias P = LintProject

@@ -1,5 +1,7 @@
 import Foundation
+import Godwit
 import GodwitManifest
+import GodwitVerifier
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import GodwitXML
-import TestSupport
+import GodwitModel
 import Testing
+import TestSupport
 
 private func decoded(_ text: String) throws -> String {
   String(decoding: try AttributeText.decoded(Array(text.utf8)), as: UTF8.self)

@@ -1,8 +1,7 @@
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// The errors of writes that SQLite cannot make.
 struct DiskQuotaTests {

@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// Permissions that go from a file to the one made of it, and temporary files that nobody else can use.
 struct FileRightsTests {

@@ -1,9 +1,8 @@
 import Foundation
 import GodwitModel
-import GodwitXML
 import GodwitXcode
-import TestSupport
 import Testing
+import TestSupport
 
 /// Models that are larger than anybody's, or made to fill the memory.
 @Suite struct LargeModelTests {

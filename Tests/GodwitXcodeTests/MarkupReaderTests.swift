@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitXML
 import Testing
 
 /// XML of Xcode's files as a tree: the parts that are read, with their places, and those that are refused.

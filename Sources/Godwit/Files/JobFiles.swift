@@ -1,7 +1,6 @@
 import Foundation
-import GodwitDisk
 package import GodwitJob
-import GodwitPlatform
+import GodwitModel
 import GodwitStore
 import GodwitVerifier
 
@@ -21,7 +20,7 @@ package struct JobFiles {
       ("source", job.sourcePath), ("destination", job.destinationPath),
     ]
     var files: [(name: String, path: String)] = [
-      ("record of verifications", job.destinationPath + Verifier.checkpointSuffix)
+      ("record of verifications", job.destinationPath + MigrationJob.verificationSuffix)
     ]
     if !job.isInPlace { stores.append(("quarantine", job.quarantinePath)) }
     if let receipt { files.append(("receipt", receipt)) }

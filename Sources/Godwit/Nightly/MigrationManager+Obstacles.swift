@@ -1,8 +1,6 @@
 import Foundation
-import GodwitDisk
 package import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// The findings of a plan about a destination that exists, and about the place of the receipt.

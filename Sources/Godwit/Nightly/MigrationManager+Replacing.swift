@@ -1,9 +1,7 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import GodwitVerifier
 

@@ -1,9 +1,7 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// How a receipt gets from the work folder to its place: after its store, see `MigrationManager+Receipt.swift`.

@@ -1,5 +1,4 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel

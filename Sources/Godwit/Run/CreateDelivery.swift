@@ -1,4 +1,3 @@
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel

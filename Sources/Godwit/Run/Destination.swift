@@ -1,9 +1,7 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// The state of a job's result at its destination. `run`, `plan`, `status` and the receipt read this one look.

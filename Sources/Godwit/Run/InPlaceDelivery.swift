@@ -1,7 +1,5 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
-import GodwitInPlace
 import GodwitJob
 import GodwitModel
 import GodwitStore

@@ -3,7 +3,6 @@ import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import GodwitVerifier
 

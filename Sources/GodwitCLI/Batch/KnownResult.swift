@@ -2,7 +2,6 @@ import Foundation
 import GodwitJob
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 
 /// The last line of a store in the results.
 struct KnownResult: Decodable, Sendable {

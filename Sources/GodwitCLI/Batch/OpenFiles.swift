@@ -1,4 +1,4 @@
-import GodwitPlatform
+import GodwitModel
 
 /// How many stores may be at work at once with the files that the system lets a process open (`ulimit -n`).
 ///

@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import Synchronization
 

@@ -1,8 +1,6 @@
 import Foundation
-import GodwitDisk
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// The folder with what became of many stores: of each shard a file of JSON lines and a lock.

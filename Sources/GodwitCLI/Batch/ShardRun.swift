@@ -1,7 +1,7 @@
-import GodwitDisk
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 import Synchronization
 
 /// The stores of a shard: which of them run, and the record of what became of each.

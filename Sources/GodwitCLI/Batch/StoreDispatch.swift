@@ -1,6 +1,5 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitManifest
 import GodwitModel
@@ -134,7 +133,7 @@ struct StoreDispatch: Sendable {
     // A store that is replaced is proved against the old one, which has a version of its own.
     let job = !job.isInPlace ? job : try loader.job()
     var verifier = Verifier(job: job)
-    verifier.checkpointFile = URL(filePath: job.destinationPath + Verifier.checkpointSuffix)
+    verifier.checkpointFile = URL(filePath: job.destinationPath + MigrationJob.verificationSuffix)
     return try verifier.run(control: control, maximumSeconds: secondsLeft) { share in
       update(index, 50 + share * 50)
     }

@@ -2,7 +2,6 @@ import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 
 /// The result of a command for one of many stores: a row of its table, and a JSON line.
 struct StoreResult: Encodable, Sendable {

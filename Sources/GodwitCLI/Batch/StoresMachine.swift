@@ -1,6 +1,5 @@
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 
 /// The things that a machine must have before it works on a shard: the folders of the stores and of the destinations, and the
 /// models.

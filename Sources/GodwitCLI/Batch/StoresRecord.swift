@@ -1,7 +1,6 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 
 /// How the stores of a manifest stand, by the results of all shards.
 struct StoresRecord: Encodable {

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// A folder that appears under its name when it is complete, or not at all.

@@ -1,8 +1,6 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
-import GodwitSpill
 import GodwitStore
 import GodwitXcode
 

@@ -1,7 +1,6 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import GodwitXcode
 

@@ -1,7 +1,6 @@
 import Foundation
 import Godwit
 import GodwitModel
-import GodwitPlatform
 import Synchronization
 
 /// SIGINT, SIGTERM and SIGUSR1 while a run lasts, taken by a thread of their own.

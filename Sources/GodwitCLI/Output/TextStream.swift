@@ -1,4 +1,4 @@
-import GodwitPlatform
+import GodwitModel
 import Synchronization
 
 /// Standard output or standard error, written at once and from any thread.

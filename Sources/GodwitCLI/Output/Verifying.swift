@@ -18,7 +18,7 @@ struct Verifying {
     let start = ContinuousClock.now
     var verifier = Verifier(job: job)
     verifier.samplePercent = samplePercent
-    verifier.checkpointFile = URL(filePath: job.destinationPath + Verifier.checkpointSuffix)
+    verifier.checkpointFile = URL(filePath: job.destinationPath + MigrationJob.verificationSuffix)
     var first: Double?
     return try verifier.run(control: control, maximumSeconds: maximumSeconds) { share in
       // The share of an earlier verification took no time of this one.

@@ -1,4 +1,4 @@
-import GodwitInference
+import GodwitModel
 
 extension ModelComparison {
   /// The changed entities of both versions as a flowchart of Mermaid: the earlier version left, the later one right.

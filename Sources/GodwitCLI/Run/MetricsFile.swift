@@ -1,7 +1,6 @@
 import Foundation
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import Synchronization
 

@@ -3,7 +3,6 @@ import Foundation
 import GodwitJob
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import Logging
 import Synchronization

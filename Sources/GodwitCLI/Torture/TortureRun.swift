@@ -1,7 +1,6 @@
 import Foundation
 import Godwit
 import GodwitModel
-import GodwitPlatform
 import Synchronization
 
 /// One process of this executable, killed at some moment or left to finish.

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Godwit
-import GodwitDisk
 import GodwitManifest
+import GodwitStore
 
 struct DiscardVerb: Verb {
   static let configuration = CommandConfiguration(

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 public import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// The whole command line, for an executable that adds policies.

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Foundation
+import Godwit
 import GodwitJob
 import GodwitManifest
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 struct InitVerb: Verb {
@@ -48,7 +48,7 @@ struct InitVerb: Verb {
     let manifest = file.map { OutputFile($0, "a job manifest", isEarlier: isEarlier) }
     if let file, !force { try refuseExisting(file) }
     try manifest?.check()
-    var request = DraftRequest(store: store, models: models)
+    var request = DraftRequest(store: store, models: models) { try MigrationManager($0).plan() }
     (request.destinationModel, request.sourceModel, request.file) = (to, from, file)
     request.policies = session.policies
     let draft = try request.draft()

@@ -1,5 +1,4 @@
 import ArgumentParser
-import GodwitInference
 import GodwitManifest
 import GodwitModel
 

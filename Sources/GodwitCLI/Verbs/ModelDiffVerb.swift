@@ -1,5 +1,5 @@
 import ArgumentParser
-import GodwitInference
+import GodwitModel
 
 struct ModelDiffVerb: Verb {
   static let configuration = CommandConfiguration(

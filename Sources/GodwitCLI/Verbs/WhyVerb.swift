@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitManifest
 import GodwitModel
 import GodwitStore

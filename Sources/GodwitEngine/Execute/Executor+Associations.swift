@@ -1,9 +1,6 @@
 import Foundation
-import GodwitDisk
 import GodwitJob
-import GodwitLowering
 import GodwitModel
-import GodwitSpill
 import GodwitStore
 
 /// Associations that cannot be computed: their spill files are written before anything is created, read by lookups,

@@ -1,8 +1,6 @@
 import Foundation
 package import GodwitJob
-package import GodwitLowering
 import GodwitModel
-import GodwitSpill
 package import GodwitStore
 
 /// Carries out the chunks of a plan, one transaction each.

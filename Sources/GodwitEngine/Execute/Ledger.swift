@@ -1,8 +1,6 @@
 import Foundation
-import GodwitDisk
 package import GodwitJob
 import GodwitModel
-import GodwitSpill
 package import GodwitStore
 
 /// The durable state of a job: its digests, the planner's facts, the chunk list and each chunk's outcome.

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitJob
-import GodwitLowering
 import GodwitStore
 
 /// Rows of source objects that a mapping with a policy takes.

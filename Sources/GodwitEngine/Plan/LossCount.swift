@@ -1,5 +1,4 @@
 package import GodwitJob
-import GodwitLowering
 import GodwitModel
 package import GodwitStore
 

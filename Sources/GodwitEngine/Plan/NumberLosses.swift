@@ -1,6 +1,4 @@
-import GodwitInference
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 

@@ -1,4 +1,3 @@
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore

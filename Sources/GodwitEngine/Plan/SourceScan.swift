@@ -1,6 +1,5 @@
 import Foundation
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 

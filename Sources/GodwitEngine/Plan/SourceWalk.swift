@@ -1,4 +1,3 @@
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 

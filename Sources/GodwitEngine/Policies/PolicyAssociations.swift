@@ -1,8 +1,5 @@
-import GodwitDisk
 import GodwitJob
-import GodwitLowering
 import GodwitModel
-import GodwitSpill
 import GodwitStore
 
 /// The tables of explicit associations, and lookups in both directions in stored or computed associations.

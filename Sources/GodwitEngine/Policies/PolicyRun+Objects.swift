@@ -1,5 +1,4 @@
 package import GodwitJob
-import GodwitLowering
 package import GodwitModel
 import GodwitStore
 

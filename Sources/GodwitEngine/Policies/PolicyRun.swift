@@ -1,9 +1,6 @@
 import Foundation
-package import GodwitDisk
 package import GodwitJob
-package import GodwitLowering
 package import GodwitModel
-import GodwitSpill
 package import GodwitStore
 
 /// The running policies of a step. The parts below answer the requests of hooks.

@@ -1,6 +1,4 @@
-import GodwitDisk
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 

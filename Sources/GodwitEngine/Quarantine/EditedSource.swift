@@ -1,8 +1,6 @@
 import Foundation
-import GodwitDisk
 package import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// A copy of a source with the edited objects of its quarantine: the output of `godwit quarantine apply`.

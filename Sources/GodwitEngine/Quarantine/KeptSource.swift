@@ -1,5 +1,4 @@
 import Foundation
-import GodwitDisk
 import GodwitModel
 package import GodwitStore
 

@@ -1,8 +1,6 @@
 import Foundation
-import GodwitDisk
 package import GodwitJob
 package import GodwitModel
-import GodwitPlatform
 package import GodwitStore
 
 /// The store that a job with `existing: append` adds to, as it was before the job.

@@ -1,5 +1,4 @@
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 

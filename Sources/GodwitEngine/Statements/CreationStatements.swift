@@ -1,4 +1,3 @@
-package import GodwitLowering
 package import GodwitModel
 import GodwitStore
 

@@ -1,4 +1,3 @@
-import GodwitLowering
 import GodwitModel
 
 /// The statements that a program has lowered so far.

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitJob
-package import GodwitLowering
 import GodwitModel
 import GodwitStore
 

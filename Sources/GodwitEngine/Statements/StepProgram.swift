@@ -1,6 +1,5 @@
 import Foundation
 package import GodwitJob
-package import GodwitLowering
 import GodwitModel
 package import GodwitStore
 

@@ -1,7 +1,7 @@
 import Foundation
-import GodwitDisk
 package import GodwitJob
 import GodwitModel
+import GodwitStore
 
 /// Room on the disks, looked at before the first write.
 extension MigrationJob {

@@ -1,5 +1,4 @@
 import Foundation
-package import GodwitDisk
 package import GodwitJob
 import GodwitModel
 package import GodwitStore

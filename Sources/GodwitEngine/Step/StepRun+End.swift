@@ -1,5 +1,4 @@
 import Foundation
-import GodwitDisk
 package import GodwitJob
 package import GodwitModel
 package import GodwitStore

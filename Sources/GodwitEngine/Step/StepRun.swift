@@ -1,9 +1,7 @@
 import Foundation
-package import GodwitDisk
 package import GodwitJob
-import GodwitLowering
 import GodwitModel
-import GodwitStore
+package import GodwitStore
 
 /// One step on its way into the store of its folder.
 package final class StepRun {

@@ -1,4 +1,4 @@
-package import GodwitDisk
+package import GodwitStore
 
 /// Settings with which tests see what otherwise depends on size, luck or a special file system. It does not belong to
 /// the public API, and no verb sets it.

@@ -1,6 +1,6 @@
 import Foundation
-import GodwitDisk
 import GodwitModel
+import GodwitStore
 
 extension MigrationJob {
   /// The treatment of a store that is at the destination when a job begins.

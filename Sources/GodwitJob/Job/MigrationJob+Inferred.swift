@@ -1,4 +1,3 @@
-import GodwitInference
 import GodwitModel
 
 extension MigrationJob {

@@ -1,5 +1,4 @@
 public import Foundation
-import GodwitDisk
 public import GodwitModel
 public import GodwitStore
 
@@ -257,6 +256,9 @@ public struct MigrationJob: Sendable {
     self.memory = memory
     steps = [first] + later
   }
+
+  /// The suffix that the command appends to the destination's path for the file of a stopped verification.
+  package static let verificationSuffix = ".verification.json"
 
   /// The job with the store itself in place of a symbolic link to it, where the job replaces that store: a rename would
   /// replace the link.

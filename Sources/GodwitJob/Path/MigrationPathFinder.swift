@@ -1,4 +1,3 @@
-package import GodwitInference
 public import GodwitModel
 
 /// A mapping model that a search found, before it is known which models it is for.

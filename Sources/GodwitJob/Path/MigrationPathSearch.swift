@@ -1,4 +1,3 @@
-import GodwitInference
 import GodwitModel
 
 /// The search for the shortest way from the first of some versions to the last.

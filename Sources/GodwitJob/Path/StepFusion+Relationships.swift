@@ -1,4 +1,3 @@
-import GodwitInference
 import GodwitModel
 
 /// Compares how two steps and the direct one make links.

@@ -1,4 +1,3 @@
-import GodwitInference
 import GodwitModel
 
 /// Whether two inferred steps in a row come to the same as the one that is inferred from the first model to the last.

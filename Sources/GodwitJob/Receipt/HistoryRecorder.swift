@@ -1,6 +1,6 @@
 package import Foundation
-import GodwitDisk
 import GodwitModel
+import GodwitStore
 
 /// Notes the progress of a run in its history, and the history in the work folder now and then.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import GodwitPlatform
+import GodwitModel
 
 /// The process's resident memory, as the kernel counts it.
 package enum ProcessMemory {

@@ -1,5 +1,4 @@
 package import Foundation
-import GodwitDisk
 import GodwitStore
 
 /// The progress that a run shows, so that no later line says less, not even that of a later run.

@@ -1,7 +1,5 @@
 import Foundation
-package import GodwitDisk
 import GodwitModel
-import GodwitPlatform
 package import GodwitStore
 
 /// The state of an unfinished run: `run.json` in the work folder, replaced as a whole and synced.

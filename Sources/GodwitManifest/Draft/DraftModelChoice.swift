@@ -1,7 +1,5 @@
 import Foundation
-import GodwitMapping
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import GodwitXcode
 

@@ -1,9 +1,6 @@
 import Foundation
-import Godwit
 package import GodwitJob
-import GodwitMapping
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import GodwitXcode
 package import Logging
@@ -23,7 +20,12 @@ package struct DraftRequest: Sendable {
   package var logger = Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }
   let mappingFiles = MappingFiles()
 
-  package init(store: String, models: String) { (self.store, self.models) = (store, models) }
+  /// Plans a job: what the draft says of losses and problems comes from the plan.
+  private let planning: @Sendable (MigrationJob) throws -> MigrationPlan
+
+  package init(store: String, models: String, planning: @escaping @Sendable (MigrationJob) throws -> MigrationPlan) {
+    (self.store, self.models, self.planning) = (store, models, planning)
+  }
 
   /// The manifest for the store.
   ///
@@ -299,7 +301,7 @@ package struct DraftRequest: Sendable {
   }
 
   private func tell(_ job: MigrationJob, served: [MappingFinder.ServedVersions], in draft: inout ManifestDraft) {
-    let manager = MigrationManager(job)
+    let job = job.namingInferredSteps().fusingSteps()
     draft.sourceModel = job.sourceModel.name
     if !draft.mergeModels.isEmpty { draft.destinationModel = job.destinationModel.name }
     draft.sourceModelOrigin =
@@ -307,7 +309,7 @@ package struct DraftRequest: Sendable {
       ? "you named it"
       : job.sourceModelOrigin.map { "taken \($0)" } ?? "the store's version hashes are those of this version"
     draft.inputNotes = job.inputNotes
-    draft.steps = manager.job.steps.map { step in
+    draft.steps = job.steps.map { step in
       let through = step.passedVersions.isEmpty ? "" : ", through \(step.passedVersions.count) versions in one step"
       return .init(
         source: step.sourceModel.name, destination: step.destinationModel.name,
@@ -331,7 +333,7 @@ package struct DraftRequest: Sendable {
       }
     }
     do {
-      let plan = try manager.plan()
+      let plan = try planning(job)
       for loss in plan.losses.losses {
         if loss.kind == .linksToNothing { draft.notes.append(draft.text(of: loss)) } else { draft.losses.append(loss) }
       }

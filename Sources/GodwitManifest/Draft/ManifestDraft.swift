@@ -1,5 +1,3 @@
-import GodwitMapping
-
 /// The manifest that `godwit init` writes: facts in, text with comments out.
 ///
 /// Paths are written as they are given. `DraftRequest` finds the facts.

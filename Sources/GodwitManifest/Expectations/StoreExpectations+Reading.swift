@@ -1,6 +1,5 @@
-import GodwitMapping
 import GodwitModel
-package import GodwitVerifier
+package import GodwitStore
 
 /// Expectations as a YAML file.
 ///

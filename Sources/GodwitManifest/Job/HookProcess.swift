@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
 
 /// A shell command of a manifest: of its `stages`, or for the end of a run.
 ///

@@ -1,5 +1,4 @@
 import Foundation
-import GodwitMapping
 import GodwitModel
 
 /// The commands of `on-success` and `on-failure`, which `godwit run` calls when a run is over.

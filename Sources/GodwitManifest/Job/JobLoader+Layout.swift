@@ -1,6 +1,4 @@
-import Godwit
 import GodwitJob
-import GodwitMapping
 import GodwitModel
 import GodwitStore
 import Logging
@@ -42,7 +40,7 @@ extension JobLoader {
     return try locating(path.location) {
       guard try StoreFiles(path: path.resolved).type == .sqlite else { throw refuse("it is not a SQLite store") }
       let metadata = try StoreMetadata(readingStoreAt: path.resolved)
-      guard metadata.applicationValues[MigrationManager.jobsKey] == nil else {
+      guard metadata.applicationValues[StoreMetadata.Key.jobs] == nil else {
         throw refuse("Godwit made this store, so its names do not show what Core Data would choose")
       }
       let hashes = metadata.entityVersionHashes

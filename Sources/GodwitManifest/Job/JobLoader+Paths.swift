@@ -1,8 +1,5 @@
 import Foundation
-import Godwit
-import GodwitInference
 import GodwitJob
-import GodwitMapping
 import GodwitModel
 
 extension JobLoader {

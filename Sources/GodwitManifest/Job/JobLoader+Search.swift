@@ -1,6 +1,5 @@
 import Foundation
 package import GodwitJob
-import GodwitMapping
 package import GodwitModel
 import Logging
 

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitJob
-import GodwitMapping
 import GodwitModel
 
 /// `stages`: shell commands before and after the step that leads to a version.

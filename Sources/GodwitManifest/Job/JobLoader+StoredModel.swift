@@ -1,6 +1,4 @@
-import GodwitInference
 import GodwitJob
-import GodwitMapping
 import GodwitModel
 
 /// A source model that nobody listed: the one that the store, or its receipt, carries. Its place among the versions is not known, so a

@@ -1,8 +1,5 @@
 public import Foundation
-import Godwit
-import GodwitInference
 public import GodwitJob
-package import GodwitMapping
 package import GodwitModel
 import GodwitStore
 import GodwitXcode
@@ -205,7 +202,7 @@ public struct JobLoader {
 
   /// Says which inferred steps are one, and why others are not.
   private func logFusing(of job: MigrationJob) {
-    for step in MigrationManager(job).job.steps {
+    for step in job.namingInferredSteps().fusingSteps().steps {
       if let reason = step.reasonApart {
         logger.debug("the step to '\(step.destinationModel.name)' is not fused with the one before: \(reason)")
       }

@@ -1,5 +1,4 @@
 import GodwitJob
-import GodwitMapping
 import GodwitModel
 
 extension JobManifest {

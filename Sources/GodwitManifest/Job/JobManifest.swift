@@ -1,5 +1,4 @@
 package import GodwitJob
-package import GodwitMapping
 package import GodwitModel
 
 /// A migration job as its manifest describes it.

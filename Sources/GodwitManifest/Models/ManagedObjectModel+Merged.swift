@@ -1,5 +1,4 @@
 public import Foundation
-import GodwitMapping
 public import GodwitModel
 public import GodwitStore
 import GodwitXcode

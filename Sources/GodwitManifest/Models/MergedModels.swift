@@ -1,4 +1,3 @@
-import GodwitMapping
 import GodwitModel
 import GodwitXcode
 

@@ -1,4 +1,3 @@
-import GodwitMapping
 package import GodwitModel
 package import GodwitStore
 import GodwitXcode

@@ -1,5 +1,4 @@
 import Foundation
-import Godwit
 package import GodwitModel
 import GodwitStore
 import GodwitXcode
@@ -35,7 +34,7 @@ extension PublishedVersionHashes {
       self.init(origin: path, versions: sides.map { .init(name: nil, hashes: $0) })
     } else {
       let metadata = try StoreMetadata(readingStoreAt: path)
-      if metadata.applicationValues[MigrationManager.jobsKey] != nil {
+      if metadata.applicationValues[StoreMetadata.Key.jobs] != nil {
         throw GodwitError(
           .configuration, "cannot take hashes from '\(path)': Godwit made this store, and computed them",
           remedy: "give a store that Core Data wrote, or the VersionInfo.plist of the compiled model")

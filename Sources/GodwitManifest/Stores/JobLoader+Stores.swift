@@ -1,8 +1,6 @@
 import Foundation
 import GodwitJob
-import GodwitMapping
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import Logging
 

@@ -1,7 +1,5 @@
 import GodwitJob
-import GodwitMapping
 import GodwitModel
-import GodwitPlatform
 
 extension JobManifest {
   /// Finds out whether `source` is a pattern for many stores, and refuses what does not go with it.

@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitPlatform
 
 /// Reads the lines of a file one after the other, with bounded memory.
 ///

@@ -1,5 +1,4 @@
 import GodwitJob
-import GodwitMapping
 import GodwitModel
 
 /// The inputs that the jobs of a manifest for many stores read once: models, listed mapping models, and the steps from

@@ -1,13 +1,11 @@
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
-import GodwitVerifier
 
 /// Files that match a pattern but are not stores to migrate.
 extension StorePattern.Match {
   /// Endings of files that SQLite and Godwit put beside a store: logs, a receipt, a stopped verification, a quarantine.
   private static let suffixes = [
-    "-wal", "-shm", "-journal", Receipt.suffix, Verifier.checkpointSuffix, Quarantine.suffix,
+    "-wal", "-shm", "-journal", Receipt.suffix, MigrationJob.verificationSuffix, Quarantine.suffix,
   ]
 
   /// Whether it belongs to a store that is there.

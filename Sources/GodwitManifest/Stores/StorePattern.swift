@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitPlatform
 
 /// A pattern for the paths of many stores, such as `stores/*.sqlite` or `stores/**/*.sqlite`.
 ///

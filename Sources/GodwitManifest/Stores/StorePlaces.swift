@@ -1,10 +1,7 @@
 import Foundation
 import GodwitJob
-import GodwitMapping
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
-import GodwitVerifier
 
 /// Where the jobs of many stores write, checked before any of them begins.
 ///
@@ -103,7 +100,7 @@ package struct StorePlaces {
       return try claimFiles(ofStoreAt: MigrationJob.oldPath(of: destination.resolved), of: store, at: destination)
     }
     let path = StoreFiles.resolvingLink(store.path)
-    var own = [path, path + Verifier.checkpointSuffix]
+    var own = [path, path + MigrationJob.verificationSuffix]
     if keepsOld { own.append(MigrationJob.oldPath(of: path)) }
     // Runs leave these out of the pattern by their names.
     for product in own { try claim(product, of: store.path, at: manifest.source) }
@@ -130,7 +127,7 @@ package struct StorePlaces {
 
   private mutating func claim(_ destination: ManifestPath, receipt: ManifestPath?, for store: String) throws {
     let path = destination.resolved
-    var beside = [path + Receipt.suffix, path + Verifier.checkpointSuffix]
+    var beside = [path + Receipt.suffix, path + MigrationJob.verificationSuffix]
     if case .quarantine = manifest.onInvalid { beside.append(path + Quarantine.suffix) }
     if manifest.destination.existing.keepsOld {
       // Another store of that name would be taken for the one that was replaced, and removed.

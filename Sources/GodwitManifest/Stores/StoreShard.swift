@@ -1,6 +1,4 @@
-import GodwitMapping
 import GodwitModel
-import GodwitPlatform
 import Yams
 
 /// A part of the stores of a manifest: those whose key hashes to one of so many numbers.

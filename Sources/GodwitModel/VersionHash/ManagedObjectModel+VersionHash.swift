@@ -1,5 +1,4 @@
 import Foundation
-import GodwitPlatform
 
 extension ManagedObjectModel {
   /// The version hash of every entity, by entity name (`NSStoreModelVersionHashes`).

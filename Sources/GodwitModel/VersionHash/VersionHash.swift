@@ -1,5 +1,4 @@
 import Foundation
-import GodwitPlatform
 
 /// The 32 bytes by which Core Data decides whether an entity of a model describes the entity of a store.
 ///

@@ -1,5 +1,3 @@
-import GodwitPlatform
-
 /// The parts of an entity's version hash, so that the hash can be recomputed with one part changed.
 ///
 /// For finding out how a model would have to differ to have a hash found in a store. For the model's own hashes, use

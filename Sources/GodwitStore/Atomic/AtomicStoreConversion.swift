@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
 
 /// Reads an atomic store, XML or binary, into an ordinary SQLite store, so that all that works on those works on it.
 ///

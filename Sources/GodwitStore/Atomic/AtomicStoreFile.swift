@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
 
 /// A file that is written in pieces of 64 KiB and synced at its end.
 final class AtomicStoreFile {

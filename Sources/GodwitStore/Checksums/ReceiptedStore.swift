@@ -1,5 +1,4 @@
 package import GodwitModel
-import GodwitPlatform
 
 /// A finished store as its receipt describes it. The run that writes a receipt and the check that reads it years later
 /// share this code: they must count the same.

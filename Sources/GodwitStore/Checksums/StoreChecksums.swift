@@ -1,6 +1,5 @@
 import CSQLite
 import GodwitModel
-import GodwitPlatform
 
 /// The content of a store in a few numbers, whatever its pages, its row order and its counters of edits are.
 ///

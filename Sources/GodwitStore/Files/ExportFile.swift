@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitPlatform
 
 /// A new file of text that has its name when it is complete.
 ///

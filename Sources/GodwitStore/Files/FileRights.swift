@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
 
 /// The rights to read and write a file, carried over to a file that is made from it.
 package enum FileRights {

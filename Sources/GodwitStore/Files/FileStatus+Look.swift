@@ -1,5 +1,4 @@
-import GodwitModel
-package import GodwitPlatform
+package import GodwitModel
 
 /// Looks with three answers: the status, nothing, and an error where neither is known.
 extension FileStatus {

@@ -1,6 +1,5 @@
 import Foundation
 package import GodwitModel
-import GodwitPlatform
 
 extension GodwitError {
   /// The remedy for a damaged store.

@@ -1,5 +1,5 @@
 import Foundation
-import GodwitPlatform
+import GodwitModel
 
 /// A store whose write-ahead log was probably left behind when it was copied.
 ///

@@ -1,6 +1,5 @@
 import Foundation
 package import GodwitModel
-import GodwitPlatform
 
 /// A file that appears under its name when it is complete, or not at all.
 package enum NewFile {

@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitPlatform
 
 /// A file that a command writes where its user says: the one place that decides whether it may.
 ///

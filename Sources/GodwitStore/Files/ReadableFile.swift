@@ -1,6 +1,5 @@
 package import Foundation
 package import GodwitModel
-import GodwitPlatform
 
 /// A file read outside SQLite; closes its descriptor when it goes.
 package struct ReadableFile: ~Copyable {

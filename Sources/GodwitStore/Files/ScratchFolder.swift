@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
 
 /// A temporary folder of this process, which only its user can enter. It is removed with the value.
 ///

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitPlatform
 
 /// The files of one store: the database and the files that SQLite may keep beside it.
 ///

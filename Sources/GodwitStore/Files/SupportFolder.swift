@@ -1,6 +1,5 @@
 import Foundation
 package import GodwitModel
-import GodwitPlatform
 
 /// The folder that holds a store's external binary data: `.NAME_SUPPORT/_EXTERNAL_DATA/UUID`, NAME being the store's
 /// file name without its extension.

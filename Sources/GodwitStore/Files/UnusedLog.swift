@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitPlatform
 
 /// A log or a journal beside a store that counts for nothing, or whose end does not: SQLite passes over it in silence.
 package enum UnusedLog {

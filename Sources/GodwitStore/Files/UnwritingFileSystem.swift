@@ -1,5 +1,5 @@
 import CSQLite
-import GodwitPlatform
+import GodwitModel
 
 /// A file system of SQLite's that reads a database with its write-ahead log, and writes, makes and removes nothing.
 ///

@@ -1,6 +1,5 @@
 import CSQLite
 package import GodwitModel
-import GodwitPlatform
 
 /// A text or blob that is left in its row, to be read a piece at a time.
 package struct LargeValue: Sendable, Hashable {

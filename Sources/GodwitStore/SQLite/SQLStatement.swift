@@ -1,6 +1,5 @@
 import CSQLite
 package import GodwitModel
-import GodwitPlatform
 
 /// A prepared statement. Not `Sendable`: use it where its connection is used.
 package final class SQLStatement {

@@ -1,6 +1,5 @@
 import CSQLite
 import GodwitModel
-import GodwitPlatform
 
 extension StoreConnection {
   /// Fills a blob with the bytes of a value of its size, a piece at a time.

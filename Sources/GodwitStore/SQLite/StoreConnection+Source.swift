@@ -1,7 +1,6 @@
 import CSQLite
 import Foundation
 package import GodwitModel
-import GodwitPlatform
 
 extension StoreConnection {
   /// Attaches a store as `source` so that nothing of it changes and no file appears beside it.

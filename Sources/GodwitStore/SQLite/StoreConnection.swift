@@ -1,7 +1,6 @@
 import CSQLite
 import Foundation
 package import GodwitModel
-import GodwitPlatform
 import Synchronization
 
 /// One SQLite connection: the main database (a store under construction, or memory) and, when

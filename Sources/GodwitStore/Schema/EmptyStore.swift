@@ -1,5 +1,4 @@
 package import GodwitModel
-import GodwitPlatform
 
 /// Makes stores without objects, as Core Data would.
 package enum EmptyStore {

@@ -1,6 +1,5 @@
 import Foundation
 package import GodwitModel
-import GodwitPlatform
 
 /// A value that one thread makes for another, and does not touch again.
 struct Handed<Value>: @unchecked Sendable { var value: Value }

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitXML
 
 /// The form of values in an XML store.
 ///

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitXML
 
 /// Reads an XML store front to back: its header, then object by object.
 ///

@@ -1,5 +1,4 @@
 import Foundation
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
@@ -34,7 +33,7 @@ package struct KnownFindings: Codable, Sendable, Equatable {
   ///
   /// - Throws: When that could not be read.
   package static func count(ofStoreAt path: String) throws -> Int64? {
-    let url = URL(filePath: path + Verifier.checkpointSuffix)
+    let url = URL(filePath: path + MigrationJob.verificationSuffix)
     guard let found = try StoppedVerification(at: url)?.found, found.count > 0, try found.isOf(storeAt: path) else {
       return nil
     }
@@ -43,7 +42,7 @@ package struct KnownFindings: Codable, Sendable, Equatable {
 
   /// Removes the findings about a store that a run has replaced.
   package static func forget(storeAt path: String) {
-    let url = URL(filePath: path + Verifier.checkpointSuffix)
+    let url = URL(filePath: path + MigrationJob.verificationSuffix)
     if (try? StoppedVerification(at: url)) != nil { try? WorkFolder.removeFile(url.path) }
   }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore

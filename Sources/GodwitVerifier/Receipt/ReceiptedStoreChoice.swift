@@ -1,8 +1,6 @@
 import Foundation
-import GodwitDisk
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 
 /// Which store a receipt is compared with, and why that one.

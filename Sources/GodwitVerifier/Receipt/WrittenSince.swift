@@ -1,5 +1,4 @@
 import Foundation
-import GodwitDisk
 package import GodwitJob
 import GodwitModel
 package import GodwitStore

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitXML
 
 /// Reads a property list in binary or XML form.
 ///

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitXML
 
 /// The objects of an `xcmapping.xml`, which is a Core Data XML store of Xcode's own.
 ///

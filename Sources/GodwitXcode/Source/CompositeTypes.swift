@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitXML
 
 /// The composite types of a `contents` file, each with its elements. Attributes refer to them by name.
 struct CompositeTypes {

@@ -1,5 +1,4 @@
 package import GodwitModel
-import GodwitXML
 
 /// Turns a model as Xcode's editor archives it into a model: the `elements` file of a model that Xcode 3 saved, or
 /// the copy inside an `xcmapping.xml`.

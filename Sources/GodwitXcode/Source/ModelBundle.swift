@@ -1,6 +1,5 @@
 public import Foundation
 public import GodwitModel
-import GodwitXML
 
 /// The versions of a model in one place: a `.xcdatamodeld`, a lone `.xcdatamodel` with one version, or their compiled
 /// forms, a `.momd` or a lone `.mom`.

@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitXML
 
 extension ModelContents {
   // MARK: Attributes

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitXML
 
 /// Default values and limits, which Xcode keeps as text when an attribute's type is changed.
 ///

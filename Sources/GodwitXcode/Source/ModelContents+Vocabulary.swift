@@ -1,5 +1,4 @@
 import GodwitModel
-import GodwitXML
 
 /// The words of the format, and the checks that each is known and well formed.
 extension ModelContents {

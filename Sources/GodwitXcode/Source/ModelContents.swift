@@ -1,6 +1,5 @@
 import Foundation
 package import GodwitModel
-import GodwitXML
 
 /// Reads the `contents` file of a `.xcdatamodel`.
 ///

@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitXML
 
 /// Access to files and folders, with the errors of a missing input.
 enum XcodeFile {

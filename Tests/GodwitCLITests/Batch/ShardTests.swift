@@ -1,10 +1,10 @@
 import Foundation
-import GodwitDisk
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import GodwitCLI
 

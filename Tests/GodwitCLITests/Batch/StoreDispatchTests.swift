@@ -1,11 +1,11 @@
 import Foundation
-import GodwitDisk
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 import Logging
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import GodwitCLI
 

@@ -1,9 +1,8 @@
 import Foundation
 import GodwitManifest
-import GodwitMapping
 import GodwitModel
-import TestSupport
 import Testing
+import TestSupport
 
 /// The search for mapping models: files that cannot be read, and the number of files that are opened.
 @Suite struct MappingFinderTests {

@@ -1,12 +1,11 @@
 import Foundation
 import GodwitCLI
-import GodwitInference
 import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-import TestSupport
 import Testing
+import TestSupport
 
 /// Runs a verb in this process.
 func godwit(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {

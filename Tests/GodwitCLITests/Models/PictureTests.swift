@@ -1,10 +1,9 @@
 import Foundation
-import GodwitInference
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import GodwitCLI
 

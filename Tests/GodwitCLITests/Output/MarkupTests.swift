@@ -1,6 +1,5 @@
 import Foundation
 import GodwitModel
-import GodwitXML
 import Testing
 
 @testable import GodwitCLI

@@ -1,8 +1,7 @@
 import Foundation
 import GodwitModel
-import GodwitXML
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import GodwitCLI
 @testable import GodwitJob

@@ -4,9 +4,8 @@ import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitStore
-import GodwitXML
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import GodwitCLI
 

@@ -1,9 +1,9 @@
 import Foundation
-import GodwitDisk
 import GodwitJob
 import GodwitManifest
-import TestSupport
+import GodwitStore
 import Testing
+import TestSupport
 
 @testable import GodwitCLI
 

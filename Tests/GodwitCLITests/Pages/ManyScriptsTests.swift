@@ -1,9 +1,9 @@
 import Foundation
 import GodwitCLI
-import GodwitDisk
 import GodwitModel
-import TestSupport
+import GodwitStore
 import Testing
+import TestSupport
 
 /// The scripts of `jobs/many`, as a scheduler runs them: every store is migrated or recorded, none twice, none in part.
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests"), .serialized)

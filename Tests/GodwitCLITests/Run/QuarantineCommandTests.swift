@@ -150,7 +150,7 @@ import Testing
       }
       let report = try BuiltCommand.run("report", "job.yaml", "-o", page, in: folder.path)
       #expect(report.status == 0, "\(report)")
-      #expect(try String(contentsOfFile: page, encoding: .utf8).contains("There is no plan: "))
+      #expect(try String(contentsOfFile: page, encoding: .utf8).contains("SETS ASIDE (3)"))
       let status = try BuiltCommand.run("status", "job.yaml", in: folder.path)
       #expect(status.output.hasPrefix("job job: \(setting == nil ? "not started" : "unfinished")"), "\(status)")
     }

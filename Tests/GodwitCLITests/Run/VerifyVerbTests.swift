@@ -1,11 +1,10 @@
 import Foundation
 import GodwitCLI
-import GodwitDisk
 import GodwitManifest
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// `verify` with its options, and `run --verify`.
 struct VerifyVerbTests {

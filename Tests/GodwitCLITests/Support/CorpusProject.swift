@@ -1,6 +1,5 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitManifest
 import GodwitModel

@@ -1,8 +1,7 @@
 import Foundation
 import GodwitModel
-import GodwitXML
-import TestSupport
 import Testing
+import TestSupport
 
 /// XML stores as tokens, read front to back in bounded memory.
 struct MarkupScannerTests {

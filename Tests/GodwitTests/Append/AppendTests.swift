@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// `existing: append`: a destination that exists takes the new rows.
 @Suite struct AppendTests {

@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
-import GodwitInference
+import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Rows whose `Z_ENT` is not the number of an entity of their table.
 ///

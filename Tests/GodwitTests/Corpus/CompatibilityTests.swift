@@ -1,10 +1,10 @@
 import Foundation
-import GodwitInference
+import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-import TestSupport
 import Testing
+import TestSupport
 
 /// Notes with tags, in a form that each test changes a little.
 struct NotesModel {

@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitSynthesis
 import GodwitXcode
-import TestSupport
 import Testing
+import TestSupport
 
 /// Versions that real applications shipped, hop by hop and at once.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-import TestSupport
 import Testing
+import TestSupport
 
 /// Every chain of the corpus, hop by hop, from every store that Core Data wrote.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

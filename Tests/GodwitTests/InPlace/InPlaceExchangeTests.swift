@@ -1,12 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// The exchange of a store for the one made of it: whole at every step, whatever the file system offers.
 struct InPlaceExchangeTests {

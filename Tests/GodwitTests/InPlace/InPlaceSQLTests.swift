@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// Migration in place by SQL: `MigrationFixture.run` compares it with the ordinary run of the same inferred mapping.
 struct InPlaceSQLTests {

@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// The status of a run that was killed before it had anything to resume: in place by SQL there never is.
 struct KilledInPlaceStatusTests {

@@ -1,13 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Rows of a store that was migrated by definition alone: they stay, `verify` knows them, and they migrate on.
 struct SchemaOnlyRowTests: SchemaOnlyFixture {

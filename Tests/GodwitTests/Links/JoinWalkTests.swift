@@ -2,11 +2,10 @@ import Foundation
 import Godwit
 import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// Cats and dogs, both pets, in clubs.
 private func pets(club: String = "Club") -> [EntityDescription] {

@@ -1,12 +1,12 @@
 import Foundation
 import Godwit
+import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Children of parents and of guardians, both people; everybody may bear tags.
 private func family() -> [EntityDescription] {

@@ -1,7 +1,6 @@
-import GodwitLowering
+@testable import GodwitEngine
 import Testing
 
-@testable import GodwitEngine
 
 /// The statements of the relationship stage, read as SQL.
 struct RelationshipStatementsTests {

@@ -1,7 +1,6 @@
-import GodwitLowering
+@testable import GodwitEngine
 import Testing
 
-@testable import GodwitEngine
 
 /// The statements that count what was lost, read as SQL.
 struct LossStatementsTests {

@@ -1,8 +1,7 @@
-import GodwitInference
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// Drafts for an attribute that has another type.
 struct MappingDraftTests {

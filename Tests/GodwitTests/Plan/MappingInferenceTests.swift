@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
 import GodwitXcode
-import TestSupport
 import Testing
+import TestSupport
 
 private func refusals(_ before: [EntityDescription], _ after: [EntityDescription]) throws -> [String] {
   MappingInference(

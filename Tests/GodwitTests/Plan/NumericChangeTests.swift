@@ -1,5 +1,4 @@
-import GodwitInference
-import GodwitLowering
+import GodwitEngine
 import GodwitModel
 import GodwitStore
 import Testing

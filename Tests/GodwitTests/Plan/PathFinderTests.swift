@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Versions `V1` to `V5`; each has one attribute more than the one before.
 private let versions: [ManagedObjectModel] = (1...5).compactMap { number in

@@ -1,10 +1,10 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
-import TestSupport
+import GodwitStore
 import Testing
+import TestSupport
 
 @testable import Godwit
 

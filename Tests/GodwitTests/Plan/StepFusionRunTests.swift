@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitSynthesis
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Whole jobs whose steps are fused, beside the same jobs step by step.
 struct `Fused runs` {

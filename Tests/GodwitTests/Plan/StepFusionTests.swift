@@ -1,9 +1,8 @@
 import Foundation
-import GodwitInference
 import GodwitJob
 import GodwitModel
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Godwit
 

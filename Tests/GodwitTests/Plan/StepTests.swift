@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// The hops of Peoplizer from a version to the newest, as one job.
 private func chain(from version: Int = 1, to destination: String, chunkRows: Int? = nil) throws -> MigrationJob {

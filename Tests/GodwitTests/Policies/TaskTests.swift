@@ -1,13 +1,13 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
+import GodwitModel
 import GodwitSynthesis
 import GodwitVerifier
 import GodwitXcode
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 /// The behaviour of the library towards the task that calls it, and towards errors of Swift's own kinds.
 struct TaskTests {

@@ -1,7 +1,7 @@
 import Foundation
-import GodwitDisk
-import TestSupport
+import GodwitStore
 import Testing
+import TestSupport
 
 #if os(Linux)
   struct WritebackTests {

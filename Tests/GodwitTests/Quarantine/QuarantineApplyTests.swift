@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Edited objects of a quarantine that are written into a copy of the source.
 @Suite struct QuarantineApplyTests {

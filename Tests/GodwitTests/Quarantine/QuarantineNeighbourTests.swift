@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// A quarantine beside jobs that go another way: that replace, append, migrate in place, are discarded or begin again.
 @Suite struct QuarantineNeighbourTests {

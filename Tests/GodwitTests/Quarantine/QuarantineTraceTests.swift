@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// Traces of jobs with objects in quarantine.
 @Suite struct QuarantineTraceTests {

@@ -1,14 +1,12 @@
 import Foundation
 import Godwit
-import GodwitDisk
+@testable import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import GodwitEngine
 
 @Suite struct AdversarialCaseTests {
   // A to-one fed from a to-many was taken for the mirror of its inverse: the first object stayed, though the

@@ -1,10 +1,10 @@
 import Foundation
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import GodwitLowering
+@testable import GodwitEngine
 
 /// Expressions that pass the checker, at random.
 private struct ExpressionWriter {

@@ -1,11 +1,11 @@
 import Foundation
 import Godwit
+import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 /// One job with every stage over all that must not decide its content.
 @Suite struct DeterminismTests {

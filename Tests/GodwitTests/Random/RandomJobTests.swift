@@ -1,12 +1,12 @@
 import Foundation
 import Godwit
+import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Random jobs over values of all kinds: what comes out is what a reference in Swift says, and `verify` finds it right.
 ///

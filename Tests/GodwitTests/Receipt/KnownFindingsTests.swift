@@ -12,12 +12,12 @@ import Testing
 struct KnownFindingsTests {
   private static func verifier(_ job: MigrationJob) -> Verifier {
     var verifier = Verifier(job: job)
-    verifier.checkpointFile = URL(filePath: job.destinationPath + Verifier.checkpointSuffix)
+    verifier.checkpointFile = URL(filePath: job.destinationPath + MigrationJob.verificationSuffix)
     return verifier
   }
 
   private static func isKept(_ job: MigrationJob) -> Bool {
-    FileManager.default.fileExists(atPath: job.destinationPath + Verifier.checkpointSuffix)
+    FileManager.default.fileExists(atPath: job.destinationPath + MigrationJob.verificationSuffix)
   }
 
   @Test func `findings are known until a verification finds nothing, whatever an application writes`() throws {
@@ -57,11 +57,11 @@ struct KnownFindingsTests {
     // The source has changed since, which is a difference too.
     #expect(try !Self.verifier(job).run().isClean)
     #expect(try MigrationManager(job).status().verifyFindings != nil)
-    let kept = try Data(contentsOf: URL(filePath: job.destinationPath + Verifier.checkpointSuffix))
+    let kept = try Data(contentsOf: URL(filePath: job.destinationPath + MigrationJob.verificationSuffix))
     #expect(try MigrationManager(job).run().outcome == .finished)
     #expect(try !Self.isKept(job) && MigrationManager(job).status().verifyFindings == nil)
     // A run that was killed before it could remove the file.
-    try kept.write(to: URL(filePath: job.destinationPath + Verifier.checkpointSuffix))
+    try kept.write(to: URL(filePath: job.destinationPath + MigrationJob.verificationSuffix))
     #expect(try MigrationManager(job).status().verifyFindings == nil)
     _ = try Self.verifier(job).run()
     #expect(!Self.isKept(job))

@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Names that the model leaves open: taken from a store of the destination version, from the source, from a rule.
 struct LayoutTests {

@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// The receipt of a finished job, and the findings of a comparison of a store with it.
 struct ReceiptTests {

@@ -1,12 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// The history of a run's chunks: bounded, retained through stops and kills, and never a reason to fail.
 struct RunHistoryTests {

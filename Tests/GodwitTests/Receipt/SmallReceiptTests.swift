@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// The receipt of a small store, when the run that knew what it says has died.
 struct SmallReceiptTests {

@@ -1,7 +1,6 @@
-import GodwitInference
 import GodwitModel
-import TestSupport
 import Testing
+import TestSupport
 
 private typealias Attribute = AttributeDescription
 

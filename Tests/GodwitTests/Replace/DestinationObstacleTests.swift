@@ -1,12 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// The answer of a plan to a destination that exists: the error that a run would have, without writing.
 struct DestinationObstacleTests {

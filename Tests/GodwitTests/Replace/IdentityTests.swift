@@ -1,14 +1,13 @@
 import Foundation
 import Godwit
+@testable import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import GodwitEngine
 
 /// Workers and their companies: holes between keys, keys below zero, values of every kind of length.
 private func fixture(

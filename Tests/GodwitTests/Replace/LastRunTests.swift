@@ -1,11 +1,9 @@
 import Foundation
-import GodwitDisk
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Godwit
 

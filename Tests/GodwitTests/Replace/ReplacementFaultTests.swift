@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// A destination is replaced while the disk fails, the process dies or the power goes: the old store or the new one is
 /// whole at every moment, and the next run ends.

@@ -1,13 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// A replacement must not cost files that rows of the new store name, changes to the old store, or the store that was
 /// kept before.

@@ -1,11 +1,10 @@
 import Foundation
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Godwit
 

@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// Every kind of run, legal and illegal: what becomes of it, what is in the destination, and which files are left.
 ///

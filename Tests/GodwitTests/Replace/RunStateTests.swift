@@ -1,12 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
-import GodwitPlatform
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// The status of the last run.
 struct RunStateTests {

@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// The bytes of a store, its log and its journal. The index of the log is in the writer's memory as well.
 private func files(_ store: String) throws -> [String: Data] {

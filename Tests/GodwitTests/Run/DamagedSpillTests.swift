@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// A job that was stopped when its spill files were complete, and what damage to them comes to.
 @Suite struct DamagedSpillTests {

@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// A job with a fault at the n-th change of the disk, for every n, and the run after it that finds the leftovers.
 private struct FaultSweep {

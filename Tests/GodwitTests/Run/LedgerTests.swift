@@ -1,10 +1,9 @@
 import Foundation
 import GodwitJob
 import GodwitModel
-import GodwitSpill
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import GodwitEngine
 

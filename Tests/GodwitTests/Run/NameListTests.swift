@@ -1,8 +1,8 @@
 import Foundation
-import GodwitDisk
 import GodwitModel
-import TestSupport
+import GodwitStore
 import Testing
+import TestSupport
 
 /// Names of files on their way through a file.
 struct NameListTests {

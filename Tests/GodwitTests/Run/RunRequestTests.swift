@@ -1,8 +1,8 @@
 import Foundation
-import GodwitDisk
 import GodwitModel
-import TestSupport
+import GodwitStore
 import Testing
+import TestSupport
 
 @testable import Godwit
 

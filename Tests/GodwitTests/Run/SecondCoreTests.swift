@@ -1,14 +1,12 @@
 import Foundation
 import Godwit
-import GodwitDisk
+@testable import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import GodwitEngine
 
 /// People with a required name.
 private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") }) throws -> MigrationFixture {

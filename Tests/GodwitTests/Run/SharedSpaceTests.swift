@@ -1,11 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
+import GodwitStore
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
 
 /// The room on a disk that several jobs share.
 struct SharedSpaceTests {

@@ -1,11 +1,10 @@
 import Foundation
-import GodwitDisk
 import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import Godwit
 

@@ -1,12 +1,12 @@
 import Foundation
 import Godwit
+import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// `archive:` and `unarchive:`, and data made of text, through a whole job.
 struct ArchiveExpressionTests {

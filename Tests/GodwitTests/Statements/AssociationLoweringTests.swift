@@ -1,11 +1,10 @@
+@testable import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import GodwitEngine
 
 /// Where a destination object is found, read as SQL.
 struct AssociationLoweringTests {

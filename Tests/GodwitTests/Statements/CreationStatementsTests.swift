@@ -1,9 +1,8 @@
 import Foundation
-import GodwitLowering
+@testable import GodwitEngine
 import GodwitModel
 import Testing
 
-@testable import GodwitEngine
 
 /// The statements that make objects, read as SQL.
 struct CreationStatementsTests {

@@ -1,7 +1,6 @@
-import GodwitLowering
+@testable import GodwitEngine
 import Testing
 
-@testable import GodwitEngine
 
 /// The statements that compute derived attributes, read as SQL.
 struct DerivationStatementsTests {

@@ -1,10 +1,10 @@
 import Foundation
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import GodwitLowering
+@testable import GodwitEngine
 
 /// The tables of expressions, in SQL over a store; what SQL cannot say runs in the object lane over the same store.
 @Suite struct ExpressionCaseSQLTests {

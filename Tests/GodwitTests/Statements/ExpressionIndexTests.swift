@@ -1,11 +1,10 @@
 import Foundation
 import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// The plans of SQLite for lowered statements: key ranges and indexes are used, and rows remain checked.
 @Suite struct ExpressionIndexTests {

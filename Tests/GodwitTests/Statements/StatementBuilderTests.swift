@@ -1,9 +1,9 @@
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
-@testable import GodwitLowering
+@testable import GodwitEngine
 
 /// Constants, aliases and places of one statement.
 struct StatementBuilderTests {

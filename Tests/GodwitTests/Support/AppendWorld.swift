@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Sources of a shop, and the destination that several jobs fill one after the other.
 final class AppendWorld {

@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// A small job of one kind, made again and again with the same source.
 final class FaultJob {

@@ -1,13 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 extension MigrationFixture {
   /// A copy of the source, with its external files, in a folder of its own.

@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
 import GodwitEngine
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// A source store made for one test, and the migration of it.
 final class MigrationFixture {

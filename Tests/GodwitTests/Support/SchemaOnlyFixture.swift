@@ -1,11 +1,10 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import TestSupport
 import Testing
+import TestSupport
 
 /// The differences between versions of the library, entity by entity.
 struct SchemaOnlyLibrary {

@@ -1,13 +1,11 @@
 import Foundation
 import Godwit
-import GodwitDisk
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// A model with every type of attribute and every kind of relationship.
 private func everything(_ name: String, transformer: String? = nil) throws -> ManagedObjectModel {

@@ -1,13 +1,12 @@
 import Foundation
 import Godwit
-import GodwitInference
+import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Composite attributes from end to end: a store has their leaves, and a mapping names them by path.
 struct `Composite attributes` {

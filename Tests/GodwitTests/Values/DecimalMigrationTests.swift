@@ -1,12 +1,12 @@
 import Foundation
 import Godwit
+import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Amounts of money that an application keeps as decimals.
 @Suite struct DecimalMigrationTests {

@@ -1,12 +1,12 @@
 import Foundation
 import Godwit
+import GodwitEngine
 import GodwitJob
-import GodwitLowering
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Values that Core Data reads as something else than what stands in the column.
 @Suite struct EncodingTests {

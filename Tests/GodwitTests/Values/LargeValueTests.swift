@@ -1,11 +1,11 @@
 import Foundation
 import Godwit
-import GodwitLowering
+import GodwitEngine
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// Values that are too large to be held twice: a verification reads those that were copied a piece at a time.
 struct LargeValueTests {

@@ -1,12 +1,11 @@
 import Foundation
 import Godwit
-import GodwitInference
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import TestSupport
 import Testing
+import TestSupport
 
 /// A store whose tables were rebuilt, or whose definitions are damaged, so that SQLite keeps no keys apart.
 @Suite struct TableKeysTests {
