@@ -1,6 +1,6 @@
 import GodwitModel
 
-/// Join tables as Core Data names them. `Decisions.md` lists which rules are proved, fitted and open.
+/// Join tables as Core Data names them. `CoreDataFiles.md` lists the rules with their evidence.
 extension StoreSchema {
   /// A many-to-many relationship and its inverse, before it is said which one names the table.
   private struct Pair {
@@ -143,7 +143,7 @@ extension StoreSchema {
 
   // MARK: Which names are certain
 
-  /// The names that Core Data may choose otherwise (`Decisions.md` has the rules and how far each was seen to hold).
+  /// The names that Core Data may choose otherwise (`CoreDataFiles.md` has the rules and how often each was right).
   ///
   /// - Parameter known: Names that are known from a store.
   func nameGuesses(_ known: JoinNames) -> [NameGuess] {
