@@ -104,7 +104,7 @@ struct RunningNightlyPageTests {
     let folder = try Self.folder()
     let page = try Self.page()
     let texts = page.blocks("text")
-    try #require(texts.count == 3)
+    try #require(texts.count == 8)
     try Self.write(try #require(page.blocks("sh").first), to: folder.file("nightly"))
     try Self.snapshot("a", in: folder)
     try Self.snapshot("b", of: "people-4", in: folder)
@@ -296,9 +296,9 @@ struct RunningNightlyPageTests {
     #expect(try masked(Self.run(check, in: folder).output) == shown)
   }
 
-  @Test func `the table of alerts has every status`() throws {
-    let section = try Self.page().text.components(separatedBy: "\n## What to alert on\n").dropFirst().first
-    let table = try #require(section).components(separatedBy: "\n## ")[0].split(separator: "\n")
+  @Test func `the table of statuses has every status`() throws {
+    let section = try Self.page().text.components(separatedBy: "\n## By exit status\n").dropFirst().first
+    let table = try #require(section).components(separatedBy: "\n### ")[0].split(separator: "\n")
       .compactMap { $0.wholeMatch(of: /\| ([0-9, ]+) \|.*/)?.1 }
     let statuses = table.flatMap { $0.split(separator: ", ").compactMap { Int32($0) } }
     let known = (1...255).compactMap { GodwitError.Code(rawValue: $0)?.rawValue }
