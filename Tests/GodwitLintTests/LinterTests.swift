@@ -77,14 +77,14 @@ struct `Linting a project` {
     }
   }
 
-  @Test func `the page of codes has each with its severity, words and help`() throws {
+  @Test func `the page of codes has each with its severity and words`() throws {
     let lines = try Checkout.text("Sources/Godwit/Godwit.docc/Lint.md").split(separator: "\n").filter {
       $0.hasPrefix("| `GW")
     }
     #expect(
       lines.map(String.init)
         == LintRule.allCases.map {
-          "| `\($0.code)` `\($0.slug)` | \($0.summary): \($0.severity.rawValue) | \($0.explanation) | \($0.help) |"
+          "| `\($0.code)` `\($0.slug)` | \($0.summary): \($0.severity.rawValue) | \($0.explanation) |"
         })
   }
 
