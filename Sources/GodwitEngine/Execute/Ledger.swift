@@ -83,6 +83,10 @@ package struct Ledger {
   }
 
   /// The tables as this version defines them.
+  ///
+  /// `pass` counts from 1 and is 0 outside passes. `predicate` is NULL for a range of keys; `lower` and `upper` are NULL
+  /// where the range is infinite. `subject` and `part` are the numbers of `ChunkWork`. The checksum of a spill file is
+  /// unsigned, stored as signed.
   private static let tables = [
     "godwit_ledger (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     """
