@@ -1,7 +1,6 @@
 #if canImport(CoreData)
   import CoreData
   import Foundation
-  import GodwitInference
   import GodwitJob
   import GodwitModel
   import GodwitSynthesis

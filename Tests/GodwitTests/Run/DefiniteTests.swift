@@ -30,7 +30,7 @@ struct DefiniteTests {
     "try? connection.execute(\"ROLLBACK\")",
   ]
 
-  @Test(arguments: ["Godwit", "GodwitDisk", "GodwitEngine/Step", "GodwitEngine/Quarantine"])
+  @Test(arguments: ["Godwit", "GodwitStore/Disk", "GodwitEngine/Step", "GodwitEngine/Quarantine"])
   func `no error is passed over where it would decide`(folder: String) throws {
     let root = Checkout.url("Sources/" + folder).path
     let names = try #require(FileManager.default.enumerator(atPath: root)).compactMap { $0 as? String }
