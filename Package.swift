@@ -16,7 +16,6 @@ let package = Package(
     .library(
       name: "Godwit",
       targets: ["Godwit", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitManifest", "GodwitVerifier"]),
-    .library(name: "GodwitManifest", targets: ["GodwitManifest"]),
     .library(name: "GodwitTesting", targets: ["GodwitTesting"]),
     .library(name: "GodwitCLI", targets: ["GodwitCLI"]),
     .executable(name: "godwit", targets: ["godwit-tool"]),

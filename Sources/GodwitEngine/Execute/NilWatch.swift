@@ -175,17 +175,11 @@ struct ExpressionInputs {
       if arguments.count == 2, let op = ValueExpression.ArithmeticOperator(function: name) {
         mayTurnToNil(op, arguments[0], arguments[1])
       } else {
-        !Self.keepsValues.contains(name) || arguments.contains(where: mayTurnToNil)
+        ExpressionFunction.named(name)?.isTotal != true || arguments.contains(where: mayTurnToNil)
       }
     default: true
     }
   }
-
-  private static let keepsValues: Set<String> = [
-    "now", "uppercase:", "lowercase:", "length:", "canonical:", "noindex:", "ceiling:", "floor:", "trunc:", "abs:",
-    "onesComplement:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "archive:", "archive:as:",
-    "unarchive:",
-  ]
 
   private func mayTurnToNil(
     _ op: ValueExpression.ArithmeticOperator, _ a: ValueExpression, _ b: ValueExpression

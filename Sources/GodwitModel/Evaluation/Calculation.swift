@@ -52,10 +52,10 @@ enum Calculation {
   static func cast(
     _ value: AttributeValue, to type: String, _ range: Range<Int>
   ) throws(ExpressionError) -> AttributeValue {
-    try cast(value, to: BuiltInFunction.castType(type), named: type, range)
+    try cast(value, to: CastType.named(type), named: type, range)
   }
 
-  /// - Parameter target: The result of `BuiltInFunction.castType` for the name.
+  /// - Parameter target: The result of `CastType.named` for the name.
   static func cast(
     _ value: AttributeValue, to target: AttributeType?, named type: String, _ range: Range<Int>
   ) throws(ExpressionError) -> AttributeValue {

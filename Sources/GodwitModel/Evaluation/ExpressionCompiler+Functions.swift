@@ -2,13 +2,13 @@ import Foundation
 
 extension ExpressionCompiler {
   func function(_ name: String, _ arguments: [ValueExpression], _ range: Range<Int>) -> SingleRoutine {
-    let function = ExpressionFunction(named: name)
+    let function = ExpressionFunction.named(name)
     switch function?.name {
     case "random": return random(at: range.lowerBound)
     case "randomn:": return random(below: arguments.first, at: range.lowerBound)
     default: break
     }
-    if let function, let op = ValueExpression.ArithmeticOperator(function: function.name), arguments.count == 2 {
+    if case .arithmetic(let op)? = function?.result, arguments.count == 2 {
       return arithmetic(op, arguments[0], arguments[1], range)
     }
     let values = arguments.map { value(of: $0) }

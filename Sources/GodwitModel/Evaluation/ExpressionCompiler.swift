@@ -117,7 +117,7 @@ struct ExpressionCompiler {
       return SingleRoutine { try Calculation.negative(try operand.run(&$0), range) }
     case .function(let name, let arguments): return function(name, arguments, range)
     case .cast(let operand, let type):
-      let (operand, target) = (single(operand), BuiltInFunction.castType(type))
+      let (operand, target) = (single(operand), CastType.named(type))
       return SingleRoutine { try Calculation.cast(try operand.run(&$0), to: target, named: type, range) }
     case .ternary(let condition, let then, let otherwise):
       let (condition, then, otherwise) = (test(condition), single(then, wanted), single(otherwise, wanted))

@@ -7,18 +7,36 @@ package struct Statistic {
   package enum Kind: Int, Sendable, CaseIterable {
     case sum, average, minimum, maximum, median, mode, deviation
 
+    /// The name of the function.
+    var function: String {
+      switch self {
+      case .sum: "sum:"
+      case .average: "average:"
+      case .minimum: "min:"
+      case .maximum: "max:"
+      case .median: "median:"
+      case .mode: "mode:"
+      case .deviation: "stddev:"
+      }
+    }
+
+    /// The collection operator of the same meaning; nil for none.
+    private var collectionOperator: String? {
+      switch self {
+      case .sum: "@sum"
+      case .average: "@avg"
+      case .minimum: "@min"
+      case .maximum: "@max"
+      case .median, .mode, .deviation: nil
+      }
+    }
+
     /// The statistic of a function (`sum:`) or collection operator (`@sum`).
     package init?(named name: String) {
-      switch name {
-      case "sum:", "@sum": self = .sum
-      case "average:", "@avg": self = .average
-      case "min:", "@min": self = .minimum
-      case "max:", "@max": self = .maximum
-      case "median:": self = .median
-      case "mode:": self = .mode
-      case "stddev:": self = .deviation
-      default: return nil
+      guard let kind = Self.allCases.first(where: { $0.function == name || $0.collectionOperator == name }) else {
+        return nil
       }
+      self = kind
     }
   }
 

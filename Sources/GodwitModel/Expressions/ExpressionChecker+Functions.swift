@@ -65,8 +65,8 @@ extension ExpressionChecker {
   func function(
     _ name: String, _ arguments: [ValueExpression], _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
-    guard let function = BuiltInFunction.named(name) else {
-      let hint = Spelling.suggestion(for: name, among: BuiltInFunction.all.map(\.name))
+    guard let function = ExpressionFunction.named(name) else {
+      let hint = Spelling.suggestion(for: name, among: ExpressionFunction.all.map(\.name))
       throw ExpressionError("unknown function '\(name)'\(hint)", range: range)
     }
     if let complaint = function.complaint(about: arguments.count) {
@@ -74,31 +74,28 @@ extension ExpressionChecker {
     }
     var types: [ExpressionType] = []
     for argument in arguments { types.append(try type(of: argument, scope)) }
-    return try result(function.name, arguments, types, range, scope)
+    return try result(of: function, arguments, types, range, scope)
   }
 
   private func result(
-    _ name: String, _ arguments: [ValueExpression], _ types: [ExpressionType], _ range: Range<Int>, _ scope: Scope
+    of function: ExpressionFunction, _ arguments: [ValueExpression], _ types: [ExpressionType], _ range: Range<Int>,
+    _ scope: Scope
   ) throws(ExpressionError) -> ExpressionType {
-    switch name {
-    case "now": return .value(.date)
-    case "random": return .value(.integer64)
-    case "noindex:": return types.first ?? .null
-    case "distanceToLocation:fromLocation:":
-      throw ExpressionError(
-        "'distanceToLocation:fromLocation:' needs locations, which no attribute of a store holds: "
-          + "compute the distance from coordinates", range: range)
-    case "objectFrom:withIndex:":
+    let name = function.name
+    switch function.result {
+    case .always(let type): return .value(type)
+    case .argument: return types.first ?? .null
+    case .refused(let reason): throw ExpressionError("'\(name)' \(reason)", range: range)
+    case .element:
       guard arguments.count == 2 else { return .null }
       return try element(of: arguments[0], at: .index(arguments[1]), scope)
-    case "count:":
+    case .countOfCollection:
       if let first = types.first, first != .null, !first.isCollection {
-        throw ExpressionError("'count:' needs a collection, found \(first.phrase)", range: range)
+        throw ExpressionError("'\(name)' needs a collection, found \(first.phrase)", range: range)
       }
       return .value(.integer64)
-    case "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:":
-      return try statistics(name, arguments, types, scope)
-    case "uppercase:", "lowercase:", "length:", "canonical:":
+    case .statistic: return try statistics(name, arguments, types, scope)
+    case .texts(let result):
       for (argument, type) in zip(arguments, types) {
         switch type {
         case .null: continue
@@ -106,28 +103,22 @@ extension ExpressionChecker {
         default: throw ExpressionError("'\(name)' needs a string, found \(type.phrase)", range: argument.range)
         }
       }
-      return .value(name == "length:" ? .integer64 : .string)
-    case "archive:", "unarchive:", "archive:as:", "unarchive:as:":
-      return try archive(name, arguments, types, range)
-    case "castObject:toType:":
+      return .value(result)
+    case .archive: return try archive(name, arguments, types, range)
+    case .cast:
       guard let last = arguments.last, case .constant(.string(let type)) = last.node, let first = types.first else {
         throw ExpressionError("'\(name)' needs the name of a type in quotes", range: range)
       }
       return try cast(
         first, type.string, arguments.first?.range ?? range, arguments.first?.description ?? "x", last.range)
-    default: break
-    }
-    if let op = ValueExpression.ArithmeticOperator(function: name), types.count == 2 {
+    case .arithmetic(let op):
+      guard types.count == 2 else { return .null }
       return try arithmetic(op, arguments[0], types[0], arguments[1], types[1], range)
-    }
-    for (argument, type) in zip(arguments, types) { _ = try isNumber(type, argument) }
-    guard !types.contains(.null), let first = types.first, let last = types.last else { return .null }
-    switch name {
-    case "abs:", "ceiling:", "floor:", "trunc:", "modulus:by:": return wider(first, last)
-    case _ where name.hasPrefix("bitwise") || name.hasSuffix("shift:by:") || name == "onesComplement:",
-      "randomn:":
-      return .value(.integer64)
-    default: return .value(.double)
+    case .numbers, .widerNumber:
+      for (argument, type) in zip(arguments, types) { _ = try isNumber(type, argument) }
+      guard !types.contains(.null), let first = types.first, let last = types.last else { return .null }
+      if case .numbers(let type) = function.result { return .value(type) }
+      return wider(first, last)
     }
   }
 
@@ -157,9 +148,9 @@ extension ExpressionChecker {
   func cast(
     _ type: ExpressionType, _ name: String, _ operand: Range<Int>, _ text: String, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
-    guard let target = BuiltInFunction.castType(name) else {
+    guard let target = CastType.named(name) else {
       throw ExpressionError(
-        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: BuiltInFunction.castTypes)
+        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: CastType.names)
           + ": no expression makes such a value, a policy does", range: range)
     }
     switch type {

@@ -247,8 +247,8 @@ extension ExpressionParser {
     default: break
     }
     if Self.reserved.contains(name) { throw unexpected("a value") }
-    guard let function = BuiltInFunction.named(start.text) else {
-      let known = BuiltInFunction.spellings + ["TERNARY", "SUBQUERY", "CAST", "FUNCTION", "FETCH"]
+    guard let function = ExpressionFunction.named(start.text) else {
+      let known = ExpressionFunction.spellings + ["TERNARY", "SUBQUERY", "CAST", "FUNCTION", "FETCH"]
       let hint = Spelling.suggestion(for: start.text, among: known)
       throw ExpressionError("unknown function '\(start.text.prefix(60))'\(hint)", range: start.range)
     }

@@ -61,14 +61,8 @@ public struct ValueExpression: Sendable {
 
     /// The operator that a function is another spelling of; nil for any other function.
     package init?(function name: String) {
-      switch name {
-      case "add:to:": self = .add
-      case "from:subtract:": self = .subtract
-      case "multiply:by:": self = .multiply
-      case "divide:by:": self = .divide
-      case "raise:toPower:": self = .power
-      default: return nil
-      }
+      guard case .arithmetic(let op)? = ExpressionFunction.named(name)?.result else { return nil }
+      self = op
     }
   }
 

@@ -85,32 +85,20 @@ extension ExpressionLowering {
   // MARK: Functions
 
   func function(_ name: String, _ arguments: [ValueExpression]) throws -> Lowered {
-    let operators: [String: ValueExpression.ArithmeticOperator] = [
-      "add:to:": .add, "from:subtract:": .subtract, "multiply:by:": .multiply, "divide:by:": .divide,
-    ]
-    if let op = operators[name], arguments.count == 2 { return try arithmetic(op, arguments[0], arguments[1]) }
-    switch name {
-    case "now": return .value(sql: "godwit_now()", type: .date)
-    case "random", "randomn:": throw NotLowerable(reason: "'\(name)' runs in Swift")
-    case "noindex:" where arguments.count == 1: return try lower(arguments[0])
-    case "count:" where arguments.count == 1: return try aggregate("@count", over: try collected(arguments[0]))
-    case "castObject:toType:":
+    switch ExpressionFunction.named(name)?.sql {
+    case .arithmetic(let op) where arguments.count == 2: return try arithmetic(op, arguments[0], arguments[1])
+    case .now: return .value(sql: "godwit_now()", type: .date)
+    case .argument where arguments.count == 1: return try lower(arguments[0])
+    case .count where arguments.count == 1: return try aggregate("@count", over: try collected(arguments[0]))
+    case .cast:
       guard arguments.count == 2, case .constant(.string(let type)) = arguments[1].node else { break }
       return try cast(arguments[0], type.string)
-    case "uppercase:", "lowercase:", "canonical:": return try call(name, arguments, type: .string)
-    case "length:": return try call(name, arguments, type: .integer64)
-    case "archive:": return try call(name, arguments, type: .binary)
-    case "unarchive:": return try call(name, arguments, type: .string)
-    case "sqrt:", "log:", "ln:", "exp:", "raise:toPower:": return try call(name, arguments, type: .double)
-    case "ceiling:", "floor:", "trunc:", "abs:", "modulus:by:":
-      return try call(name, arguments, type: nil, isExact: true)
-    case "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "leftshift:by:", "rightshift:by:",
-      "onesComplement:":
-      return try call(name, arguments, type: .integer64)
-    default:
-      if Statistic.Kind(named: name) != nil { return try statistic(name, arguments) }
+    case .call(let type): return try call(name, arguments, type: type)
+    case .callOfNumber: return try call(name, arguments, type: nil, isExact: true)
+    case .statistic: return try statistic(name, arguments)
+    default: break
     }
-    throw NotLowerable(reason: "function \(name) runs in Swift")
+    throw NotLowerable(reason: "'\(name)' runs in Swift")
   }
 
   /// A function of single values that Swift answers, called from SQL.
@@ -122,8 +110,8 @@ extension ExpressionLowering {
   }
 
   private func call(_ name: String, _ arguments: [String]) throws -> String {
-    guard let code = LoweredFunctions.names.firstIndex(of: name) else {
-      throw NotLowerable(reason: "function \(name) runs in Swift")
+    guard let code = ExpressionFunction.number(of: name) else {
+      throw NotLowerable(reason: "'\(name)' runs in Swift")
     }
     return "godwit_call(\((["\(code)", "\(ownSite)", "\(row.alias).Z_PK"] + arguments).joined(separator: ", ")))"
   }

@@ -8,12 +8,12 @@ extension SQLFunctions {
     // godwit_call(function, site, key, argument, …)
     try register("godwit_call", arguments: -1) { functions, arguments in
       let number = Int(truncatingIfNeeded: arguments.int64(0))
-      guard LoweredFunctions.functions.indices.contains(number), let function = LoweredFunctions.functions[number],
-        arguments.count > 2
-      else { return .failure("no such function") }
+      guard ExpressionFunction.all.indices.contains(number), arguments.count > 2 else {
+        return .failure("no such function")
+      }
       do {
         let values = (3..<arguments.count).map { AttributeValue(computed: arguments.value($0)) }
-        return .value(SQLValue(try function.call(values)))
+        return .value(SQLValue(try ExpressionFunction.all[number].call(values)))
       } catch let error as ExpressionError {
         throw functions.failure(error.message, arguments, site: 1, key: 2)
       }

@@ -120,15 +120,6 @@ package struct LoweredFunctions {
     package var bindings = MappingBindings()
   }
 
-  /// The functions that `godwit_call` answers, by position.
-  static let names = [
-    "raise:toPower:", "uppercase:", "lowercase:", "canonical:", "length:", "sqrt:", "log:", "ln:", "exp:", "ceiling:",
-    "floor:", "trunc:", "abs:", "modulus:by:", "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:",
-    "leftshift:by:", "rightshift:by:", "onesComplement:", "castObject:toType:", "sum:", "min:", "max:", "average:",
-    "median:", "mode:", "stddev:", "archive:", "unarchive:",
-  ]
-  static let functions = names.map { ExpressionFunction(named: $0) }
-
   private(set) var sites: [ReadingSite] = []
   private(set) package var evaluations: [Evaluation] = []
   private(set) var rowChecks: [RowCheck] = []
