@@ -22,6 +22,9 @@ extension ExpressionFunction {
     Row("uppercase:", taking: 1, .texts(.string), .text { .string($0.uppercased) }, sql: .call(.string), isTotal: true),
     Row("lowercase:", taking: 1, .texts(.string), .text { .string($0.lowercased) }, sql: .call(.string), isTotal: true),
     Row(
+      "titlecase:", taking: 1, .texts(.string), .text { .string(Text($0.string.capitalized)) }, sql: .call(.string),
+      isTotal: true),
+    Row(
       "canonical:", taking: 1, .texts(.string), .text { .string(StringComparison.canonical($0)) }, sql: .call(.string),
       isTotal: true),
     Row(
