@@ -99,7 +99,7 @@ struct FirstChangeTests {
       .map { "Sources/" + ($0 as NSString).deletingLastPathComponent }.sorted()
   }()
 
-  /// What the items of a list name before their colon.
+  /// The words in backticks before the colon of each item of a list.
   private static func subjects(of section: String) -> [String] {
     section.components(separatedBy: "\n- ").dropFirst()
       .flatMap { item in codes(in: item.prefix { $0 != ":" }) }
