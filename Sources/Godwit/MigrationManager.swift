@@ -115,11 +115,11 @@ public struct MigrationManager: Sendable {
     if let journal = try WorkJournal.read(in: job.workPath),
       let status = try statusOfWork(journal, comparesSource: comparesSource)
     {
-      return withDelivery(status)
+      return try withDelivery(status)
     }
     // The ledger is missing between two rounds of a run with a quarantine.
     if try !job.isDestinationTaken && RejectionRecord.exists(in: job.workPath) {
-      return withDelivery(MigrationStatus(state: .unfinished, job: job.name))
+      return try withDelivery(MigrationStatus(state: .unfinished, job: job.name))
     }
     func status(_ state: MigrationStatus.State) -> MigrationStatus { MigrationStatus(state: state, job: job.name) }
     switch try destination(comparesSource ? .content : .times) {
@@ -163,12 +163,13 @@ public struct MigrationManager: Sendable {
   }
 
   /// The status as progress shows it: with the share that the writing of an atomic store has.
-  private func withDelivery(_ status: MigrationStatus) -> MigrationStatus {
+  private func withDelivery(_ status: MigrationStatus) throws -> MigrationStatus {
     var status = status
-    let before = RejectionRecord.percentBefore(readingIn: job.workPath)
+    let before = try RejectionRecord.percentBefore(readingIn: job.workPath)
     if before > 0, status.percent < 100 { status.percent = before + (100 - before) * status.percent / 100 }
     guard job.destinationType.isAtomic else { return status }
-    status.percent = AtomicStoreMeter.percent(ofChunks: status.percent, shown: ShownProgress.percent(in: job.workPath))
+    status.percent = AtomicStoreMeter.percent(
+      ofChunks: status.percent, shown: try ShownProgress.percent(in: job.workPath))
     return status
   }
 

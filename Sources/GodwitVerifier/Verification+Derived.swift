@@ -4,15 +4,24 @@ import GodwitStore
 
 /// Derived attributes are computed again, object by object, from the content of the destination.
 extension Verification {
+  private struct DerivedColumn {
+    var attribute: AttributeDescription
+    var column: String
+    var derivation: Derivation
+  }
+
   func compareDerived() throws {
     let model = job.destinationModel
     let context = ObjectContext(connection: destination, schema: destinationSchema, database: Self.attached)
     context.leavesLargeValues = true
     for entity in model.entities where !entity.isAbstract {
-      var derived: [(attribute: AttributeDescription, column: String, derivation: Derivation)] = []
+      var derived: [DerivedColumn] = []
       for attribute in model.attributes(of: entity.name) where attribute.isDerived && !attribute.isTransient {
         guard let column = destinationSchema.column(of: attribute.name, in: entity.name) else { continue }
-        derived.append((attribute, column, try Derivation(of: attribute, in: entity.name, model: model)))
+        derived.append(
+          DerivedColumn(
+            attribute: attribute, column: column,
+            derivation: try Derivation(of: attribute, in: entity.name, model: model)))
       }
       guard !derived.isEmpty else { continue }
       var values: Int64 = 0
@@ -22,9 +31,10 @@ extension Verification {
         "SELECT Z_PK FROM \(table(try destinationTable(entity.name).name)) WHERE \(destinationSchema.isObject(of: [entity.name]).term)\(own("Z_PK", entity.name)) ORDER BY Z_PK"
       ) { row in
         guard let object = try context.object(entityName: entity.name, key: row.int64(0)) else { return true }
-        for (attribute, column, derivation) in derived {
-          let found = try object.stored(column)
-          guard let (expected, leeway) = try value(derivation, of: object) else {
+        for item in derived {
+          let attribute = item.attribute
+          let found = try object.stored(item.column)
+          guard let (expected, leeway) = try value(item.derivation, of: object) else {
             timed += 1
             if times.count < 2 { times.insert("\(found)") }
             if !Self.isTime(found) {

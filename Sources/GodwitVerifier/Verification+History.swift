@@ -6,14 +6,19 @@ import GodwitStore
 extension Verification {
   private static let history = "('ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING')"
 
-  /// The statements in the source that made the history's tables and indexes: type, name, SQL.
+  /// A table or an index of the history, and the statement that made it.
+  struct HistoryItem {
+    var type, name, sql: String
+  }
+
+  /// The statements in the source that made the history's tables and indexes.
   ///
   /// None for an atomic store, which has no tables.
-  func historyItems() throws -> [(type: String, name: String, sql: String)] {
+  func historyItems() throws -> [HistoryItem] {
     guard job.destinationType == .sqlite else { return [] }
     return try source.rows(
       "SELECT type, name, sql FROM \(Self.attached).sqlite_master WHERE tbl_name IN \(Self.history) AND sql NOT NULL AND type <> 'trigger'"
-    ).map { ($0[0].text, $0[1].text, $0[2].text) }
+    ).map { HistoryItem(type: $0[0].text, name: $0[1].text, sql: $0[2].text) }
   }
 
   /// - Parameter rows: Rows of the destination's `Z_PRIMARYKEY`; those of history are taken out.

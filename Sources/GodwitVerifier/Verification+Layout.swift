@@ -77,14 +77,18 @@ private struct StoreLayout {
       columns[table] = Set(
         try connection.strings("PRAGMA \(database).table_info(\(StoreSchema.identifier(table)))", column: 1))
     }
-    var found: [(name: String, table: String, sql: String)] = []
+    struct Definition {
+      var name, table, sql: String
+    }
+    var found: [Definition] = []
     try connection.query(
       "SELECT name, tbl_name, sql FROM \(Verification.attached).sqlite_master WHERE type = 'index' AND sql NOT NULL"
     ) { row in
-      found.append((row.string(0) ?? "", row.string(1) ?? "", row.string(2) ?? ""))
+      found.append(Definition(name: row.string(0) ?? "", table: row.string(1) ?? "", sql: row.string(2) ?? ""))
       return true
     }
-    for (name, table, sql) in found {
+    for index in found {
+      let (name, sql) = (index.name, index.sql)
       if sql.contains("COLLATE BINARY") { isCurrent = true }
       var names: [String] = []
       try connection.query(
@@ -94,7 +98,7 @@ private struct StoreLayout {
         names.append((row.string(0) ?? "") + (row.int64(1) == 0 ? "" : " DESC"))
         return true
       }
-      indexes[name] = Index(table: table, columns: names, isUnique: sql.uppercased().hasPrefix("CREATE UNIQUE"))
+      indexes[name] = Index(table: index.table, columns: names, isUnique: sql.uppercased().hasPrefix("CREATE UNIQUE"))
     }
   }
 }

@@ -37,7 +37,9 @@ extension Verification {
       if takers.contains(where: { taker in policyEntities.contains { model.isKind($0, of: taker) } }) { return true }
     }
     let far = side.relationship.destinationEntityName
-    let (table, own, other): (String, String, String)
+    let table: String
+    let own: String
+    let other: String
     switch destinationSchema.storage(of: side.relationship.name, in: side.entity) {
     case .foreignKey(let name, let column, _, _): (table, own, other) = (name, "Z_PK", column)
     case .join(let join, let subject, let object, _): (table, own, other) = (join.name, subject, object)

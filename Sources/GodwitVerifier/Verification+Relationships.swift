@@ -207,12 +207,14 @@ extension Verification {
       try checkTargets(side, table: table, column: column, entityColumn: entityColumn)
       if let orderColumn {
         let owner = link.ends.count == 2 ? link.ends[1 - end] : side
-        try compareOrder(owner, sql: (table, column, "Z_PK", orderColumn), end: 1 - end)
+        let columns = OrderColumns(table: table, owner: column, member: "Z_PK", order: orderColumn)
+        try compareOrder(owner, sql: columns, end: 1 - end)
       }
     case .join(let join, let subject, let object, let order):
       if end == 0 { try compareJoin(link, side: side, join: join, subject: subject, object: object) }
       if let order {
-        try compareOrder(side, sql: (join.name, subject, object, order), end: end)
+        let columns = OrderColumns(table: join.name, owner: subject, member: object, order: order)
+        try compareOrder(side, sql: columns, end: end)
       }
     case .inverse, .none: break
     }
@@ -336,19 +338,31 @@ extension Verification {
     }
   }
 
+  /// The columns of an ordered to-many.
+  private struct OrderColumns {
+    var table, owner, member, order: String
+  }
+
+  /// One place of an ordered to-many.
+  private struct OrderPlace {
+    var owner, order, member: Int64
+    /// The source's place and the way that the link came; below all others and negative where no link is known.
+    var place = Int64.min
+    var way: Int64 = -1
+  }
+
   /// Order keys ascend strictly for each owner, and follow the source's order if there is one to keep.
   ///
   /// - Parameter end: The end whose objects own the order: 0 for the places `pa`.
   private func compareOrder(
-    _ owner: VerifiedLink.End, sql: (table: String, owner: String, member: String, order: String),
-    end: Int
+    _ owner: VerifiedLink.End, sql: OrderColumns, end: Int
   ) throws {
     let names = [sql.owner, sql.order, sql.member].map(StoreSchema.identifier)
     let place =
       end == 0
       ? "SELECT pa, way FROM temp.edge WHERE a = ?1 AND b = ?2"
       : "SELECT pb, way FROM temp.edge WHERE b = ?1 AND a = ?2"
-    var last: (owner: Int64, order: Int64, place: Int64, way: Int64, member: Int64)?
+    var last: OrderPlace?
     var unproved: Int64 = 0
     var places: Int64 = 0
     try destination.query(
@@ -364,7 +378,7 @@ extension Verification {
         return true
       }
       let expected = try self.row(place, [.integer(key), .integer(member)], on: scratch)
-      var now: (owner: Int64, order: Int64, place: Int64, way: Int64, member: Int64) = (key, order, .min, -1, member)
+      var now = OrderPlace(owner: key, order: order, member: member)
       if case .integer(let number)? = expected?.first, case .integer(let way)? = expected?.last {
         (now.place, now.way) = (number, way)
       }

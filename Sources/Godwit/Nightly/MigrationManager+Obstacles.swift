@@ -6,8 +6,8 @@ import GodwitStore
 /// The findings of a plan about a destination that exists, and about the place of the receipt.
 ///
 /// The checks are those that a run makes before its work: `RunCheck.all`, and those of a replacement. Two things only
-/// the run finds out, because they cannot be tried without writing: whether owner and attributes of the old store may be given to another file, and whether a
-/// process has the store open when it is exchanged.
+/// the run finds out, because they cannot be tried without writing: whether owner and attributes of the old store may be
+/// given to another file, and whether a process has the store open when it is exchanged.
 extension MigrationManager {
   /// The obstacles to a run at its destination. Writes nothing.
   package func destinationObstacles() throws -> [RunObstacle] { try destinationFindings().obstacles }

@@ -37,7 +37,7 @@ extension MigrationManager {
         try clearRound(record, in: folder)
       }
       let round = try search.known?.round ?? 0
-      let before = RejectionRecord.percentBefore(readingIn: folder.path)
+      let before = try RejectionRecord.percentBefore(readingIn: folder.path)
       var reached = before
       do {
         var result = try run(search) { part in

@@ -248,13 +248,23 @@ extension MigrationManager {
     since receipt: Receipt, _ now: JobFingerprint
   ) -> ([MigrationStatus.Change], [Detail]) {
     let then = receipt.job
-    let parts: [(MigrationStatus.Change, String?, String)] = [
-      (.source, receipt.source.digest, now.source), (.sourceModel, then.sourceModel, now.sourceModel),
-      (.destinationModel, then.destinationModel, now.destinationModel), (.mappings, then.mappings, now.mappings),
-      (.manifest, then.manifest, now.manifest),
+    struct Part {
+      var change: MigrationStatus.Change
+      var old: String?
+      var new: String
+
+      init(_ change: MigrationStatus.Change, _ old: String?, _ new: String) {
+        (self.change, self.old, self.new) = (change, old, new)
+      }
+    }
+    let parts = [
+      Part(.source, receipt.source.digest, now.source), Part(.sourceModel, then.sourceModel, now.sourceModel),
+      Part(.destinationModel, then.destinationModel, now.destinationModel),
+      Part(.mappings, then.mappings, now.mappings), Part(.manifest, then.manifest, now.manifest),
     ]
-    let differing = parts.filter { $0.1 != $0.2 }
-    let details = differing.flatMap { change, old, new -> [Detail] in
+    let differing = parts.filter { $0.old != $0.new }
+    let details = differing.flatMap { part -> [Detail] in
+      let (change, old, new) = (part.change, part.old, part.new)
       guard change == .manifest, let known = then.settings else {
         return [Self.detail(change.words, "digest", old.map { String($0.prefix(12)) }, String(new.prefix(12)))]
       }
@@ -267,7 +277,7 @@ extension MigrationManager {
         return Self.detail(what, "value", short(known[key]), short(settings[key]) ?? "")
       }
     }
-    return (differing.map(\.0), details)
+    return (differing.map(\.change), details)
   }
 
   private static func detail(_ what: String, _ kind: String, _ old: String?, _ new: String) -> Detail {

@@ -122,10 +122,16 @@ final class SQLiteExport {
     }
   }
 
+  private struct PropertyColumn {
+    var name, column: String
+    /// The entity of the object that a to-one leads to, where it may be one of several.
+    var entityColumn: String?
+  }
+
   /// The columns of an entity's properties, and the one of the key, which gives way to a property of its name.
   private func columns(
     of entity: String
-  ) -> (key: String, properties: [(name: String, column: String, entityColumn: String?)]) {
+  ) -> (key: String, properties: [PropertyColumn]) {
     var names = SQLiteNames()
     let properties = reader.propertyNames(of: entity).filter { model.relationship($0, of: entity)?.isToMany != true }
     let columns = properties.map { names.add($0) }
@@ -135,7 +141,8 @@ final class SQLiteExport {
       zip(properties, columns).map { property, column in
         let destination = model.relationship(property, of: entity)?.destinationEntityName
         let isKind = destination.map(model.hasSubentities) ?? false
-        return (property, column, isKind ? names.add(column + "_entity") : nil)
+        return PropertyColumn(
+          name: property, column: column, entityColumn: isKind ? names.add(column + "_entity") : nil)
       }
     )
   }
@@ -144,7 +151,8 @@ final class SQLiteExport {
     let table = tableNames[entity] ?? entity
     let (key, properties) = columns(of: entity)
     var definitions = ["\(quoted(key)) INTEGER PRIMARY KEY"]
-    for (name, column, entityColumn) in properties {
+    for property in properties {
+      let (name, column, entityColumn) = (property.name, property.column, property.entityColumn)
       let columnName = quoted(column)
       if let relationship = model.relationship(name, of: entity) {
         definitions.append("\(columnName) INTEGER" + reference(to: relationship.destinationEntityName))

@@ -4,13 +4,19 @@ import GodwitModel
 /// A draft in Swift of the policies that a job names: an executable that registers them, with one type for each class.
 struct PolicyStub {
   private let job: MigrationJob
-  private let types: [(policy: String, type: String, uses: [PolicyUse])]
+  /// The type that is drafted for a policy.
+  private struct Draft {
+    var policy, type: String
+    var uses: [PolicyUse]
+  }
+
+  private let types: [Draft]
 
   init(_ job: MigrationJob) {
     self.job = job
     var taken = Self.reserved
     types = job.policyUses.grouped(by: \.policy).map { policy, uses in
-      (policy, Self.typeName(policy, taken: &taken), uses)
+      Draft(policy: policy, type: Self.typeName(policy, taken: &taken), uses: uses)
     }
   }
 
@@ -45,7 +51,8 @@ struct PolicyStub {
 
   // MARK: One type
 
-  private func text(_ policy: String, _ type: String, _ uses: [PolicyUse]) -> String {
+  private func text(_ draft: Draft) -> String {
+    let (policy, type, uses) = (draft.policy, draft.type, draft.uses)
     var lines: [String] = ["/// '\(Self.comment(policy))'."]
     for use in uses {
       lines.append("///")

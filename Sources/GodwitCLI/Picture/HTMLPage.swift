@@ -58,16 +58,22 @@ enum HTMLPage {
 /// The colours of pages. A test computes their contrast.
 enum HTMLPalette {
   /// A colour for each scheme, as `#RRGGBB`.
-  static let pairs: [(name: String, light: String, dark: String)] = [
-    ("text", "#1c1d1f", "#e8eaed"), ("soft", "#5b5f66", "#a5abb5"),
-    ("page", "#ffffff", "#16181c"), ("card", "#f6f7f9", "#1f2227"), ("line", "#d9dce1", "#363b43"),
-    ("added", "#14612f", "#9be3b4"), ("added-page", "#d8f2e0", "#143d24"),
-    ("removed", "#8c1d1d", "#f5b1b1"), ("removed-page", "#fadcdc", "#4d1a1a"),
-    ("renamed", "#174a8c", "#aecbfa"), ("renamed-page", "#dbe8fb", "#16335c"),
-    ("changed", "#6b4a00", "#f5d98a"), ("changed-page", "#fbeebf", "#453509"),
+  struct Pair {
+    var name, light, dark: String
+
+    init(_ name: String, _ light: String, _ dark: String) { (self.name, self.light, self.dark) = (name, light, dark) }
+  }
+
+  static let pairs: [Pair] = [
+    .init("text", "#1c1d1f", "#e8eaed"), .init("soft", "#5b5f66", "#a5abb5"),
+    .init("page", "#ffffff", "#16181c"), .init("card", "#f6f7f9", "#1f2227"), .init("line", "#d9dce1", "#363b43"),
+    .init("added", "#14612f", "#9be3b4"), .init("added-page", "#d8f2e0", "#143d24"),
+    .init("removed", "#8c1d1d", "#f5b1b1"), .init("removed-page", "#fadcdc", "#4d1a1a"),
+    .init("renamed", "#174a8c", "#aecbfa"), .init("renamed-page", "#dbe8fb", "#16335c"),
+    .init("changed", "#6b4a00", "#f5d98a"), .init("changed-page", "#fbeebf", "#453509"),
     // Colours of drawings.
-    ("flow", "#3d78c2", "#5b95df"), ("loss", "#c23b3b", "#e56a6a"), ("series", "#3d78c2", "#5b95df"),
-    ("limit", "#a05a00", "#e0a040"), ("axis", "#73777f", "#8b919b"),
+    .init("flow", "#3d78c2", "#5b95df"), .init("loss", "#c23b3b", "#e56a6a"), .init("series", "#3d78c2", "#5b95df"),
+    .init("limit", "#a05a00", "#e0a040"), .init("axis", "#73777f", "#8b919b"),
   ]
 
   /// Texts and what is behind them: at least 4.5 to 1.

@@ -12,7 +12,9 @@ extension ModelComparison {
     func box(_ id: String, _ texts: [String], _ mark: MappingPicture.Mark) -> String {
       "\(id)(\(MermaidText.quoted(texts))):::\(mark.rawValue)"
     }
-    var (before, after, arrows): ([String], [String], [String]) = ([], [], [])
+    var before: [String] = []
+    var after: [String] = []
+    var arrows: [String] = []
     for (index, entity) in entities.enumerated() {
       let removed = entity.properties.filter { $0.kind == .removed }.map { "\u{2212} \($0.name)" }
       let changed = entity.changes + entity.properties.filter { $0.kind != .removed }.map(Self.text)

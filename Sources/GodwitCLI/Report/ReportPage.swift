@@ -122,13 +122,18 @@ struct ReportPage {
   // MARK: The path
 
   /// A step by its models, as the receipt or the job has it.
-  private var steps: [(sourceModel: String, destinationModel: String, remarks: [String])] {
+  private struct Step {
+    var sourceModel, destinationModel: String
+    var remarks: [String] = []
+  }
+
+  private var steps: [Step] {
     let job = content.job
     // After a job in place the source has the last version, and its own steps are no longer known.
     if let receipt = content.record.receipt, let first = receipt.steps.first,
       receipt.steps.count != job.steps.count || first.sourceModel != job.sourceModel.name
     {
-      return receipt.steps.map { ($0.sourceModel, $0.destinationModel, []) }
+      return receipt.steps.map { Step(sourceModel: $0.sourceModel, destinationModel: $0.destinationModel) }
     }
     return job.steps.enumerated().map { index, step in
       var remarks = [step.origin ?? "a mapping model that the job names"]
@@ -140,7 +145,8 @@ struct ReportPage {
         if let way = planned[index].way { remarks.append(way) }
         remarks.append(planned[index].passes.count.counted("pass", "passes"))
       }
-      return (step.sourceModel.name, step.destinationModel.name, remarks)
+      return Step(
+        sourceModel: step.sourceModel.name, destinationModel: step.destinationModel.name, remarks: remarks)
     }
   }
 

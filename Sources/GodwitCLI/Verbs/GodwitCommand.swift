@@ -96,24 +96,36 @@ public enum GodwitCommand {
   }
 
   /// Options of an earlier version: the verbs that had them, and what to write instead.
-  private static let removedOptions: [(name: String, verbs: [String], remedy: String)] = [
-    (
+  private struct RemovedOption {
+    var name: String
+    var verbs: [String]
+    var remedy: String
+
+    init(_ name: String, _ verbs: [String], _ remedy: String) {
+      (self.name, self.verbs, self.remedy) = (name, verbs, remedy)
+    }
+  }
+
+  private static let removedOptions: [RemovedOption] = [
+    .init(
       "--from-quarantine", ["run"],
       "write edited objects into a copy of the source with `godwit quarantine apply FILE SOURCE -o COPY`, and migrate it"
     ),
-    ("--fail-on-loss", ["run", "plan", "test"], "write `--set on-loss=fail`"),
-    ("--json", ["plan"], "write `--format json`"),
-    ("--progress", ["plan"], "leave it out: a terminal shows a bar"),
-    ("--results", ["run"], "write `--set stores.results=FOLDER`; `godwit status` and `godwit report` read the folder"),
-    ("--scratch", ["torture"], "name the folder in the environment variable TMPDIR"),
+    .init("--fail-on-loss", ["run", "plan", "test"], "write `--set on-loss=fail`"),
+    .init("--json", ["plan"], "write `--format json`"),
+    .init("--progress", ["plan"], "leave it out: a terminal shows a bar"),
+    .init(
+      "--results", ["run"], "write `--set stores.results=FOLDER`; `godwit status` and `godwit report` read the folder"),
+    .init("--scratch", ["torture"], "name the folder in the environment variable TMPDIR"),
   ]
 
   /// Says what to write in place of an option of an earlier version.
   private static func refuseRemovedOption(_ arguments: [String]) throws {
-    for (name, verbs, remedy) in removedOptions where verbs.contains(arguments.first ?? "") {
+    for option in removedOptions where option.verbs.contains(arguments.first ?? "") {
+      let name = option.name
       guard arguments.contains(where: { $0 == name || $0.hasPrefix(name + "=") }) else { continue }
       throw GodwitError(
-        .usage, "unknown option '\(name)': it is an option of an earlier version", remedy: remedy,
+        .usage, "unknown option '\(name)': it is an option of an earlier version", remedy: option.remedy,
         safe: "nothing was written")
     }
   }

@@ -91,9 +91,10 @@ struct RunVerb: Verb {
     var observer = try RunObserver(session, metricsPath: metrics, manifest: manifest)
     try printer.begin()
     do {
-      let (summary, job, proof) = try migrate(loader.get(), check.get(), in: session, control, printer, &observer)
+      let outcome = try migrate(loader.get(), check.get(), in: session, control, printer, &observer)
       signals.finish()
-      switch proof {
+      let (summary, job) = (outcome.summary, outcome.job)
+      switch outcome.proof {
       case .report(let report): return try end(summary, job, report, in: session, printer, observer, signals)
       case .stopped(let error): return try end(summary, job, error, in: session, printer, observer, signals)
       case .broken(let error): return try end(summary, job, broken: error, in: session, printer, observer)
@@ -129,11 +130,17 @@ struct RunVerb: Verb {
     case broken(GodwitError)
   }
 
+  private struct Outcome {
+    var summary: MigrationSummary
+    var job: MigrationJob
+    var proof: Proof
+  }
+
   /// Migrates, and verifies where that was asked for.
   private func migrate(
     _ loader: JobLoader, _ check: PlanCheck?, in session: CommandSession, _ control: MigrationControl,
     _ printer: ProgressPrinter, _ observer: inout RunObserver
-  ) throws -> (MigrationSummary, MigrationJob, Proof) {
+  ) throws -> Outcome {
     let start = Date()
     func secondsLeft() -> Double? {
       long.maximumSeconds.map { max(0, $0 - Date().timeIntervalSince(start)) }
@@ -164,19 +171,21 @@ struct RunVerb: Verb {
       summary = try manager.run(control: control, maximumSeconds: secondsLeft(), progress: tell)
     } catch { throw migration.tellingHints(error) }
     if quiet { session.warnOfMissingReceipt(summary.codedNotes) }
-    guard verify, summary.outcome != .stopped else { return (summary, migration, .report(nil)) }
+    guard verify, summary.outcome != .stopped else {
+      return .init(summary: summary, job: migration, proof: .report(nil))
+    }
     if let note = migration.noteOfNoProof(after: summary) {
       summary.codedNotes.append(note)
-      return (summary, migration, .report(nil))
+      return .init(summary: summary, job: migration, proof: .report(nil))
     }
     printer.begin(part: 0.5...1)
     do {
       let report = try Verifying(printer: printer, control: control)
         .report(of: try loader.job(for: .verification), maximumSeconds: secondsLeft())
       if report.isClean, summary.outcome == .alreadyFinished { try manager.noteSuccess() }
-      return (summary, migration, .report(report))
+      return .init(summary: summary, job: migration, proof: .report(report))
     } catch let error as GodwitError {
-      return (summary, migration, error.code == .stopped ? .stopped(error) : .broken(error))
+      return .init(summary: summary, job: migration, proof: error.code == .stopped ? .stopped(error) : .broken(error))
     }
   }
 

@@ -87,18 +87,23 @@ final class AssignmentResolver {
 
   /// The queries of the walk: both kinds of edges by the key of the first end, and the last assignment to an object of
   /// the second end if one can displace it.
-  static func queries(
-    _ link: InversePair, table: String
-  ) -> (assigned: String, reverse: String, own: String, leading: String?) {
+  struct Queries {
+    var assigned, reverse, own: String
+    var leading: String?
+  }
+
+  static func queries(_ link: InversePair, table: String) -> Queries {
     func last(_ condition: String, _ column: String) -> String {
       "SELECT mapping, turn FROM \(table) WHERE \(condition) AND \(column) = ?1 ORDER BY mapping DESC, turn DESC LIMIT 1"
     }
     let isLed = link.second != nil && !link.isToMany(.second)
-    return (
-      "SELECT subject, target, mapping, turn, position, inverse_position FROM \(table) WHERE side = 0 AND subject BETWEEN ?1 AND ?2 ORDER BY subject",
-      "SELECT target, subject, mapping, turn, inverse_position, position FROM \(table) WHERE side = 1 AND target IS NOT NULL AND target BETWEEN ?1 AND ?2 ORDER BY target",
-      last("side = 1\(onceEach(link, .second))", "subject"),
-      isLed ? last("side = 0 AND target IS NOT NULL", "target") : nil
+    return Queries(
+      assigned:
+        "SELECT subject, target, mapping, turn, position, inverse_position FROM \(table) WHERE side = 0 AND subject BETWEEN ?1 AND ?2 ORDER BY subject",
+      reverse:
+        "SELECT target, subject, mapping, turn, inverse_position, position FROM \(table) WHERE side = 1 AND target IS NOT NULL AND target BETWEEN ?1 AND ?2 ORDER BY target",
+      own: last("side = 1\(onceEach(link, .second))", "subject"),
+      leading: isLed ? last("side = 0 AND target IS NOT NULL", "target") : nil
     )
   }
 

@@ -206,13 +206,18 @@ package struct Ledger {
     return try decoded("kept")
   }
 
-  package func totals() throws -> (objects: Int64, ambiguousToOne: Int64, overridden: Int64) {
+  /// What all chunks together made and lost.
+  package struct Totals {
+    package var objects, ambiguousToOne, overridden: Int64
+  }
+
+  package func totals() throws -> Totals {
     let row =
       try connection.rows(
         "SELECT CAST(TOTAL(rows) FILTER (WHERE stage IN ('create', 'policy')) AS INTEGER), CAST(TOTAL(several) AS INTEGER), CAST(TOTAL(displaced) AS INTEGER) FROM godwit_chunk"
       ).first ?? []
     func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
-    return (integer(0), integer(1), integer(2))
+    return Totals(objects: integer(0), ambiguousToOne: integer(1), overridden: integer(2))
   }
 
   /// The destination objects that each mapping made, by its name.

@@ -144,7 +144,8 @@ struct NumberLosses {
         plansNils: resolved.plansNils(of: value, in: mapping), setsAside: planner.job.quarantine != nil,
         arguments: "\(sql), \(from?.rawValue ?? -1), \(attribute.type.rawValue), \(what.rawValue), \(held)")
     }
-    if let (path, from, change) = resolved.numericChange(of: value, to: attribute, in: mapping) {
+    if let number = resolved.numericChange(of: value, to: attribute, in: mapping) {
+      let (path, from, change) = (number.path, number.from, number.change)
       guard change.mayNotFit || change.mayRound || from.type == .decimal else { return nil }
       guard let sql = try column(path, of: mapping.source.name, builder) else { return nil }
       return watched(
@@ -199,13 +200,20 @@ struct NumberLosses {
   }
 }
 
+/// A value of the source that becomes one of another numeric type.
+struct ConvertedNumber {
+  /// The path to the attribute.
+  var path: [String]
+  var from: AttributeDescription
+  var change: NumericChange
+}
+
 extension ResolvedMapping {
-  /// The path to the attribute of the source whose values become those of another numeric type, the attribute, and the
-  /// change; nil for any other value.
+  /// The number that a value converts; nil for any other value.
   func numericChange(
     of value: ResolvedEntityMapping.AttributeSource, to attribute: AttributeDescription,
     in mapping: ResolvedEntityMapping
-  ) -> (path: [String], from: AttributeDescription, change: NumericChange)? {
+  ) -> ConvertedNumber? {
     guard case .expression(let parsed) = value.withoutDefault, case .keyPath(let base, let segments) = parsed.node,
       base.map(ExpressionInputs.isOwn) ?? true
     else { return nil }
@@ -213,7 +221,7 @@ extension ResolvedMapping {
     guard let from = ExpressionInputs(model: sourceModel, entityName: mapping.source.name).attribute(path),
       let change = NumericChange(from: from.type, to: attribute.type)
     else { return nil }
-    return (path, from, change)
+    return ConvertedNumber(path: path, from: from, change: change)
   }
 
   /// Whether the plan counts the decimals without a value that a mapping copies to another numeric type: it makes its

@@ -117,20 +117,25 @@ extension Planner {
     return rows * (isModels ? 12 + indexedValueBytes : 16)
   }
 
-  private func relationBytes(
-    _ program: StepProgram, chunks: [Chunk]
-  ) -> (joins: Int64, scratch: Int64, largestChunk: Int64) {
-    var (joins, scratch, largest): (Int64, Int64, Int64) = (0, 0, 0)
+  /// The bytes that the links of a step take: in join tables, for the time of the run, and by the largest chunk.
+  private struct RelationBytes {
+    var joins: Int64 = 0
+    var scratch: Int64 = 0
+    var largestChunk: Int64 = 0
+  }
+
+  private func relationBytes(_ program: StepProgram, chunks: [Chunk]) -> RelationBytes {
+    var bytes = RelationBytes()
     for chunk in chunks {
       guard case .relate(let number, _) = chunk.work else { continue }
       let link = program.links[number]
-      largest = max(largest, chunk.rows * 32)
-      if link.strategy == .resolved { scratch += chunk.rows * 40 }
+      bytes.largestChunk = max(bytes.largestChunk, chunk.rows * 32)
+      if link.strategy == .resolved { bytes.scratch += chunk.rows * 40 }
       // A join row takes room in its table, in the table's key and in the index of the other side.
       if case .foreignKey = link.storage { continue }
-      joins += chunk.rows * 60
+      bytes.joins += chunk.rows * 60
     }
-    return (joins, scratch, largest)
+    return bytes
   }
 
   /// Pages that chunks change after they were written; appended ones need no journal.

@@ -38,7 +38,9 @@ extension Planner {
         let walk = SourceWalk(table.name, column: "Z_PK") { functions, keys in
           let range = keys.map { "Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
           let rows = whereClause([ExternalDataSQL.isReference(column), objects.sql, range])
-          var (files, missing, bytes): (Int64, Int64, Int64) = (0, 0, 0)
+          var files: Int64 = 0
+          var missing: Int64 = 0
+          var bytes: Int64 = 0
           try functions.connection.query("SELECT \(column) FROM source.\(quoted(table.name))\(rows)") { row in
             guard case .external(let file)? = StoredBinary(row.bytes(0)) else { return true }
             files += 1

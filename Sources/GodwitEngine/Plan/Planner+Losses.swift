@@ -107,7 +107,10 @@ extension Planner {
     }
   }
 
-  private typealias ForeignNumbers = (entity: String, table: String, walk: SourceWalk)
+  private struct ForeignNumbers {
+    var entity, table: String
+    var walk: SourceWalk
+  }
 
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.
   private func foreignNumberWalks(_ facts: PlanFacts) -> [ForeignNumbers] {
@@ -121,7 +124,7 @@ extension Planner {
         \(whereClause(["s.Z_ENT IS NOT \(number)", $0]))
         """
       }
-      return (entity.name, table, walk)
+      return ForeignNumbers(entity: entity.name, table: table, walk: walk)
     }
   }
 

@@ -6,7 +6,10 @@ import GodwitStore
 final class PolicyAssignments {
   /// The target of an assignment: the object, its place among the others, and the place of the assigned object at its
   /// end.
-  typealias Target = (key: Int64, place: Int64, inversePlace: Int64)
+  struct Target {
+    var key, place, inversePlace: Int64
+  }
+
   /// The position of an assignment in the order of all assignments.
   typealias Place = (mapping: Int64, sequence: Int64)
 
@@ -47,10 +50,17 @@ final class PolicyAssignments {
   /// Drops the statements that set relationships, because the links that are written with their objects have changed.
   func forgetRequests() { requests = [:] }
 
+  /// A relationship of an object, and the end of its link at which the object is.
+  struct LinkEnd {
+    var link: Int
+    var end: InversePair.End
+    var relationship: RelationshipDescription
+  }
+
   /// The link of a relationship, seen from an object.
   func end(
     of name: String, in entity: String
-  ) throws -> (link: Int, end: InversePair.End, relationship: RelationshipDescription) {
+  ) throws -> LinkEnd {
     guard let relationship = step.model.relationship(name, of: entity) else {
       let hint = Spelling.suggestion(for: name, among: step.model.relationships(of: entity).map(\.name))
       throw step.failure("'\(entity)' has no relationship '\(name)'\(hint)")
@@ -59,7 +69,7 @@ final class PolicyAssignments {
     guard let found = ends["\(declaring).\(name)"] else {
       throw step.failure("relationship '\(declaring).\(name)' is not stored: it is transient")
     }
-    return (found.link, found.end, relationship)
+    return LinkEnd(link: found.link, end: found.end, relationship: relationship)
   }
 
   private func table(_ link: Int) -> String { "main.\(StepProgram.linkTable(link))" }

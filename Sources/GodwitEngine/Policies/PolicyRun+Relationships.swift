@@ -38,7 +38,8 @@ extension PolicyRun {
   // MARK: Reading
 
   package func related(_ object: ManagedObject, _ name: String) throws -> [ManagedObject] {
-    guard let (link, end, relationship) = try? assignments.end(of: name, in: object.entityName) else { return [] }
+    guard let side = try? assignments.end(of: name, in: object.entityName) else { return [] }
+    let (link, end, relationship) = (side.link, side.end, side.relationship)
     try flushAssignments(link)
     let keys = try step.rows(program.policy.related(link, from: end), [.integer(object.key)])
     return try keys.compactMap { row in
@@ -53,7 +54,8 @@ extension PolicyRun {
     guard !object.isSource else {
       throw step.failure("cannot set '\(name)' of \(object): objects of the source are read only")
     }
-    let (link, end, relationship) = try assignments.end(of: name, in: object.entityName)
+    let side = try assignments.end(of: name, in: object.entityName)
+    let (link, end, relationship) = (side.link, side.end, side.relationship)
     guard targets.count < 2 || relationship.isToMany else {
       throw step.failure("cannot set '\(name)' of \(object): it is a to-one, found \(targets.count) objects")
     }
@@ -69,7 +71,7 @@ extension PolicyRun {
     let position = Int64(program.resolved.policies[step.current].position)
     let place = place()
     try assignments.assign(
-      link, end, object.key, targets.enumerated().map { ($1.key, Int64($0), position) },
+      link, end, object.key, targets.enumerated().map { .init(key: $1.key, place: Int64($0), inversePlace: position) },
       isToMany: relationship.isToMany, at: place)
   }
 
@@ -92,7 +94,8 @@ extension PolicyRun {
     guard !object.isSource else {
       throw step.failure("cannot add to '\(name)' of \(object): objects of the source are read only")
     }
-    let (link, end, relationship) = try assignments.end(of: name, in: object.entityName)
+    let side = try assignments.end(of: name, in: object.entityName)
+    let (link, end, relationship) = (side.link, side.end, side.relationship)
     guard relationship.isToMany else { throw step.failure("cannot add to '\(name)' of \(object): it is a to-one") }
     try check([target], relationship, of: object)
     if let inverse = destinationModel.inverse(of: relationship), !inverse.isToMany {
@@ -135,7 +138,8 @@ extension PolicyRun {
     _ source: ResolvedEntityMapping.RelationshipSource, of object: ManagedObject, from sources: [ManagedObject],
     _ index: Int
   ) throws {
-    let (link, end, relationship) = try assignments.end(of: source.relationship.name, in: object.entityName)
+    let side = try assignments.end(of: source.relationship.name, in: object.entityName)
+    let (link, end, relationship) = (side.link, side.end, side.relationship)
     guard !shortcuts.inlineLinks.contains(link) else { return }
     if let call = source.policyCall {
       let answered = try evaluated(
@@ -204,7 +208,7 @@ extension PolicyRun {
         for made in try destinations(of: [other], mappings: [lookup])
         where destinationModel.isKind(made.entityName, of: wanted) {
           let inverse = try inversePlace(of: object, among: source, at: other) ?? Int64(index)
-          those.append((made.key, isOrdered ? place : Int64(lookup), inverse))
+          those.append(.init(key: made.key, place: isOrdered ? place : Int64(lookup), inversePlace: inverse))
         }
       }
       found += those.sorted { $0.key < $1.key }

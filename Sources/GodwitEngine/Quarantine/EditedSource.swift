@@ -157,7 +157,13 @@ package struct EditedSource {
 /// The triggers and unique indexes of a store, removed while its rows are edited. Triggers call functions that exist only
 /// inside Core Data. Two rows that exchange their values break a unique index for a moment.
 private struct SourceDefinitions {
-  private var statements: [(table: String, sql: String, columns: [String]?)] = []
+  private struct Definition {
+    var table, sql: String
+    /// Those of an index.
+    var columns: [String]?
+  }
+
+  private var statements: [Definition] = []
 
   /// - Parameter withIndexes: Whether all indexes are removed: large values are written into tables without any.
   init(removingFrom copy: StoreConnection, withIndexes: Bool) throws {
@@ -176,7 +182,7 @@ private struct SourceDefinitions {
           "SELECT COALESCE(name, '') FROM pragma_index_info(?1, 'main')", [.text(texts[1])])
       }
       try copy.execute("DROP \(texts[0]) main.\(quoted(texts[1]))")
-      statements.append((texts[3], texts[2], columns))
+      statements.append(Definition(table: texts[3], sql: texts[2], columns: columns))
     }
   }
 

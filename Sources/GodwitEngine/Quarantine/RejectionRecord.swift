@@ -162,15 +162,17 @@ package final class RejectionRecord {
   package func cleared() throws { try connection.transaction { try setState("clear", .integer(0)) } }
 
   /// The percent that progress had reached when the round before ended; 0 without a record, which is only read.
-  package static func percentBefore(readingIn folder: String) -> Double {
-    do {
-      guard try exists(in: folder) else { return 0 }
+  ///
+  /// - Throws: When the record cannot be read.
+  package static func percentBefore(readingIn folder: String) throws -> Double {
+    guard try exists(in: folder) else { return 0 }
+    let percent = try Definite.answer {
       let connection = try StoreConnection(path: nil)
       try connection.attachShared(path: path(in: folder))
-      guard case .real(let percent)? = try connection.value("SELECT value FROM source.state WHERE name = 'percent'")
-      else { return 0 }
-      return min(max(percent, 0), 99)
-    } catch { return 0 }
+      return try connection.value("SELECT value FROM source.state WHERE name = 'percent'")
+    }
+    guard case .real(let percent)?? = percent else { return 0 }
+    return min(max(percent, 0), 99)
   }
 
   /// The digest that the quarantine names, once it is about to be put in its place.

@@ -78,7 +78,8 @@ extension InversePair {
         let declaring =
           model.declaringEntity(of: relationship.name, in: mapping.destination.name)?.name
           ?? mapping.destination.name
-        let (first, second, isOwnInverse, end) = ends(of: relationship, declaredBy: declaring, in: model)
+        let ends = ends(of: relationship, declaredBy: declaring, in: model)
+        let (first, second, isOwnInverse, end) = (ends.first, ends.second, ends.isOwnInverse, ends.end)
         let key = "\(first.entityName).\(first.relationship.name)"
         let index: Int
         if let known = indexByKey[key] {
@@ -119,7 +120,8 @@ extension InversePair {
     for entity in model.entities {
       for relationship in entity.relationships where model.isStored(relationship) {
         guard model.declaringEntity(of: relationship.name, in: entity.name)?.name == entity.name else { continue }
-        let (first, second, isOwnInverse, _) = ends(of: relationship, declaredBy: entity.name, in: model)
+        let ends = ends(of: relationship, declaredBy: entity.name, in: model)
+        let (first, second, isOwnInverse) = (ends.first, ends.second, ends.isOwnInverse)
         guard let storage = storage(first, second, isOwnInverse: isOwnInverse, schema: schema),
           seen.insert("\(first.entityName).\(first.relationship.name)").inserted
         else { continue }
@@ -129,21 +131,34 @@ extension InversePair {
     return links
   }
 
-  /// The ends of the link that a relationship belongs to, and which of them it is.
+  private struct Ends {
+    var first: Side
+    var second: Side?
+    var isOwnInverse: Bool
+    /// Which of them the relationship is.
+    var end: End
+  }
+
+  /// The ends of the link that a relationship belongs to.
   ///
   /// - Parameter entity: The entity that declares the relationship.
   private static func ends(
     of relationship: RelationshipDescription, declaredBy entity: String, in model: ManagedObjectModel
-  ) -> (first: Side, second: Side?, isOwnInverse: Bool, end: End) {
+  ) -> Ends {
     let own = Side(entityName: entity, relationship: relationship)
-    guard let inverse = model.inverse(of: relationship) else { return (own, nil, false, .first) }
+    guard let inverse = model.inverse(of: relationship) else {
+      return Ends(first: own, second: nil, isOwnInverse: false, end: .first)
+    }
     let declaring =
       model.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)?.name
       ?? relationship.destinationEntityName
-    if declaring == entity, inverse.name == relationship.name { return (own, nil, true, .first) }
+    if declaring == entity, inverse.name == relationship.name {
+      return Ends(first: own, second: nil, isOwnInverse: true, end: .first)
+    }
     let other = Side(entityName: declaring, relationship: inverse)
     return (Text(relationship.name), Text(entity)) < (Text(inverse.name), Text(declaring))
-      ? (own, other, false, .first) : (other, own, false, .second)
+      ? Ends(first: own, second: other, isOwnInverse: false, end: .first)
+      : Ends(first: other, second: own, isOwnInverse: false, end: .second)
   }
 
   /// nil for a relationship that is not stored.

@@ -25,7 +25,9 @@ struct PolicyStatements: StageStatements {
   func policyPage(
     _ index: Int, columns: String, isPrepared: Bool, limit: Int
   ) throws -> (statement: ChunkStatement, keyColumns: [String]) {
-    let mapped = isPrepared ? try mappedValues(mappings[index]) : (columns: [], values: [], builder: StatementBuilder())
+    let mapped =
+      isPrepared
+      ? try mappedValues(mappings[index]) : MappedValues(columns: [], values: [], builder: StatementBuilder())
     let association = associations(mapped.builder)
     var joins: [String] = []
     let keys = try step.creation.foreignKeys(of: mappings[index], association: association, joins: &joins)
@@ -38,9 +40,12 @@ struct PolicyStatements: StageStatements {
     return (statement, keys.map(\.name))
   }
 
-  private func mappedValues(
-    _ mapping: ResolvedEntityMapping
-  ) throws -> (columns: [String], values: [String], builder: StatementBuilder) {
+  private struct MappedValues {
+    var columns, values: [String]
+    var builder: StatementBuilder
+  }
+
+  private func mappedValues(_ mapping: ResolvedEntityMapping) throws -> MappedValues {
     let builder = StatementBuilder()
     var reasons: [String] = []
     var columns: [String] = []
@@ -51,7 +56,7 @@ struct PolicyStatements: StageStatements {
       values.append(
         try step.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
     }
-    return (columns, values, builder)
+    return MappedValues(columns: columns, values: values, builder: builder)
   }
 
   /// Whether the values of a mapping may be computed before its policy reads them. This requires that nothing is

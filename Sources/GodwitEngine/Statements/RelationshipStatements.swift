@@ -309,7 +309,10 @@ package struct RelationshipStatements: StageStatements {
     let taken = association.matches(mapping.index, alias: "s")
     var subject = association.counterpart(mapping.index, ofRow: "s")
     let table = try association.table(mapping.index)
-    let (target, from, position, inversePosition): (String, String, String?, String?)
+    let target: String
+    let from: String
+    let position: String?
+    let inversePosition: String?
     let hop = source.path.count == 1 ? source.path[0].relationship.name : nil
     /// The key of the object found. For explicit associations it is the source key, which the caller looks up.
     func found(_ key: String) throws -> String {

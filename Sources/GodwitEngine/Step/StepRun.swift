@@ -140,7 +140,8 @@ package final class StepRun {
     if stopped == nil, isComplete { try rejections?.known?.dropRound() }
     var summary = MigrationSummary(outcome: .stopped, reason: stopped)
     let totals = try ledger.totals()
-    (summary.objects, summary.ambiguousToOne, summary.overridden) = totals
+    (summary.objects, summary.ambiguousToOne) = (totals.objects, totals.ambiguousToOne)
+    summary.overridden = totals.overridden
     summary.keptInvalid = try ledger.keptInvalid()
     summary.dropped = plan.dropped
     summary.wasResumed = !made

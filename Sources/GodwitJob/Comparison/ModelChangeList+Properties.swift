@@ -144,15 +144,15 @@ extension ModelChangeList {
         "says type \(oldType)", now.isDerived ? .inferable : .mapping, rows: rows, isPartOfHash: isInHash)
     }
     if was.isOptional != now.isOptional { try addOptionality(was, now, before, after, isInHash) }
-    let flags: [(ModelChange.Kind, String, Bool, Bool)] = [
-      (.externalStorage, "external storage", was.allowsExternalBinaryDataStorage, now.allowsExternalBinaryDataStorage),
-      (.keptInHistory, "kept in history", was.preservesValueInHistoryOnDeletion, now.preservesValueInHistoryOnDeletion),
-    ]
-    for (kind, label, old, new) in flags where old != new {
+    func addFlag(_ kind: ModelChange.Kind, _ label: String, _ flag: KeyPath<AttributeDescription, Bool>) {
+      let (old, new) = (was[keyPath: flag], now[keyPath: flag])
+      guard old != new else { return }
       add(
         kind, entity, now.name, "\(label) \(Fact.yes(old)) to \(Fact.yes(new))", "says \(old ? "" : "not ")\(label)",
         isPartOfHash: isInHash)
     }
+    addFlag(.externalStorage, "external storage", \.allowsExternalBinaryDataStorage)
+    addFlag(.keptInHistory, "kept in history", \.preservesValueInHistoryOnDeletion)
     addModifier(entity, now.name, was.versionHashModifier, now.versionHashModifier)
     if oldType == newType || NumericChange(from: was.type, to: now.type) != nil {
       try addLimits(was, now, before, after)

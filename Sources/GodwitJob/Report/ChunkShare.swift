@@ -14,6 +14,12 @@ package struct ChunkShare: Sendable {
     var ticksPerRow: Double? { ticks > 0 && rows > 0 ? Double(ticks) / Double(rows) : nil }
   }
 
+  private struct Running: Sendable {
+    var name: String
+    var phase: ChunkPhase
+    var rows: Int64
+  }
+
   /// Instructions of SQLite between two ticks.
   package static let tickInstructions = 20_000
   /// Up to here the share is what was counted. From here on it slows down, since more may come than was expected.
@@ -21,7 +27,7 @@ package struct ChunkShare: Sendable {
 
   private var byName: [String: Work] = [:]
   private var byPhase: [ChunkPhase: Work] = [:]
-  private var running: (name: String, phase: ChunkPhase, rows: Int64)?
+  private var running: Running?
   private var ticks = 0
 
   package init() {}
@@ -41,7 +47,7 @@ package struct ChunkShare: Sendable {
 
   /// Starts chunks of one phase. Unfinished work of earlier chunks is forgotten.
   package mutating func begin(_ phase: ChunkPhase, name: String, rows: Int64) {
-    running = (name, phase, max(1, rows))
+    running = Running(name: name, phase: phase, rows: max(1, rows))
     ticks = 0
   }
 

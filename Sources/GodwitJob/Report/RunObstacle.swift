@@ -3,7 +3,7 @@ package import GodwitModel
 /// An obstacle to a run, as far as it can be found without writing.
 package struct RunObstacle: Sendable, Hashable {
   /// The kind of obstacle. The raw values never change.
-  package enum Code: String, Sendable, Codable, Hashable {
+  package enum Code: String, Sendable, Codable, Hashable, CaseIterable {
     /// A policy is not registered.
     case policyMissing = "policy-missing"
     /// Values do not fit their new type.

@@ -1,4 +1,5 @@
 package import Foundation
+import GodwitModel
 import GodwitStore
 
 /// The progress that a run shows, so that no later line says less, not even that of a later run.
@@ -20,15 +21,19 @@ package struct ShownProgress {
   /// - Parameter folder: The job's work folder; nil where no later run asks.
   package init(folder: String?) {
     path = folder.map(Self.path)
-    noted = folder.map(Self.percent) ?? 100
+    // A run whose progress cannot be read shows its own.
+    noted = folder.map { (try? Self.percent(in: $0)) ?? 0 } ?? 100
     highest = folder == nil ? 0 : noted
   }
 
   private static func path(in folder: String) -> String { folder + "/shown.percent" }
 
   /// The percent that an earlier run has shown for a chunk that it did not finish; 0 when none did.
-  package static func percent(in folder: String) -> Double {
-    let text = ReadableFile.text(of: path(in: folder))
+  ///
+  /// - Throws: When it cannot be read.
+  package static func percent(in folder: String) throws -> Double {
+    let bytes = try Definite.answer { try ReadableFile.bytes(of: path(in: folder), limit: .kibibytes(1)) } ?? nil
+    let text = bytes.map { String(decoding: $0, as: UTF8.self) }
     guard let value = text.flatMap(Double.init), value.isFinite else { return 0 }
     return min(max(value, 0), 99.9)
   }
@@ -76,7 +81,7 @@ package struct RunProgress {
     shown = ShownProgress(folder: folder)
     meter =
       job.destinationType.isAtomic
-      ? AtomicStoreMeter(steps: job.steps.count, shown: ShownProgress.percent(in: path)) : nil
+      ? AtomicStoreMeter(steps: job.steps.count, shown: (try? ShownProgress.percent(in: path)) ?? 0) : nil
     history = HistoryRecorder(job, folder: folder, begin: begin)
   }
 

@@ -145,7 +145,8 @@ public struct JobLoader {
   private func way(of metadata: StoreMetadata, path: String, among versions: ModelVersions) throws -> JobWay {
     var versions = versions
     let listed = try inputs?.listed(listedMappings) ?? listedMappings()
-    let (source, target, origin) = try ends(of: metadata, path: path, among: &versions, listed)
+    let ends = try ends(of: metadata, path: path, among: &versions, listed)
+    let (source, target, origin) = (ends.source, ends.destination, ends.origin)
     let (steps, search) = try steps(listed, from: source, to: target, among: versions)
     if let origin {
       let isInside = origin == Self.ownCacheOrigin
@@ -156,10 +157,16 @@ public struct JobLoader {
       layout: try layoutStore(for: target))
   }
 
-  /// The models of the store and of the destination, and where the first is from unless the manifest lists it.
+  private struct Ends {
+    var source, destination: ManagedObjectModel
+    /// Where the source's model is from, unless the manifest lists it.
+    var origin: String?
+  }
+
+  /// The models of the store and of the destination.
   private func ends(
     of metadata: StoreMetadata, path: String, among versions: inout ModelVersions, _ listed: [ListedMapping]
-  ) throws -> (source: ManagedObjectModel, destination: ManagedObjectModel, origin: String?) {
+  ) throws -> Ends {
     logger.debug("model versions found", metadata: ["versions": "\(versions.names.joined(separator: ", "))"])
     let merged = manifest.mergeModels.isEmpty ? nil : try MergedModels(manifest.mergeModels)
     if let model = try merged?.model(fitting: metadata.entityVersionHashes) { versions.prefer(model, from: model.name) }
@@ -172,7 +179,7 @@ public struct JobLoader {
     for (role, model) in [("source", source), ("destination", target)] {
       logger.debug("version hashes of the \(role) model", metadata: Self.hashes(model.versionHashes, of: model.name))
     }
-    return (source, target, origin)
+    return Ends(source: source, destination: target, origin: origin)
   }
 
   /// The models that the job leads between, also where no path does.

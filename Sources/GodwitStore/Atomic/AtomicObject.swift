@@ -12,7 +12,15 @@ struct AtomicObject {
   /// All stored attributes.
   var attributes: [String: AttributeValue] = [:]
   /// The numbers of the related objects, in their order.
-  var relationships: [(description: RelationshipDescription, numbers: [Int64], place: GodwitError.Location?)] = []
+  var relationships: [AtomicRelationship] = []
+}
+
+/// The objects that an object of an atomic store is related to.
+struct AtomicRelationship {
+  var description: RelationshipDescription
+  var numbers: [Int64]
+  /// nil where the file has no lines.
+  var place: GodwitError.Location?
 }
 
 /// The content of an atomic store of any format, object by object.

@@ -81,9 +81,9 @@ final class AtomicStoreImport {
       throw wrong("identifier \(try reader.name(of: object.number)) is used twice", at: nil, object: object)
     }
     var relationships: [String: [Int64]] = [:]
-    for (description, numbers, place) in object.relationships {
-      let keys = try keys(numbers, of: description, root: root, object, at: place)
-      if !keys.isEmpty { relationships[description.name] = keys }
+    for related in object.relationships {
+      let keys = try keys(related.numbers, of: related.description, root: root, object, at: related.place)
+      if !keys.isEmpty { relationships[related.description.name] = keys }
     }
     do {
       try builder.insert(object.entity, key: key, attributes: object.attributes, relationships: relationships)

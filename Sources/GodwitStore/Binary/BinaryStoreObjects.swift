@@ -65,7 +65,7 @@ final class BinaryStoreObjects: AtomicStoreReader {
         throw wrong("entity '\(node.entity)' has no relationship '\(related)'", name)
       }
       guard seen.insert(related).inserted else { throw wrong("expected relationship '\(related)' once", name) }
-      object.relationships.append((relationship, keys, nil))
+      object.relationships.append(AtomicRelationship(description: relationship, numbers: keys))
     }
     return object
   }

@@ -82,9 +82,15 @@ final class TableScan {
       schema.entityNumbers.map { ($0.value, StoreChecksums.key(["entity", $0.key]).low) }, default: 1)
   }
 
+  private struct ScannedEntity {
+    var name: String
+    var attributes: [Attribute]
+    var key: SipHash.Key
+  }
+
   private static func entities(
     of table: StoreSchema.EntityTable, _ schema: StoreSchema
-  ) -> [(name: String, attributes: [Attribute], key: SipHash.Key)] {
+  ) -> [ScannedEntity] {
     let columnPlaces = Dictionary(
       table.columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     return schema.model.family(of: table.rootEntityName).map { entity in
@@ -99,7 +105,7 @@ final class TableScan {
           Attribute(
             place: place, isExternal: attribute.type == .binary && attribute.allowsExternalBinaryDataStorage))
       }
-      return (entity.name, list, StoreChecksums.key(lines))
+      return ScannedEntity(name: entity.name, attributes: list, key: StoreChecksums.key(lines))
     }
   }
 

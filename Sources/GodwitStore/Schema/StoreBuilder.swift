@@ -231,11 +231,15 @@ package final class StoreBuilder {
     }
   }
 
+  /// The columns of a to-one, quoted.
+  struct KeyColumns {
+    var column: String
+    var entity, order: String?
+  }
+
   /// Every to-one of every table, with the table of its destination.
   func forEachKey(
-    _ body: (_ table: String, _ storage: (column: String, entity: String?, order: String?), _ destination: String)
-      throws
-      -> Void
+    _ body: (_ table: String, _ storage: KeyColumns, _ destination: String) throws -> Void
   ) throws {
     for table in schema.tables {
       for column in table.columns {
@@ -246,10 +250,9 @@ package final class StoreBuilder {
         else { continue }
         try body(
           StoreSchema.identifier(table.name),
-          (
-            StoreSchema.identifier(key), entityColumn.map(StoreSchema.identifier),
-            orderColumn.map(StoreSchema.identifier)
-          ), StoreSchema.identifier(destinationTable.name))
+          KeyColumns(
+            column: StoreSchema.identifier(key), entity: entityColumn.map(StoreSchema.identifier),
+            order: orderColumn.map(StoreSchema.identifier)), StoreSchema.identifier(destinationTable.name))
       }
     }
   }

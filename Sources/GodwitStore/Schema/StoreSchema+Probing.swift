@@ -338,12 +338,18 @@ struct StoreProbe {
       guard end.pattern.matches(column) else { return nil }
       return column == end.predicted ? 0 : column.count
     }
-    var best: (score: Int, owner: String, destination: String)?
+    struct Choice {
+      var score: Int
+      var owner, destination: String
+    }
+    var best: Choice?
     for first in columns {
       guard let one = score(first, owner) else { continue }
       for second in columns where second != first {
         guard let two = score(second, destination) else { continue }
-        if one + two < best?.score ?? .max { best = (one + two, first, second) }
+        if one + two < best?.score ?? .max {
+          best = Choice(score: one + two, owner: first, destination: second)
+        }
       }
     }
     if let best { return (best.owner, best.destination) }

@@ -67,7 +67,9 @@ extension StoreSchema {
   private func foreignKey(_ relationship: String, in entity: String) -> RelationshipStorage {
     guard let table = table(of: entity) else { return .none }
     for ancestor in model.lineage(of: entity).map(\.name) {
-      var (key, entityColumn, orderColumn): (String?, String?, String?) = (nil, nil, nil)
+      var key: String?
+      var entityColumn: String?
+      var orderColumn: String?
       for column in table.columns {
         switch column.role {
         case .foreignKey(ancestor, relationship): key = column.name

@@ -130,7 +130,7 @@ final class XMLStoreObjects: AtomicStoreReader {
 
   private func references(
     _ found: XMLStoreReader.Relationship, of entity: XMLStoreNames.Entity, _ object: XMLStoreReader.Object
-  ) throws -> (description: RelationshipDescription, numbers: [Int64], place: GodwitError.Location?) {
+  ) throws -> AtomicRelationship {
     guard let relationship = entity.relationships[found.name.lowercased()] else {
       throw wrong("entity '\(entity.name)' has no relationship '\(found.name)'", at: found.place, object: object)
     }
@@ -142,6 +142,6 @@ final class XMLStoreObjects: AtomicStoreReader {
       }
       return number
     }
-    return (relationship, numbers, found.place)
+    return AtomicRelationship(description: relationship, numbers: numbers, place: found.place)
   }
 }

@@ -110,7 +110,10 @@ struct SynthesisCounts {
     let concerned = Set(broken.flatMap { $0.subjects + $0.destination })
     let others = names.indices.filter { !concerned.contains($0) }.sorted { (numbers[$1], $0) < (numbers[$0], $1) }
     let candidates = concerned.sorted() + others.prefix(4)
-    var best: (total: Int, from: Int, to: Int, number: Int)?
+    struct Move {
+      var total, from, to, number: Int
+    }
+    var best: Move?
     for from in candidates where numbers[from] > 0 {
       for to in candidates where to != from {
         var number = 1
@@ -119,7 +122,9 @@ struct SynthesisCounts {
           moved[from] -= number
           moved[to] += number
           let left = demands.reduce(0) { $0 + $1.excess(moved) }
-          if left < best?.total ?? total { best = (left, from, to, number) }
+          if left < best?.total ?? total {
+            best = Move(total: left, from: from, to: to, number: number)
+          }
           number *= 2
         }
       }

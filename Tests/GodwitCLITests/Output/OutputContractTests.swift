@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Godwit
+import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitStore
@@ -182,6 +183,18 @@ struct `The schemas of outputs` {
     #expect(try codes("progress", "$defs", "summary", "properties", "reasonCode") == stops)
     let ends = Set(ObjectTrace.Gap.Reason.allCases.map(\.rawValue))
     #expect(try codes("trace", "$defs", "gap", "properties", "reason") == ends)
+    #expect(
+      try codes("plan", "$defs", "obstacle", "properties", "code") == Set(RunObstacle.Code.allCases.map(\.rawValue)))
+    let stages = Set(ChunkPhase.allCases.map(\.rawValue))
+    #expect(try codes("plan", "$defs", "stage", "properties", "stage") == stages)
+    #expect(try codes("status", "$defs", "line", "properties", "stage") == stages)
+    let losses = ["init", "progress", "receipt", "test", "why"].map { ($0, "loss") } + [("plan", "plannedLoss")]
+    for (schema, loss) in losses {
+      let kinds = Set(LossReport.Kind.allCases.map(\.rawValue))
+      #expect(try codes(schema, "$defs", loss, "properties", "kind") == kinds, "\(schema)")
+      let causes = Set(LossReport.Cause.allCases.map(\.rawValue))
+      #expect(try codes(schema, "$defs", loss, "properties", "reasonCode") == causes, "\(schema)")
+    }
     let kinds: [GodwitError.Code] = [
       .findings, .usage, .dataWrong, .missingInput, .noPath, .internalBug, .cannotCreate, .inputOutput, .stopped,
       .permission, .configuration, .interrupted, .terminated,

@@ -1,6 +1,6 @@
-@testable import GodwitEngine
 import Testing
 
+@testable import GodwitEngine
 
 /// The statements of the relationship stage, read as SQL.
 struct RelationshipStatementsTests {

@@ -1,10 +1,10 @@
 import Foundation
 import Godwit
-@testable import GodwitEngine
 import GodwitModel
-import Testing
 import TestSupport
+import Testing
 
+@testable import GodwitEngine
 @testable import GodwitStore
 
 /// Stable costs guard the speed of a migration: instructions of SQLite's virtual machine a row, and writes to the disk

@@ -1,6 +1,6 @@
-@testable import GodwitEngine
 import Testing
 
+@testable import GodwitEngine
 
 /// The statements that count what was lost, read as SQL.
 struct LossStatementsTests {

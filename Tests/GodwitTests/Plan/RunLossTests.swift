@@ -1,13 +1,13 @@
 import Foundation
 import Godwit
-@testable import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
+@testable import GodwitEngine
 
 /// Losses while objects are made: values that expressions turn to nil, and to-ones that find several objects.
 @Suite struct RunLossTests {

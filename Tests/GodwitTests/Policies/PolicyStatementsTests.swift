@@ -1,6 +1,6 @@
-@testable import GodwitEngine
 import Testing
 
+@testable import GodwitEngine
 
 /// The statements that a policy's hooks run, read as SQL.
 struct PolicyStatementsTests {

@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 @testable import GodwitEngine
 
@@ -95,7 +95,7 @@ import TestSupport
     let world = try Self.world()
     #expect(try MigrationManager(job(world)).status().state == .notStarted)
     try stopBetweenRounds(world)
-    let before = RejectionRecord.percentBefore(readingIn: workFolder(world))
+    let before = try RejectionRecord.percentBefore(readingIn: workFolder(world))
     let status = try MigrationManager(job(world)).status()
     #expect(status.state == .unfinished && before > 0 && status.percent >= before, "\(status)")
     #expect(status.run?.state == .failed)

@@ -1,12 +1,12 @@
 import Foundation
 import Godwit
-@testable import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
+@testable import GodwitEngine
 
 @Suite struct AdversarialCaseTests {
   // A to-one fed from a to-many was taken for the mirror of its inverse: the first object stayed, though the

@@ -1,13 +1,13 @@
 import Foundation
 import Godwit
-@testable import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
+@testable import GodwitEngine
 
 /// Workers and their companies: holes between keys, keys below zero, values of every kind of length.
 private func fixture(

@@ -3,8 +3,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 @testable import Godwit
 @testable import GodwitEngine

@@ -68,7 +68,8 @@ private struct ReplacementSweep {
     var failure: (any Error)?
     do { try layer.run { _ = try MigrationManager(night.job(job)).run() } } catch { failure = error }
     let place = "\(job.kind.rawValue), kept: \(night.keepsOld), \(fault) (\(layer.struck?.description ?? ""))"
-    #expect(layer.hasStruck, "\(place)")
+    // How often a run looks depends on its pace: the last looks of another run may not come.
+    #expect(layer.hasStruck || isLook && failure == nil, "\(place)")
     if case .fail(let code, _) = fault, let failure {
       ReadFaultSweep.check(failure, code, place)
     } else if let failure {

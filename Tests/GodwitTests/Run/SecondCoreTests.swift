@@ -1,12 +1,12 @@
 import Foundation
 import Godwit
-@testable import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
+@testable import GodwitEngine
 
 /// People with a required name.
 private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") }) throws -> MigrationFixture {

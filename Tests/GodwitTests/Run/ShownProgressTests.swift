@@ -49,9 +49,9 @@ struct ShownProgressTests {
   @Test(arguments: ["", "nan", "-4", "inf", "12,5", "\0"]) func `a damaged note counts as none`(text: String) throws {
     let folder = try TemporaryFolder()
     try Data(text.utf8).write(to: URL(filePath: folder.file("shown.percent")))
-    #expect(ShownProgress.percent(in: folder.path) == 0)
+    #expect(try ShownProgress.percent(in: folder.path) == 0)
     try Data("1e9".utf8).write(to: URL(filePath: folder.file("shown.percent")))
-    #expect(ShownProgress.percent(in: folder.path) == 99.9)
+    #expect(try ShownProgress.percent(in: folder.path) == 99.9)
   }
 
   private static func fixture() throws -> MigrationFixture {

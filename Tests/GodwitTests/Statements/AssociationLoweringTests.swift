@@ -1,10 +1,10 @@
-@testable import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
+@testable import GodwitEngine
 
 /// Where a destination object is found, read as SQL.
 struct AssociationLoweringTests {

@@ -1,6 +1,6 @@
-@testable import GodwitEngine
 import Testing
 
+@testable import GodwitEngine
 
 /// The statements that say which source objects a mapping takes, read as SQL.
 struct AssociationStatementsTests {

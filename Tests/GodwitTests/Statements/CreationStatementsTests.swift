@@ -1,8 +1,8 @@
 import Foundation
-@testable import GodwitEngine
 import GodwitModel
 import Testing
 
+@testable import GodwitEngine
 
 /// The statements that make objects, read as SQL.
 struct CreationStatementsTests {

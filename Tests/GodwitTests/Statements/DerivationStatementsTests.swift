@@ -1,6 +1,6 @@
-@testable import GodwitEngine
 import Testing
 
+@testable import GodwitEngine
 
 /// The statements that compute derived attributes, read as SQL.
 struct DerivationStatementsTests {

@@ -1,7 +1,7 @@
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 @testable import GodwitEngine
 

@@ -1,10 +1,10 @@
 import Godwit
-@testable import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import Testing
 
+@testable import GodwitEngine
 
 /// Mappings of one table into one table are carried out in one walk; what comes out is as if each had its own.
 @Suite struct SharedCreationTests {

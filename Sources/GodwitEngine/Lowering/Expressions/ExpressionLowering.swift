@@ -104,11 +104,20 @@ package struct ExpressionLowering {
     }
   }
 
+  /// A value expression as SQL.
+  package struct LoweredValue {
+    package var sql: String
+    /// nil where it is not known.
+    package var type: AttributeType?
+    /// Why it runs in Swift; nil for SQL alone.
+    package var reason: String?
+  }
+
   /// A value expression as SQL; falls back to Swift.
   package static func value(
     _ expression: ValueExpression, schema: StoreSchema, row: Row, builder: StatementBuilder,
     bindings: MappingBindings = .init()
-  ) -> (sql: String, type: AttributeType?, reason: String?) {
+  ) -> LoweredValue {
     let lowering = ExpressionLowering(
       schema: schema, role: .value, row: row, builder: builder, text: expression.source.text, bindings: bindings,
       checks: builder.rowChecks == nil ? .inline : .byRow)
@@ -118,15 +127,15 @@ package struct ExpressionLowering {
       let lowered = try lowering.lower(expression)
       let sql = try lowering.single(lowered, expression)
       try Budget.check(sql)
-      guard case .value(_, let type) = lowered else { return (sql, nil, nil) }
-      return (sql, type, nil)
+      guard case .value(_, let type) = lowered else { return LoweredValue(sql: sql) }
+      return LoweredValue(sql: sql, type: type)
     } catch {
       builder.restore(mark)
       let sql = lowering.evaluated(
         .init(
           work: .expression(expression), entityName: row.entityName, text: expression.source.text,
           bindings: bindings), reading: [expression])
-      return (sql, nil, (error as? NotLowerable)?.reason ?? "\(error)")
+      return LoweredValue(sql: sql, reason: (error as? NotLowerable)?.reason ?? "\(error)")
     }
   }
 

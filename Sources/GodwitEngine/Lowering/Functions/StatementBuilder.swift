@@ -41,11 +41,18 @@ package final class StatementBuilder {
   package init() {}
 
   /// The state that `restore` returns to.
-  package typealias Mark = (constants: [SQLValue], functions: LoweredFunctions, rowChecks: RowChecks?)
-  package var mark: Mark { (constants, functions, rowChecks) }
+  package struct Mark {
+    fileprivate var constants: [SQLValue]
+    fileprivate var functions: LoweredFunctions
+    fileprivate var rowChecks: RowChecks?
+  }
+
+  package var mark: Mark { Mark(constants: constants, functions: functions, rowChecks: rowChecks) }
 
   /// Drops the constants and places of an abandoned expression.
-  package func restore(_ mark: Mark) { (constants, functions, rowChecks) = mark }
+  package func restore(_ mark: Mark) {
+    (constants, functions, rowChecks) = (mark.constants, mark.functions, mark.rowChecks)
+  }
 
   package func alias(_ stem: String = "t") -> String {
     aliases += 1
