@@ -1,8 +1,8 @@
 import Foundation
 import GodwitLint
 import GodwitModel
-import Testing
 import TestSupport
+import Testing
 
 struct `Linting many versions` {
   typealias P = LintProject

@@ -1,6 +1,6 @@
 import GodwitModel
-import Testing
 import TestSupport
+import Testing
 
 private func decoded(_ text: String) throws -> String {
   String(decoding: try AttributeText.decoded(Array(text.utf8)), as: UTF8.self)

@@ -1,7 +1,7 @@
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The errors of writes that SQLite cannot make.
 struct DiskQuotaTests {

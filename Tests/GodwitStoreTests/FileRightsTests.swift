@@ -1,8 +1,8 @@
 import Foundation
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// Permissions that go from a file to the one made of it, and temporary files that nobody else can use.
 struct FileRightsTests {

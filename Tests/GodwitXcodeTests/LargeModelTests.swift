@@ -1,8 +1,8 @@
 import Foundation
 import GodwitModel
 import GodwitXcode
-import Testing
 import TestSupport
+import Testing
 
 /// Models that are larger than anybody's, or made to fill the memory.
 @Suite struct LargeModelTests {

@@ -3,8 +3,8 @@ import GodwitManifest
 import GodwitModel
 import GodwitStore
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 @testable import GodwitCLI
 

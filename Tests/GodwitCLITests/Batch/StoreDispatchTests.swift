@@ -4,8 +4,8 @@ import GodwitModel
 import GodwitStore
 import Logging
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 @testable import GodwitCLI
 

@@ -1,8 +1,8 @@
 import Foundation
 import GodwitManifest
 import GodwitModel
-import Testing
 import TestSupport
+import Testing
 
 /// The search for mapping models: files that cannot be read, and the number of files that are opened.
 @Suite struct MappingFinderTests {

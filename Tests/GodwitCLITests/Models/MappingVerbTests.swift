@@ -4,8 +4,8 @@ import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-import Testing
 import TestSupport
+import Testing
 
 /// Runs a verb in this process.
 func godwit(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {

@@ -2,8 +2,8 @@ import Foundation
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-import Testing
 import TestSupport
+import Testing
 
 @testable import GodwitCLI
 

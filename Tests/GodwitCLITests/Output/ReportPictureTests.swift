@@ -1,7 +1,7 @@
 import Foundation
 import GodwitModel
-import Testing
 import TestSupport
+import Testing
 
 @testable import GodwitCLI
 @testable import GodwitJob

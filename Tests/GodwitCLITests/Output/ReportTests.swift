@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitManifest
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 @testable import GodwitCLI
 

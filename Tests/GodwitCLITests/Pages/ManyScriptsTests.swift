@@ -2,8 +2,8 @@ import Foundation
 import GodwitCLI
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The scripts of `jobs/many`, as a scheduler runs them: every store is migrated or recorded, none twice, none in part.
 @Suite(.enabled(if: BuiltCommand.path != nil, "the executable is not beside the tests"), .serialized)

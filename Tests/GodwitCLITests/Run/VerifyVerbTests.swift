@@ -3,8 +3,8 @@ import GodwitCLI
 import GodwitManifest
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// `verify` with its options, and `run --verify`.
 struct VerifyVerbTests {

@@ -1,7 +1,7 @@
 import Foundation
 import GodwitModel
-import Testing
 import TestSupport
+import Testing
 
 /// XML stores as tokens, read front to back in bounded memory.
 struct MarkupScannerTests {

@@ -1,7 +1,7 @@
 import Foundation
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// "Spill files" of the page Formats as bytes. A change here is a change of the format, and needs a new tag.
 struct SpillGoldenTests {

@@ -1,8 +1,8 @@
 import Foundation
 import GodwitStore
 import SystemPackage
-import Testing
 import TestSupport
+import Testing
 
 struct SpillResumeTests {
   private let first = (0..<100).map { Pair($0 * 2, $0) }

@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// `existing: append`: a destination that exists takes the new rows.
 @Suite struct AppendTests {

@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Rows whose `Z_ENT` is not the number of an entity of their table.
 ///

@@ -3,8 +3,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-import Testing
 import TestSupport
+import Testing
 
 /// Notes with tags, in a form that each test changes a little.
 struct NotesModel {

@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitSynthesis
 import GodwitXcode
-import Testing
 import TestSupport
+import Testing
 
 /// Versions that real applications shipped, hop by hop and at once.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

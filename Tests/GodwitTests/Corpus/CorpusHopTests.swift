@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitXcode
-import Testing
 import TestSupport
+import Testing
 
 /// Every chain of the corpus, hop by hop, from every store that Core Data wrote.
 @Suite(.enabled(if: Corpus.isPresent, "the corpus is not beside this checkout"))

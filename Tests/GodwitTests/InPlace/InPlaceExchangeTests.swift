@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The exchange of a store for the one made of it: whole at every step, whatever the file system offers.
 struct InPlaceExchangeTests {

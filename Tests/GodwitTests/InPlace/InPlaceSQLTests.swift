@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// Migration in place by SQL: `MigrationFixture.run` compares it with the ordinary run of the same inferred mapping.
 struct InPlaceSQLTests {

@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The status of a run that was killed before it had anything to resume: in place by SQL there never is.
 struct KilledInPlaceStatusTests {

@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// A migration by definition alone that is stopped, or that a fault ends.
 struct SchemaOnlyFaultTests: SchemaOnlyFixture {

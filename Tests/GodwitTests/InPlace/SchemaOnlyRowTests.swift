@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Rows of a store that was migrated by definition alone: they stay, `verify` knows them, and they migrate on.
 struct SchemaOnlyRowTests: SchemaOnlyFixture {

@@ -4,8 +4,8 @@ import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// Cats and dogs, both pets, in clubs.
 private func pets(club: String = "Club") -> [EntityDescription] {

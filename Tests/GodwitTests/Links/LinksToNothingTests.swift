@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Children of parents and of guardians, both people; everybody may bear tags.
 private func family() -> [EntityDescription] {

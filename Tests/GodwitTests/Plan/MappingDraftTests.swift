@@ -1,7 +1,7 @@
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// Drafts for an attribute that has another type.
 struct MappingDraftTests {

@@ -5,8 +5,8 @@ import GodwitModel
 import GodwitStore
 import GodwitVerifier
 import GodwitXcode
-import Testing
 import TestSupport
+import Testing
 
 private func refusals(_ before: [EntityDescription], _ after: [EntityDescription]) throws -> [String] {
   MappingInference(

@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Versions `V1` to `V5`; each has one attribute more than the one before.
 private let versions: [ManagedObjectModel] = (1...5).compactMap { number in

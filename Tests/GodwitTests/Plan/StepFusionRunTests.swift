@@ -5,8 +5,8 @@ import GodwitModel
 import GodwitStore
 import GodwitSynthesis
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Whole jobs whose steps are fused, beside the same jobs step by step.
 struct `Fused runs` {

@@ -1,8 +1,8 @@
 import Foundation
 import GodwitJob
 import GodwitModel
-import Testing
 import TestSupport
+import Testing
 
 @testable import Godwit
 

@@ -5,8 +5,8 @@ import GodwitManifest
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// The hops of Peoplizer from a version to the newest, as one job.
 private func chain(from version: Int = 1, to destination: String, chunkRows: Int? = nil) throws -> MigrationJob {

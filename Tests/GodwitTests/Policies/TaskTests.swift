@@ -6,8 +6,8 @@ import GodwitSynthesis
 import GodwitVerifier
 import GodwitXcode
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 /// The behaviour of the library towards the task that calls it, and towards errors of Swift's own kinds.
 struct TaskTests {

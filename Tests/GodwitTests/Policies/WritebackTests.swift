@@ -1,7 +1,7 @@
 import Foundation
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 #if os(Linux)
   struct WritebackTests {

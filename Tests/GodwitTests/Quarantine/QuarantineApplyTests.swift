@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Edited objects of a quarantine that are written into a copy of the source.
 @Suite struct QuarantineApplyTests {

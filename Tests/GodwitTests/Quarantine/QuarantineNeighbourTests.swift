@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// A quarantine beside jobs that go another way: that replace, append, migrate in place, are discarded or begin again.
 @Suite struct QuarantineNeighbourTests {

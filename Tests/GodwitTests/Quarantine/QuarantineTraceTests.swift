@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// Traces of jobs with objects in quarantine.
 @Suite struct QuarantineTraceTests {

@@ -4,8 +4,8 @@ import GodwitEngine
 import GodwitJob
 import GodwitModel
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 /// One job with every stage over all that must not decide its content.
 @Suite struct DeterminismTests {

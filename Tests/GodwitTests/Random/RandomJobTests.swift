@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Random jobs over values of all kinds: what comes out is what a reference in Swift says, and `verify` finds it right.
 ///

@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Names that the model leaves open: taken from a store of the destination version, from the source, from a rule.
 struct LayoutTests {

@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// The receipt of a finished job, and the findings of a comparison of a store with it.
 struct ReceiptTests {

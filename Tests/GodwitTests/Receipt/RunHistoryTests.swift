@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The history of a run's chunks: bounded, retained through stops and kills, and never a reason to fail.
 struct RunHistoryTests {

@@ -4,8 +4,8 @@ import GodwitEngine
 import GodwitJob
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// The receipt of a small store, when the run that knew what it says has died.
 struct SmallReceiptTests {

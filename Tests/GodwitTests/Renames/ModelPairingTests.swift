@@ -1,6 +1,6 @@
 import GodwitModel
-import Testing
 import TestSupport
+import Testing
 
 private typealias Attribute = AttributeDescription
 

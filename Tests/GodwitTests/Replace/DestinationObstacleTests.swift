@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The answer of a plan to a destination that exists: the error that a run would have, without writing.
 struct DestinationObstacleTests {

@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// A destination is replaced while the disk fails, the process dies or the power goes: the old store or the new one is
 /// whole at every moment, and the next run ends.

@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// A replacement must not cost files that rows of the new store name, changes to the old store, or the store that was
 /// kept before.

@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// Every kind of run, legal and illegal: what becomes of it, what is in the destination, and which files are left.
 ///

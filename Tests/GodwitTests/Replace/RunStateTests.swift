@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The status of the last run.
 struct RunStateTests {

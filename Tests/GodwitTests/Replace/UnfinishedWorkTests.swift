@@ -2,8 +2,8 @@ import Foundation
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 @testable import Godwit
 

@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// The bytes of a store, its log and its journal. The index of the log is in the writer's memory as well.
 private func files(_ store: String) throws -> [String: Data] {

@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// A job that was stopped when its spill files were complete, and what damage to them comes to.
 @Suite struct DamagedSpillTests {

@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// A job with a fault at the n-th change of the disk, for every n, and the run after it that finds the leftovers.
 private struct FaultSweep {

@@ -1,7 +1,7 @@
 import Foundation
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The lock of work folders and of shards. Within a process, two descriptors exclude each other as two processes do.
 struct FileLockTests {

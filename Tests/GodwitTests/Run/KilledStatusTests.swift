@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// The leftovers of a killed run are read without a copy of them, and remain unchanged.
 struct KilledStatusTests {

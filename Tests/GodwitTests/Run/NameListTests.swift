@@ -1,8 +1,8 @@
 import Foundation
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// Names of files on their way through a file.
 struct NameListTests {

@@ -1,8 +1,8 @@
 import Foundation
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 @testable import Godwit
 

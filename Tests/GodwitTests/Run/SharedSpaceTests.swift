@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 
 /// The room on a disk that several jobs share.
 struct SharedSpaceTests {

@@ -22,7 +22,8 @@ import Testing
   /// The targets under `Sources`, in the order of the manifest.
   private func targets() throws -> [Target] {
     let package = try Checkout.text("Package.swift")
-    let pattern = /\.(?:target|executableTarget)\(\s*name: "([\w-]+)",\s*dependencies: \[(.*?)\](?:,|\))(?:\s*path: "(.*?)")?/
+    let pattern =
+      /\.(?:target|executableTarget)\(\s*name: "([\w-]+)",\s*dependencies: \[(.*?)\](?:,|\))(?:\s*path: "(.*?)")?/
       .dotMatchesNewlines()
     return package.matches(of: pattern).compactMap { match in
       let name = String(match.output.1)

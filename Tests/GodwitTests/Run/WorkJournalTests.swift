@@ -3,8 +3,8 @@ import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 @testable import Godwit
 

@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// `archive:` and `unarchive:`, and data made of text, through a whole job.
 struct ArchiveExpressionTests {

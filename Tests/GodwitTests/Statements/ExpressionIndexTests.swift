@@ -3,8 +3,8 @@ import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The plans of SQLite for lowered statements: key ranges and indexes are used, and rows remain checked.
 @Suite struct ExpressionIndexTests {

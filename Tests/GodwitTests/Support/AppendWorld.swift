@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Sources of a shop, and the destination that several jobs fill one after the other.
 final class AppendWorld {

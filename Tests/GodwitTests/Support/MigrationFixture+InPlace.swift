@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 extension MigrationFixture {
   /// A copy of the source, with its external files, in a folder of its own.

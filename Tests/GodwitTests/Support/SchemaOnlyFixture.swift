@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// The differences between versions of the library, entity by entity.
 struct SchemaOnlyLibrary {

@@ -3,8 +3,8 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import Testing
 import TestSupport
+import Testing
 
 /// A job that ran in the first night, and whose source changed on the day after.
 final class SecondNight {

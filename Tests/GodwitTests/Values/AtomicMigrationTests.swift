@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// A model with every type of attribute and every kind of relationship.
 private func everything(_ name: String, transformer: String? = nil) throws -> ManagedObjectModel {

@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Composite attributes from end to end: a store has their leaves, and a mapping names them by path.
 struct `Composite attributes` {

@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Amounts of money that an application keeps as decimals.
 @Suite struct DecimalMigrationTests {

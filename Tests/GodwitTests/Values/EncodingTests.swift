@@ -5,8 +5,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Values that Core Data reads as something else than what stands in the column.
 @Suite struct EncodingTests {

@@ -4,8 +4,8 @@ import GodwitEngine
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// Values that are too large to be held twice: a verification reads those that were copied a piece at a time.
 struct LargeValueTests {

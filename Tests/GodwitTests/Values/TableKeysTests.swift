@@ -4,8 +4,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
-import Testing
 import TestSupport
+import Testing
 
 /// A store whose tables were rebuilt, or whose definitions are damaged, so that SQLite keeps no keys apart.
 @Suite struct TableKeysTests {
