@@ -84,7 +84,7 @@ let package = Package(
         "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitEngine", "GodwitVerifier", "GodwitManifest",
         .product(name: "Logging", package: "swift-log"),
       ], exclude: ["README.md"], swiftSettings: strict),
-    // The workshop: what no migration needs.
+    // The workshop: targets that no migration needs.
     //
     // Stores of any size with made-up content.
     .target(

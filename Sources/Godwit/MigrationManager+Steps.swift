@@ -222,7 +222,7 @@ extension MigrationManager {
       done = try ledger.done()
       isResumed = true
     } else {
-      (plan, program) = try planner.planLeavingOutUncomputable(now: Date().timeIntervalSinceReferenceDate)
+      (plan, program) = try planner.plan(now: Date().timeIntervalSinceReferenceDate)
     }
     try source.addForecast(to: &plan, of: here)
     if estimatesTime {

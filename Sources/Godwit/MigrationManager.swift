@@ -83,7 +83,7 @@ public struct MigrationManager: Sendable {
       let planner = try source.planner(job)
       var (plan, program) = try planner.plan(facts: try resumed.facts(), chunks: try resumed.chunks())
       if job.isInPlace { plan.describe(.executor(reason: Self.goesOn)) }
-      try source.addForecast(to: &plan, of: job)
+      try source.addForecast(to: &plan, of: job, resuming: job.workPath)
       if estimatesTime {
         plan.time = plan.estimate(
           of: job, chunks: planner.timeEstimate(plan, program, done: try resumed.done()), opening: opening)

@@ -186,13 +186,14 @@ extension Verification {
     let statement = try cached(sql, on: source)
     try statement.bind([.integer(key)])
     while try statement.step() {
-      guard !statement.row.isNull(0) else { continue }
+      // A key that is not an integer leads to nothing.
+      guard case .integer(let target) = statement.row.value(0) else { continue }
       // A link without a place comes after those with one.
       func place(_ index: Int) -> Int64? {
         guard hasPlaces[index - 1] else { return nil }
         return statement.row.isNull(index) ? .max : statement.row.int64(index)
       }
-      reached.append(Target(key: statement.row.int64(0), place: place(1), inversePlace: place(2)))
+      reached.append(Target(key: target, place: place(1), inversePlace: place(2)))
     }
     try statement.bind([])
   }

@@ -7,7 +7,9 @@ extension SourceAudit {
   /// - Parameters:
   ///   - computable: The objects that the job takes, without those whose filter cannot be computed.
   ///   - others: The objects that it does not take.
-  package func forecast(taken computable: Int64, others: Int64) throws -> RunForecast {
+  ///   - before: The objects that a resumed run has set aside in earlier rounds, which are not among the others; nil for a
+  ///     run that begins.
+  package func forecast(taken computable: Int64, others: Int64, before: Int64? = nil) throws -> RunForecast {
     var rejections: [RunForecast.Rejection] = []
     var known = 0
     var taken = computable
@@ -16,7 +18,7 @@ extension SourceAudit {
       // An object that is set aside may leave another one without the object that it requires.
       (report, filterFailures, kept) = (AuditReport(), [:], [])
       try auditMappings()
-      taken = computable + Int64(filterFailures.values.reduce(0) { $0 + $1.keys.count })
+      taken = computable + (before ?? uncomputableCount)
       rejections.removeAll { $0.code != .objectsRejected }
       rejections += report.findings.map(RunForecast.Rejection.init)
     } while job.quarantine.map { rejectedCount > known && Int64(rejectedCount) <= $0.limit(of: taken) } == true
@@ -29,6 +31,12 @@ extension SourceAudit {
       others > 0 && Int64(rejectedCount) >= taken && job.onLoss != .allowEmpty
       && resolved.policies.allSatisfy { $0.index != nil }
     return forecast
+  }
+
+  /// An object counts once, however many mappings have a filter that fails for it.
+  private var uncomputableCount: Int64 {
+    Dictionary(grouping: filterFailures) { resolved.entityMappings[$0.key].source.name }.values
+      .reduce(0) { $0 + Int64(Set($1.flatMap(\.value.keys)).count) }
   }
 
   private var rejectedCount: Int { rejected.values.reduce(0) { $0 + $1.count } }
@@ -97,12 +105,17 @@ extension SourceAudit {
 
 extension OpenSource {
   /// Adds what the run would reject or keep. A change of definitions alone reads no row.
-  package func addForecast(to plan: inout MigrationPlan, of job: MigrationJob) throws {
+  ///
+  /// - Parameter folder: The work folder of a run that the plan resumes, whose later rounds count without the objects of
+  ///   the rounds before; nil for a run that begins.
+  package func addForecast(to plan: inout MigrationPlan, of job: MigrationJob, resuming folder: String? = nil) throws {
     guard let attached, plan.steps.first?.strategy != .definitions else { return }
+    let before = try folder.flatMap { job.quarantine == nil ? nil : try RejectionRecord.countBefore(readingIn: $0) }
     let audit = try SourceAudit(
-      attached, job: job, samples: 0, showsValues: false, isForecast: true, testsFilters: plan.leavesOutUncomputable)
+      attached, job: job, samples: 0, showsValues: false, isForecast: true,
+      uncomputable: before == nil ? plan.uncomputable : nil)
     let (rows, taken) = plan.facts.entities.reduce((0, 0)) { ($0.0 + $1.rows, $0.1 + $1.taken) }
-    plan.forecast = try audit.forecast(taken: taken, others: rows - taken)
+    plan.forecast = try audit.forecast(taken: taken, others: rows - taken, before: before)
     if let refusal = try attached.refusalOfKeys(plan, job) { plan.destinationObstacles.append(refusal) }
   }
 }
@@ -112,13 +125,29 @@ extension AttachedSource {
   fileprivate func refusalOfKeys(_ plan: MigrationPlan, _ job: MigrationJob) throws -> RunObstacle? {
     guard job.position.isLast, job.destinationType.isAtomic,
       plan.facts.mappings.allSatisfy({ $0.keys == .offset(0) }),
-      resolved.entityMappings.allSatisfy({ $0.filter == nil })
+      resolved.entityMappings.allSatisfy({ $0.filter == nil }), keepsHierarchies
     else { return nil }
     do {
       _ = try AtomicStoreKeys(connection, schema: sourceSchema, type: job.destinationType, path: job.destinationPath)
       return nil
     } catch let error as GodwitError where error.code == .dataWrong && error.topic == nil {
       return RunObstacle(.keys, error)
+    }
+  }
+
+  /// Whether all objects come over, and those of one table go to one table.
+  private var keepsHierarchies: Bool {
+    let (source, destination) = (resolved.sourceModel, resolved.destinationModel)
+    let taken = Set(resolved.entityMappings.map(\.source.name))
+    guard source.entities.allSatisfy({ $0.isAbstract || taken.contains($0.name) }) else { return false }
+    var (ends, taker): ([String: String], [String: String]) = ([:], [:])
+    return resolved.entityMappings.allSatisfy { mapping in
+      guard let from = source.root(of: mapping.source.name)?.name,
+        let to = destination.root(of: mapping.destination.name)?.name
+      else { return false }
+      let isSame = ends[from, default: to] == to && taker[to, default: from] == from
+      (ends[from], taker[to]) = (to, from)
+      return isSame
     }
   }
 }

@@ -55,7 +55,7 @@ extension SourceAudit {
     let program = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: attached.destinationSchema, facts: facts)
     for policy in resolved.policies { skip("what the policy of mapping '\(policy.mapping.name)' makes") }
-    if testsFilters { try auditFilters(program) }
+    if let uncomputable { take(uncomputable) } else { try auditFilters(program) }
     for mapping in resolved.entityMappings where mapping.earlier == nil && !program.isPolicy(mapping.index) {
       // A part of the rows does not say which of them become one.
       guard mapping.mapping.uniqueBy.isEmpty || !planner.scan.isSample else {
@@ -108,6 +108,16 @@ extension SourceAudit {
     let sql = association.matches(index, alias: alias).sql
     let computable = filterFailures[index]?.excluded(from: sql, alias: alias) ?? sql
     return isForecast ? leavingOutRejected(from: computable, of: resolved.entityMappings[index], alias) : computable
+  }
+
+  /// Takes over the rows for which a plan could not compute a filter.
+  private func take(_ uncomputable: [MigrationPlan.Uncomputable]) {
+    for one in uncomputable {
+      var failed = Failures()
+      (failed.keys, failed.message) = (one.keys, one.message)
+      filterFailures[one.mapping] = failed
+      add(failed, of: resolved.entityMappings[one.mapping], property: nil, "the filter")
+    }
   }
 
   /// Finds the rows for which a filter cannot be computed. All that follows leaves them out.

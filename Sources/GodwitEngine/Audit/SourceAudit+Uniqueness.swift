@@ -44,7 +44,16 @@ extension SourceAudit {
         let association = inlineAssociations(program, builder)
         var parts: [String] = []
         var isPartial = false
-        for mapping in resolved.mappings(to: entity.name) where mapping.earlier == nil {
+        // The index is on the whole table: an object of another entity counts, if it has the attributes.
+        let root = destination.root(of: entity.name)?.name ?? entity.name
+        let makers = resolved.mappings(to: root).filter { mapping in
+          mapping.earlier == nil
+            && properties.allSatisfy { property in
+              destination.attribute(property, of: mapping.destination.name) != nil
+                || destination.relationship(property, of: mapping.destination.name) != nil
+            }
+        }
+        for mapping in makers {
           guard mapping.mapping.uniqueBy.isEmpty, !program.isPolicy(mapping.index),
             let values = try values(properties, of: mapping, program, builder)
           else {
@@ -62,7 +71,7 @@ extension SourceAudit {
         let rows = parts.joined(separator: " UNION ALL ")
         try findDuplicates(
           in: rows, columns: properties.count, model: destination.name,
-          resolved.mappings(to: entity.name)[0].source.name, properties, builder: builder, isPartial: isPartial)
+          makers[0].source.name, properties, builder: builder, isPartial: isPartial)
         if let existing = attached.existing {
           try findTaken(
             in: existing, rows, model: destination.name, entity.name, properties, builder: builder, isPartial: isPartial
@@ -85,9 +94,8 @@ extension SourceAudit {
     countChecks(1)
     let store = try StoreConnection.openStore(readingAt: existing.path)
     defer { try? store.close() }
-    let kind = existing.schema.isKind(of: entity, row: "t").further
     let isSame = columns.enumerated().map { "t.\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
-    let lookUp = try store.prepare("SELECT 1 FROM source.\(quoted(table.name)) AS t WHERE \(isSame)\(kind) LIMIT 1")
+    let lookUp = try store.prepare("SELECT 1 FROM source.\(quoted(table.name)) AS t WHERE \(isSame) LIMIT 1")
     defer { lookUp.finalize() }
     let own = columns.indices.map { "v\($0)" }.joined(separator: ", ")
     var count: Int64 = 0

@@ -67,8 +67,8 @@ package final class SourceAudit {
   let showsValues: Bool
   /// Whether only what a run stops at is wanted: see `forecast`.
   let isForecast: Bool
-  /// Whether filters are computed for each row. A plan has done that itself, unless one cannot be computed.
-  let testsFilters: Bool
+  /// The objects for which a filter cannot be computed, where a plan has found them; nil to look for them here.
+  let uncomputable: [MigrationPlan.Uncomputable]?
   private let uuid: String
   var report = AuditReport()
   /// The rows for which the filter of a mapping cannot be computed, by the mapping's index.
@@ -86,11 +86,11 @@ package final class SourceAudit {
   /// - Parameter samples: How many objects of a finding are named.
   package init(
     _ attached: AttachedSource, job: MigrationJob, samples: Int, showsValues: Bool, isForecast: Bool = false,
-    testsFilters: Bool = true
+    uncomputable: [MigrationPlan.Uncomputable]? = nil
   ) throws {
     (self.attached, self.job, sampleCount, self.showsValues) = (attached, job, samples, showsValues)
     self.isForecast = isForecast
-    self.testsFilters = testsFilters
+    self.uncomputable = uncomputable
     planner = attached.planner(job)
     uuid = try StoreMetadata(reading: attached.connection, path: job.sourcePath).uuid
   }

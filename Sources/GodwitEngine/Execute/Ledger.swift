@@ -206,7 +206,7 @@ package struct Ledger {
     return try decoded("kept")
   }
 
-  /// What all chunks together made and lost.
+  /// The objects that all chunks made, and the links that they lost.
   package struct Totals {
     package var objects, ambiguousToOne, overridden: Int64
   }

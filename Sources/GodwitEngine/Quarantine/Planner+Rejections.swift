@@ -39,29 +39,36 @@ extension Planner {
     do { return try plan(now: now) } catch let error as GodwitError
       where error.topic == .rejectedRow && job.quarantine != nil
     {
+      let found = try uncomputable()
+      let keys = Dictionary(grouping: found) { resolved.entityMappings[$0.mapping].source.name }
+        .mapValues { Set($0.flatMap(\.keys)).sorted() }
+      let limit = min(job.quarantine?.limit(of: .max) ?? 0, Self.limitUncomputable)
+      guard !keys.isEmpty, keys.values.reduce(0, { $0 + Int64($1.count) }) <= limit else { throw error }
       var rest = self
-      guard try rest.leaveOutUncomputable() else { throw error }
+      for index in resolved.entityMappings.indices {
+        rest.resolved.entityMappings[index].uncomputable = keys[resolved.entityMappings[index].source.name] ?? []
+      }
       var (plan, program) = try rest.plan(now: now)
-      plan.leavesOutUncomputable = true
+      plan.uncomputable = found
       return (plan, program)
     }
   }
 
-  /// - Returns: Whether objects were found, and no more than the job may set aside.
-  private mutating func leaveOutUncomputable() throws -> Bool {
-    let limit = min(job.quarantine?.limit(of: .max) ?? 0, Self.limitUncomputable)
-    var found: [String: Set<Int64>] = [:]
-    for mapping in resolved.entityMappings where mapping.earlier == nil && mapping.filter != nil {
-      guard let table = sourceSchema.table(of: mapping.source.name) else { continue }
-      var rows = try filterSearch(mapping, table: table.name, enough: limit + 1)
-      try rows.search(from: .min, through: .max) { key, _ in found[mapping.source.name, default: []].insert(key) }
+  /// The objects for which a filter cannot be computed; of each filter a few more at most than a plan may leave out.
+  private func uncomputable() throws -> [MigrationPlan.Uncomputable] {
+    try resolved.entityMappings.compactMap { mapping in
+      guard mapping.earlier == nil, mapping.filter != nil, let table = sourceSchema.table(of: mapping.source.name)
+      else {
+        return nil
+      }
+      var found = MigrationPlan.Uncomputable(mapping: mapping.index, keys: [], message: "")
+      var rows = try filterSearch(mapping, table: table.name, enough: Self.limitUncomputable + 1)
+      try rows.search(from: .min, through: .max) { key, error in
+        if found.keys.isEmpty { found.message = error.message }
+        found.keys.append(key)
+      }
+      return found.keys.isEmpty ? nil : found
     }
-    let count = Int64(found.values.reduce(0) { $0 + $1.count })
-    guard count > 0, count <= limit else { return false }
-    for index in resolved.entityMappings.indices {
-      resolved.entityMappings[index].uncomputable = (found[resolved.entityMappings[index].source.name] ?? []).sorted()
-    }
-    return true
   }
 
   /// Finds the rows for which the filter of a mapping cannot be computed.

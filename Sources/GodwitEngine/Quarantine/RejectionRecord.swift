@@ -161,6 +161,20 @@ package final class RejectionRecord {
 
   package func cleared() throws { try connection.transaction { try setState("clear", .integer(0)) } }
 
+  /// The number of objects of the rounds before the current one; nil without a record, which is only read.
+  ///
+  /// - Throws: When the record cannot be read.
+  package static func countBefore(readingIn folder: String) throws -> Int64? {
+    guard try exists(in: folder) else { return nil }
+    return try Definite.answer {
+      let connection = try StoreConnection(path: nil)
+      try connection.attachShared(path: path(in: folder))
+      return try connection.integer(
+        "SELECT COUNT(*) FROM source.rejected WHERE round < COALESCE((SELECT value FROM source.state WHERE name = 'round'), 0)"
+      )
+    } ?? nil
+  }
+
   /// The percent that progress had reached when the round before ended; 0 without a record, which is only read.
   ///
   /// - Throws: When the record cannot be read.

@@ -202,6 +202,20 @@ public struct MigrationPlan: Sendable {
   public var freeBytes: Int64?
   /// The folder where SQLite sorts data that does not fit in memory.
   package var temporaryFolder: String?
+  /// Objects for which the filter of a mapping cannot be computed.
+  package struct Uncomputable: Sendable, Hashable {
+    /// The mapping, by its place among the mappings of the step.
+    package var mapping: Int
+    /// In ascending order.
+    package var keys: [Int64]
+    /// The error of the first one.
+    package var message: String
+
+    package init(mapping: Int, keys: [Int64], message: String) {
+      (self.mapping, self.keys, self.message) = (mapping, keys, message)
+    }
+  }
+
   /// The free bytes in `temporaryFolder`; nil when the file system does not say.
   package var temporaryFreeBytes: Int64?
   /// The size of the source, in bytes.
@@ -216,8 +230,8 @@ public struct MigrationPlan: Sendable {
   package var countedStep = 1
   /// Values that the destination cannot hold, in words: the run stops at them.
   package var misfits: [String] = []
-  /// Whether the counts are without objects for which a filter cannot be computed.
-  package var leavesOutUncomputable = false
+  /// The objects for which a filter cannot be computed. The counts are without them.
+  package var uncomputable: [Uncomputable] = []
   /// The objects that the run would reject or keep; nil where no row is read, as in a step that is not counted yet.
   package var forecast: RunForecast? {
     didSet { codedNotes += KeptInvalid.notes(forecast?.kept ?? []) }

@@ -18,7 +18,7 @@ package struct ExpressionFunction: Sendable {
     case element
     /// The type of the first argument.
     case argument
-    /// Nothing can be passed to it: the reason, without the name.
+    /// No value can be passed to the function. The reason is without the name.
     case refused(String)
   }
 
@@ -34,9 +34,9 @@ package struct ExpressionFunction: Sendable {
     case evaluatedByObject
   }
 
-  /// What a statement has in place of a call.
+  /// The replacement of a call in a statement.
   package enum SQLForm: Sendable {
-    /// Nothing: the expression runs in Swift.
+    /// The expression runs in Swift.
     case none
     /// A call of the function itself, whose value has a type.
     case call(AttributeType)

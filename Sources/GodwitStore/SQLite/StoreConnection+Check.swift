@@ -14,8 +14,9 @@ extension StoreConnection {
       try query("PRAGMA \(schema).\(isFull ? "integrity" : "quick")_check(\(limit))") { row in
         guard let text = row.string(0), text != "ok" else { return true }
         if Self.tellsOfDisk(text) {
+          let file = schema == Self.sourceSchema ? sourcePath ?? path : path
           throw GodwitError(
-            .inputOutput, "cannot read '\(sourcePath ?? path)': the disk fails", cause: text,
+            .inputOutput, "cannot read '\(file)': the disk fails", cause: text,
             remedy: "check the disk, and run the same command")
         }
         complaints.append(text)
@@ -40,7 +41,14 @@ extension StoreConnection {
   ///
   /// - Throws: `.inputOutput` (74) with SQLite's first complaint.
   package func quickCheck(remedy: String, safe: String? = nil) throws {
-    guard let problem = try complaints(about: "main", isFull: false, limit: 1).first else { return }
+    let found: [String]
+    do { found = try complaints(about: "main", isFull: false, limit: 1) } catch var error as GodwitError
+      where error.code == .inputOutput
+    {
+      (error.remedy, error.safe) = (remedy, safe)
+      throw error
+    }
+    guard let problem = found.first else { return }
     throw GodwitError(
       .inputOutput, "cannot finish: the new store fails SQLite's check", cause: problem, remedy: remedy, safe: safe)
   }

@@ -97,7 +97,7 @@ import Testing
     // Measured with SQLite 3.40: about 27 without the losses, and 72 with them.
     #expect(countsLosses ? perRow > 45 && perRow < 80 : perRow > 15 && perRow < 35, "\(perRow) instructions a row")
     // One walk over the people, and some over the addresses, which are a sixth as many. The losses of each of the two
-    // mappings with a filter take some, one of them for numbers that may not fit; one looks for keys that are no integers.
+    // mappings with a filter take some, one of them for numbers that may not fit; one looks for keys that are not integers.
     let scans = Double(cost.scannedRows) / Double(Self.people)
     #expect(scans < (countsLosses ? 9 : 2.5), "\(scans) full scans")
   }

@@ -231,6 +231,73 @@ struct RunForecastTests {
     #expect(try MigrationManager(job).runAsPlanned().quarantinedObjects == 2)
   }
 
+  @Test func `an object whose filter fails in two mappings is one object`() throws {
+    let fixture = try fixture(to: Self.note())
+    try fixture.alter("UPDATE ZNOTE SET ZSIZE = 'many' WHERE Z_PK IN (3, 10)")
+    fixture.mappings = [
+      try .make("Note", "Note", name: "Large", kind: .copy, filter: "size > 50000"),
+      try .make("Note", "Note", name: "Small", kind: .copy, filter: "size <= 50000"),
+    ]
+    // Two of ten objects are 20 %.
+    for (percent, status) in [(19.0, Int32(65)), (20, 3)] {
+      var job = try fixture.job
+      job.onLoss = .allowEmpty
+      job.destinationPath += "\(status)"
+      job.quarantine = Quarantine(maximumPercent: percent)
+      #expect(MigrationManager(job).plannedStatus() == status)
+      _ = try? MigrationManager(job).runAsPlanned()
+    }
+  }
+
+  @Test func `each of many objects whose filter fails is counted`() throws {
+    let note = EntityDescription.make("Note", ["size": .integer64])
+    let fixture = try MigrationFixture([note], to: [note])
+    try fixture.build { store in
+      for key in Int64(1)...700 { try store.insert("Note", key: key, attributes: ["size": .integer(key)]) }
+    }
+    try fixture.alter("UPDATE ZNOTE SET ZSIZE = 'many' WHERE Z_PK > 100")
+    fixture.mappings = [try .make("Note", "Note", kind: .copy, filter: "size > 0")]
+    var job = try fixture.job
+    job.quarantine = Quarantine(maximumRows: 600)
+    #expect(try MigrationManager(job).plan().setAside == 600)
+    #expect(try MigrationManager(job).runAsPlanned().quarantinedObjects == 600)
+  }
+
+  @Test(arguments: [false, true])
+  func `a constraint of a subentity holds for the whole table`(appends: Bool) throws {
+    func entities(_ constraints: [[String]]) -> [EntityDescription] {
+      var tool = EntityDescription.make("Tool", parent: "Thing", ["size": .integer32])
+      tool.uniquenessConstraints = constraints
+      return [.make("Thing", ["name": .string]), tool]
+    }
+    let fixture = try MigrationFixture(entities([]), to: entities([["name"]]))
+    try fixture.build { store in
+      try store.insert("Thing", key: 1, attributes: ["name": .init("a")])
+      try store.insert("Tool", key: 2, attributes: ["name": .init(appends ? "b" : "a")])
+    }
+    fixture.mappings = try ["Thing", "Tool"].map { try .make($0, $0, kind: .copy) }
+    var job = try fixture.job
+    if appends {
+      try MigrationManager(job).run()
+      try fixture.alter("UPDATE ZTHING SET ZNAME = 'c' WHERE Z_PK = 2")
+      job.existingDestination = .append
+    }
+    #expect(MigrationManager(job).plannedStatus() == 65)
+    #expect(throws: GodwitError.self) { try MigrationManager(job).runAsPlanned() }
+  }
+
+  @Test func `keys of an entity that is gone do not matter to an atomic store`() throws {
+    let fixture = try MigrationFixture([Self.note(), Self.tag(), .make("Gone")], to: [Self.note(), Self.tag()])
+    try fixture.build { store in
+      try store.insert("Note", key: 1)
+      try store.insert("Gone", key: .max)
+    }
+    fixture.mappings = try ["Note", "Tag"].map { try .make($0, $0, kind: .copy) }
+    var job = try fixture.job
+    job.destinationType = .xml
+    #expect(try MigrationManager(job).runAsPlanned().objects == 1)
+  }
+
   @Test func `an appending job is told of values that are in the destination already`() throws {
     var note = Self.note()
     note.uniquenessConstraints = [["text", "size"]]

@@ -16,7 +16,7 @@ import Testing
     ["GodwitModel"], ["GodwitXcode", "GodwitStore"], ["GodwitJob"],
     ["GodwitEngine", "GodwitVerifier", "GodwitManifest"], ["Godwit"], ["GodwitCLI"],
   ]
-  /// What no migration needs. The command alone imports it.
+  /// The targets that no migration needs. The command alone imports them.
   private static let workshop = ["GodwitSynthesis", "GodwitTesting", "GodwitLint"]
 
   /// The targets under `Sources`, in the order of the manifest.
