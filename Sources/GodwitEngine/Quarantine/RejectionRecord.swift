@@ -165,11 +165,8 @@ package final class RejectionRecord {
   ///
   /// - Throws: When the record cannot be read.
   package static func countBefore(readingIn folder: String) throws -> Int64? {
-    guard try exists(in: folder) else { return nil }
-    return try Definite.answer {
-      let connection = try StoreConnection(path: nil)
-      try connection.attachShared(path: path(in: folder))
-      return try connection.integer(
+    try reading(in: folder) {
+      try $0.integer(
         "SELECT COUNT(*) FROM source.rejected WHERE round < COALESCE((SELECT value FROM source.state WHERE name = 'round'), 0)"
       )
     } ?? nil
@@ -179,14 +176,24 @@ package final class RejectionRecord {
   ///
   /// - Throws: When the record cannot be read.
   package static func percentBefore(readingIn folder: String) throws -> Double {
-    guard try exists(in: folder) else { return 0 }
-    let percent = try Definite.answer {
-      let connection = try StoreConnection(path: nil)
-      try connection.attachShared(path: path(in: folder))
-      return try connection.value("SELECT value FROM source.state WHERE name = 'percent'")
-    }
+    let percent = try reading(in: folder) { try $0.value("SELECT value FROM source.state WHERE name = 'percent'") }
     guard case .real(let percent)?? = percent else { return 0 }
     return min(max(percent, 0), 99)
+  }
+
+  /// Reads the record; nil without one, and for one that is not whole before the next run has rolled a journal back.
+  private static func reading<T>(in folder: String, _ body: (StoreConnection) throws -> T) throws -> T? {
+    guard try exists(in: folder) else { return nil }
+    do {
+      return try Definite.answer {
+        let connection = try StoreConnection(path: nil)
+        try connection.attachShared(path: path(in: folder))
+        return try body(connection)
+      }
+    } catch let error as GodwitError where error.code == .permission {
+      guard try FileStatus.look(named: path(in: folder) + "-journal").map({ $0.size > 0 }) == true else { throw error }
+      return nil
+    }
   }
 
   /// The digest that the quarantine names, once it is about to be put in its place.

@@ -287,6 +287,10 @@ package final class StoreConnection: @unchecked Sendable {
     if code & 0xFF == SQLITE_CORRUPT, [EIO, ENXIO].contains(systemCode) || hasFailedRead {
       (code, message) = (SQLITE_IOERR, "disk I/O error")
     }
+    // A journal that cannot be opened for writing is opened for reading, which rolls nothing back.
+    if code & 0xFF == SQLITE_READONLY, [EIO, ENXIO].contains(systemCode) {
+      (code, message) = (SQLITE_IOERR, "disk I/O error")
+    }
     // The message of ATTACH contains the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
