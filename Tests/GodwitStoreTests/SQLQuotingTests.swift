@@ -1,3 +1,4 @@
+import GodwitModel
 import GodwitStore
 import Testing
 
@@ -13,5 +14,15 @@ struct SQLQuotingTests {
       return true
     }
     #expect(found == [text])
+  }
+
+  @Test(arguments: ["\0", "Emp\0", "a\0\"b"])
+  func `a name with a NUL is wrong data, not a fault of the program`(name: String) throws {
+    let connection = try StoreConnection(path: nil)
+    defer { try? connection.close() }
+    for sql in ["CREATE TABLE \(quoted(name)) (a)", "SELECT 1 AS \(quoted(name))", "SELECT \(textLiteral(name))"] {
+      let error = #expect(throws: GodwitError.self) { try connection.execute(sql) }
+      #expect(error?.code == .dataWrong && error?.message.contains("Emp") == false, "\(String(describing: error))")
+    }
   }
 }

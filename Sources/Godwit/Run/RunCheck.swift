@@ -24,10 +24,10 @@ struct RunCheck: Sendable {
 
   /// In the order in which a run meets them.
   static let all = [
-    RunCheck(code: .receipt, scope: .delivery, claim: "Nothing but a receipt is where the receipt goes.") {
+    RunCheck(code: .receipt, scope: .delivery, claim: "The place of the receipt is free, or has a receipt.") {
       try $0.checkReceiptPlace()
     },
-    RunCheck(code: .quarantine, scope: .delivery, claim: "Nothing is where the quarantine goes.") {
+    RunCheck(code: .quarantine, scope: .delivery, claim: "The place of the quarantine is free.") {
       try $0.checkQuarantinePlace()
     },
     RunCheck(code: .oldStore, scope: .delivery, claim: "A store in place can get its second name.") {
@@ -65,7 +65,7 @@ struct RunCheck: Sendable {
       try CreateDelivery(manager: $0, watch: watch).refuseOtherBesideWork()
     },
     RunCheck(
-      code: .workFolder, scope: .source, claim: "Nothing has changed since unfinished work began.",
+      code: .workFolder, scope: .source, claim: "The inputs are those with which unfinished work began.",
       isFoundByWriting: true
     ) {
       try $0.refuseChangedWork()

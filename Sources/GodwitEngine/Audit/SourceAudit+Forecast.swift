@@ -135,7 +135,7 @@ extension AttachedSource {
     }
   }
 
-  /// Whether all objects come over, and those of one table go to one table.
+  /// Whether the mappings take every entity, and take one table to one table.
   private var keepsHierarchies: Bool {
     let (source, destination) = (resolved.sourceModel, resolved.destinationModel)
     let taken = Set(resolved.entityMappings.map(\.source.name))

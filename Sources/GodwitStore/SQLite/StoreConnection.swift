@@ -195,7 +195,13 @@ package final class StoreConnection: @unchecked Sendable {
     var statement: OpaquePointer?
     errno = 0
     let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
-    guard code == SQLITE_OK, let statement else { throw lastError(code, sql: sql) }
+    guard code == SQLITE_OK, let statement else {
+      // SQLite reads to the first NUL, which ends in the middle of a quoted name.
+      guard sql.utf8.contains(0) else { throw lastError(code, sql: sql) }
+      throw GodwitError(
+        .dataWrong, "cannot use '\(sourcePath ?? path)': a name has a NUL character, which SQLite cannot hold",
+        remedy: "rename what has the name in the model, or " + GodwitError.damageRemedy)
+    }
     return SQLStatement(statement, connection: self, sql: sql)
   }
 
