@@ -6,7 +6,7 @@ import Yams
 
 @testable import GodwitManifest
 
-/// The key `destination`, and the keys of an earlier version that it has taken the place of.
+/// The key `destination`.
 struct DestinationKeyTests {
   private static func text(_ destination: String, _ more: String = "") -> String {
     "godwit: 1\nsource: a\n\(destination)\nmodels: m\n\(more)"
@@ -27,7 +27,7 @@ struct DestinationKeyTests {
     value: String, rule: MigrationJob.ExistingDestinationRule
   ) throws {
     let job = try read("destination: \(value)")
-    #expect(job.destination.existing == rule && job.notes == [])
+    #expect(job.destination.existing == rule)
     #expect(job.destination.path?.raw == (job.isInPlace ? nil : "b"))
     let schema = try JSONSchema(named: "job.schema.json")
     #expect(schema.findings(try #require(try compose(yaml: Self.text("destination: \(value)")))) == [])
@@ -45,109 +45,40 @@ struct DestinationKeyTests {
     #expect(schema.findings(try #require(try compose(yaml: text))) != [])
   }
 
-  // MARK: Keys of an earlier version
-
   @Test(arguments: [
-    (
-      "in-place: true", MigrationJob.ExistingDestinationRule.inPlace(keepsOld: true),
-      "remove 'in-place' and write `destination: {existing: in-place}`"
-    ),
-    (
-      "in-place: true\nkeep-old: false", .inPlace(keepsOld: false),
-      "remove 'in-place' and 'keep-old' and write `destination: {existing: in-place, keep-old: false}`"
-    ),
-    (
-      "keep-old: false\nin-place: true", .inPlace(keepsOld: false),
-      "remove 'keep-old' and 'in-place' and write `destination: {keep-old: false, existing: in-place}`"
-    ),
-    ("destination: b\nappend: true", .append, "remove 'append' and write `destination: {path: b, existing: append}`"),
-    (
-      "destination: 'b: 1'\non-existing: replace", .replace(keepsOld: false),
-      "write `destination: {path: 'b: 1', existing: replace}`"
-    ),
-    (
-      "destination: b\non-existing: replace\nkeep-old: true", .replace(keepsOld: true),
-      "write `destination: {path: b, existing: replace, keep-old: true}`"
-    ),
-    (
-      "destination: b\nin-place: false\non-existing: fail\nappend: false", .fail,
-      "remove 'in-place' and 'on-existing' and 'append': they are keys of an earlier version"
-    ),
+    ("in-place: true", "write `destination: {existing: in-place}`"),
+    ("append: true", "write `destination: {existing: append}`"),
+    ("replace: true", "write `destination: {existing: replace}`"),
+    ("keep-old: true", "write `destination: {keep-old: …}`"), ("allow-empty: true", "write `on-loss: allow-empty`"),
+    ("from: c.sqlite", "write `layout: {from: …}`"), ("rows: 5", "write `chunks: {rows: …}`"),
+    ("results: r", "write `stores: {results: …}`"), ("on-existing: replace", "use one of: godwit, job, "),
+    ("history: drop", "use one of: godwit, job, "),
   ])
-  func `old keys are read, with a note on what to write`(
-    lines: String, rule: MigrationJob.ExistingDestinationRule, note: String
-  ) throws {
-    let job = try read(lines)
-    #expect(job.destination.existing == rule)
-    #expect(job.notes.count == 1 && job.notes[0].contains(note), "\(job.notes)")
-    // The advice gives the same job.
-    guard let advice = job.notes[0].firstMatch(of: /write `(.*)`/)?.1 else { return }
-    let rewritten = try read(String(advice))
-    #expect(rewritten.destination.existing == rule && rewritten.notes == [])
-    #expect(rewritten.destination.path?.raw == job.destination.path?.raw)
-  }
-
-  @Test func `other old keys are read, too`() throws {
-    let empty = try read("destination: b", "allow-empty: true\n")
-    #expect(empty.onLoss == .allowEmpty && empty.notes.first?.contains("write `on-loss: allow-empty`") == true)
-    // Everything lost is a loss.
-    let strict = try read("destination: b", "allow-empty: true\non-loss: fail\n")
-    #expect(strict.onLoss == .fail && strict.notes.first?.contains("remove 'allow-empty': ") == true)
-    #expect(try read("destination: b", "allow-empty: false\n").onLoss == .report)
-    let layout = try read("destination: b", "layout-from: c.sqlite\n")
-    #expect(layout.layout?.from?.raw == "c.sqlite")
-    #expect(
-      layout.notes.first?.contains("jobs/people.yaml:5:1: remove 'layout-from' and write `layout: {from: c.sqlite}`")
-        == true)
-    let history = try read("destination: b", "history: drop\n")
-    #expect(history.notes.first?.contains("remove 'history': it is a key of an earlier version") == true)
-    #expect(try read("destination: b").notes == [])
-  }
-
-  @Test(arguments: [
-    ("destination: {path: b}", "append: true\n", "expected either 'destination' or 'append', found both"),
-    (
-      "destination: {existing: in-place}", "keep-old: true\n", "expected either 'destination' or 'keep-old', found both"
-    ),
-    (
-      "destination: b", "layout: {strict: true}\nlayout-from: c\n",
-      "expected either 'layout' or 'layout-from', found both"
-    ),
-    ("destination: b", "in-place: true\n", "found both"), ("destination: b", "keep-old: true\n", "found 'fail'"),
-    ("destination: b", "on-existing: replace\nappend: true\n", "found two"),
-    ("in-place: true", "on-existing: replace\n", "found two"),
-    ("destination: b", "on-existing: overwrite\n", "expected fail or replace for 'on-existing', found 'overwrite'"),
-    ("destination: b", "history: keep\n", "expected drop for 'history', found 'keep'"),
-    ("in-place: false", "", "expected the key 'destination', found none"),
-  ])
-  func `old keys do not stand beside new ones, nor against each other`(
-    lines: String, more: String, told: String
-  ) throws {
-    let error = try complaint(of: Self.text(lines, more))
-    #expect(error?.code == .configuration && error?.message.contains(told) == true, "\(String(describing: error))")
+  func `a key of the wrong place is unknown, and the message says what to write`(line: String, remedy: String) throws {
+    let error = try complaint(of: Self.text("destination: b", line + "\n"))
+    let key = line.prefix { $0 != ":" }
+    #expect(error?.code == .configuration && error?.message.contains("unknown key '\(key)'") == true)
+    #expect(error?.remedy?.contains(remedy) == true, "\(String(describing: error))")
   }
 
   @Test(arguments: [
     (
-      "destination: b", ["on-existing=replace", "keep-old=true"],
+      "b", ["destination.existing=replace", "destination.keep-old=true"],
       MigrationJob.ExistingDestinationRule.replace(keepsOld: true)
     ),
-    ("destination: b", ["append=true"], .append), ("destination: b", ["in-place=true"], .inPlace(keepsOld: true)),
-    ("destination: {path: b, existing: append}", ["append=false"], .fail),
-    ("destination: b\non-existing: replace\nkeep-old: true", ["on-existing=", "keep-old="], .fail),
-    ("in-place: true\nkeep-old: false", ["destination=c"], .fail),
-    ("destination: b\non-existing: replace\nkeep-old: true", ["destination=c"], .replace(keepsOld: true)),
-    ("destination: b\nappend: true", ["destination.existing=replace"], .replace(keepsOld: false)),
+    ("b", ["destination.existing=in-place"], .inPlace(keepsOld: true)),
+    ("{path: b, existing: append}", ["destination.existing="], .fail),
+    ("{existing: in-place, keep-old: false}", ["destination=c"], .fail),
+    ("{path: b, existing: replace, keep-old: true}", ["destination=c"], .replace(keepsOld: true)),
   ])
-  func `options set old keys and new ones, over old keys and new ones`(
-    lines: String, options: [String], rule: MigrationJob.ExistingDestinationRule
+  func `options set what happens at the destination`(
+    value: String, options: [String], rule: MigrationJob.ExistingDestinationRule
   ) throws {
-    let file = try YAMLFile(bytes: Array(Self.text(lines).utf8), path: "job.yaml", what: "job manifest")
+    let text = Self.text("destination: \(value)")
+    let file = try YAMLFile(bytes: Array(text.utf8), path: "job.yaml", what: "job manifest")
     let set = try file.setting(options.map(ManifestOverride.init(parsing:)))
     let job = try JobManifest(reading: YAMLReader(file: set))
     #expect(job.destination.existing == rule)
     #expect(job.destination.path?.raw == (job.isInPlace ? nil : options.contains("destination=c") ? "c" : "b"))
-    let old = options.filter { OldKeys.names.contains(String($0.prefix { $0 != "=" })) }
-    #expect(job.notes.count { $0.hasPrefix("--set ") } == old.count, "\(job.notes)")
   }
 }

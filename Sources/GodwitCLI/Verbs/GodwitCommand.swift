@@ -15,7 +15,7 @@ import GodwitStore
 /// ```
 public enum GodwitCommand {
   /// The version of Godwit, as `godwit --version` prints it.
-  public static let version = "0.2.0"
+  public static let version = "0.3.0"
 
   /// The verbs, in the order of the help.
   public static var verbs: [String] { RootCommand.verbs.map { $0.configuration.commandName ?? "" } }
@@ -60,7 +60,6 @@ public enum GodwitCommand {
     do {
       try refuseUnknownVerb(arguments)
       try refuseUnknownHelp(arguments)
-      try refuseRemovedOption(arguments)
       var command = try RootCommand.parseAsRoot(arguments)
       guard var verb = command as? any Verb else { return try runGroup(&command, in: session) }
       // A thread takes the signals: without one a run could not stop at a checkpoint.
@@ -93,41 +92,6 @@ public enum GodwitCommand {
     throw GodwitError(
       .usage, "unknown verb '\(first)'" + Spelling.suggestion(for: first, among: verbs),
       remedy: "see `godwit --help` for the verbs")
-  }
-
-  /// Options of an earlier version: the verbs that had them, and what to write instead.
-  private struct RemovedOption {
-    var name: String
-    var verbs: [String]
-    var remedy: String
-
-    init(_ name: String, _ verbs: [String], _ remedy: String) {
-      (self.name, self.verbs, self.remedy) = (name, verbs, remedy)
-    }
-  }
-
-  private static let removedOptions: [RemovedOption] = [
-    .init(
-      "--from-quarantine", ["run"],
-      "write edited objects into a copy of the source with `godwit quarantine apply FILE SOURCE -o COPY`, and migrate it"
-    ),
-    .init("--fail-on-loss", ["run", "plan", "test"], "write `--set on-loss=fail`"),
-    .init("--json", ["plan"], "write `--format json`"),
-    .init("--progress", ["plan"], "leave it out: a terminal shows a bar"),
-    .init(
-      "--results", ["run"], "write `--set stores.results=FOLDER`; `godwit status` and `godwit report` read the folder"),
-    .init("--scratch", ["torture"], "name the folder in the environment variable TMPDIR"),
-  ]
-
-  /// Says what to write in place of an option of an earlier version.
-  private static func refuseRemovedOption(_ arguments: [String]) throws {
-    for option in removedOptions where option.verbs.contains(arguments.first ?? "") {
-      let name = option.name
-      guard arguments.contains(where: { $0 == name || $0.hasPrefix(name + "=") }) else { continue }
-      throw GodwitError(
-        .usage, "unknown option '\(name)': it is an option of an earlier version", remedy: option.remedy,
-        safe: "nothing was written")
-    }
   }
 
   /// `help nosuch` is wrong usage: ArgumentParser would print the help of the whole command, with status 0.

@@ -14,7 +14,7 @@ package struct Receipt: Codable, Sendable {
   /// The ending that a receipt's name adds to that of its destination.
   package static let suffix = ".receipt.json"
   /// The version of Godwit, as `godwit --version` prints it.
-  package static let godwitVersion = "0.2.0"
+  package static let godwitVersion = "0.3.0"
 
   package struct Job: Codable, Sendable, Equatable {
     package var name: String

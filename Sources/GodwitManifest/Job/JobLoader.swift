@@ -34,8 +34,7 @@ public struct JobLoader {
   ///   - url: The YAML file. The paths in it are relative to its folder.
   ///   - overrides: Keys that replace those of the manifest, as `--set` does.
   ///   - policies: The policies that the job's mappings name.
-  ///   - logger: Gets messages of level `debug` about the models and mappings that were chosen, and of level `warning`
-  ///     about keys of an earlier version.
+  ///   - logger: Gets messages of level `debug` about the models and mappings that were chosen.
   ///   - hookOutput: Called with what the commands of `stages` print, in whole lines. By default it is written to
   ///     standard error.
   /// - Throws: `.missingInput` (66) without the file, `.configuration` (78) with line and column when it is wrong.
@@ -62,7 +61,6 @@ public struct JobLoader {
     self.hookOutput = hookOutput
     self.policies = policies
     self.logger = logger
-    for note in manifest.notes { logger.warning("\(note)") }
   }
 
   /// For a manifest that no file holds.

@@ -26,6 +26,14 @@ extension JobManifest {
 
   static func keys(in map: String) -> [String] { keys[map] ?? [] }
 
+  /// What to write for a key of the top level that belongs into a map, or is a word that another key takes.
+  private static func placeElsewhere(_ key: String) -> String? {
+    if let word = Existing(rawValue: key) { return "destination: {existing: \(word.rawValue)}" }
+    if let rule = MigrationJob.LossRule(rawValue: key) { return "on-loss: \(rule.rawValue)" }
+    let map = ["destination", "layout", "stores", "chunks"].first { keys(in: $0).contains(key) }
+    return map.map { "\($0): {\(key): …}" }
+  }
+
   /// Reads a job manifest.
   ///
   /// - Parameter overrides: Keys that are set from outside, in order: a later one wins.
@@ -51,16 +59,14 @@ extension JobManifest {
     try self.init(reading: YAMLReader(file: file.setting(overrides)))
   }
 
-  init(reading given: YAMLReader) throws {
+  init(reading reader: YAMLReader) throws {
     // A file of the other kind, or without its version, is told so before its keys are judged.
-    let found = try given.entries(given.file.root, key: "")
-    try given.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
-    try Self.refuseFleet(found, given)
-    let reader = YAMLReader(file: try given.file.replacingOldKeys())
-    let top = try reader.entries(reader.file.root, key: "", known: Self.keys(in: ""))
+    let found = try reader.entries(reader.file.root, key: "")
+    try reader.checkVersion(found.first { $0.key == "godwit" }, key: "godwit", among: found)
+    try Self.refuseFleet(found, reader)
+    let top = try reader.entries(reader.file.root, key: "", known: Self.keys(in: ""), elsewhere: Self.placeElsewhere)
 
     file = reader.file.path
-    notes = reader.file.notes
     job = Self.name(ofFile: file)
     if let node = top["job"]?.value {
       job = try reader.text(node, key: "job", expected: "a name")

@@ -116,8 +116,6 @@ package struct JobManifest: Sendable {
   package var onFailure: [Located<String>] = []
   /// The places of the top-level keys.
   package var locations: [String: GodwitError.Location]
-  /// Advice on keys of an earlier version.
-  package var notes: [String] = []
 
   /// Whether the source itself is replaced.
   package var isInPlace: Bool { destination.path == nil }

@@ -48,9 +48,6 @@ public struct ManifestOverride: Sendable, Hashable {
     guard !path.contains(where: { $0.allSatisfy(\.isWhitespace) }) else { throw wrong("an empty key") }
   }
 
-  /// Keys of an earlier version that `destination` has taken the place of.
-  package static var oldKeysOfDestination: [String] { OldKeys.ofDestination }
-
   /// The keys from the outermost to the innermost. The mapping names in `chunks.by` may have dots of their own.
   var path: [String] {
     let parts = key.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
@@ -67,7 +64,7 @@ extension YAMLFile {
   ///
   /// - Throws: 78 when a value is not YAML, or a key leads into a list.
   func setting(_ overrides: [ManifestOverride]) throws -> YAMLFile {
-    var file = try replacingOldKeys()
+    var file = self
     guard !overrides.isEmpty, case .mapping(var top) = file.root else { return self }
     let (place, existing) = (["destination", "path"], ["destination", "existing"])
     let settings = try overrides.map { override in
@@ -77,9 +74,7 @@ extension YAMLFile {
       return (override: override, path: isPath ? place : override.path, value: value)
     }
     let setsPath = settings.contains { $0.path == place && $0.value != nil }
-    let setsInPlace = settings.contains {
-      $0.path == existing && $0.value?.scalar?.string == "in-place" || $0.path == ["in-place"] && $0.value?.bool == true
-    }
+    let setsInPlace = settings.contains { $0.path == existing && $0.value?.scalar?.string == "in-place" }
     if setsPath, !setsInPlace, top.node(at: existing)?.scalar?.string == "in-place" {
       top.set(nil, at: ["destination"])
     }
@@ -92,12 +87,7 @@ extension YAMLFile {
           location: .init(file: override.option, line: 0, column: 0),
           remedy: "write `--set '\(path[count - 1])=[…]'`, or change the manifest")
       }
-      if let note = OldKeys.note(on: override) {
-        file.notes.append(note)
-        try OldKeys(reader: YAMLReader(file: file)).set(override.key, to: value, in: &top)
-      } else {
-        top.set(value, at: path)
-      }
+      top.set(value, at: path)
     }
     file.root = .mapping(top)
     return file
@@ -116,5 +106,44 @@ extension YAMLFile {
     }
     if case .scalar(let scalar) = root, YAMLReader.isNull(scalar) { return nil }
     return root
+  }
+}
+
+extension Node.Mapping {
+  /// The value below some keys. A path alone is the `path` of its map.
+  func node(at path: [String]) -> Node? {
+    guard let key = path.first, let value = first(where: { $0.key.scalar?.string == key })?.value else { return nil }
+    guard path.count > 1 else { return value }
+    return if case .mapping(let inner) = value { inner.node(at: Array(path.dropFirst())) } else { nil }
+  }
+
+  /// Sets or removes the value below some keys, and makes the maps that are missing. The path alone that `destination`
+  /// may be becomes the `path` of its map.
+  mutating func set(_ value: Node?, at path: [String]) {
+    guard let key = path.first else { return }
+    var pairs = map { ($0.key, $0.value) }
+    let place = pairs.firstIndex { $0.0.scalar?.string == key }
+    var new = value
+    if path.count > 1 {
+      var inner = Node.Mapping([], .implicit, .any, value?.mark)
+      switch place.map({ pairs[$0].1 }) {
+      case .mapping(let map)?: inner = map
+      case let node? where key == "destination":
+        inner = Node.Mapping(
+          [(.scalar(Node.Scalar("path", .implicit, .plain, node.mark)), node)], .implicit, .any, node.mark)
+      case _?, nil: if value == nil { return }
+      }
+      inner.set(value, at: Array(path.dropFirst()))
+      new = .mapping(inner)
+    }
+    let mark = value?.mark ?? place.flatMap { pairs[$0].0.mark }
+    let name = Node.scalar(Node.Scalar(key, .implicit, .plain, mark))
+    switch (place, new) {
+    case (let place?, let new?): pairs[place] = (name, new)
+    case (let place?, nil): pairs.remove(at: place)
+    case (nil, let new?): pairs.append((name, new))
+    case (nil, nil): return
+    }
+    self = Node.Mapping(pairs, tag, style, self.mark)
   }
 }

@@ -39,7 +39,7 @@ extension JobManifest {
   fileprivate var decisiveText: String {
     var manifest = self
     (manifest.file, manifest.memory, manifest.chunks, manifest.stores) = ("", .mebibytes(64), Chunks(), nil)
-    (manifest.onSuccess, manifest.onFailure, manifest.locations, manifest.notes) = ([], [], [:], [])
+    (manifest.onSuccess, manifest.onFailure, manifest.locations) = ([], [], [:])
     return String(describing: manifest)
   }
 }

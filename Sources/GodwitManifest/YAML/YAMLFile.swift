@@ -20,8 +20,6 @@ package struct YAMLFile {
   /// Options that have set values: the first line of each one's nodes, after the lines of the file, and its name.
   private var options: [(firstLine: Int, name: String)] = []
   private var endOfOptions: Int?
-  /// Advice on keys of an earlier version.
-  package var notes: [String] = []
 
   package init(contentsOf path: String, what: String) throws {
     try self.init(bytes: Self.read(path, what: what), path: path, what: what)

@@ -76,15 +76,20 @@ package struct YAMLReader {
   }
 
   /// The entries of a map whose keys are all known.
-  package func entries(_ node: Node, key: String, known: [String], expected: String = "keys and values") throws
-    -> Entries
-  {
+  ///
+  /// - Parameter elsewhere: What to write for an unknown key that is a word of another place; nil for any other key.
+  package func entries(
+    _ node: Node, key: String, known: [String], expected: String = "keys and values",
+    elsewhere: (String) -> String? = { _ in nil }
+  ) throws -> Entries {
     var result: Entries = [:]
     for entry in try entries(node, key: key, expected: expected) {
       guard known.contains(entry.key) else {
+        let place = elsewhere(entry.key)
+        let suggestion = place == nil ? Spelling.suggestion(for: entry.key, among: known) : ""
         throw error(
-          "unknown key '\(entry.key)'\(Self.place(key))\(Spelling.suggestion(for: entry.key, among: known))",
-          at: entry.location, remedy: "use one of: \(known.joined(separator: ", "))")
+          "unknown key '\(entry.key)'\(Self.place(key))\(suggestion)", at: entry.location,
+          remedy: place.map { "write `\($0)`" } ?? "use one of: \(known.joined(separator: ", "))")
       }
       result[entry.key] = entry
     }

@@ -137,8 +137,8 @@ extension BadInput {
       try $0.append("job.yaml", "on-invalid: {quarantine: {max-rows: 3}}\n")
       try $0.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: append}")
     },
-    .init("kept history", 78, ["job.yaml:10:10: ", "expected drop for 'history', found 'keep'"]) {
-      try $0.append("job.yaml", "history: keep\n")
+    .init("a key of a map at the top", 78, ["job.yaml:10:1: ", "unknown key 'keep-old'", "destination: {keep-old: …}"]) {
+      try $0.append("job.yaml", "keep-old: true\n")
     },
     .init("destination of another type", 78, ["job.yaml:10:", "'destination-type'", "NSInMemoryStoreType"]) {
       try $0.append("job.yaml", "destination-type: memory\n")

@@ -11,7 +11,7 @@ private struct Result {
   let project = ProjectFixture()
   let store, receipt, later: String
 
-  init(more: String = "") throws {
+  init(destination: String = "out.sqlite", more: String = "") throws {
     func version(_ name: String, _ attributes: [String]) throws -> ManagedObjectModel {
       let described = attributes.map { AttributeDescription(name: $0, type: .string) }
       return try ManagedObjectModel(name: name, entities: [.made("Note", described)])
@@ -24,7 +24,7 @@ private struct Result {
     }
     try project.write(
       "job.yaml",
-      "godwit: 1\nsource: notes.sqlite\ndestination: out.sqlite\nmodels: Notes.xcdatamodeld\n" + more)
+      "godwit: 1\nsource: notes.sqlite\ndestination: \(destination)\nmodels: Notes.xcdatamodeld\n" + more)
     let ran = project.godwit("run", try project.path("job.yaml"))
     #expect(ran.status == 0, "\(ran)")
     (store, later) = (try project.path("out.sqlite"), try project.path("Later.xcdatamodeld"))
@@ -87,7 +87,8 @@ struct ReceiptModelTests {
   }
 
   @Test func `the receipt of a job that appends is found by its longer name`() throws {
-    let result = try Result(more: "append: true\nreceipt: out.sqlite.0123456789ab.receipt.json\n")
+    let result = try Result(
+      destination: "{path: out.sqlite, existing: append}", more: "receipt: out.sqlite.0123456789ab.receipt.json\n")
     #expect(!FileManager.default.fileExists(atPath: result.receipt))
     let found = result.project.godwit("export", result.store, "--entity", "Note")
     #expect(found.status == 0, "\(found)")

@@ -72,7 +72,7 @@ struct `Exit status and streams` {
   @Test func `--version prints one line`() throws {
     let result = try BuiltCommand.run("--version")
     #expect(result.status == 0)
-    #expect(result.output == "godwit 0.2.0\n")
+    #expect(result.output == "godwit 0.3.0\n")
     #expect(result.diagnostics.isEmpty)
   }
 

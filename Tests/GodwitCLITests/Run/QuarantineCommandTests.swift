@@ -58,8 +58,6 @@ import Testing
     let wrong = try BuiltCommand.run(
       "quarantine", "apply", "people.sqlite", "people.sqlite", "-o", "other.sqlite", in: folder.path)
     #expect(wrong.status == 65 && wrong.diagnostics.contains("not a quarantine"), "\(wrong.diagnostics)")
-    let removed = try BuiltCommand.run("run", "job.yaml", "--from-quarantine", quarantine, in: folder.path)
-    #expect(removed.status == 64 && removed.diagnostics.contains("godwit quarantine apply FILE SOURCE -o COPY"))
   }
 
   @Test func `a copy is whole whenever it is there, also after the command was killed`() throws {

@@ -74,7 +74,7 @@ struct TestVerb: Verb {
     if let jobs, !(1...256).contains(jobs) {
       throw ValidationError("cannot run \(jobs) tests at once: expected 1 to 256")
     }
-    let own = ["source", "destination"] + ManifestOverride.oldKeysOfDestination
+    let own = ["source", "destination"]
     if let key = try overrides().map(\.key).first(where: { own.contains($0.prefix { $0 != "." }.description) }) {
       throw ValidationError(
         "expected another key than '\(key)' after --set: every test has its own source and destination")
