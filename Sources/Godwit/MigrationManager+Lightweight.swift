@@ -13,7 +13,7 @@ extension MigrationManager {
   /// The plan of a run that begins, with the way it takes when it is in place.
   ///
   /// - Parameter opening: How long it took to open the source, where the time of a run is to be estimated.
-  func plan(_ source: OpenSource, opening: Duration?) throws -> MigrationPlan {
+  func plan(_ source: SourceFiles, opening: Duration?) throws -> MigrationPlan {
     var planner = try source.planner(job)
     var counted: (plan: MigrationPlan, program: StepProgram)?
     func count() throws -> (plan: MigrationPlan, program: StepProgram) {

@@ -16,7 +16,7 @@ extension MigrationManager {
 
   /// Makes the store of the last step in the work folder, or goes on with it.
   func makeSteps(
-    in claim: borrowing Claim, source: OpenSource, watch: StopCondition, progress: (MigrationProgress) -> Void
+    in claim: borrowing Claim, source: SourceFiles, watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let (folder, journal) = (claim.path, claim.journal)
     guard job.isStepped else {
@@ -47,7 +47,7 @@ extension MigrationManager {
 
   /// The steps of an interrupted run from the journal, or those of a run that begins.
   private func record(
-    of source: OpenSource, _ journal: RunJournal
+    of source: SourceFiles, _ journal: RunJournal
   ) throws -> (record: WorkJournal.Steps, isResumed: Bool) {
     let stamp = try source.files.stamp()
     if var known = journal.content?.steps {
@@ -76,7 +76,7 @@ extension MigrationManager {
   }
 
   private func runStep(
-    _ index: Int, of record: WorkJournal.Steps, in folder: String, _ journal: RunJournal, source: OpenSource,
+    _ index: Int, of record: WorkJournal.Steps, in folder: String, _ journal: RunJournal, source: SourceFiles,
     watch: StopCondition, progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let step = StepFolder(ofStep: index + 1, in: folder)
@@ -89,7 +89,7 @@ extension MigrationManager {
         source: source.files)
     }
     let stepSource =
-      try before.map { _ in try OpenSource(stepJob, attach: false, existing: source.existing) } ?? source
+      try before.map { _ in try SourceFiles(stepJob, attach: false, existing: source.existing) } ?? source
     let run = StepRun(
       stepJob, in: step, journal, source: stepSource, origin: record.finished.last?.digest ?? record.identity.source,
       now: record.now, watch: watch)
@@ -104,7 +104,7 @@ extension MigrationManager {
   /// Syncs a finished step, records it, and removes the store that it read.
   private func finishStep(
     _ index: Int, _ summary: MigrationSummary, of record: inout WorkJournal.Steps, in folder: String,
-    _ journal: RunJournal, source: OpenSource
+    _ journal: RunJournal, source: SourceFiles
   ) throws {
     let step = StepFolder(ofStep: index + 1, in: folder)
     let before = folderBefore(index, in: folder)
@@ -210,7 +210,7 @@ extension MigrationManager {
     let record = try WorkJournal.read(in: folder)?.steps
     let current = min(record?.finished.count ?? 0, job.steps.count - 1)
     let here = try job.step(current, source: folderBefore(current, in: folder)?.storePath)
-    let source = try OpenSource(
+    let source = try SourceFiles(
       here, existing: here.appends ? try existingDestination() : nil, digest: record?.finished.last?.digest)
     var (plan, program): (MigrationPlan, StepProgram)
     let planner = try source.planner(here)

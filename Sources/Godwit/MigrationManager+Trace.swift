@@ -109,9 +109,9 @@ private final class TraceChain {
   private var tracers: [Int: ObjectTracer] = [:]
   private var scratch: ScratchFolder?
   /// The source that the run read.
-  let source: SourceOfRun
+  let source: RunSource
   /// The value of `now()` in every step.
-  let moment: JobMoment
+  let moment: JobClock
 
   private let leavesLargeValues: Bool
 
@@ -121,9 +121,9 @@ private final class TraceChain {
     var job = manager.job
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
     self.job = job
-    let source = try SourceOfRun(job)
+    let source = try RunSource(job)
     self.source = source
-    moment = try JobMoment(of: job) {
+    moment = try JobClock(of: job) {
       let resolved = manager.job.resolvingLinks().fusingSteps()
       return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
     }

@@ -76,7 +76,7 @@ public struct MigrationManager: Sendable {
     guard !job.isStepped else { return try planSteps(estimatesTime) }
     let clock = ContinuousClock()
     let begin = clock.now
-    let source = try OpenSource(job, existing: try existingDestination())
+    let source = try SourceFiles(job, existing: try existingDestination())
     let opening = clock.now - begin
     if let resumed = try Ledger.opened(in: job.workPath) {
       defer { try? resumed.connection.close() }

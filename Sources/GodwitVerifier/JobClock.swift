@@ -4,7 +4,7 @@ import GodwitModel
 import GodwitStore
 
 /// The value of `now()` in a job.
-package struct JobMoment {
+package struct JobClock {
   /// In seconds since 2001. Where the destination does not say, it is the time of its last change, which is a guess.
   package private(set) var now: Double
   package private(set) var isKnown: Bool

@@ -129,7 +129,7 @@ extension Verification {
     let table = table(try destinationTable(mapping.destinationEntity).name)
     let isObject = destinationSchema.isObject(of: [mapping.destinationEntity]).term
     let counterparts = counterparts[mapping.index]
-    let there = TakenKeys(scratch: scratch, table: "there_\(mapping.index)", limit: limit)
+    let there = RankedKeySet(scratch: scratch, table: "there_\(mapping.index)", limit: limit)
     var walk = try counterparts.taken.walk()
     while let source = try walk.next() {
       let (key, overflow) = source.addingReportingOverflow(offset)

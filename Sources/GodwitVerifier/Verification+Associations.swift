@@ -145,7 +145,7 @@ extension Verification {
     }
   }
 
-  private func unionCount(_ sets: [TakenKeys]) throws -> Int64 {
+  private func unionCount(_ sets: [RankedKeySet]) throws -> Int64 {
     if sets.count == 1 { return sets[0].count }
     var walks = try sets.map { try $0.walk() }
     var heads = try walks.indices.map { try walks[$0].next() }

@@ -55,7 +55,7 @@ final class Verification {
   /// Which objects are looked at; nil for all.
   let sample: KeySample?
   /// The value of `now()`.
-  let moment: JobMoment
+  let moment: JobClock
   var now: Double { moment.now }
   var report = VerificationReport()
   /// Whether the verification must end early. Called on a second thread too.
@@ -82,7 +82,7 @@ final class Verification {
   ///   - part: The part of the destination that the job made; nil for all of it.
   ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   init(
-    _ job: MigrationJob, moment: JobMoment, part: AppendedPart? = nil, original: PreMigrationStore? = nil,
+    _ job: MigrationJob, moment: JobClock, part: AppendedPart? = nil, original: PreMigrationStore? = nil,
     usesShortcuts: Bool = true, sample: KeySample? = nil, readingSourceAt path: String? = nil
   ) throws {
     (self.job, self.moment, self.sample) = (job, moment, sample)

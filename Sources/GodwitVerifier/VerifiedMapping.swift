@@ -45,7 +45,7 @@ struct VerifiedMapping {
 
   /// The mappings that make objects, in mapping order; before them those of earlier jobs.
   static func all(
-    of job: MigrationJob, at moment: JobMoment, earlier: [(mapping: EntityMapping, offset: Int64)] = []
+    of job: MigrationJob, at moment: JobClock, earlier: [(mapping: EntityMapping, offset: Int64)] = []
   ) throws -> [VerifiedMapping] {
     let own = job.mappingModels.flatMap(\.entityMappings)
     let makers = earlier.map(\.mapping) + own.filter { $0.kind != .add && $0.kind != .remove }
@@ -62,7 +62,7 @@ struct VerifiedMapping {
   ///   - names: The names of the job's own mappings, which hide those of earlier ones.
   private init(
     at index: Int, among makers: [EntityMapping], earlier: Int, names: Set<String>, job: MigrationJob,
-    moment: JobMoment
+    moment: JobClock
   ) throws {
     let mapping = makers[index]
     let (from, to) = (job.sourceModel, job.destinationModel)
@@ -134,7 +134,7 @@ struct VerifiedMapping {
 
   private static func value(
     of attribute: AttributeDescription, in mapping: EntityMapping, source: String, model: ManagedObjectModel,
-    _ moment: JobMoment
+    _ moment: JobClock
   ) -> Value {
     if attribute.isDerived { return .unknown }
     var given = mapping.attributeMappings.first { $0.name == attribute.name }?.value

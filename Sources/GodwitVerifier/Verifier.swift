@@ -101,8 +101,8 @@ public struct Verifier: Sendable {
     }
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
-    let moment = try JobMoment(of: job, digest: jobDigest)
-    let held = try HeldObjects(of: job, digest: jobDigest)
+    let moment = try JobClock(of: job, digest: jobDigest)
+    let held = try QuarantinedObjects(of: job, digest: jobDigest)
     var kept = try stopped(hasQuarantine: held != nil)
     let reached = HighestShare(kept?.share ?? 0)
     let report: VerificationReport
@@ -146,7 +146,7 @@ public struct Verifier: Sendable {
   /// Proves a destination and the quarantine beside it. It reads a copy of the source that is made again each time, so
   /// the quarantine is proved again each time. The progress on the destination is kept.
   private func run(
-    _ held: HeldObjects, _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment,
+    _ held: QuarantinedObjects, _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobClock,
     _ stop: VerificationStop, _ kept: inout StoppedVerification?, progress: (Double) -> Void
   ) throws -> VerificationReport {
     // The quarantine holds objects of the source that the whole job read.
@@ -185,7 +185,7 @@ public struct Verifier: Sendable {
   ///   - before: The earlier findings, for the message of a stop.
   ///   - path: A copy of the source without the objects in quarantine; nil for the source itself.
   private func compare(
-    _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment,
+    _ job: MigrationJob, _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobClock,
     _ stop: VerificationStop, _ kept: inout StoppedVerification?,
     after before: VerificationReport = VerificationReport(), readingSourceAt path: String? = nil,
     progress: (Double) -> Void
@@ -233,7 +233,7 @@ public struct Verifier: Sendable {
   /// `now()` has its value of the job. If that is unknown, the stores between equal those of the run except for
   /// decisions by such values.
   private func runSteps(
-    _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobMoment, _ stop: VerificationStop,
+    _ part: AppendedPart?, _ original: PreMigrationStore?, _ moment: JobClock, _ stop: VerificationStop,
     _ kept: inout StoppedVerification?, after before: VerificationReport = VerificationReport(),
     progress: (Double) -> Void
   ) throws -> VerificationReport {
@@ -262,7 +262,7 @@ public struct Verifier: Sendable {
         report.count("not proved: \(step.position.context), as earlier ones depend on a now() that was not kept", 1)
         break
       }
-      var here = isLast ? moment : JobMoment(now: moment.now)
+      var here = isLast ? moment : JobClock(now: moment.now)
       here.unknown = isLast ? unknown : UnknownTimes()
       if !moment.isKnown { unknown = unknown.after(step) }
       if !isLast {

@@ -9,13 +9,13 @@ import GodwitStore
 /// 1. A run that meets a rejected row finds all that the stage rejects, and notes them in the work folder
 ///    (`RejectionSearch`).
 /// 2. The result of the round is removed, and the next round reads a copy of the source without these objects
-///    (`KeptSource`). Objects that need one of them may be rejected then: rounds go on until none is.
+///    (`FilteredSource`). Objects that need one of them may be rejected then: rounds go on until none is.
 /// 3. The objects of all rounds go into a store (`QuarantineWriter`), which is put in its place before the destination.
 /// The destination is thus the one of a source that never had these objects.
 extension MigrationManager {
   /// Migrates one step in as many rounds as it takes.
   func runRounds(
-    in path: String, _ journal: RunJournal, source: OpenSource, watch: StopCondition,
+    in path: String, _ journal: RunJournal, source: SourceFiles, watch: StopCondition,
     progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
     let folder = StepFolder(path: path)
@@ -90,7 +90,7 @@ extension MigrationManager {
   private func clearRound(_ record: RejectionRecord, in folder: StepFolder) throws {
     guard try record.mustClear else { return }
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
-    try KeptSource.remove(in: folder.path)
+    try FilteredSource.remove(in: folder.path)
     // A store that came back after a power failure would be taken for this round's.
     try WorkFolder.sync(folder.path)
     try record.cleared()

@@ -23,7 +23,7 @@ final class AppendDelivery: Delivery {
   init(manager: MigrationManager, watch: StopCondition) { (self.manager, self.watch) = (manager, watch) }
 
   func finished() throws -> MigrationSummary? {
-    let source = try OpenSource(job, attach: false)
+    let source = try SourceFiles(job, attach: false)
     guard let digest = try manager.appendedDigest(source) else {
       // A wrong destination is an error before anything is made.
       _ = try manager.existingDestination()
@@ -60,7 +60,7 @@ final class AppendDelivery: Delivery {
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     lock = try StoreLock(store: job.destinationPath, action: "append to '\(job.destinationPath)'")
     // Asked again under the locks: another run may have finished meanwhile.
-    if let digest = try manager.appendedDigest(OpenSource(job, attach: false)) {
+    if let digest = try manager.appendedDigest(SourceFiles(job, attach: false)) {
       guard try isDelivered(digest, in: claim) else {
         return .finished(try manager.finishedBefore(digest: digest))
       }
@@ -68,7 +68,7 @@ final class AppendDelivery: Delivery {
     }
     // The receipt of another job, whose run died when its objects were in the destination.
     let notes = try finishExchange(claim) ? manager.placeReceipt(of: claim) : []
-    let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
+    let source = try SourceFiles(job, attach: false, existing: try manager.existingDestination())
     try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
     before = try source.existing.map { ($0.files, try $0.files.stamp()) }
     return .make(source, notes: notes)
@@ -95,7 +95,7 @@ extension MigrationManager {
   }
 
   /// The digest under which the destination names this very job; nil if it does not. Reads all of the source.
-  func appendedDigest(_ source: OpenSource) throws -> String? {
+  func appendedDigest(_ source: SourceFiles) throws -> String? {
     guard try job.isDestinationTaken, let jobs = try StoreMetadata.ifStore(at: job.destinationPath)?.jobs, !jobs.isEmpty
     else { return nil }
     let digest = try quickIdentity.withContent(of: source.files).digest

@@ -25,7 +25,7 @@ struct CreateDelivery: Delivery {
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     guard try !job.isDestinationTaken else { return .finished(try finishDelivered(claim)) }
     try manager.refuseStaleLog()
-    let source = try OpenSource(job, attach: false, existing: try manager.existingDestination())
+    let source = try SourceFiles(job, attach: false, existing: try manager.existingDestination())
     let notes =
       try job.appends
       ? [] : manager.dropOutdatedWork(in: claim, source: source.files) { try source.files.contentDigest() }

@@ -48,7 +48,7 @@ extension MigrationManager {
     guard try job.isDestinationTaken else { return .absent }
     if job.appends {
       guard comparison == .content else { return try isAppendedByTimes() ? .current(digest: nil) : .absent }
-      return try appendedDigest(OpenSource(job, attach: false)).map { .current(digest: $0) } ?? .absent
+      return try appendedDigest(SourceFiles(job, attach: false)).map { .current(digest: $0) } ?? .absent
     }
     do { return try comparison == .content ? destinationByContent() : destinationByTimes() } catch let error
       as GodwitError
@@ -59,7 +59,7 @@ extension MigrationManager {
   /// A store names the digest of the job that made it in its metadata. The digest alone cannot tell what changed since:
   /// the receipt of that run can.
   private func destinationByContent() throws -> Destination {
-    let source = try OpenSource(job, attach: false)
+    let source = try SourceFiles(job, attach: false)
     let metadata = try madeStore()
     let identity = try quickIdentity.withContent(of: source.files)
     if try StoreFiles(path: job.destinationPath).type == job.destinationType, metadata.jobs.contains(identity.digest) {

@@ -40,7 +40,7 @@ final class InPlaceDelivery: Delivery {
     switch try manager.lightweightWay(isResumed: claim.journal.isResumable, files: files) {
     case .definitions(let change): return .edit(change, files)
     case .sql(let statements): return .edit(statements, files)
-    case .executor: return .make(try OpenSource(job, attach: false))
+    case .executor: return .make(try SourceFiles(job, attach: false))
     }
   }
 

@@ -72,7 +72,7 @@ final class ReplaceDelivery: Delivery {
     try checkLosses(receipt)
     try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
     try manager.refuseWorkOfOthers(in: claim.path)
-    let source = try OpenSource(job, attach: false)
+    let source = try SourceFiles(job, attach: false)
     notes += try manager.dropOutdatedWork(in: claim, source: source.files) {
       try earlier.identity?.source ?? source.files.contentDigest()
     }

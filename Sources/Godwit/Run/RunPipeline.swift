@@ -23,7 +23,7 @@ struct RunPipeline {
     /// The job is done.
     case finished(MigrationSummary)
     /// The store is to be made.
-    case make(OpenSource, notes: [MigrationNote] = [])
+    case make(SourceFiles, notes: [MigrationNote] = [])
     /// Statements change the store itself, or a copy of it.
     case edit(any InPlaceProgram, StoreFiles)
   }
@@ -87,7 +87,7 @@ struct RunPipeline {
 
   /// Makes the store in the work folder, delivers it, places its receipt and releases the folder.
   private func make(
-    _ source: OpenSource, _ delivery: any Delivery, _ claim: borrowing Claim, progress: (MigrationProgress) -> Void
+    _ source: SourceFiles, _ delivery: any Delivery, _ claim: borrowing Claim, progress: (MigrationProgress) -> Void
   ) throws -> MigrationSummary {
     var manager = manager
     manager.job.durability = claim.journal.isDurable ? .resumable : .restart

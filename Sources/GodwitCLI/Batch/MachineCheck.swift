@@ -5,7 +5,7 @@ import GodwitModel
 /// models.
 ///
 /// A mount that is away makes every store of a shard fail, in milliseconds, with nothing wrong in any of them.
-struct StoresMachine: @unchecked Sendable {
+struct MachineCheck: @unchecked Sendable {
   /// Shares nothing with loaders of other threads.
   private let loader: JobLoader
   private let identity: String

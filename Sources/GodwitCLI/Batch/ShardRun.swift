@@ -51,7 +51,7 @@ final class ShardRun: Sendable {
   private let lock: FileLock
   private let results: ResultsFile
   private let note: AttemptNote
-  private let machine: StoresMachine
+  private let machine: MachineCheck
   private let control: BatchControl
   private let problem = FirstError()
   /// The error of a store that needs more room than there is. It stops nothing, because a smaller one may fit.
@@ -63,7 +63,7 @@ final class ShardRun: Sendable {
   /// - Throws: 73 for a results folder that is not ours; 74 for a machine that can read no store, or make none.
   static func check(_ loader: JobLoader, _ folder: ResultsFolder) throws {
     if folder.exists { try folder.check() }
-    try StoresMachine(loader, identity: loader.resultsIdentity(), hasResults: false).check()
+    try MachineCheck(loader, identity: loader.resultsIdentity(), hasResults: false).check()
   }
 
   /// - Parameter unreadable: Places of the shard that cannot be looked at; those that are recorded already go.
@@ -80,7 +80,7 @@ final class ShardRun: Sendable {
     var known = try KnownStores(loader)
     try KnownResult.read(path, into: &known.known)
     identity = known.identity
-    machine = StoresMachine(loader, identity: identity, hasResults: known.known.values.contains(where: \.isDone))
+    machine = MachineCheck(loader, identity: identity, hasResults: known.known.values.contains(where: \.isDone))
     stores = selection.matches.count + unreadable.count
     var state = State()
     var (run, items): ([StorePattern.Match], [Item]) = ([], [])

@@ -41,7 +41,7 @@ struct SummaryRecord: SummaryLine {
   let ambiguousToOne, overridden: Int64
   /// Left out where nothing is in quarantine.
   let quarantine: String?
-  let quarantined: [QuarantinedObjects]?
+  let quarantined: [QuarantineCount]?
   let dropped: [MigrationPlan.Dropped]
   let losses: [LossReport.Loss]
   let notes: [String]

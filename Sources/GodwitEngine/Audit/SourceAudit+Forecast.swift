@@ -103,7 +103,7 @@ extension SourceAudit {
   }
 }
 
-extension OpenSource {
+extension SourceFiles {
   /// Adds what the run would reject or keep. A change of definitions alone reads no row.
   ///
   /// - Parameter folder: The work folder of a run that the plan resumes, whose later rounds count without the objects of

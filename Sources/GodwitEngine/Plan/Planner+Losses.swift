@@ -99,7 +99,7 @@ extension Planner {
     }
   }
 
-  private func walk(_ counted: ForeignContent.Counted) -> SourceWalk {
+  private func walk(_ counted: UnmodelledContent.Counted) -> SourceWalk {
     SourceWalk(counted.table, key: "rowid", isCut: !counted.columns.isEmpty) {
       let columns = counted.columns.map { "COUNT(\(quoted($0)))" }.joined(separator: ", ")
       let table = "source.\(quoted(counted.table))\(counted.columns.isEmpty ? " NOT INDEXED" : "")"

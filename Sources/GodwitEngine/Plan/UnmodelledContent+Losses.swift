@@ -1,7 +1,7 @@
 package import GodwitJob
 package import GodwitStore
 
-extension ForeignContent {
+extension UnmodelledContent {
   /// The part of it that a migration loses.
   ///
   /// - Parameter step: The step that reads the store, from 1.

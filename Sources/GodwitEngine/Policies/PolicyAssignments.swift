@@ -13,7 +13,7 @@ final class PolicyAssignments {
   /// The position of an assignment in the order of all assignments.
   typealias Place = (mapping: Int64, sequence: Int64)
 
-  private let step: PolicyStep
+  private let step: PolicyRunState
   private let associations: PolicyAssociations
   /// `Entity.relationship` to the link and its end.
   private let ends: [String: (link: Int, end: InversePair.End)]
@@ -32,7 +32,7 @@ final class PolicyAssignments {
     var hasManySources: Bool
   }
 
-  init(_ step: PolicyStep, _ associations: PolicyAssociations) {
+  init(_ step: PolicyRunState, _ associations: PolicyAssociations) {
     (self.step, self.associations) = (step, associations)
     var ends: [String: (link: Int, end: InversePair.End)] = [:]
     for (index, link) in step.program.links.enumerated() {

@@ -4,7 +4,7 @@ import GodwitStore
 
 /// The tables of explicit associations, and lookups in both directions in stored or computed associations.
 final class PolicyAssociations {
-  private let step: PolicyStep
+  private let step: PolicyRunState
   private var program: StepProgram { step.program }
   /// Associations of this chunk that wait to be written, by mapping, in the order of their sequence.
   private var batches: [RowBatch?]
@@ -15,7 +15,7 @@ final class PolicyAssociations {
   private var takenKeys: [Int: (limit: Int, statement: ChunkStatement)] = [:]
   private var inverses: [Int: SpillReader] = [:]
 
-  init(_ step: PolicyStep) {
+  init(_ step: PolicyRunState) {
     self.step = step
     batches = step.program.mappings.map { _ in nil }
   }

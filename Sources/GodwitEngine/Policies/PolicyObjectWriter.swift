@@ -7,7 +7,7 @@ import GodwitStore
 /// New objects are buffered and written together, at the latest with the chunk. Any read or change of objects calls
 /// `flush` first, so hooks do not notice the buffer.
 final class PolicyObjectWriter {
-  private let step: PolicyStep
+  private let step: PolicyRunState
   private let limits: RowBatch.Limits
   /// The statements that write the objects of an entity.
   private var writings: [Key: Writing] = [:]
@@ -51,7 +51,7 @@ final class PolicyObjectWriter {
     }
   }
 
-  init(_ step: PolicyStep) {
+  init(_ step: PolicyRunState) {
     self.step = step
     limits = step.batchLimits
   }

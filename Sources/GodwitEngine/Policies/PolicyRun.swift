@@ -11,7 +11,7 @@ package import GodwitStore
 ///
 /// | part | purpose |
 /// |---|---|
-/// | `PolicyStep` | the step's program and stores, and the statements of the chunk |
+/// | `PolicyRunState` | the step's program and stores, and the statements of the chunk |
 /// | `PolicyMemory` | the state and the user info, from the ledger and back |
 /// | `PolicySourceReader` | reads the source objects, page by page |
 /// | `RunningHook` | the running hook and its actions so far |
@@ -26,7 +26,7 @@ package final class PolicyRun: PolicyHost {
   package var sourceContext: ObjectContext { step.sourceContext }
   package var userInfo: [String: PropertyListValue] { memory.userInfo }
 
-  let step: PolicyStep
+  let step: PolicyRunState
   let memory: PolicyMemory
   let sourceReader: PolicySourceReader
   let writer: PolicyObjectWriter
@@ -57,7 +57,7 @@ package final class PolicyRun: PolicyHost {
     job: MigrationJob, program: StepProgram, connection: StoreConnection, functions: SQLFunctions, ledger: Ledger,
     folder: StepFolder
   ) throws {
-    step = PolicyStep(job: job, program: program, connection: connection, functions: functions, folder: folder)
+    step = PolicyRunState(job: job, program: program, connection: connection, functions: functions, folder: folder)
     memory = try PolicyMemory(ledger: ledger, nextKeys: program.facts.freeKeys ?? [:], userInfo: job.userInfo)
     sourceReader = PolicySourceReader(step: step)
     writer = PolicyObjectWriter(step)

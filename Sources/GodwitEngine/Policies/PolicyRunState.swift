@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitStore
 
 /// The state that all parts of a policy run share: the step's program, its stores and the statements of the chunk.
-final class PolicyStep {
+final class PolicyRunState {
   let program: StepProgram
   let connection: StoreConnection
   let functions: SQLFunctions

@@ -5,7 +5,7 @@ import GodwitStore
 /// Reads the source objects that a mapping with a policy takes, page by page, with the values that the mapping gives
 /// them.
 struct PolicySourceReader {
-  let step: PolicyStep
+  let step: PolicyRunState
 
   /// The next rows by key, with their query.
   ///

@@ -102,7 +102,7 @@ package struct EditedSource {
     let reader = try StoreConnection(path: nil)
     try reader.attachSource(files, cache: .mebibytes(8), workFolder: folder, model: quarantine.model)
     try reader.checkCoreDataTables(path: sourcePath)
-    try KeptSource.copySource(of: reader, to: storePath)
+    try FilteredSource.copySource(of: reader, to: storePath)
     try reader.close()
     let copy = try StoreConnection(path: storePath, cache: .mebibytes(8), create: true)
     for pragma in ["journal_mode = DELETE", "synchronous = OFF", "journal_mode = MEMORY", "temp_store = FILE"] {

@@ -6,7 +6,7 @@ package import GodwitStore
 ///
 /// Links to those objects are nil in it, as if the application had deleted them. The copy has everything else, so that
 /// a run on it has the same result as on such a source.
-package struct KeptSource {
+package struct FilteredSource {
   let schema: StoreSchema
   let record: RejectionRecord
   let folder: String

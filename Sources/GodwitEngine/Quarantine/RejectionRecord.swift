@@ -296,12 +296,12 @@ package final class RejectionRecord {
   // MARK: Results
 
   /// The objects of the rounds before, by entity.
-  package func quarantined() throws -> [QuarantinedObjects] {
+  package func quarantined() throws -> [QuarantineCount] {
     try connection.rows(
       "SELECT entity, COUNT(*) FROM rejected WHERE round < ?1 GROUP BY entity ORDER BY entity", [.int(round)]
     ).compactMap { row in
       guard case (.text(let name), .integer(let count)) = (row[0], row[1]) else { return nil }
-      return QuarantinedObjects(entity: String(decoding: name, as: UTF8.self), objects: count)
+      return QuarantineCount(entity: String(decoding: name, as: UTF8.self), objects: count)
     }
   }
 

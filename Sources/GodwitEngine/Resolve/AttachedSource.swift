@@ -4,7 +4,7 @@ import GodwitModel
 package import GodwitStore
 
 /// The source store of a job, checked and opened for reading.
-package struct OpenSource {
+package struct SourceFiles {
   package let files: StoreFiles
   /// The destination that the job appends to; nil for a new store.
   package let existing: ExistingDestination?

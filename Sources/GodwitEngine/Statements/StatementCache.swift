@@ -4,7 +4,7 @@ import GodwitModel
 ///
 /// A program whose shortcuts change (`StepProgram.inlineLinks`, `.computedAssociations`) starts with an empty cache,
 /// because the shortcuts decide how links and associations are read.
-final class KeptStatements {
+final class StatementCache {
   let pairs = Kept<Int, ChunkStatement>()
   let creations = Kept<CreationKey, ChunkStatement>()
   let sharedCreations = Kept<[Int], ChunkStatement?>()

@@ -21,14 +21,14 @@ package struct StepProgram {
   /// Mappings whose source keys are kept in memory for lookups.
   let keySets: Set<Int>
   /// Links that are written with their objects since no policy has set them.
-  var inlineLinks: Set<Int> = [] { didSet { kept = KeptStatements() } }
+  var inlineLinks: Set<Int> = [] { didSet { kept = StatementCache() } }
   /// Mappings whose policy has made of each source object the same as the mapping alone would: their associations are
   /// computed.
-  var computedAssociations: Set<Int> = [] { didSet { kept = KeptStatements() } }
+  var computedAssociations: Set<Int> = [] { didSet { kept = StatementCache() } }
   /// Whether its statements count before a run, without a store under construction and its spill files.
-  var isBeforeRun = false { didSet { kept = KeptStatements() } }
+  var isBeforeRun = false { didSet { kept = StatementCache() } }
   /// The statements that were lowered so far.
-  private(set) var kept = KeptStatements()
+  private(set) var kept = StatementCache()
 
   /// - Parameter keySetBytes: Memory for the source keys of mappings whose associations are computed.
   package init(

@@ -161,7 +161,7 @@ extension StepRun {
   ///   - quarantined: The objects of the source that the plan did not count, since they are in quarantine.
   ///   - content: The content of the store, if it is counted already.
   func recordOutcome(
-    _ plan: MigrationPlan, _ ledger: Ledger, _ summary: MigrationSummary, quarantined: [QuarantinedObjects],
+    _ plan: MigrationPlan, _ ledger: Ledger, _ summary: MigrationSummary, quarantined: [QuarantineCount],
     content: Receipt.Content?
   ) throws {
     // A later run may ask for a receipt that this one does not.

@@ -8,7 +8,7 @@ package final class StepRun {
   let job: MigrationJob
   let folder: StepFolder
   let journal: RunJournal
-  let source: OpenSource
+  let source: SourceFiles
   let quick: JobFingerprint
   private let origin: String?
   private let now: Double?
@@ -29,7 +29,7 @@ package final class StepRun {
   ///   - now: The value of `now()`, if a larger job decides that.
   ///   - rejections: Finds the objects that validation rejects; nil where they stop the run.
   package init(
-    _ job: MigrationJob, in folder: StepFolder, _ journal: RunJournal, source: OpenSource,
+    _ job: MigrationJob, in folder: StepFolder, _ journal: RunJournal, source: SourceFiles,
     origin: String? = nil, now: Double? = nil, watch: StopCondition, rejections: RejectionSearch? = nil
   ) {
     (self.job, self.folder, self.journal, self.source) = (job, folder, journal, source)
@@ -231,7 +231,7 @@ package final class StepRun {
   /// copied now.
   private func keptSource() throws -> (StoreFiles?, isCopied: Bool) {
     guard let record = rejections?.known, try record.round > 0 else { return (nil, false) }
-    let isThere = try KeptSource.exists(in: folder.path)
+    let isThere = try FilteredSource.exists(in: folder.path)
     if !isThere {
       try job.checkSpace(DiskNeed(destinationBytes: source.files.size, temporaryBytes: 0), safe: keptSafe)
     }
@@ -241,12 +241,12 @@ package final class StepRun {
       source.files, cache: .init(bytes: job.memory.bytes / 8), workFolder: folder.path, model: job.sourceModel,
       checkpoint: { [control] in try control.checkpoint() })
     let schema = try StoreSchema(model: job.sourceModel, probing: reader)
-    try KeptSource(schema, record, in: folder.path).make(from: reader, of: source.files) { connection in
+    try FilteredSource(schema, record, in: folder.path).make(from: reader, of: source.files) { connection in
       control.setInterrupt { [connection] in connection.interrupt() }
       // The time box does not end it: a copy begins again each time.
       connection.whileRunning(stopIf: { [control] in control.reason != nil })
     }
-    return (try StoreFiles(path: KeptSource.path(in: folder.path)), !isThere)
+    return (try StoreFiles(path: FilteredSource.path(in: folder.path)), !isThere)
   }
 
   /// The text about what remains when a round cannot begin.

@@ -53,7 +53,7 @@ package final class ObjectTracer {
   ///   - now: The value of `now()` in filters, in seconds since 2001.
   ///   - files: The store whose external files are those of the source; nil for the source.
   package init(_ job: MigrationJob, now: Double, filesOf files: String? = nil) throws {
-    guard let source = try OpenSource(job).attached else {
+    guard let source = try SourceFiles(job).attached else {
       throw GodwitError(.internalBug, "the source is not attached")
     }
     let (plan, program) = try source.planner(job).plan(now: now)

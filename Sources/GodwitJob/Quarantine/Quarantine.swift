@@ -48,7 +48,7 @@ extension Quarantine: CustomStringConvertible {
 }
 
 /// How many objects of each source entity are in quarantine.
-package struct QuarantinedObjects: Sendable, Codable, Hashable {
+package struct QuarantineCount: Sendable, Codable, Hashable {
   /// The source entity.
   package var entity: String
   /// How many objects of exactly this entity.
@@ -141,14 +141,14 @@ package enum QuarantineModel {
   }
 
   /// How many objects of each entity a quarantine has, by name.
-  package static func counts(ofStoreAt path: String, model source: ManagedObjectModel) throws -> [QuarantinedObjects] {
+  package static func counts(ofStoreAt path: String, model source: ManagedObjectModel) throws -> [QuarantineCount] {
     let connection = try StoreConnection.openStore(readingAt: path)
     let schema = try StoreSchema(model: try model(for: source), probing: connection)
     return try source.entities.compactMap { entity in
       guard !entity.isAbstract, let table = schema.table(of: entity.name) else { return nil }
       let count = try connection.integer(
         "SELECT COUNT(*) FROM source.\(quoted(table.name))\(schema.isObject(of: [entity.name]).clause)")
-      return count.flatMap { $0 > 0 ? QuarantinedObjects(entity: entity.name, objects: $0) : nil }
+      return count.flatMap { $0 > 0 ? QuarantineCount(entity: entity.name, objects: $0) : nil }
     }
   }
 }

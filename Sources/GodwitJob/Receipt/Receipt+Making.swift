@@ -38,7 +38,7 @@ extension Receipt.Step {
   ///   - quarantined: The objects of the source that the plan did not count.
   package init(
     _ job: MigrationJob, _ plan: MigrationPlan, digest: String, made: [String: Int64],
-    quarantined: [QuarantinedObjects] = []
+    quarantined: [QuarantineCount] = []
   ) {
     var made = made
     let apart = Dictionary(quarantined.map { ($0.entity, $0.objects) }, uniquingKeysWith: +)

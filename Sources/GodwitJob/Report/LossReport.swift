@@ -184,7 +184,7 @@ extension LossReport.Loss: CustomStringConvertible {
 
 extension LossReport.Loss {
   /// The loss of content that no model names.
-  package init(_ found: ForeignContent.Finding, step: Int) {
+  package init(_ found: UnmodelledContent.Finding, step: Int) {
     self.init(
       step: step, kind: found.column == nil ? .rows : .values,
       subject: found.table + (found.column.map { ".\($0)" } ?? ""), count: found.count,

@@ -105,7 +105,7 @@ public struct MigrationSummary: Sendable, Codable, Hashable {
   /// Objects that break a rule and stay: see ``MigrationJob/keepsInvalid``.
   package var keptInvalid: [KeptInvalid] = []
   /// Source objects that are in quarantine, by entity: see ``MigrationJob/quarantine``.
-  package var quarantined: [QuarantinedObjects] = []
+  package var quarantined: [QuarantineCount] = []
   /// How many objects the job has set aside: those in quarantine, and those of a quarantine that is not there any more
   /// or cannot be read.
   public var quarantinedObjects: Int64 { quarantined.reduce(missingQuarantined) { $0 &+ $1.objects } }

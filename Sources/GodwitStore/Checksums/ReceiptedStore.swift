@@ -161,7 +161,7 @@ package struct ReceiptedStore {
   }
 
   /// Rows and values that no model names.
-  package func foreignContent() throws -> [ForeignContent.Finding] {
+  package func foreignContent() throws -> [UnmodelledContent.Finding] {
     try schema.foreignContent.findings(on: connection, in: database)
   }
 

@@ -34,7 +34,7 @@ extension StoreSchema {
     tables = try tables.map { try probe.actual($0, names: probe.formerNames(of: $0.rootEntityName, numbers), model) }
     rebuildLookUps()
     joinTables = try probe.actual(joinTables, numbers: numbers)
-    foreign = Derived(ForeignContent(listing, probe, beside: self))
+    foreign = Derived(UnmodelledContent(listing, probe, beside: self))
     joinWalks = Derived(try probe.leadingColumns(of: joinTables.map(\.name), connection, schema: schema))
     unkeyedTables = Derived(try Self.unkeyed(tables, joinTables, connection, in: schema))
     rebuildIndexes()

@@ -148,8 +148,8 @@ package struct StoreSchema: Sendable, Hashable {
   /// identity.
   var unkeyedTables = Derived(Set<String>())
   /// The content of an existing store that neither the model nor Core Data names. Not part of the schema's identity.
-  package var foreignContent: ForeignContent { foreign.value }
-  var foreign = Derived(ForeignContent())
+  package var foreignContent: UnmodelledContent { foreign.value }
+  var foreign = Derived(UnmodelledContent())
   /// Ordinary and unique indexes in creation order.
   package internal(set) var indexes: [Index]
   /// Indexes of the model that Godwit cannot express, each with its reason: they are not made.

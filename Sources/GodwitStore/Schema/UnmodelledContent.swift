@@ -6,7 +6,7 @@ import GodwitModel
 /// Core Data's own are the tables of entities and relationships, `Z_PRIMARYKEY`, `Z_METADATA`, `Z_MODELCACHE`,
 /// persistent history, CloudKit's mirror, the R-trees of its indexes with their triggers (`Z_RT_…`), the triggers of
 /// derived attributes (`Z_DA_…`) and of counts (`ZT_…`). Names that begin with `sqlite_` are SQLite's.
-package struct ForeignContent: Sendable {
+package struct UnmodelledContent: Sendable {
   /// A table with rows, or a column with values.
   package struct Finding: Sendable, Hashable {
     package var table: String

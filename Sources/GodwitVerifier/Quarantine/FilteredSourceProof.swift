@@ -6,7 +6,7 @@ package import GodwitStore
 /// A copy of the source without the objects in quarantine, so that the destination can be compared with the rest.
 ///
 /// The copy is in a temporary folder. A run removes rejected objects with code of its own, which is not used here.
-package final class SourceWithoutHeld {
+package final class FilteredSourceProof {
   private let folder: ScratchFolder
   private let schema: StoreSchema
   package var path: String { folder.path + "/source.sqlite" }
@@ -18,7 +18,7 @@ package final class SourceWithoutHeld {
   }
 
   /// Removes objects, and every link to them.
-  package func remove(_ objects: [HeldObjects.Held]) throws {
+  package func remove(_ objects: [QuarantinedObjects.Held]) throws {
     let connection = try StoreConnection(path: path)
     try connection.undefended {
       try connection.execute("PRAGMA journal_mode = OFF")

@@ -9,19 +9,19 @@ import GodwitStore
 /// the destination leads to one.
 final class QuarantineProof {
   let job: MigrationJob
-  let held: HeldObjects
+  let held: QuarantinedObjects
   private(set) var report = VerificationReport()
   /// The source without the objects in quarantine, once `run` has returned.
-  let rest: SourceWithoutHeld
+  let rest: FilteredSourceProof
   private let source: StoreConnection
   private let sourceSchema: StoreSchema
-  private let moment: JobMoment
+  private let moment: JobClock
   private let isStopped: () -> Bool
 
   /// - Parameters:
   ///   - moment: The value of `now()` in the job.
   ///   - isStopped: Whether the verification is to end early.
-  init(_ job: MigrationJob, _ held: HeldObjects, at moment: JobMoment, isStopped: @escaping () -> Bool) throws {
+  init(_ job: MigrationJob, _ held: QuarantinedObjects, at moment: JobClock, isStopped: @escaping () -> Bool) throws {
     (self.job, self.held, self.moment, self.isStopped) = (job, held, moment, isStopped)
     source = try .openStore(
       readingAt: job.sourcePath, cache: .init(bytes: max(job.memory.bytes / 8, 1 << 20)), model: job.sourceModel)
@@ -36,7 +36,7 @@ final class QuarantineProof {
         .dataWrong, "cannot verify '\(job.destinationPath)': '\(path)' is damaged", cause: fault,
         remedy: GodwitError.damageRemedy + "; then run the job again")
     }
-    rest = try SourceWithoutHeld(job, source)
+    rest = try FilteredSourceProof(job, source)
   }
 
   func run() throws {
@@ -66,7 +66,8 @@ final class QuarantineProof {
   }
 
   private func find(
-    _ kind: VerificationReport.Finding.Kind, _ object: HeldObjects.Held, _ property: String? = nil, _ message: String
+    _ kind: VerificationReport.Finding.Kind, _ object: QuarantinedObjects.Held, _ property: String? = nil,
+    _ message: String
   ) {
     report.add(
       .init(kind, entity: object.entity, key: object.key, property: property, message: "in quarantine: \(message)"))
@@ -115,7 +116,7 @@ final class QuarantineProof {
     return columns
   }
 
-  private func compare(_ objects: [HeldObjects.Held], of entity: String) throws {
+  private func compare(_ objects: [QuarantinedObjects.Held], of entity: String) throws {
     guard let own = held.schema.table(of: entity), let other = sourceSchema.table(of: entity) else { return }
     let columns = columns(of: entity)
     let key = RowReader.Column(name: "Z_PK")
@@ -154,7 +155,7 @@ final class QuarantineProof {
   }
 
   /// Compares the file that a value refers to with that of the source.
-  private func compareFile(_ value: SQLValue, _ object: HeldObjects.Held, _ property: String) throws {
+  private func compareFile(_ value: SQLValue, _ object: QuarantinedObjects.Held, _ property: String) throws {
     guard case .blob(let bytes) = value, case .external(let name)? = StoredBinary(bytes) else { return }
     let (own, other) = (SupportFolder(ofStoreAt: held.path), SupportFolder(ofStoreAt: job.sourcePath))
     guard try other.size(of: name) != nil else {
@@ -217,7 +218,7 @@ final class QuarantineProof {
   // MARK: Rejection
 
   /// Checks that each object would have been rejected when only those of earlier rounds were missing.
-  private func checkRejection(of objects: [HeldObjects.Held]) throws {
+  private func checkRejection(of objects: [QuarantinedObjects.Held]) throws {
     let verification = try Verification(job, moment: moment, readingSourceAt: rest.path)
     for object in objects {
       try proceed()

@@ -4,7 +4,7 @@ import GodwitModel
 import GodwitStore
 
 /// The objects that a job has in quarantine, as the store of the quarantine names them.
-package final class HeldObjects {
+package final class QuarantinedObjects {
   /// One of them.
   package struct Held {
     var entity: String

@@ -19,7 +19,7 @@ package struct ReceiptCheck: Sendable {
   /// Whether the quarantine beside the store is checked too. Without it only changes to the store itself are found.
   package var includesQuarantine = true
   /// Whether rows and values that no model names are findings. They are counted in any case.
-  package var reportsForeignContent = false
+  package var reportsUnmodelledContent = false
 
   /// A check of a store.
   ///
@@ -207,7 +207,7 @@ package struct ReceiptCheck: Sendable {
     compareRelationships(receipt, sums, &report)
     for found in try store.foreignContent() {
       let loss = LossReport.Loss(found, step: 1)
-      if reportsForeignContent {
+      if reportsUnmodelledContent {
         report.add(.init(.extraObject, message: "no job wrote \(loss)"))
       } else {
         report.count("not proved: \(loss.kind.rawValue) of \(loss.subject), since \(loss.reason)", found.count)

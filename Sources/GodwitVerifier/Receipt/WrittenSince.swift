@@ -50,7 +50,7 @@ package struct WrittenSince {
     do {
       var check = ReceiptCheck(receipt: URL(filePath: receiptPath), destination: URL(filePath: path))
       check.includesQuarantine = false
-      check.reportsForeignContent = true
+      check.reportsUnmodelledContent = true
       differences = try check.run(control: control).findingLines(Self.lineLimit)
     } catch let error as GodwitError where error.code == .dataWrong {
       differences = [error.line]

@@ -16,9 +16,9 @@ final class Counterparts {
     case start(Int64)
   }
 
-  private(set) var taken: TakenKeys
+  private(set) var taken: RankedKeySet
   /// The same without `unique-by`.
-  let winners: TakenKeys
+  let winners: RankedKeySet
   let isUnique: Bool
   var place = Place.none
   /// `source` and `winner`, only with `unique-by`.
@@ -33,8 +33,8 @@ final class Counterparts {
   init(mapping: Int, isUnique: Bool, scratch: StoreConnection, turn: NSLock, limit: ByteCount) throws {
     (self.isUnique, self.scratch, self.turn) = (isUnique, scratch, turn)
     table = "counterparts_\(mapping)"
-    taken = TakenKeys(scratch: scratch, table: "taken_\(mapping)", limit: limit)
-    winners = isUnique ? TakenKeys(scratch: scratch, table: "winners_\(mapping)", limit: limit) : taken
+    taken = RankedKeySet(scratch: scratch, table: "taken_\(mapping)", limit: limit)
+    winners = isUnique ? RankedKeySet(scratch: scratch, table: "winners_\(mapping)", limit: limit) : taken
     guard isUnique else { return }
     try scratch.execute("CREATE TABLE temp.\(table) (source INTEGER PRIMARY KEY, winner INTEGER)")
     insertion = try scratch.prepare("INSERT INTO temp.\(table) (source, winner) VALUES (?1, ?2)")
@@ -62,7 +62,7 @@ final class Counterparts {
   var isSpilled: Bool { taken.isSpilled || winners.isSpilled }
 
   /// Leaves only some of the objects.
-  func keep(_ some: TakenKeys) { taken = some }
+  func keep(_ some: RankedKeySet) { taken = some }
 
   /// nil for an object that is not taken.
   func winner(of source: Int64) throws -> Int64? {
@@ -149,7 +149,7 @@ final class Counterparts {
   }
 
   struct Walk {
-    fileprivate var sources: TakenKeys.Walk
+    fileprivate var sources: RankedKeySet.Walk
     fileprivate var place: Place
 
     mutating func next() throws -> (source: Int64, destination: Int64)? {

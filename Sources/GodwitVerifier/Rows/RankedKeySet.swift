@@ -5,7 +5,7 @@ import GodwitStore
 ///
 /// A run without gaps is stored as its ends. Other keys are grouped by their upper 48 bits: the lower 16 of each group
 /// are a sorted list, or a bitmap if that is shorter. Beyond a limit of memory they are in a temporary table.
-final class TakenKeys {
+final class RankedKeySet {
   private enum Group {
     case list([UInt16])
     case bitmap([UInt64])
@@ -223,7 +223,7 @@ final class TakenKeys {
   }
 
   /// Whether a key is in both.
-  func intersects(_ other: TakenKeys) throws -> Bool {
+  func intersects(_ other: RankedKeySet) throws -> Bool {
     guard count > 0, other.count > 0, first <= other.last, other.first <= last else { return false }
     let (few, many) = count <= other.count ? (self, other) : (other, self)
     var keys = try few.walk()
@@ -237,7 +237,7 @@ final class TakenKeys {
   func walk(from first: Int64 = .min) throws -> Walk { try Walk(self, from: first) }
 
   struct Walk {
-    private let keys: TakenKeys
+    private let keys: RankedKeySet
     private let isRun: Bool
     private let statement: SQLStatement?
     private var nextInRun: Int64?
@@ -245,7 +245,7 @@ final class TakenKeys {
     private var parts: [UInt16] = []
     private var place = 0
 
-    fileprivate init(_ keys: TakenKeys, from first: Int64) throws {
+    fileprivate init(_ keys: RankedKeySet, from first: Int64) throws {
       self.keys = keys
       isRun = keys.isRun
       nextInRun = isRun && first <= keys.last ? max(first, keys.first) : nil
@@ -254,7 +254,7 @@ final class TakenKeys {
         guard !isRun, first > .min else { return }
         group = keys.group(from: first >> 16)
         guard group < keys.groups.count else { return }
-        parts = TakenKeys.parts(of: keys.groups[group]).filter { keys.prefixes[group] << 16 | Int64($0) >= first }
+        parts = RankedKeySet.parts(of: keys.groups[group]).filter { keys.prefixes[group] << 16 | Int64($0) >= first }
         group += 1
         return
       }
@@ -272,7 +272,7 @@ final class TakenKeys {
       if let statement { return try statement.step() ? statement.row.int64(0) : nil }
       if place == parts.count {
         guard group < keys.groups.count else { return nil }
-        parts = TakenKeys.parts(of: keys.groups[group])
+        parts = RankedKeySet.parts(of: keys.groups[group])
         (group, place) = (group + 1, 0)
       }
       defer { place += 1 }

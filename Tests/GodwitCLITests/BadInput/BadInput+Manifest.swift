@@ -137,7 +137,8 @@ extension BadInput {
       try $0.append("job.yaml", "on-invalid: {quarantine: {max-rows: 3}}\n")
       try $0.edit("job.yaml", "out/library.sqlite", "{path: out/library.sqlite, existing: append}")
     },
-    .init("a key of a map at the top", 78, ["job.yaml:10:1: ", "unknown key 'keep-old'", "destination: {keep-old: …}"]) {
+    .init("a key of a map at the top", 78, ["job.yaml:10:1: ", "unknown key 'keep-old'", "destination: {keep-old: …}"])
+    {
       try $0.append("job.yaml", "keep-old: true\n")
     },
     .init("destination of another type", 78, ["job.yaml:10:", "'destination-type'", "NSInMemoryStoreType"]) {

@@ -153,7 +153,8 @@ struct UnusedLogTests {
     let project = ProjectFixture()
     try project.bundle("Notes.xcdatamodeld", Self.models.get())
     for (name, more) in [
-      ("job", "destination: out/d.sqlite"), ("xml", "destination: out/d.xml"), ("place", "destination: {existing: in-place}"),
+      ("job", "destination: out/d.sqlite"), ("xml", "destination: out/d.xml"),
+      ("place", "destination: {existing: in-place}"),
       ("add", "destination:\n  path: out/a.sqlite\n  existing: append"),
     ] {
       try project.write("\(name).yaml", "godwit: 1\nsource: in/s.sqlite\n\(more)\nmodels: Notes.xcdatamodeld\n")

@@ -5,10 +5,10 @@ import Testing
 
 @testable import GodwitVerifier
 
-struct TakenKeysTests {
-  private func keys(_ keys: [Int64], limit: ByteCount = .mebibytes(1)) throws -> (TakenKeys, StoreConnection) {
+struct RankedKeySetTests {
+  private func keys(_ keys: [Int64], limit: ByteCount = .mebibytes(1)) throws -> (RankedKeySet, StoreConnection) {
     let scratch = try StoreConnection(path: nil)
-    let taken = TakenKeys(scratch: scratch, table: "keys", limit: limit)
+    let taken = RankedKeySet(scratch: scratch, table: "keys", limit: limit)
     for key in keys { try taken.append(key) }
     taken.finish()
     return (taken, scratch)

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Tables, columns, views and triggers that no model names.
-@Suite struct ForeignContentTests {
+@Suite struct UnmodelledContentTests {
   private static let table = [
     "CREATE TABLE search (word TEXT)", "INSERT INTO search VALUES ('a'), ('b'), ('c')", "CREATE TABLE blank (x)",
     "CREATE VIEW newest AS SELECT * FROM ZNOTE",

@@ -88,7 +88,7 @@ import Testing
     for index in 1...2 { fixture.mappings[index].attributeMappings.removeAll { $0.name == "born" } }
     fixture.mappings[2].attributeMappings.removeAll { ["name", "celsius"].contains($0.name) }
     let job = try fixture.job
-    let source = try OpenSource(job)
+    let source = try SourceFiles(job)
     let attached = try #require(source.attached)
     let cost = ConnectionCost(attached.connection)
     let (plan, _) = try source.planner(job).plan(now: 0, countsLosses: countsLosses)
@@ -120,7 +120,7 @@ import Testing
       }
     }
     fixture.mappings = [try .make("Person", "Person", kind: .copy)]
-    let (_, program) = try OpenSource(fixture.job).planner(fixture.job).plan(now: 0)
+    let (_, program) = try SourceFiles(fixture.job).planner(fixture.job).plan(now: 0)
     _ = try fixture.run()
     return (fixture, program)
   }
@@ -184,7 +184,7 @@ import Testing
     fixture.mappings = [try .make("Photo", "Photo", kind: .copy, filter: "title != 'photo 7'")]
     fixture.chunkRows = nil
     let job = try fixture.job
-    let cost = try ThreadCost { _ = try OpenSource(job).planner(job).plan(now: 0) }
+    let cost = try ThreadCost { _ = try SourceFiles(job).planner(job).plan(now: 0) }
     #expect(cost.readBytes > 100_000 && cost.readBytes < 2_000_000, "\(cost.readBytes) bytes read of 10 MB")
   }
 }

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The value of `now()` in the run that made a destination, when it is proved later.
-@Suite struct JobMomentTests {
+@Suite struct JobClockTests {
   /// Six notes with texts and dates of 1991 and 2101 by turns.
   private func notes(
     then: [String: AttributeType] = ["text": .string, "born": .date, "seen": .date, "dice": .integer32],

@@ -96,7 +96,7 @@ import Testing
       let fixture = try fixture(people: people)
       var job = try fixture.job
       job.hooks.samplesPlans = true
-      let source = try OpenSource(job)
+      let source = try SourceFiles(job)
       let cost = ConnectionCost(try #require(source.attached).connection)
       try EngineTuning.with(\.sampledKeys, 10) { _ = try source.planner(job).plan(now: 0) }
       return cost.instructions

@@ -572,7 +572,7 @@ extension RepairWorld {
   @discardableResult
   func expectContent(
     _ destination: String, _ place: String, sourceLocation: SourceLocation = #_sourceLocation
-  ) throws -> [QuarantinedObjects] {
+  ) throws -> [QuarantineCount] {
     let expected = try expected()
     let found = try QuarantineWorld.content(destination)
     let line = zip(found, expected.content).first { $0 != $1 }

@@ -129,7 +129,7 @@ import Testing
       in: folder, for: JobFingerprint(job).withContent(of: files), stamp: files.stamp())
     let reader = try StoreConnection(path: nil)
     try reader.attachSource(files, workFolder: folder, model: job.sourceModel)
-    let kept = KeptSource(try StoreSchema(model: job.sourceModel, probing: reader), record, in: folder)
+    let kept = FilteredSource(try StoreSchema(model: job.sourceModel, probing: reader), record, in: folder)
     var isChanged = false
     let error = try #require(throws: GodwitError.self) {
       try kept.make(from: reader, of: files) { _ in
@@ -139,7 +139,7 @@ import Testing
       }
     }
     #expect(error.code == .stopped && error.stopReason == .sourceChanged)
-    #expect(try !KeptSource.exists(in: folder))
+    #expect(try !FilteredSource.exists(in: folder))
   }
 
   @Test func `what a round has noted and then carried over is in the destination alone`() throws {
@@ -307,7 +307,7 @@ import Testing
     let room = try MigrationManager(job).plan().disk.destinationBytes + source / 2
     let folder = workFolder(world)
     job.hooks.freeSpace = { _ in
-      FreeSpace(device: 1, bytes: room - ((try? KeptSource.exists(in: folder)) == true ? source : 0))
+      FreeSpace(device: 1, bytes: room - ((try? FilteredSource.exists(in: folder)) == true ? source : 0))
     }
     #expect(try MigrationManager(job).run().quarantinedObjects == 3)
     // Without room for the copy it is not begun, and what was found is kept.
@@ -319,7 +319,7 @@ import Testing
     }
     let error = try expectFailure(small, .inputOutput, "free space")
     #expect(error?.safe?.contains("noted") == true)
-    #expect(try !KeptSource.exists(in: workFolder(other)))
+    #expect(try !FilteredSource.exists(in: workFolder(other)))
   }
 
   @Test(arguments: [

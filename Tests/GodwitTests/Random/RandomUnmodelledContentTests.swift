@@ -10,7 +10,7 @@ import Testing
 ///
 /// The expected losses are counted here while the content is made. The objects must be those of the same store without
 /// it.
-struct RandomForeignContentTests {
+struct RandomUnmodelledContentTests {
   /// The additions of an application to a store.
   private struct Additions {
     var statements: [String] = []

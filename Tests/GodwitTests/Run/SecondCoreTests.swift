@@ -55,7 +55,7 @@ private func fixture(names: (Int64) -> AttributeValue = { .init("person \($0)") 
   private func facts(_ fixture: MigrationFixture, leastKeys: Int64) throws -> PlanFacts {
     try EngineTuning.with(\.leastCountedKeys, leastKeys) {
       let job = try fixture.job
-      return try OpenSource(job).planner(job).plan(now: 0).1.facts
+      return try SourceFiles(job).planner(job).plan(now: 0).1.facts
     }
   }
 

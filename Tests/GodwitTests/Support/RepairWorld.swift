@@ -40,7 +40,7 @@ final class RepairWorld {
   func run() throws -> MigrationSummary { try MigrationManager(job()).run() }
 
   /// The result of an ordinary run from the source that was repaired by hand.
-  func expected() throws -> (content: [String], files: [String], quarantined: [QuarantinedObjects]) {
+  func expected() throws -> (content: [String], files: [String], quarantined: [QuarantineCount]) {
     let job = try job(repairedPath)
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.file("by-hand"))
     where name.contains("people") {
