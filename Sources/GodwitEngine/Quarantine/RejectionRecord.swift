@@ -135,8 +135,10 @@ package final class RejectionRecord {
   ///
   /// It cannot write it, so that a transaction of that connection is one of a single file.
   func attach(to other: StoreConnection) throws {
-    let path = URL(filePath: path).standardizedFileURL.path
-    try other.execute("ATTACH ?1 AS \(Self.schema)", [.text(StoreFiles.uri(path: path, query: "mode=ro"))])
+    let real = URL(filePath: path).standardizedFileURL.path
+    try other.attaching(path, at: real) {
+      try other.execute("ATTACH ?1 AS \(Self.schema)", [.text(StoreFiles.uri(path: real, query: "mode=ro"))])
+    }
   }
 
   package func close() throws { try connection.close() }

@@ -28,7 +28,7 @@ extension StoreConnection {
     model: ManagedObjectModel? = nil, purpose: AtomicStoreConversion.Purpose = .source,
     checkpoint: () throws -> Void = {}
   ) throws {
-    do {
+    try attaching(files.givenPath, at: files.path) {
       if files.type.isAtomic {
         guard let model else {
           throw GodwitError(
@@ -57,18 +57,24 @@ extension StoreConnection {
       sourcePath = files.givenPath
       let kib = max(64, cache.bytes / 1024)
       try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(kib)")
-    } catch var error as GodwitError {
-      // SQLite names the main database; the file concerned is the source, unless the error says where it is.
-      if error.context == nil { error.message = error.message.replacing("'\(path)'", with: "'\(files.givenPath)'") }
-      throw error.code == .missingInput ? unread(files, error) : error
     }
   }
 
-  /// SQLite has one code for a file that is missing and for one that it could not open.
-  private func unread(_ files: StoreFiles, _ error: GodwitError) -> GodwitError {
-    let code = sqlite3_system_errno(handle)
-    guard FileStatus(following: files.path) != nil || errno != ENOENT else { return error }
-    return .reading(storeAt: files.givenPath, [0, ENOENT].contains(code) ? EIO : code)
+  /// Runs what attaches a file. SQLite names the main database in its errors, and has one code for a file that is
+  /// missing and for one that it could not open.
+  ///
+  /// - Parameters:
+  ///   - given: The file's name in messages.
+  ///   - real: Its path.
+  package func attaching<T>(_ given: String, at real: String, _ body: () throws -> T) throws -> T {
+    do { return try body() } catch var error as GodwitError {
+      // The file concerned is the attached one, unless the error says where it is.
+      if error.context == nil { error.message = error.message.replacing("'\(path)'", with: "'\(given)'") }
+      guard error.code == .missingInput else { throw error }
+      let code = sqlite3_system_errno(handle)
+      guard FileStatus(following: real) != nil || errno != ENOENT else { throw error }
+      throw GodwitError.reading(storeAt: given, [0, ENOENT].contains(code) ? EIO : code)
+    }
   }
 
   /// Attaches a store of our own that another process may be writing: read-only, with SQLite's ordinary
@@ -82,7 +88,7 @@ extension StoreConnection {
     sourcePath = given
     // SQLite would wait for data from a pipe.
     for suffix in ["", "-wal", "-journal"] { try StoreFiles.refuseSpecialFile(path + suffix) }
-    try attach(StoreFiles.uri(path: path, query: "mode=ro"))
+    try attaching(given, at: path) { try attach(StoreFiles.uri(path: path, query: "mode=ro")) }
   }
 
   /// Attaches a store that another connection of this process writes, without locks and without looking for changes:
@@ -93,7 +99,7 @@ extension StoreConnection {
     let path = URL(filePath: given).standardizedFileURL.path
     sourcePath = given
     let uri = StoreFiles.uri(path: path, query: "mode=ro&immutable=1")
-    try attach(uri)
+    try attaching(given, at: path) { try attach(uri) }
     sourceURI = uri
     try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
   }
@@ -103,7 +109,8 @@ extension StoreConnection {
   package func anotherReader(cache: ByteCount) throws -> StoreConnection? {
     guard let sourceURI else { return nil }
     let reader = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
-    try reader.attach(sourceURI)
+    let name = sourcePath ?? path
+    try reader.attaching(name, at: name) { try reader.attach(sourceURI) }
     reader.sourcePath = sourcePath
     try reader.execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
     return reader

@@ -1,0 +1,52 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+import TestSupport
+import Testing
+
+/// Files that are attached to a connection which has another main database.
+struct AttachFaultTests {
+  /// The ways to attach a store of our own.
+  enum Way: CaseIterable {
+    case source, shared, unlocked, anotherReader
+  }
+
+  private func attach(_ path: String, _ way: Way, _ fault: FaultLayer) throws {
+    let connection = try StoreConnection(path: nil)
+    defer { try? connection.close() }
+    switch way {
+    case .source:
+      let files = try StoreFiles(path: path)
+      try fault.run { try connection.attachSource(files) }
+    case .shared: try fault.run { try connection.attachShared(path: path) }
+    case .unlocked: try fault.run { try connection.attachUnlocked(path: path, cache: .mebibytes(1)) }
+    case .anotherReader:
+      try connection.attachSource(try StoreFiles(path: path))
+      let reader = try fault.run { try connection.anotherReader(cache: .mebibytes(1)) }
+      try reader?.close()
+    }
+  }
+
+  @Test(
+    arguments: Way.allCases,
+    [(EACCES, GodwitError.Code.permission), (EIO, .inputOutput), (EMFILE, .inputOutput)])
+  func `an attached file that cannot be opened is named, and is not missing`(
+    way: Way, failure: (code: Int32, status: GodwitError.Code)
+  ) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("a.sqlite")
+    let made = try StoreConnection(path: path, create: true)
+    try made.execute("CREATE TABLE t (a)")
+    try made.close()
+    let whole = FaultLayer(.none, looksAt: folder.path)
+    try attach(path, way, whole)
+    let opens = whole.operations.indices.filter { whole.operations[$0].kind == .open }
+    #expect(!opens.isEmpty)
+    for place in opens {
+      let fault = FaultLayer(.fail(failure.code, at: place + 1), looksAt: folder.path)
+      let error = #expect(throws: GodwitError.self) { try attach(path, way, fault) }
+      #expect(fault.hasStruck && error?.code == failure.status, "\(error as Any)")
+      #expect(error?.message.contains(path) == true && error?.remedy != nil, "\(error as Any)")
+    }
+  }
+}
