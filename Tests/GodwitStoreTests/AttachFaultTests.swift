@@ -49,4 +49,28 @@ struct AttachFaultTests {
       #expect(error?.message.contains(path) == true && error?.remedy != nil, "\(error as Any)")
     }
   }
+
+  @Test(arguments: [EIO, EACCES])
+  func `a file that could not be opened for writing is a fault of the disk, not of its rights`(code: Int32) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("a.sqlite")
+    func write(_ fault: FaultLayer) throws {
+      try fault.run {
+        let connection = try StoreConnection(path: path, create: true)
+        defer { try? connection.close() }
+        try connection.execute("CREATE TABLE IF NOT EXISTS t (a)")
+      }
+    }
+    let whole = FaultLayer(.none, looksAt: folder.path)
+    try write(whole)
+    let opening = whole.operations.indices.filter {
+      whole.operations[$0].kind == .open && whole.operations[$0].path.hasSuffix("a.sqlite")
+    }
+    #expect(!opening.isEmpty)
+    for place in opening {
+      let fault = FaultLayer(.fail(code, at: place + 1), looksAt: folder.path)
+      let error = #expect(throws: GodwitError.self) { try write(fault) }
+      #expect(fault.hasStruck && error?.code == .inputOutput, "\(error as Any)")
+    }
+  }
 }

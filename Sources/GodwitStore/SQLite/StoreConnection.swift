@@ -297,6 +297,10 @@ package final class StoreConnection: @unchecked Sendable {
     if code & 0xFF == SQLITE_READONLY, [EIO, ENXIO].contains(systemCode) {
       (code, message) = (SQLITE_IOERR, "disk I/O error")
     }
+    // A file that cannot be opened for writing is opened for reading, whatever the reason was.
+    if code == SQLITE_READONLY, sqlite3_db_readonly(handle, "main") == 1, access(path, W_OK) == 0 {
+      (code, message) = (SQLITE_IOERR, "disk I/O error")
+    }
     // The message of ATTACH contains the URI, which the user never wrote.
     if message.hasPrefix("unable to open database: ") { message = String(cString: sqlite3_errstr(code)) }
     var error = Self.translate(code: code, message: message, path: path, sql: sql)
