@@ -47,8 +47,10 @@ extension Verification {
     let evaluator = ExpressionEvaluator(
       now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
     let filter = mapping.filter.map { evaluator.compile($0) }
-    let kinds = try counterparts.isUnique ? UniqueKinds(mapping: mapping.index, scratch: scratch) : nil
-    let values = filter == nil && kinds == nil ? nil : try sourceObjects(of: mapping.sourceEntity)
+    let isOrdered = counterparts.isUnique && (!mapping.uniqueOrder.isEmpty || mapping.fillsNil)
+    let ranks = try isOrdered ? UniqueRanks(mapping: mapping.index, scratch: scratch) : nil
+    let kinds = try counterparts.isUnique && !isOrdered ? UniqueKinds(mapping: mapping.index, scratch: scratch) : nil
+    let values = filter == nil && !counterparts.isUnique ? nil : try sourceObjects(of: mapping.sourceEntity)
     defer { values?.cursor.finalize() }
     try source.query(
       "SELECT Z_PK FROM \(self.table(try sourceTable(mapping.sourceEntity).name)) WHERE \(sourceSchema.isObject(of: [mapping.sourceEntity]).term) ORDER BY Z_PK"
@@ -70,6 +72,11 @@ extension Verification {
           return true
         }
       }
+      if let ranks {
+        guard let stored = try objects.object(entityName: mapping.sourceEntity, key: key) else { return true }
+        try ranks.add(key, identity(of: stored, in: mapping), place: place(of: stored, mapping, evaluator))
+        return true
+      }
       var winner = key
       if let kinds, let stored = try objects.object(entityName: mapping.sourceEntity, key: key),
         let identity = try identity(of: stored, in: mapping)
@@ -80,7 +87,19 @@ extension Verification {
       return true
     }
     try kinds?.drop()
+    try ranks?.finish { try counterparts.add($0, winner: $1, turn: $2) }
     objects.reset()
+  }
+
+  /// The values by which objects of a kind are ordered, as bytes in that order.
+  private func place(
+    of object: StoredObject, _ mapping: VerifiedMapping, _ evaluator: ExpressionEvaluator
+  ) throws -> [UInt8] {
+    try mapping.uniqueOrder.reduce(into: []) { bytes, descriptor in
+      guard case .value(let value) = try evaluator.compile(descriptor.expression).evaluate(with: object) else { return }
+      let key = SortBytes.of(value)
+      bytes += descriptor.isAscending ? key : key.map { ~$0 }
+    }
   }
 
   /// The values of `unique-by` as bytes that differ when the values do; nil for an object that is one with no other.

@@ -31,6 +31,10 @@ struct VerifiedMapping {
   var uniqueBy: [AttributeDescription]
   /// Whether two objects with a nil among these may be one.
   var mergesNil: Bool
+  /// The order of objects that become one.
+  var uniqueOrder: [EntityMapping.SortDescriptor]
+  /// Whether nil in the first of them takes the value of another.
+  var fillsNil: Bool
   var values: [String: Value]
   /// Attributes whose nil becomes the default.
   var nilIsDefault: Set<String>
@@ -82,6 +86,7 @@ struct VerifiedMapping {
     bindings = MappingBindings(mapping, property: nil)
     uniqueBy = mapping.uniqueBy.compactMap { to.attribute($0, of: destination) }
     mergesNil = mapping.mergesNil
+    (uniqueOrder, fillsNil) = (mapping.uniqueOrder, mapping.fillsNil)
     values = [:]
     nilIsDefault = Set(mapping.attributeMappings.filter(\.usesDefaultForNil).map(\.name))
     for attribute in to.attributes(of: destination) where !attribute.isTransient {

@@ -85,7 +85,7 @@ struct `Printing findings` {
 
   @Test func `SARIF has the shape that code scanning takes`() throws {
     let report = try project().report()
-    let root = try object(try report.sarif(version: "0.1.0"))
+    let root = try object(try report.sarif(version: "0.1.0", showsAll: true))
     #expect(root["version"] as? String == "2.1.0")
     #expect((root["$schema"] as? String)?.hasSuffix("/sarif-schema-2.1.0.json") == true)
     let run = try #require((root["runs"] as? [[String: Any]])?.first)
@@ -103,6 +103,10 @@ struct `Printing findings` {
     }
     let results = try #require(run["results"] as? [[String: Any]])
     #expect(results.count == report.findings.count)
+    // Without accepted ones, there are as many as in the text.
+    let open = try JSONValue(parsing: report.sarif(version: "0.1.0", showsAll: false))["runs"]?[0]?["results"]?.array
+    #expect(open?.count == report.findings.count { $0.state == .open })
+    #expect(open?.contains { $0["suppressions"]?.array?.isEmpty == false } == false)
     for (result, finding) in zip(results, report.findings) {
       #expect(result["ruleId"] as? String == finding.rule.code)
       let index = try #require(result["ruleIndex"] as? Int)
@@ -133,7 +137,7 @@ struct `Printing findings` {
         [project.folder.file("My, 100%: App.xcdatamodeld")], lock: project.folder.file(P.lockName),
         mayLockBeMissing: false, workingFolder: "/nonexistent"
       ).report() : try project.report()
-    let root = try JSONValue(parsing: try report.sarif(version: "0.1.0"))
+    let root = try JSONValue(parsing: try report.sarif(version: "0.1.0", showsAll: true))
     #expect(root.object?.keys.sorted() == ["$schema", "runs", "version"])
     let run = try #require(root["runs"]?[0])
     #expect(run["columnKind"] == .string("utf16CodeUnits"))

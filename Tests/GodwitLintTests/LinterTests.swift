@@ -245,6 +245,12 @@ struct `Linting a project` {
     ("{\"schemaVersion\":2,\"bundles\":{}}", "expected schemaVersion 1, found 2"),
     ("{\"schemaVersion\":1,\"bundles\":{\"A\":{\"versions\":{\"1\":{}}}}}", "bundles.A.versions.1"),
     ("{\n<<<<<<< ours\n}", "conflict markers"),
+    (#"{"schemaVersion": 1, "bundles": {}, "acepted": []}"#, "unknown key 'acepted'"),
+    (#"{"schemaVersion": 1, "bundles": {"A": {"versionorder": []}}}"#, "unknown key 'versionorder' of 'A'"),
+    (
+      #"{"schemaVersion": 1, "bundles": {"A": {"versions": {"1": {"checksum": "", "entities": {}, "x": 1}}}}}"#,
+      "unknown key 'x' of version '1' of 'A'"
+    ),
   ])
   func `a lock file that says something else is an error that says what`(text: String, problem: String) throws {
     var project = try LintProject()

@@ -21,7 +21,7 @@ import Yams
   @Test func `the mapping schema knows the keys the reader knows, no more and no less`() throws {
     let schema = try JSONSchema(named: "mapping.schema.json")
     let places: [String: [String]] = [
-      "": [], "entity-mappings": ["entity-mappings", "[]"],
+      "": [], "entity-mappings": ["entity-mappings", "[]"], "unique-by": ["entity-mappings", "[]", "unique-by"],
       "attributes": ["entity-mappings", "[]", "attributes", "*"],
       "relationships": ["entity-mappings", "[]", "relationships", "*"],
     ]
@@ -45,6 +45,14 @@ import Yams
       _ = try mappingModel(Array(text.utf8))
       #expect(mapping.findings(try #require(try compose(yaml: text))) == [])
     }
+  }
+
+  @Test(arguments: ["job: 2024", "job: true", "configuration: 7", "destination-model: 2.5"])
+  func `a scalar that YAML does not call a text is one for the reader and for the schema`(line: String) throws {
+    let text = required + line + "\n"
+    #expect(try complaint(of: text) == nil)
+    let job = try JSONSchema(named: "job.schema.json")
+    #expect(job.findings(try #require(try compose(yaml: text))) == [])
   }
 
   @Test(arguments: [

@@ -58,9 +58,10 @@ struct AttachFaultTests {
       try fault.run {
         let connection = try StoreConnection(path: path, create: true)
         defer { try? connection.close() }
-        try connection.execute("CREATE TABLE IF NOT EXISTS t (a)")
+        try connection.execute("PRAGMA user_version = \(Int.random(in: 2...1_000_000))")
       }
     }
+    try StoreConnection(path: path, create: true).execute("PRAGMA user_version = 1")
     let whole = FaultLayer(.none, looksAt: folder.path)
     try write(whole)
     let opening = whole.operations.indices.filter {

@@ -92,7 +92,7 @@ extension MigrationManager {
   static func inTheWay(_ path: String, safe: String) -> GodwitError {
     GodwitError(
       .cannotCreate, "cannot write the receipt '\(path)': something else is there",
-      cause: "a run gives an earlier receipt another name, and leaves what is none",
+      cause: "a run renames an older receipt and never touches a file that is not a receipt",
       remedy: "move it away, name another file with `receipt`, or write `receipt: none`", safe: safe)
   }
 

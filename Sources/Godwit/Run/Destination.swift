@@ -69,7 +69,7 @@ extension MigrationManager {
     }
     let receipt = try earlierReceipt(metadata)
     let (changes, details) = changes(since: receipt, identity)
-    guard let first = changes.first else { throw unknownOrigin("its type of store is another one") }
+    guard let first = changes.first else { throw unknownOrigin("its store type differs") }
     guard try first != .source || isSameStore(as: receipt) else { throw madeFromOther(receipt) }
     return .outdated(
       EarlierResult(receipt: receipt, changes: changes, refusal: changedSince(details), identity: identity))

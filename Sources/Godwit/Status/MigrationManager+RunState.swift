@@ -101,7 +101,7 @@ extension MigrationManager {
     }
     let made = Receipt.date(receipt.finished)
     guard job.replacesEarlierResult, let asked = try Self.timeOfChange(knownReceiptPath()) else { return made }
-    // A time to come would be a success for ever.
+    // Clamp to now: a future mtime would never expire.
     return min(max(made ?? asked, asked), Date())
   }
 

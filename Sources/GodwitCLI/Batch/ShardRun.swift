@@ -138,7 +138,7 @@ final class ShardRun: Sendable {
       return nil
     }
     return GodwitError(
-      .internalBug, "passed by '\(key)': \(AttemptNote.deathsMaximum) processes died while it alone was at work",
+      .internalBug, "skipped '\(key)': \(AttemptNote.deathsMaximum) processes died while migrating only this store",
       cause: "it may need more memory than the machine gives, or the program has a defect",
       remedy: "run it alone with --source, look at the system's log, and run the shard with --retry",
       safe: "its source is as it was, unless the job migrates in place: then `godwit run` goes on")

@@ -73,7 +73,9 @@ struct RunMetrics: Sendable {
     func add(_ name: String, _ help: String, _ value: Double?, _ kind: PrometheusText.Kind = .gauge) {
       text.add(name, kind, help, labels: labels, value.map { [.init($0)] } ?? [])
     }
-    text.add("godwit_build_info", .gauge, "The version of Godwit.", [.init(1, [("version", GodwitCommand.version)])])
+    text.add(
+      "godwit_build_info", .gauge, "The version of Godwit.", labels: labels,
+      [.init(1, [("version", GodwitCommand.version)])])
     add("godwit_run_active", "1 while a run is at work, else 0.", end == nil ? 1 : 0)
     add("godwit_run_start_timestamp_seconds", "When the run began.", start.timeIntervalSince1970)
     add("godwit_run_updated_timestamp_seconds", "When this file was written.", now.timeIntervalSince1970)

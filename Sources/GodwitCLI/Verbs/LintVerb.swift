@@ -61,7 +61,7 @@ struct LintVerb: Verb {
     switch format {
     case .text: session.output.write(report.text(showsAll: showsAll))
     case .json: session.output.write(try report.json() + "\n")
-    case .sarif: session.output.write(try report.sarif(version: GodwitCommand.version) + "\n")
+    case .sarif: session.output.write(try report.sarif(version: GodwitCommand.version, showsAll: showsAll) + "\n")
     case .github: session.output.write(report.github())
     }
     if writesLock {

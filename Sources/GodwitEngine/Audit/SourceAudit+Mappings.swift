@@ -163,6 +163,12 @@ extension SourceAudit {
       taken: taken(mapping.index, alias: "s", association),
       isPartial: filterFailures[mapping.index]?.isComplete == false, builder: builder)
     if !mapping.mapping.uniqueBy.isEmpty { try leaveOutMerged(&rows, program, association) }
+    if mapping.mapping.fillsNil, !mapping.mapping.uniqueBy.isEmpty {
+      let filled = Set(mapping.attributes.filter { mapping.fills($0.attribute, from: $0.source) }.map(\.attribute.name))
+      skip(
+        "values of \(mapping.destination.name) that 'fill-nil' may take from another object (mapping \(mapping.name))")
+      parts.removeAll { filled.contains($0.property) }
+    }
     rows.patterns = compiled
     try check(parts[...], in: rows)
     if isForecast, !planner.scan.isSample { try auditFilesRead(by: mapping, program, in: rows) }

@@ -204,7 +204,7 @@ package final class SourceAudit {
         [
           Check(
             kind: .unknownEntity, model: model.name, entity: root.name,
-            message: "rows whose entity number is none of \(known.joined(separator: ", "))",
+            message: "rows with an unknown entity number (known: \(known.joined(separator: ", ")))",
             condition: "s.Z_ENT IS NULL OR s.Z_ENT NOT IN (\(known.joined(separator: ", ")))", value: "s.Z_ENT")
         ], on: .all(of: table.name))
     }

@@ -14,19 +14,35 @@ extension Executor {
     // Read after the file was opened: rebuilding the file may change the mark.
     let known = try ledger.spillMark(mapping: index)
     var given = known?.pairs ?? 0
-    if program.isUnique(index), case .dense(let first) = program.facts.mappings[index].keys {
+    if program.isOrdered(index) {
+      try makeSurvivors(index, chunk)
+    } else if program.isUnique(index), case .dense(let first) = program.facts.mappings[index].keys {
       // Keys ascend with sources, so the last one says how many there are; counting would be quadratic.
       let last = try connection.integer(
         "SELECT destination FROM \(StepProgram.uniqueTable(index)) ORDER BY source DESC LIMIT 1")
       given = last.map { $0 - first + 1 } ?? 0
     }
-    if program.isUnique(index), identities?.mapping != index {
+    if program.isUnique(index), !program.isOrdered(index), identities?.mapping != index {
       identities = (index, UniqueKeyMap(limitBytes: identityBytes, isWhole: known?.pairs ?? 0 == 0))
     }
     let pairs = try writePairs(of: chunk, index, to: writer, given: &given, isRepeated: false)
     let mark = try writer.flushChunk()
     try ledger.setSpillMark(mark, pairs: (known?.pairs ?? 0) + pairs, mapping: index)
     return .init(rows: pairs)
+  }
+
+  /// Finds which objects become one, and their order, before the first chunk of a mapping. The table is part of the
+  /// first chunk's transaction.
+  private func makeSurvivors(_ index: Int, _ chunk: Chunk) throws {
+    guard !survivors.contains(index) else { return }
+    let table = "main.\(StepProgram.survivorTable(index))"
+    if try connection.integer("SELECT 1 FROM \(table) LIMIT 1") == nil {
+      let statement = try program.associationStage.survivors(index)
+      try functions.running(statement, context: context(chunk)) {
+        try connection.execute(statement.sql, statement.builder.arguments())
+      }
+    }
+    survivors.insert(index)
   }
 
   private var identityBytes: Int { Int(job.memory.bytes / 16) }
@@ -78,6 +94,9 @@ extension Executor {
       }
       return pairs
     }
+    if program.isOrdered(index) {
+      return try writeOrderedPairs(of: chunk, index, statement, to: writer, isRepeated: isRepeated)
+    }
     let store = try UniqueKeys(index, connection: connection)
     defer { store.finalize() }
     let known = (isRepeated ? nil : identities?.map) ?? UniqueKeyMap(limitBytes: identityBytes, isWhole: false)
@@ -102,10 +121,44 @@ extension Executor {
     return pairs
   }
 
+  /// Writes the pairs of a chunk of a mapping whose objects that become one have an order.
+  private func writeOrderedPairs(
+    of chunk: Chunk, _ index: Int, _ statement: ChunkStatement, to writer: SpillWriter, isRepeated: Bool
+  ) throws -> Int64 {
+    let addition = try connection.prepare(
+      "INSERT INTO main.\(StepProgram.uniqueTable(index)) (source, destination) VALUES (?1, ?2)")
+    defer { addition.finalize() }
+    let keys = program.facts.mappings[index].keys
+    var pairs: Int64 = 0
+    try functions.running(statement, context: context(chunk)) {
+      try connection.query(
+        statement.sql, statement.builder.arguments(from: chunk.range.first, through: chunk.range.last)
+      ) { row in
+        let source = row.int64(0)
+        let survivor = row.isNull(1) ? source : row.int64(1)
+        let destination =
+          switch keys {
+          case .offset(let offset): survivor + offset
+          case .dense(let first): first + row.int64(2)
+          }
+        if survivor == source, !isRepeated {
+          addition.bind(source, at: 1)
+          addition.bind(destination, at: 2)
+          try addition.runBound()
+        }
+        try writer.append(source: source, destination: destination)
+        pairs += 1
+        return true
+      }
+    }
+    return pairs
+  }
+
   /// Drops the writers of a chunk that was rolled back, or of a stage that is over.
   func forgetWriters() {
     writers = [:]
     identities = nil
+    survivors = []
   }
 
   // MARK: Reading

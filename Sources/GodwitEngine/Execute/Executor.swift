@@ -32,6 +32,8 @@ package final class Executor {
   var writers: [Int: SpillWriter] = [:]
   /// The keys of the `unique-by` mapping whose associations are being written.
   var identities: (mapping: Int, map: UniqueKeyMap)?
+  /// Mappings with an order whose table of survivors is made.
+  var survivors: Set<Int> = []
   /// The validator that works while indexes are built.
   private var ahead: SpeculativeValidator?
   /// Events that the result does not show.
@@ -387,7 +389,7 @@ package final class Executor {
       context: context(chunk),
       remedy: isAppending
         ? "one of them may have been in the destination before this job: filter it out in the mapping, or repair the source; then `godwit discard` the job and run again"
-        : "use unique-by in the mapping, which keeps the values of the first object and reports those of the others as lost, "
+        : "use unique-by in the mapping, which keeps the values of the first object by `order-by` and reports those of the others as lost, "
           + "or repair the source; then `godwit discard` the job and run again")
   }
 }

@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitStore
 
 /// What is lost where `unique-by` makes one object of several: values and links of the others that differ from those of
-/// the object with the lowest key, which stay.
+/// the first object, which stay.
 struct MergeLosses {
   private let planner: Planner
   private let program: StepProgram
@@ -20,6 +20,8 @@ struct MergeLosses {
     var given: String
     /// The value that takes the place of nil.
     var ifNil: String?
+    /// Whether nil in the first object takes the first value that is not nil.
+    var isFilled = false
     /// Whether others may link the object too, so that one of them is kept, whichever it is.
     var keepsAny = false
   }
@@ -40,11 +42,13 @@ struct MergeLosses {
       let compared = try values(of: mapping, builder) + links(of: mapping, association)
       guard !compared.isEmpty else { return nil }
       let keys = mapping.mapping.uniqueBy.joined(separator: ", ")
+      let descriptors = mapping.mapping.uniqueOrder.map(\.description).joined(separator: ", ")
+      let order = descriptors.isEmpty ? "" : " by \(descriptors)"
       let losses = compared.map { one in
         LossReport.Loss(
           step: planner.job.position.index + 1, kind: one.kind, subject: "\(mapping.destination.name).\(one.name)",
           count: nil,
-          reason: "mapping \(mapping.name) makes one object of those with the same \(keys) and keeps the first",
+          reason: "mapping \(mapping.name) makes one object of those with the same \(keys) and keeps the first\(order)",
           cause: .merged)
       }
       guard isCounted else { return Part(mapping: mapping, part: .init(walk: nil, wanted: losses)) }
@@ -70,7 +74,15 @@ struct MergeLosses {
           ON m.k = g.k GROUP BY g.f HAVING COUNT(DISTINCT m.v) > 0))
           """
       }
-      let kept = one.ifNil.map { "COALESCE(f.v, \($0))" } ?? "f.v"
+      func or(_ value: String) -> String { one.ifNil.map { "COALESCE(\(value), \($0))" } ?? value }
+      if one.isFilled {
+        return """
+          (SELECT COUNT(*) FROM (SELECT g.k, g.f, m.v AS v, FIRST_VALUE(m.v) OVER (PARTITION BY g.f \
+          ORDER BY m.v IS NULL, g.t) AS kept FROM g CROSS JOIN \(given) AS m ON m.k = g.k) \
+          WHERE v IS NOT NULL AND v IS NOT \(or("kept")))
+          """
+      }
+      let kept = or("f.v")
       return """
         (SELECT COUNT(*) FROM g CROSS JOIN \(given) AS m ON m.k = g.k CROSS JOIN \(given) AS f ON f.k = g.f \
         WHERE g.k <> g.f AND m.v IS NOT NULL AND m.v IS NOT \(kept))
@@ -128,7 +140,9 @@ struct MergeLosses {
       if case .defaultForNil = source {
         ifNil = builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute))
       }
-      return Compared(name: attribute.name, kind: .values, given: given, ifNil: ifNil)
+      return Compared(
+        name: attribute.name, kind: .values, given: given, ifNil: ifNil,
+        isFilled: mapping.fills(attribute, from: source))
     }
   }
 

@@ -23,7 +23,7 @@ extension Planner {
     let relations = relationBytes(program, chunks: chunks)
     var scratch = relations.scratch + Int64(chunks.count) * 160
     for index in program.mappings.indices where !program.mappings[index].mapping.uniqueBy.isEmpty {
-      scratch += facts.mappings[index].rows * (64 + indexedValueBytes)
+      scratch += facts.mappings[index].rows * (64 + (program.isOrdered(index) ? 0 : indexedValueBytes))
     }
     let spill = program.mappings.indices.filter(program.isStored).reduce(Int64(0)) {
       $0 + facts.mappings[$1].rows * 10 + 4096

@@ -138,7 +138,7 @@ final class EditedQuarantine {
     guard let known = metadata.applicationValues[QuarantineModel.objectsKey]?.string else { throw olderForm }
     guard objects.finish() == known else {
       throw refusal(
-        "its reasons are not those that the run wrote",
+        "its table of reasons was edited",
         cause: "the objects of '\(name)' say what was set aside, and some were added, changed or deleted",
         remedy: "edit a copy of the quarantine whose reasons are as the run wrote them")
     }

@@ -135,3 +135,13 @@ package struct ResolvedEntityMapping: Sendable {
     uncomputable.isEmpty ? nil : "\(alias).Z_PK NOT IN (\(uncomputable.map(String.init).joined(separator: ", ")))"
   }
 }
+
+extension ResolvedEntityMapping {
+  /// Whether the objects that become one have an order that the keys alone do not give.
+  var ordersUnique: Bool { !mapping.uniqueOrder.isEmpty || mapping.fillsNil }
+
+  /// Whether nil in the first of several objects takes the value of another.
+  func fills(_ attribute: AttributeDescription, from source: AttributeSource) -> Bool {
+    mapping.fillsNil && !mapping.uniqueBy.contains(attribute.name) && source.withoutDefault != .modelDefault
+  }
+}

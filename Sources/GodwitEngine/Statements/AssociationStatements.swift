@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -16,7 +17,11 @@ struct AssociationStatements: StageStatements {
     let taken = association.matches(index, alias: "s")
     var reasons = taken.reason.map { [$0] } ?? []
     var columns = "s.Z_PK"
-    if !mapping.mapping.uniqueBy.isEmpty {
+    var survivors = ""
+    if step.isOrdered(index) {
+      columns += ", v.survivor, v.place"
+      survivors = " LEFT JOIN main.\(StepProgram.survivorTable(index)) AS v ON v.source = s.Z_PK"
+    } else if !mapping.mapping.uniqueBy.isEmpty {
       builder.rowChecks = RowChecks()
       let values = try identity(of: mapping, builder, &reasons)
       if let checks = builder.rowChecks, !checks.fields.isEmpty {
@@ -26,7 +31,7 @@ struct AssociationStatements: StageStatements {
     }
     // In the order of the table, because a sort would test all rows before it returns the first one.
     let sql =
-      "SELECT \(columns) FROM \(try association.table(index)) AS s NOT INDEXED WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
+      "SELECT \(columns) FROM \(try association.table(index)) AS s NOT INDEXED\(survivors) WHERE s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql) ORDER BY s.Z_PK"
     return ChunkStatement(sql: sql, builder: builder, reasons: reasons)
   }
 
@@ -55,26 +60,72 @@ struct AssociationStatements: StageStatements {
     }
   }
 
-  /// The rows that a `unique-by` mapping takes, as a query of `k`, the key, and `id`, which equal objects share: for
-  /// statements before a run, which makes a table of them.
+  /// The rows that a `unique-by` mapping takes, as a query of `k`, the key, `id`, which equal objects share, and `o0`,
+  /// `o1`, …, the values that the mapping orders by.
   ///
   /// - Parameter matches: The condition of the rows `s` that are taken, if it is not the filter's.
   func merging(_ index: Int, _ association: AssociationLowering, matching matches: String? = nil) throws -> String {
     var reasons: [String] = []
-    let arguments = try identity(of: mappings[index], association.builder, &reasons)
+    let mapping = mappings[index]
+    let arguments = try identity(of: mapping, association.builder, &reasons)
+    let order = mapping.mapping.uniqueOrder.enumerated().map { number, descriptor in
+      ", \(orderValue(descriptor, of: mapping, association.builder)) AS o\(number)"
+    }
     return """
-      SELECT s.Z_PK AS k, godwit_merging(\(arguments)) AS id FROM \(try association.table(index)) AS s NOT INDEXED \
+      SELECT s.Z_PK AS k, godwit_merging(\(arguments)) AS id\(order.joined()) \
+      FROM \(try association.table(index)) AS s NOT INDEXED \
       WHERE \(matches ?? association.matches(index, alias: "s").sql)
       """
   }
 
-  /// The objects that a `unique-by` mapping makes one with others, as a query of `k`, the key, and `f`, the lowest key
-  /// of the same object, which gives it its values.
+  /// The value of a sort descriptor for a row `s`.
+  private func orderValue(
+    _ descriptor: EntityMapping.SortDescriptor, of mapping: ResolvedEntityMapping, _ builder: StatementBuilder
+  ) -> String {
+    let lowered = ExpressionLowering.value(
+      descriptor.expression, schema: sourceSchema, row: .init(alias: "s", entityName: mapping.source.name),
+      builder: builder)
+    // Stored as integers and as floating point, decimals compare as numbers.
+    return lowered.type == .decimal ? "CAST(\(lowered.sql) AS REAL)" : lowered.sql
+  }
+
+  /// The objects that a `unique-by` mapping makes one with others, as a query of `k`, the key, and `f`, the key of the
+  /// first of the same objects, which gives it its values. Where objects have an order, `t` is the number of each among
+  /// them, from 1.
   func merged(_ index: Int, _ association: AssociationLowering, matching matches: String? = nil) throws -> String {
-    """
-    SELECT k, f FROM (SELECT k, MIN(k) OVER same AS f, COUNT(*) OVER same AS n FROM \
-    (\(try merging(index, association, matching: matches))) WINDOW same AS (PARTITION BY id)) WHERE n > 1
-    """
+    guard step.isOrdered(index) else {
+      return """
+        SELECT k, f FROM (SELECT k, MIN(k) OVER same AS f, COUNT(*) OVER same AS n FROM \
+        (\(try merging(index, association, matching: matches))) WINDOW same AS (PARTITION BY id)) WHERE n > 1
+        """
+    }
+    return "SELECT k, f, t FROM (\(try ranked(index, association, matching: matches))) WHERE n > 1"
+  }
+
+  /// All rows that an ordered `unique-by` mapping takes, as `merged`, with `n`, how many become one.
+  private func ranked(
+    _ index: Int, _ association: AssociationLowering, matching matches: String? = nil
+  ) throws -> String {
+    let order = mappings[index].mapping.uniqueOrder.enumerated().map { "o\($0)\($1.isAscending ? "" : " DESC")" }
+    return """
+      SELECT k, FIRST_VALUE(k) OVER ranked AS f, ROW_NUMBER() OVER ranked AS t, COUNT(*) OVER same AS n FROM \
+      (\(try merging(index, association, matching: matches))) WINDOW same AS (PARTITION BY id), \
+      ranked AS (PARTITION BY id ORDER BY \((order + ["k"]).joined(separator: ", ")))
+      """
+  }
+
+  /// Stores the order of the objects that become one. Dense keys follow the order of the first of them, so with dense
+  /// keys every object is stored.
+  func survivors(_ index: Int) throws -> ChunkStatement {
+    let builder = StatementBuilder()
+    let association = associations(builder)
+    let isDense = if case .dense = facts.mappings[index].keys { true } else { false }
+    let place = isDense ? "DENSE_RANK() OVER (ORDER BY f) - 1" : "NULL"
+    let rows = try isDense ? ranked(index, association) : merged(index, association)
+    let table = "main.\(StepProgram.survivorTable(index))"
+    return ChunkStatement(
+      sql: "INSERT INTO \(table) (source, survivor, turn, place) SELECT k, f, t, \(place) FROM (\(rows)) ORDER BY k",
+      builder: builder)
   }
 
   /// Stores the associations that a mapping would compute for source keys from `?1` through `?2`.

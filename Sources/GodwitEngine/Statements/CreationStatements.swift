@@ -58,7 +58,7 @@ package struct CreationStatements: StageStatements {
   func plainCopies(_ index: Int) -> [PlainCopy] {
     let mapping = mappings[index]
     var copies: [PlainCopy] = []
-    for (attribute, source) in mapping.attributes {
+    for (attribute, source) in mapping.attributes where !mapping.fills(attribute, from: source) {
       guard case .copy(let name) = source.withoutDefault,
         let from = resolved.sourceModel.attribute(name, of: mapping.source.name)
       else { continue }
@@ -109,7 +109,7 @@ package struct CreationStatements: StageStatements {
       guard let column = destinationSchema.column(of: attribute.name, in: mapping.destination.name) else { continue }
       if source == .modelDefault, attribute.defaultValue.isNull { continue }
       columns.append(column)
-      values.append(try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
+      values.append(try filledValue(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
     }
     var joins: [String] = []
     for column in try foreignKeys(of: mapping, association: association, joins: &joins) {
@@ -142,6 +142,32 @@ package struct CreationStatements: StageStatements {
     return Rows(
       columns: columns, values: values, from: ([from] + joins).joined(separator: " "), condition: condition,
       order: isUnique ? "u.source" : "s.Z_PK", joins: joins, builder: builder, reasons: reasons)
+  }
+
+  /// The stored value of a destination attribute for the source row `s`, which others may fill where it is nil.
+  private func filledValue(
+    of attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
+    in mapping: ResolvedEntityMapping, builder: StatementBuilder, reasons: inout [String]
+  ) throws -> String {
+    let isFilled = mapping.fills(attribute, from: source)
+    let plain = isFilled ? source.withoutDefault : source
+    let own = try value(of: attribute, from: plain, in: mapping, builder: builder, reasons: &reasons)
+    guard isFilled else { return own }
+    // Row checks look at the statement's own row.
+    let checks = builder.rowChecks
+    builder.rowChecks = nil
+    defer { builder.rowChecks = checks }
+    let other = try value(of: attribute, from: plain, in: mapping, builder: builder, reasons: &reasons)
+    var filled = """
+      COALESCE(\(own), (SELECT v FROM (SELECT m.turn AS t, \(other) AS v \
+      FROM main.\(StepProgram.survivorTable(mapping.index)) AS m \
+      CROSS JOIN \(try associations(builder).table(mapping.index)) AS s ON s.Z_PK = m.source \
+      WHERE m.survivor = u.source AND m.turn > 1) WHERE v IS NOT NULL ORDER BY t LIMIT 1)
+      """
+    if case .defaultForNil = source {
+      filled += ", \(builder.bind(try SQLValue(encoding: attribute.defaultValue, as: attribute)))"
+    }
+    return filled + ")"
   }
 
   /// The stored value of a destination attribute for the source row `s`.

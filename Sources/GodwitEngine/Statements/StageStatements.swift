@@ -24,8 +24,8 @@ extension StageStatements {
   func sourceTable(_ entity: String) throws -> String { try step.sourceTable(entity) }
   func destinationTable(of entity: String) throws -> StoreSchema.EntityTable { try step.destinationTable(of: entity) }
 
-  /// FROM and WHERE of the source rows `s` whose objects are assigned to: with `unique-by` the lowest-key
-  /// source of each object.
+  /// FROM and WHERE of the source rows `s` whose objects are assigned to: with `unique-by` the first source
+  /// of each object.
   func assigningRows(of index: Int, _ association: AssociationLowering) throws -> String {
     let table = try association.table(index)
     if step.isBeforeRun, isUnique(index) {

@@ -136,10 +136,16 @@ package struct StepProgram {
 
   func isUnique(_ index: Int) -> Bool { !mappings[index].mapping.uniqueBy.isEmpty }
 
+  /// Whether the objects that become one have an order, which decides before the first of them is associated.
+  func isOrdered(_ index: Int) -> Bool { isUnique(index) && mappings[index].ordersUnique }
+
   /// The source object and the key of each object of a `unique-by` mapping.
   static func uniqueTable(_ mapping: Int) -> String { "godwit_unique_\(mapping)" }
   /// The same for the identity of unique objects.
   static func identityTable(_ mapping: Int) -> String { "godwit_identity_\(mapping)" }
+  /// The source objects that become one with others: the key of the first in their order, the number of the object among
+  /// them from 1, and with dense keys the number of the destination object from 0.
+  static func survivorTable(_ mapping: Int) -> String { "godwit_survivor_\(mapping)" }
   static func linkTable(_ link: Int) -> String { "godwit_link_\(link)" }
 
   func destinationTable(of entity: String) throws -> StoreSchema.EntityTable {
@@ -180,6 +186,15 @@ package struct StepProgram {
     for mapping in mappings where !mapping.mapping.uniqueBy.isEmpty {
       statements.append(
         "CREATE TABLE \(Self.uniqueTable(mapping.index)) (source INTEGER PRIMARY KEY, destination INTEGER)")
+      if isOrdered(mapping.index) {
+        let table = Self.survivorTable(mapping.index)
+        statements.append(
+          "CREATE TABLE \(table) (source INTEGER PRIMARY KEY, survivor INTEGER, turn INTEGER, place INTEGER)")
+        if mapping.mapping.fillsNil {
+          statements.append("CREATE INDEX \(table)_turn ON \(table) (survivor, turn)")
+        }
+        continue
+      }
       statements.append(
         "CREATE TABLE \(Self.identityTable(mapping.index)) (identity BLOB PRIMARY KEY, destination INTEGER) WITHOUT ROWID"
       )

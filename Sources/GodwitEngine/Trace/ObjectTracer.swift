@@ -15,7 +15,7 @@ package final class ObjectTracer {
   /// How a mapping made an object of another.
   package struct Association: Sendable {
     package var mapping: ResolvedEntityMapping
-    /// The source object that gave the destination object its key.
+    /// The source object that gave the destination object its key and its values.
     package var source: Reference
     package var destination: Reference
     /// The other source objects that became the same object, by key.
@@ -148,21 +148,47 @@ package final class ObjectTracer {
   /// The keys of the objects that gave their keys to objects of the destination, in order, until `body` returns false.
   private func forEachWinner(_ mapping: ResolvedEntityMapping, _ body: (Int64) throws -> Bool) throws {
     guard !mapping.mapping.uniqueBy.isEmpty else { return try forEachTaken(mapping, body) }
-    var seen: Set<[SQLValue]> = []
-    try forEachTaken(mapping) { key in try seen.insert(identity(mapping, key)).inserted ? try body(key) : true }
+    var winners: [[SQLValue]: Int64] = [:]
+    try forEachTaken(mapping) { key in
+      let identity = try identity(mapping, key)
+      if let known = winners[identity], try !precedes(mapping, key, known) { return true }
+      winners[identity] = key
+      return true
+    }
+    for key in winners.values.sorted() { guard try body(key) else { return } }
   }
 
-  /// The lowest of the objects that have the values of `unique-by` in common with one; the object itself without
+  /// The first of the objects that have the values of `unique-by` in common with one; the object itself without
   /// `unique-by`.
   private func winner(_ mapping: ResolvedEntityMapping, _ key: Int64) throws -> Int64? {
     guard !mapping.mapping.uniqueBy.isEmpty else { return key }
     let wanted = try identity(mapping, key)
     var winner: Int64?
     try forEachTaken(mapping) { other in
-      if try identity(mapping, other) == wanted { winner = other }
-      return winner == nil
+      guard try identity(mapping, other) == wanted else { return true }
+      if try winner.map({ try precedes(mapping, other, $0) }) ?? true { winner = other }
+      // Without an order, the lowest key is the first.
+      return mapping.ordersUnique
     }
     return winner
+  }
+
+  /// Whether an object comes before another with a lower key, in the order of a mapping.
+  private func precedes(_ mapping: ResolvedEntityMapping, _ key: Int64, _ other: Int64) throws -> Bool {
+    guard !mapping.mapping.uniqueOrder.isEmpty, let one = try object(mapping, key), let two = try object(mapping, other)
+    else { return false }
+    for descriptor in mapping.mapping.uniqueOrder {
+      let values = try [one, two].map { object -> AttributeValue in
+        if case .value(let value) = try evaluator.compile(descriptor.expression).evaluate(with: object) {
+          value
+        } else {
+          .null
+        }
+      }
+      let order = values[0].sortOrder(values[1])
+      if order != 0 { return (order < 0) == descriptor.isAscending }
+    }
+    return false
   }
 
   /// The values of `unique-by`, as the destination stores them.
@@ -279,5 +305,26 @@ package final class ObjectTracer {
     return ChunkPosition(
       number: place + 1, count: own.count, pass: own[place].pass,
       range: own[place].context(entityName: mapping.source.name))
+  }
+}
+
+extension AttributeValue {
+  /// Below 0 if the value sorts before another of the same attribute: nil before all, texts byte by byte.
+  fileprivate func sortOrder(_ other: AttributeValue) -> Int {
+    func order<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : a > b ? 1 : 0 }
+    func order(_ a: [UInt8], _ b: [UInt8]) -> Int { a.lexicographicallyPrecedes(b) ? -1 : a == b ? 0 : 1 }
+    switch (self, other) {
+    case (.null, .null): return 0
+    case (.null, _): return -1
+    case (_, .null): return 1
+    case (.boolean(let a), .boolean(let b)): return order(a ? 1 : 0, b ? 1 : 0)
+    case (.integer(let a), .integer(let b)): return order(a, b)
+    case (.double(let a), .double(let b)), (.date(let a), .date(let b)): return order(a, b)
+    case (.decimal(let a), .decimal(let b)): return order(a, b)
+    case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)): return order(Array(a.utf8), Array(b.utf8))
+    case (.uuid(let a), .uuid(let b)):
+      return order(withUnsafeBytes(of: a.uuid, Array.init), withUnsafeBytes(of: b.uuid, Array.init))
+    default: return 0
+    }
   }
 }

@@ -366,7 +366,9 @@ public struct MigrationJob: Sendable {
       if let policy = mapping.policyName { lines.append("policy \(policy)") }
       if !mapping.uniqueBy.isEmpty {
         // Without the addition, the digest is that of a version that merged objects with nil.
-        lines.append("unique-by \(mapping.uniqueBy.joined(separator: ","))\(mapping.mergesNil ? "" : ", nil apart")")
+        let order = mapping.uniqueOrder.map { ", \($0)" }.joined() + (mapping.fillsNil ? ", fill nil" : "")
+        lines.append(
+          "unique-by \(mapping.uniqueBy.joined(separator: ","))\(mapping.mergesNil ? "" : ", nil apart")\(order)")
       }
       for (key, value) in mapping.userInfo.sorted(by: { Text($0.key) < Text($1.key) }) {
         lines.append("user-info \(key) \(value)")

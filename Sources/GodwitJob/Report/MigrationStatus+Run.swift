@@ -116,7 +116,7 @@ extension MigrationStatus.Run: CustomStringConvertible {
       return "stopped\(time): \(why)\(goesOn)"
     case .failed: return "failed\(time), status \(status ?? 0): \((message ?? "").onOneLine)\(goesOn)"
     case .stale:
-      return "stale: the last run ended without a word" + (process.map { " (\($0))" } ?? "") + goesOn
+      return "stale: the last run was killed" + (process.map { " (\($0))" } ?? "") + goesOn
     case .finished: return "finished"
     }
   }

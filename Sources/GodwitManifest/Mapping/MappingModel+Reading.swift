@@ -33,6 +33,7 @@ package struct MappingReader {
       "name", "type", "source", "destination", "filter", "policy", "unique-by", "merge-nil", "attributes",
       "relationships", "user-info", "property-user-info",
     ],
+    "unique-by": ["attributes", "order-by", "fill-nil", "nil-keys"],
     "attributes": ["value", "if-nil"],
     "relationships": ["mapping", "key-path", "source-relationship"],
   ]
@@ -87,11 +88,7 @@ package struct MappingReader {
     if let entry = entries["type"] { mapping.kind = try reader.choice(entry.value, key: "type") }
     mapping.filter = try entries["filter"].map { try filter($0.value, of: name) }
     mapping.policyName = try self.name("policy", entries)
-    if let entry = entries["unique-by"] {
-      mapping.uniqueBy = try reader.items(entry.value, key: "unique-by", expected: "an attribute name").map {
-        try reader.text($0, key: "unique-by", expected: "an attribute name")
-      }
-    }
+    if let entry = entries["unique-by"] { try unique(entry, &mapping, beside: entries["merge-nil"]) }
     if let entry = entries["merge-nil"] {
       mapping.mergesNil = try reader.flag(entry.value, key: "merge-nil")
       guard !mapping.mergesNil || !mapping.uniqueBy.isEmpty else {
@@ -117,6 +114,48 @@ package struct MappingReader {
       }
     }
     return (mapping, reader.file.textLocation(of: nameEntry.value))
+  }
+
+  /// The values of `nil-keys`.
+  private enum NilKeys: String, CaseIterable { case apart, merge }
+
+  /// `unique-by`: attributes, or a map with them.
+  private func unique(
+    _ entry: YAMLReader.Entry, _ mapping: inout EntityMapping, beside mergeNil: YAMLReader.Entry?
+  ) throws {
+    func names(_ node: Node, _ key: String) throws -> [String] {
+      try reader.items(node, key: key, expected: "an attribute name").map {
+        try reader.text($0, key: key, expected: "an attribute name")
+      }
+    }
+    guard case .mapping = entry.value else {
+      mapping.uniqueBy = try names(entry.value, "unique-by")
+      return
+    }
+    let parts = try reader.entries(entry.value, key: "unique-by", known: keys(in: "unique-by"))
+    guard let attributes = parts["attributes"] else {
+      throw reader.error(
+        "expected the key 'attributes' in 'unique-by', found none", at: reader.file.location(of: entry.value),
+        remedy: "write `unique-by: {attributes: [email], order-by: [\"modifiedAt DESC\"]}`")
+    }
+    mapping.uniqueBy = try names(attributes.value, "attributes")
+    if let order = parts["order-by"] {
+      let expected = "a key path of the source entity, which ASC or DESC may follow"
+      mapping.uniqueOrder = try reader.items(order.value, key: "order-by", expected: expected).map { node in
+        guard let descriptor = EntityMapping.SortDescriptor(text: try reader.text(node, key: "order-by")) else {
+          throw reader.wrong("order-by", expected: expected, node)
+        }
+        return descriptor
+      }
+    }
+    if let fill = parts["fill-nil"] { mapping.fillsNil = try reader.flag(fill.value, key: "fill-nil") }
+    guard let nilKeys = parts["nil-keys"] else { return }
+    let word: NilKeys = try reader.choice(nilKeys.value, key: "nil-keys")
+    mapping.mergesNil = word == .merge
+    if let mergeNil {
+      throw reader.error(
+        "expected either 'nil-keys' or 'merge-nil', found both", at: mergeNil.location, remedy: "remove 'merge-nil'")
+    }
   }
 
   private func texts(_ node: Node, key: String) throws -> [String: String] {

@@ -42,6 +42,19 @@ package enum MappingComment {
 }
 
 extension EntityMapping {
+  /// `unique-by`, as a map where the objects that become one have an order of their own.
+  fileprivate var uniqueLines: [String] {
+    func list(_ texts: [String]) -> String { "[\(texts.map(YAMLText.scalar).joined(separator: ", "))]" }
+    guard !uniqueOrder.isEmpty || fillsNil else {
+      return ["  unique-by: \(list(uniqueBy))"] + (mergesNil ? ["  merge-nil: true"] : [])
+    }
+    var lines = ["  unique-by:", "    attributes: \(list(uniqueBy))"]
+    if !uniqueOrder.isEmpty { lines.append("    order-by: \(list(uniqueOrder.map(\.description)))") }
+    if fillsNil { lines.append("    fill-nil: true") }
+    if mergesNil { lines.append("    nil-keys: merge") }
+    return lines
+  }
+
   /// The mapping as an item of `entity-mappings`.
   fileprivate func yaml(remarks: [MappingRemark]) -> String {
     func comment(_ subject: MappingRemark.Subject) -> String {
@@ -57,8 +70,7 @@ extension EntityMapping {
     add("destination", destinationEntityName)
     add("filter", filter.map { $0.source.text.isEmpty ? $0.description : $0.source.text })
     add("policy", policyName)
-    if !uniqueBy.isEmpty { lines.append("  unique-by: [\(uniqueBy.map(YAMLText.scalar).joined(separator: ", "))]") }
-    if mergesNil { lines.append("  merge-nil: true") }
+    if !uniqueBy.isEmpty { lines += uniqueLines }
     /// Lines by property: mapped properties, placeholders, and remarks on unmapped properties.
     func section(
       _ title: String, _ mapped: [(name: String, line: String)], _ subject: (String) -> MappingRemark.Subject

@@ -59,8 +59,26 @@ package struct MappingDraft: Sendable {
     for relationship in destination.relationships(of: after.name) where destination.isStored(relationship) {
       add(relationship, to: &mapping, before, after)
     }
+    remarkUniqueness(of: mapping, before, after)
     model.entityMappings.append(mapping)
     remarks += pairing.dropped(from: before.name, to: after.name).map { $0.remark(mapping.name) }
+  }
+
+  /// Proposes `unique-by` for a uniqueness constraint that is new.
+  private mutating func remarkUniqueness(
+    of mapping: EntityMapping, _ before: EntityDescription, _ after: EntityDescription
+  ) {
+    let known = source.uniquenessConstraints(of: before.name).map(\.properties)
+    for constraint in destination.uniquenessConstraints(of: after.name).map(\.properties)
+    where !known.contains(constraint) {
+      let dates = source.attributes(of: before.name).filter { $0.type == .date && !$0.isTransient }.map(\.name)
+      let newest = dates.first { $0.lowercased().contains("modif") || $0.lowercased().contains("updat") } ?? dates.last
+      let order = newest.map { ", order-by: [\"\($0) DESC\"]" } ?? ""
+      let names = constraint.joined(separator: ", ")
+      remark(
+        mapping.name, .entity,
+        "unique now: \(names). Equal objects become one with `unique-by: {attributes: [\(names)]\(order)}`")
+    }
   }
 
   // MARK: Properties

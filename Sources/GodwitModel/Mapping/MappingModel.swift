@@ -79,6 +79,40 @@ public struct EntityMapping: Sendable, Hashable {
     case custom
   }
 
+  /// A key path of the source entity, and whether its values ascend. nil is below every value, texts are compared byte by
+  /// byte.
+  public struct SortDescriptor: Sendable, Hashable, CustomStringConvertible {
+    /// To-one relationships, and an attribute at the end: `modifiedAt`, `owner.name`.
+    public var keyPath: String
+    public var isAscending: Bool
+
+    /// - Parameter keyPath: To-one relationships, and an attribute at the end.
+    public init(_ keyPath: String, ascending: Bool = true) { (self.keyPath, isAscending) = (keyPath, ascending) }
+
+    /// - Parameter text: A key path, which `ASC` or `DESC` may follow. The result is nil for anything else.
+    package init?(text: String) {
+      let words = text.split(whereSeparator: \.isWhitespace)
+      let directions = ["ASC": true, "DESC": false]
+      guard let path = words.first, words.count <= 2,
+        !path.split(separator: ".", omittingEmptySubsequences: false)
+          .contains(where: \.isEmpty)
+      else { return nil }
+      var isAscending = true
+      if words.count == 2 {
+        guard let known = directions[words[1].uppercased()] else { return nil }
+        isAscending = known
+      }
+      self.init(String(path), ascending: isAscending)
+    }
+
+    public var description: String { isAscending ? keyPath : "\(keyPath) DESC" }
+
+    /// The key path as an expression on a source object.
+    package var expression: ValueExpression {
+      ValueExpression(.keyPath(base: nil, segments: keyPath.split(separator: ".").map(String.init)))
+    }
+  }
+
   /// The mapping's name, which other mappings and policies look it up by.
   public var name: String
   /// The treatment of the objects that the mapping reads.
@@ -95,6 +129,12 @@ public struct EntityMapping: Sendable, Hashable {
   public var uniqueBy: [String] = []
   /// Whether objects that have nil in one of these attributes are merged too: nil is a value like others then.
   public var mergesNil = false
+  /// The order of objects that become one, Core Data's `NSSortDescriptor`s on the source entity: the first gives the
+  /// object its key and its values. Ties, and objects without descriptors, are in the order of their keys.
+  public var uniqueOrder: [SortDescriptor] = []
+  /// Whether an attribute that is nil in the first of these objects takes the first value that is not nil, in their
+  /// order.
+  public var fillsNil = false
   /// The values of the attributes. Attributes that are not listed take the model's default.
   public var attributeMappings: [AttributeMapping] = []
   /// The targets of the relationships. Relationships that are not listed stay empty.

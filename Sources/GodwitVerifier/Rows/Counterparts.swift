@@ -5,7 +5,7 @@ import GodwitStore
 /// Which source objects a mapping takes, and under which keys their objects should lie.
 ///
 /// The *winner* of a source object is the one that gave the destination object its key: itself, or with `unique-by` the
-/// lowest of its kind.
+/// first of its kind.
 final class Counterparts {
   /// The rule that gives a destination object its key from its winner.
   enum Place {
@@ -29,6 +29,7 @@ final class Counterparts {
   private var search: SQLStatement?
   private var insertion: SQLStatement?
   private var members: SQLStatement?
+  private var ordered: SQLStatement?
 
   init(mapping: Int, isUnique: Bool, scratch: StoreConnection, turn: NSLock, limit: ByteCount) throws {
     (self.isUnique, self.scratch, self.turn) = (isUnique, scratch, turn)
@@ -36,18 +37,21 @@ final class Counterparts {
     taken = RankedKeySet(scratch: scratch, table: "taken_\(mapping)", limit: limit)
     winners = isUnique ? RankedKeySet(scratch: scratch, table: "winners_\(mapping)", limit: limit) : taken
     guard isUnique else { return }
-    try scratch.execute("CREATE TABLE temp.\(table) (source INTEGER PRIMARY KEY, winner INTEGER)")
-    insertion = try scratch.prepare("INSERT INTO temp.\(table) (source, winner) VALUES (?1, ?2)")
+    try scratch.execute("CREATE TABLE temp.\(table) (source INTEGER PRIMARY KEY, winner INTEGER, turn INTEGER)")
+    insertion = try scratch.prepare("INSERT INTO temp.\(table) (source, winner, turn) VALUES (?1, ?2, ?3)")
     search = try scratch.prepare("SELECT winner FROM temp.\(table) WHERE source = ?1")
   }
 
-  /// - Parameter source: Above every one before.
-  func add(_ source: Int64, winner: Int64) throws {
+  /// - Parameters:
+  ///   - source: Above every one before.
+  ///   - turn: The number of the object among those of its kind, from 1, where they have an order.
+  func add(_ source: Int64, winner: Int64, turn: Int64 = 0) throws {
     try taken.append(source)
     guard let insertion else { return }
     if source == winner { try winners.append(source) }
     insertion.bind(source, at: 1)
     insertion.bind(winner, at: 2)
+    insertion.bind(turn, at: 3)
     try insertion.runBound()
   }
 
@@ -76,7 +80,25 @@ final class Counterparts {
     }
   }
 
-  /// All source objects of one destination object, in order.
+  /// The source objects of one destination object from the second on, in the order of the mapping.
+  func others(of winner: Int64) throws -> [Int64] {
+    // Several threads may look up, and a connection is for one at a time.
+    try turn.withLock {
+      if ordered == nil {
+        try scratch.execute("CREATE INDEX temp.turn_\(table) ON \(table) (winner, turn)")
+        ordered = try scratch.prepare("SELECT source FROM temp.\(table) WHERE winner = ?1 AND turn > 1 ORDER BY turn")
+      }
+      guard let ordered else { return [] }
+      ordered.reset()
+      ordered.bind(winner, at: 1)
+      defer { ordered.reset() }
+      var keys: [Int64] = []
+      while try ordered.step() { keys.append(ordered.row.int64(0)) }
+      return keys
+    }
+  }
+
+  /// All source objects of one destination object, in the order of their keys.
   func forEachSource(of winner: Int64, _ body: (Int64) throws -> Void) throws {
     guard isUnique else { return try body(winner) }
     if members == nil {

@@ -35,9 +35,11 @@ extension Verification {
     of object: StoredObject, in mapping: VerifiedMapping, row: StoredRow, layout: VerifiedLayout
   ) throws -> [(property: String, message: String)] {
     var found: [(String, String)] = []
+    let winner = object
     for (attribute, place) in layout.attributes where row.values.indices.contains(place) {
       let held = row.content(place)
       do {
+        let object = try origin(of: attribute, in: mapping, winner)
         if isExternal(attribute, in: mapping) {
           let message = try externalDifference(of: attribute, in: mapping, from: object, found: held)
           if let message { found.append((attribute.name, message)) }
@@ -63,6 +65,29 @@ extension Verification {
       }
     }
     return found
+  }
+
+  /// The object that gives an attribute its value: the first of those that become one, or where `fill-nil` is said the
+  /// first of them that has a value.
+  private func origin(
+    of attribute: AttributeDescription, in mapping: VerifiedMapping, _ winner: StoredObject
+  ) throws -> StoredObject {
+    func has(_ object: StoredObject) throws -> Bool {
+      switch mapping.values[attribute.name] {
+      case .stored(let from):
+        guard let column = sourceSchema.column(of: from.name, in: object.entityName) else { return false }
+        return !object.content(column).isNull
+      case .expression: return try mappedValue(of: attribute, in: mapping, from: object) != .null
+      case nil, .standard, .unknown: return true
+      }
+    }
+    guard mapping.fillsNil, !mapping.uniqueBy.contains(where: { $0.name == attribute.name }), try !has(winner) else {
+      return winner
+    }
+    for key in try counterparts[mapping.index].others(of: winner.key) {
+      if let object = try objects.object(entityName: mapping.sourceEntity, key: key), try has(object) { return object }
+    }
+    return winner
   }
 
   /// As `expectedValue`, but a copy of a large value stays in the source.

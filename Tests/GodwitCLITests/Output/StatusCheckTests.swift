@@ -149,7 +149,7 @@ struct StatusCheckTests {
 
     let stale = try check(job)
     #expect(
-      stale.status == 2 && stale.output.contains(" stale: the last run ended without a word (process "), "\(stale)")
+      stale.status == 2 && stale.output.contains(" stale: the last run was killed (process "), "\(stale)")
     #expect(try self.document(job)["run"]?["state"] == .string("stale"))
 
     let third = try start(job)

@@ -70,7 +70,7 @@ struct DeployTests {
     #expect(Self.values("SuccessExitStatus", nightOnly) == ["75"])
     let timer = try Self.unit("godwit@.timer")
     #expect(timer["Install"]?.map(\.value) == ["timers.target"])
-    #expect(timer["Timer"]?.contains { $0.key == "OnCalendar" && $0.value == "*-*-* 01:30" } == true)
+    #expect(timer["Timer"]?.contains { $0.key == "OnCalendar" && $0.value == "*-*-* 01:30 UTC" } == true)
   }
 
   /// Five fields of numbers in their ranges, then a command; or a variable. A line ends with a line feed, and `%` would

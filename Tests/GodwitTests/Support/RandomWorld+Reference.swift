@@ -5,6 +5,7 @@ import GodwitModel
 struct RandomWorldReference {
   struct Made {
     var mapping: Int
+    /// The key of the source object that gives it its values.
     var key: Int64
     /// All source keys it stands for, the lowest first.
     var sources: [Int64]
@@ -49,6 +50,10 @@ extension RandomWorld {
         if !mapping.uniqueBy.isEmpty, mapping.mergesNil || object.n != nil {
           if let known = byValue[object.n] {
             result.made[known].sources.append(object.key)
+            let tag = object.id * 100 + Int64(index)
+            if let descriptor = mapping.uniqueOrder.last, descriptor.isAscending == (tag < result.made[known].tag) {
+              (result.made[known].key, result.made[known].tag) = (object.key, tag)
+            }
             continue
           }
           byValue[object.n] = result.made.count

@@ -217,6 +217,14 @@ extension RandomWorld {
           uniqueBy: random.chance(20) ? ["n"] : [],
           attributes: ["tag": "$source.id * 100 + \(index)", "n": "$source.n"]))
       mappings[index].mergesNil = !mappings[index].uniqueBy.isEmpty && index.isMultiple(of: 2)
+      if !mappings[index].uniqueBy.isEmpty {
+        // The order of ids is not that of keys.
+        let orders: [[EntityMapping.SortDescriptor]] = [
+          [], [.init("id")], [.init("n"), .init("id", ascending: false)],
+        ]
+        mappings[index].uniqueOrder = orders[random.below(3)]
+        mappings[index].fillsNil = random.chance(30)
+      }
       filters.append(test)
     }
     for index in 0..<count {

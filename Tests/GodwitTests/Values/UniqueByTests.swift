@@ -1,7 +1,13 @@
+import Foundation
+import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
+import TestSupport
 import Testing
+
+@testable import GodwitEngine
 
 private let source: [EntityDescription] = [
   .make("Adult", ["name": .string, "company": .string, "rank": .integer32])
@@ -142,5 +148,164 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     try fixture.alter("CREATE INDEX own ON ZADULT (ZCOMPANY)")
     try fixture.run()
     #expect(try fixture.rows("SELECT ZNAME FROM source.ZCOMPANY ORDER BY Z_PK") == ["Apple", "Esso"])
+  }
+}
+
+/// `unique-by` with an order of the objects that become one, and with values of others in place of nil.
+@Suite struct UniqueOrderTests {
+  private struct Card {
+    var key: Int64
+    var email: String?
+    var name: String?
+    var phone: String?
+    var changed: Double?
+    var owner: Int64?
+  }
+
+  private static let attributes: [String: AttributeType] = [
+    "email": .string, "name": .string, "phone": .string, "changed": .date,
+  ]
+  private static let entities: [EntityDescription] = [
+    .make("Card", attributes, [.toOne("owner", "Owner", inverse: "cards")]),
+    .make("Owner", ["rank": .decimal], [.toMany("cards", "Card", inverse: "owner")]),
+  ]
+
+  private let cards = [
+    Card(key: 1, email: "a", name: "old", phone: nil, changed: 1, owner: 2),
+    Card(key: 2, email: "b", name: nil, phone: "b2", changed: 5, owner: nil),
+    Card(key: 3, email: "a", name: nil, phone: "a3", changed: 9, owner: 1),
+    Card(key: 4, email: nil, name: "n4", phone: nil, changed: 1, owner: nil),
+    Card(key: 5, email: "a", name: "mid", phone: "a5", changed: 5, owner: nil),
+    Card(key: 6, email: nil, name: nil, phone: nil, changed: 2, owner: 2),
+    Card(key: 7, email: "b", name: "b7", phone: nil, changed: nil, owner: 1),
+    Card(key: 9, email: "a", name: "twin", phone: nil, changed: 9, owner: 2),
+  ]
+
+  private func fixture(_ order: [String], fill: Bool = false, mergesNil: Bool = false) throws -> MigrationFixture {
+    let fixture = try MigrationFixture(Self.entities, to: Self.entities)
+    try fixture.build { store in
+      for key in Int64(1)...2 {
+        try store.insert("Owner", key: key, attributes: ["rank": .decimal(Decimal(key))], relationships: [:])
+      }
+      for card in cards {
+        try store.insert(
+          "Card", key: card.key,
+          attributes: [
+            "email": card.email.map { .init($0) } ?? .null, "name": card.name.map { .init($0) } ?? .null,
+            "phone": card.phone.map { .init($0) } ?? .null, "changed": card.changed.map { .date($0) } ?? .null,
+          ], relationships: card.owner.map { ["owner": [$0]] } ?? [:])
+      }
+    }
+    fixture.mappings = [
+      try .make("Owner", "Owner", kind: .copy),
+      try .make(
+        "Card", "Card", uniqueBy: ["email"],
+        attributes: Dictionary(uniqueKeysWithValues: Self.attributes.keys.map { ($0, "$source.\($0)") }),
+        relationships: ["owner": .sourceRelationship("owner")]),
+    ]
+    fixture.mappings[1].uniqueOrder = try order.map { try #require(EntityMapping.SortDescriptor(text: $0)) }
+    (fixture.mappings[1].fillsNil, fixture.mappings[1].mergesNil) = (fill, mergesNil)
+    return fixture
+  }
+
+  /// The rows that the rules of the page give, written without the code under test.
+  private func expected(
+    by first: (Card, Card) -> Bool, fill: Bool, mergesNil: Bool
+  ) -> [String] {
+    var groups: [[Card]] = []
+    for card in cards {
+      if card.email != nil || mergesNil, let known = groups.firstIndex(where: { $0[0].email == card.email }) {
+        groups[known].append(card)
+      } else {
+        groups.append([card])
+      }
+    }
+    return groups.map { group -> (Int64, String) in
+      let sorted = group.sorted { first($0, $1) || !first($1, $0) && $0.key < $1.key }
+      let top = sorted[0]
+      func text(_ value: (Card) -> String?) -> String {
+        (fill ? sorted.lazy.compactMap(value).first : value(top)) ?? "nil"
+      }
+      let changed = text { $0.changed.map { "\(Int($0))" } }
+      return (top.key, "\(top.key)|\(text(\.name))|\(text(\.phone))|\(changed)|\(top.owner.map(String.init) ?? "nil")")
+    }.sorted { $0.0 < $1.0 }.map(\.1)
+  }
+
+  private static let rows =
+    "SELECT Z_PK, ZNAME, ZPHONE, CAST(ZCHANGED AS INTEGER), ZOWNER FROM source.ZCARD ORDER BY Z_PK"
+
+  @Test(arguments: [1, 3, 100], [false, true])
+  func `the first by the sort descriptors gives key and values, and nil takes the first value in that order`(
+    rows: Int, inSwift: Bool
+  ) throws {
+    let orders: [([String], (Card, Card) -> Bool)] = [
+      ([], { _, _ in false }),
+      (["changed DESC"], { ($0.changed ?? -1) > ($1.changed ?? -1) }),
+      (["changed"], { ($0.changed ?? -1) < ($1.changed ?? -1) }),
+      (
+        ["name desc", "changed"], { a, b in (a.name ?? "") != (b.name ?? "") ? (a.name ?? "") > (b.name ?? "") : false }
+      ),
+      (["owner.rank ASC"], { ($0.owner ?? 0) < ($1.owner ?? 0) }),
+      (
+        ["owner.rank DESC", "changed DESC"],
+        {
+          ($0.owner ?? 0) != ($1.owner ?? 0)
+            ? ($0.owner ?? 0) > ($1.owner ?? 0) : ($0.changed ?? -1) > ($1.changed ?? -1)
+        }
+      ),
+    ]
+    for (order, first) in orders {
+      for (fill, mergesNil) in [(false, false), (true, false), (true, true), (false, true)] {
+        let fixture = try fixture(order, fill: fill, mergesNil: mergesNil)
+        fixture.chunkRows = rows
+        try EngineTuning.with(\.runsAllInSwift, inSwift) {
+          let plan = try MigrationManager(fixture.job).plan()
+          let summary = try fixture.run()
+          #expect(Set(summary.losses.losses) == Set(plan.losses.losses))
+        }
+        let found = try fixture.rows(Self.rows)
+        #expect(found == expected(by: first, fill: fill, mergesNil: mergesNil), "\(order), fill \(fill)")
+        let report = try Verifier(job: fixture.job).run()
+        #expect(report.findings.isEmpty, "\(order): \(report.findings)")
+      }
+    }
+  }
+
+  @Test func `the verifier finds values of an object that is not the first`() throws {
+    let fixture = try fixture(["changed DESC"], fill: true)
+    try fixture.run()
+    for edit in ["UPDATE ZCARD SET ZNAME = 'old' WHERE Z_PK = 3", "UPDATE ZCARD SET ZPHONE = NULL WHERE Z_PK = 3"] {
+      let folder = try TemporaryFolder()
+      try FileManager.default.copyItem(atPath: fixture.destinationPath, toPath: folder.file("kept.sqlite"))
+      let store = try StoreConnection(path: fixture.destinationPath)
+      try store.execute(edit)
+      try store.close()
+      #expect(try Verifier(job: fixture.job).run().findings.count == 1)
+      try FileManager.default.removeItem(atPath: fixture.destinationPath)
+      try FileManager.default.copyItem(atPath: folder.file("kept.sqlite"), toPath: fixture.destinationPath)
+    }
+  }
+
+  @Test func `losses count values that differ from those that stay`() throws {
+    func told(_ order: [String], fill: Bool) throws -> [String] {
+      let fixture = try fixture(order, fill: fill)
+      return try MigrationManager(fixture.job).plan().losses.losses
+        .filter { $0.cause == .merged }.map { "\($0.subject) \($0.count ?? -1)" }.sorted()
+    }
+    // a: 3 (nil, a3, 9, owner 1), 9 (twin, nil, 9, owner 2), 5 (mid, a5, 5), 1 (old, nil, 1, owner 2). b: 2, 7.
+    #expect(
+      try told(["changed DESC"], fill: false) == ["Card.changed 2", "Card.name 4", "Card.owner 1", "Card.phone 1"])
+    #expect(
+      try told(["changed DESC"], fill: true) == ["Card.changed 2", "Card.name 2", "Card.owner 1", "Card.phone 1"])
+  }
+
+  @Test(arguments: [
+    ("nosuch", "'Card' has no attribute 'nosuch'"), ("owner.cards.name", "to-many relationship"),
+    ("owner.rnk DESC", "did you mean 'rank'"), ("owner", "'Card' has no attribute 'owner'"),
+  ])
+  func `a sort descriptor that names no value is refused`(descriptor: String, why: String) throws {
+    let fixture = try fixture([descriptor])
+    let error = #expect(throws: GodwitError.self) { try fixture.run() }
+    #expect(error?.code == .configuration && error?.message.contains(why) == true, "\(error as Any)")
   }
 }

@@ -107,6 +107,29 @@ package struct ModelLock: Sendable, Hashable, Codable {
     } catch let error as DecodingError {
       throw wrong(Self.text(of: error))
     }
+    if let unknown = try Self.unknownKey(in: JSONSerialization.jsonObject(with: data)) {
+      throw wrong("unknown \(unknown)")
+    }
+  }
+
+  /// A key that the file does not have, with its place; nil without one.
+  private static func unknownKey(in root: Any) -> String? {
+    func members(_ value: Any?) -> [(key: String, value: Any)] {
+      ((value as? [String: Any]) ?? [:]).sorted { $0.key < $1.key }
+    }
+    func unknown(_ value: Any, _ known: [String], _ place: String) -> String? {
+      members(value).first { !known.contains($0.key) }.map {
+        "key '\($0.key)'\(place)\(Spelling.suggestion(for: $0.key, among: known))"
+      }
+    }
+    if let key = unknown(root, ["schemaVersion", "bundles"], "") { return key }
+    for (path, bundle) in members((root as? [String: Any])?["bundles"]) {
+      if let key = unknown(bundle, ["accepted", "versionOrder", "versions"], " of '\(path)'") { return key }
+      for (name, version) in members((bundle as? [String: Any])?["versions"]) {
+        if let key = unknown(version, ["checksum", "entities"], " of version '\(name)' of '\(path)'") { return key }
+      }
+    }
+    return nil
   }
 
   private static func text(of error: DecodingError) -> String {

@@ -3,11 +3,12 @@ import Foundation
 extension LintReport {
   /// The report in SARIF 2.1.0, which code scanning takes.
   ///
-  /// Accepted findings and those of shipped steps are suppressed results, which raise no alert.
-  ///
-  /// - Parameter version: The version of the command.
-  package func sarif(version: String) throws -> String {
-    try LintJSON.document(SARIF(self, version: version))
+  /// - Parameters:
+  ///   - version: The version of the command.
+  ///   - showsAll: Whether accepted findings and those of shipped steps are results too, with a suppression. Several
+  ///     readers count such results as open ones.
+  package func sarif(version: String, showsAll: Bool) throws -> String {
+    try LintJSON.document(SARIF(self, version: version, showsAll: showsAll))
   }
 }
 
@@ -71,7 +72,7 @@ private struct SARIF: Encodable {
     case version, runs
   }
 
-  init(_ report: LintReport, version: String) {
+  init(_ report: LintReport, version: String, showsAll: Bool) {
     let rules = LintRule.allCases
     let places = Dictionary(uniqueKeysWithValues: rules.enumerated().map { ($1, $0) })
     let driver = Driver(
@@ -82,7 +83,7 @@ private struct SARIF: Encodable {
           fullDescription: Text(text: rule.explanation), help: Text(text: rule.help),
           defaultConfiguration: Configuration(level: rule.severity.rawValue))
       })
-    let results = report.findings.map { finding in
+    let results = report.findings.filter { showsAll || $0.state == .open }.map { finding in
       Result(
         ruleId: finding.rule.code, ruleIndex: places[finding.rule] ?? 0, level: finding.severity.rawValue,
         message: Text(text: "\(finding.message)\nTry: \(finding.remedy)"),

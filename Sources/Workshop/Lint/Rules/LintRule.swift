@@ -224,7 +224,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       "Give the attribute a default, make it optional, or write a mapping model."
     case .requiredToOneAdded: "Make the relationship optional, or write a mapping model that sets it."
     case .uniquenessAdded:
-      "Make sure that no store has duplicates, or merge them with a mapping model that has `unique-by`. Where they differ, it keeps the values of the first, and the plan counts the others as lost."
+      "Make sure that no store has duplicates, or merge them with a mapping model that has `unique-by`. Where they differ, it keeps the values of the first by `order-by`, and the plan counts the others as lost."
     case .needsMappingModel: "Write a mapping model for the step; `godwit mapping new` drafts one."
     case .needsPolicy: "Port the policy; `godwit policy stub` writes its type."
     case .rowsReadInPlace:

@@ -1,0 +1,90 @@
+import Foundation
+import GodwitModel
+import GodwitStore
+
+/// The order of objects that become one, for mappings that order them.
+final class UniqueRanks {
+  private let table, kinds: String
+  private let scratch: StoreConnection
+  private let insertion, kindOf, newKind: SQLStatement
+
+  init(mapping: Int, scratch: StoreConnection) throws {
+    self.scratch = scratch
+    (table, kinds) = ("temp.ranks_\(mapping)", "temp.rank_kinds_\(mapping)")
+    try scratch.execute("CREATE TABLE \(table) (source INTEGER PRIMARY KEY, kind INTEGER, place BLOB)")
+    try scratch.execute("CREATE TABLE \(kinds) (kind INTEGER PRIMARY KEY, identity BLOB UNIQUE)")
+    insertion = try scratch.prepare("INSERT INTO \(table) (source, kind, place) VALUES (?1, ?2, ?3)")
+    newKind = try scratch.prepare("INSERT OR IGNORE INTO \(kinds) (identity) VALUES (?1)")
+    kindOf = try scratch.prepare("SELECT kind FROM \(kinds) WHERE identity = ?1")
+  }
+
+  /// - Parameters:
+  ///   - identity: nil for an object that is one with no other.
+  ///   - place: Bytes in the order of the objects.
+  func add(_ source: Int64, _ identity: [UInt8]?, place: [UInt8]) throws {
+    var kind = SQLValue.null
+    if let identity {
+      try newKind.run([.blob(identity)])
+      try kindOf.bind([.blob(identity)])
+      defer { kindOf.reset() }
+      if try kindOf.step() { kind = .integer(kindOf.row.int64(0)) }
+    }
+    try insertion.run([.integer(source), kind, .blob(place)])
+  }
+
+  /// Passes each object in the order of keys, with the first of its kind and the number of the object among them, from
+  /// 1. Drops the tables.
+  func finish(_ body: (_ source: Int64, _ winner: Int64, _ turn: Int64) throws -> Void) throws {
+    for statement in [insertion, newKind, kindOf] { statement.finalize() }
+    let result = table + "_result"
+    try scratch.execute("CREATE TABLE \(result) (source INTEGER PRIMARY KEY, winner INTEGER, turn INTEGER)")
+    let place = try scratch.prepare("INSERT INTO \(result) (source, winner, turn) VALUES (?1, ?2, ?3)")
+    var (kind, winner, turn): (Int64?, Int64, Int64) = (nil, 0, 0)
+    try scratch.query("SELECT source, kind FROM \(table) ORDER BY kind, place, source") { row in
+      let (source, own) = (row.int64(0), row.isNull(1) ? nil : row.int64(1))
+      if own == nil || own != kind { (kind, winner, turn) = (own, source, 0) }
+      turn += 1
+      try place.run([.integer(source), .integer(winner), .integer(turn)])
+      return true
+    }
+    place.finalize()
+    try scratch.query("SELECT source, winner, turn FROM \(result) ORDER BY source") { row in
+      try body(row.int64(0), row.int64(1), row.int64(2))
+      return true
+    }
+    for name in [table, kinds, result] { try scratch.execute("DROP TABLE \(name)") }
+  }
+}
+
+/// Values as bytes whose order is that of the values: nil before all, numbers by size, texts and UUIDs by their bytes.
+enum SortBytes {
+  static func of(_ value: AttributeValue) -> [UInt8] {
+    switch value {
+    case .null: [0]
+    case .boolean(let truth): [1, truth ? 1 : 0]
+    case .integer(let number): [1] + bytes(Double(number)) + bytes(rest(number))
+    case .double(let number), .date(let number): [1] + bytes(number) + bytes(Int64(0))
+    case .decimal(let number): [1] + bytes(NSDecimalNumber(decimal: number).doubleValue) + bytes(Int64(0))
+    case .string(let text), .uri(let text): [1] + ended(Array(text.utf8))
+    case .data(let data): [1] + ended(data)
+    case .uuid(let uuid): [1] + withUnsafeBytes(of: uuid.uuid, Array.init)
+    }
+  }
+
+  /// What floating point leaves out of an integer.
+  private static func rest(_ number: Int64) -> Int64 { Int64(Int128(number) - Int128(Double(number))) }
+
+  private static func bytes(_ number: Double) -> [UInt8] {
+    // Zero has two signs.
+    let bits = (number == 0 ? 0 : number).bitPattern
+    let ordered = bits >> 63 == 1 ? ~bits : bits | 1 << 63
+    return withUnsafeBytes(of: ordered.bigEndian, Array.init)
+  }
+
+  private static func bytes(_ number: Int64) -> [UInt8] {
+    withUnsafeBytes(of: (UInt64(bitPattern: number) ^ 1 << 63).bigEndian, Array.init)
+  }
+
+  /// Bytes that no longer list begins with.
+  private static func ended(_ list: [UInt8]) -> [UInt8] { list.flatMap { $0 == 0 ? [0, 255] : [$0] } + [0, 0] }
+}
