@@ -2,7 +2,10 @@ import GodwitModel
 import Testing
 
 private let stringKeys =
-  "it has lastPathComponent, intValue, doubleValue, boolValue, length, lowercaseString, uppercaseString, description"
+  "it has lastPathComponent, pathExtension, stringByDeletingPathExtension, stringByDeletingLastPathComponent, intValue, "
+  + "integerValue, longLongValue, doubleValue, floatValue, boolValue, length, lowercaseString, uppercaseString, "
+  + "capitalizedString, precomposedStringWithCanonicalMapping, decomposedStringWithCanonicalMapping, "
+  + "stringByRemovingPercentEncoding, description"
 private let dateKeys = "timeIntervalSinceReferenceDate, timeIntervalSince1970"
 
 struct ExpressionCheckerTests {

@@ -118,9 +118,7 @@ extension ExpressionCompiler {
     switch receiver.node {
     case .variable("manager"): target = .manager
     case .variable("entityPolicy"): target = .policy
-    default:
-      let error = ExpressionError("FUNCTION calls $manager or $entityPolicy", range: receiver.range)
-      return ValueRoutine { _ in throw error }
+    default: return send(selector, to: receiver, arguments, range)
     }
     guard let host = evaluator.host else {
       return ValueRoutine { _ in throw ExpressionError("FUNCTION '\(selector)' yields no value here", range: range) }

@@ -95,6 +95,8 @@ package struct ExpressionChecker {
     case .aggregate(let elements):
       for element in elements { _ = try type(of: element, scope) }
       return .list
+    case .function where expression.className != nil, .cast where expression.className != nil:
+      return try classType(expression.className ?? "", range)
     case .function(let name, let arguments):
       return try function(name, arguments, scope, range)
     case .call(let operand, let selector, let arguments):
@@ -112,6 +114,8 @@ package struct ExpressionChecker {
       inner.variables[variable] = .object(entity: entity)
       try check(predicate, inner)
       return found
+    case .cast(let operand, type: "Class"):
+      throw ExpressionError("CAST to 'Class' needs the name of a class in quotes", range: operand.range)
     case .cast(let operand, let name):
       return try cast(try type(of: operand, scope), name, operand.range, operand.description, range)
     case .element(let collection, let position): return try element(of: collection, at: position, scope)

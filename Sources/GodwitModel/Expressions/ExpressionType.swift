@@ -32,12 +32,26 @@ package enum ExpressionType: Sendable, Hashable {
   case sourceContext
   /// `$entityMapping`, `$propertyMapping` and `$entityMapping.userInfo`, by that name.
   case facts(of: String)
+  /// `CAST("NSUUID", "Class")`, by the name of the class.
+  case type(String)
+  /// What class methods of `NSCharacterSet` make.
+  case characterSet
+  /// What class methods of `NSDecimalNumberHandler` make.
+  case rounding
   /// `$destination` and key paths from it.
   case other
 
   var isCollection: Bool {
     switch self {
     case .objects, .values, .list: true
+    default: false
+    }
+  }
+
+  /// Whether `FUNCTION` sends methods to it that need neither the manager nor a policy.
+  var hasMethods: Bool {
+    switch self {
+    case .null, .value, .objects, .values, .list, .type, .characterSet, .rounding: true
     default: false
     }
   }
@@ -59,6 +73,9 @@ package enum ExpressionType: Sendable, Hashable {
     case .fetchRequest: "a fetch request"
     case .sourceContext: "the source context"
     case .facts(let name): "'\(name)'"
+    case .type(let name): "class '\(name)'"
+    case .characterSet: "a character set"
+    case .rounding: "a way to round"
     case .other: "the destination object"
     }
   }
