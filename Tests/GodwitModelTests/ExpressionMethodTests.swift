@@ -86,6 +86,9 @@ import Testing
     (".tiff", ".tiff", "", ".tiff", ""), ("/", "/", "", "/", "/"),
     (".scratch.tiff", ".scratch.tiff", "tiff", ".scratch", ""),
     ("/tmp/lock/", "lock", "", "/tmp/lock", "/tmp"), ("scratch///", "scratch", "", "scratch", ""), ("", "", "", "", ""),
+    // Not in the tables.
+    ("//", "/", "", "/", "/"), ("a/..", "..", "", "a/..", "a"), ("a.", "a.", "", "a", ""),
+    ("/tmp//a.b", "a.b", "b", "/tmp//a", "/tmp"),
   ]) func `parts of a path are those of Apple's tables`(
     path: String, last: String, suffix: String, stem: String, folder: String
   )
@@ -170,10 +173,13 @@ import Testing
       "'substringToIndex:' has index 1, which cuts a character in two: a store holds no half of a surrogate pair"
     ),
     ("FUNCTION('abc', 'substringToIndex:', 0.5)", "'substringToIndex:' needs a whole number, found a number"),
-    ("FUNCTION('abc', 'substringToIndex:', $source.rating)", "'substringToIndex:' needs a whole number, found nil"),
+    (
+      "FUNCTION('abc', 'substringToIndex:', $source.rating)",
+      "'substringToIndex:' needs a whole number, found nil: 'coalesce:' gives a value in its place"
+    ),
     (
       "FUNCTION('abc', 'stringByAppendingString:', $source.nick)",
-      "'stringByAppendingString:' needs a string, found nil"
+      "'stringByAppendingString:' needs a string, found nil: 'coalesce:' gives a value in its place"
     ),
     (
       "FUNCTION('a', 'dataUsingEncoding:', $source.age)",

@@ -87,7 +87,9 @@ package struct ExpressionChecker {
     case .keyPath(let base, let segments):
       return try keyPath(base, segments, scope, KeyPathRanges(expression, count: segments.count))
     case .arithmetic(let op, let left, let right):
-      return try arithmetic(op, left, try type(of: left, scope), right, try type(of: right, scope), range)
+      do throws(ExpressionError) {
+        return try arithmetic(op, left, try type(of: left, scope), right, try type(of: right, scope), range)
+      } catch { throw op == .add ? concatenation(expression, scope, error) : error }
     case .negation(let operand):
       let found = try type(of: operand, scope)
       guard try isNumber(found, operand) else { return .null }
@@ -102,6 +104,7 @@ package struct ExpressionChecker {
     case .call(let operand, let selector, let arguments):
       return try call(operand, selector, arguments, scope, range)
     case .ternary(let condition, let then, let otherwise):
+      if let value = condition.impliedOperand { try truth(of: value, scope) }
       try check(condition, scope)
       return try common(try type(of: then, scope), try type(of: otherwise, scope), range)
     case .subquery(let collection, let variable, let predicate):
@@ -123,6 +126,17 @@ package struct ExpressionChecker {
     case .fetch(let request, let context, let countOnly):
       return try fetch(request, context, countOnly: countOnly, scope)
     }
+  }
+
+  /// Complains when a TERNARY cannot test a value without a comparison.
+  private func truth(of value: ValueExpression, _ scope: Scope) throws(ExpressionError) {
+    let found = try type(of: value, scope)
+    guard found != .value(.boolean), found != .value(.undefined) else { return }
+    var way = " != nil"
+    if case .value(let type) = found, type.expressionClass == .number { way = " != 0" }
+    throw ExpressionError(
+      "TERNARY needs a condition or a Boolean, found \(found.phrase): compare it, as in '\(value)\(way)'",
+      range: value.range)
   }
 
   // MARK: Names

@@ -34,9 +34,9 @@ package enum ExpressionType: Sendable, Hashable {
   case facts(of: String)
   /// `CAST("NSUUID", "Class")`, by the name of the class.
   case type(String)
-  /// What class methods of `NSCharacterSet` make.
+  /// A set that class methods of `NSCharacterSet` make.
   case characterSet
-  /// What class methods of `NSDecimalNumberHandler` make.
+  /// A way to round that class methods of `NSDecimalNumberHandler` make.
   case rounding
   /// `$destination` and key paths from it.
   case other
@@ -149,6 +149,10 @@ extension AttributeType {
       case (.transformable, .number), (.transformable, .date), (.transformable, .uuid), (.transformable, .data):
         "'unarchive:as:'"
       case (.uuid, .string): "'\(operand).UUIDString'"
+      case (.uuid, .data): "'CAST(\(operand), \"NSData\")'"
+      case (.string, .uuid), (.data, .uuid): "'uuid:(\(operand))'"
+      case (.string, .date): "'date:format:(\(operand), \"iso8601\")'"
+      case (.date, .string): "'text:format:(\(operand), \"iso8601\")'"
       case (.number, .string), (.data, .string): "'CAST(\(operand), \"NSString\")'"
       case (.string, .number) where target == .decimal: "'CAST(\(operand), \"NSDecimalNumber\")'"
       case (.string, .number), (.date, .number): "'CAST(\(operand), \"NSNumber\")'"

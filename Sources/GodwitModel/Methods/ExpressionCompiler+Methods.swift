@@ -38,6 +38,10 @@ extension ExpressionCompiler {
       let error = ExpressionError("class '\(name)' does not answer '\(selector)'", range: range)
       return ValueRoutine { _ in throw error }
     }
+    if name == "NSUUID", selector == "UUID" {
+      let made = newUUID(nil)
+      return ValueRoutine { .value(try made.run(&$0)) }
+    }
     let prepared = self.arguments(arguments, of: method)
     return ValueRoutine { try method.call(.null, try prepared(&$0), range) }
   }

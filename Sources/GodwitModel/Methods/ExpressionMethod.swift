@@ -12,6 +12,8 @@ package struct ExpressionMethod: Sendable {
   /// The kind of an argument.
   enum Parameter: Sendable {
     case string, whole, number, date, data
+    /// A text, data or a UUID.
+    case identifier
     /// A set that a class method of `NSCharacterSet` makes.
     case characters
     /// A way to round that a class method of `NSDecimalNumberHandler` makes.
@@ -82,7 +84,8 @@ package struct ExpressionMethod: Sendable {
     }
     for (parameter, value) in zip(evaluated, arguments.values) where !parameter.takes(value) {
       let found = EvaluatedValue.value(value).phrase
-      throw ExpressionError("'\(selector)' needs \(parameter.phrase), found \(found)", range: range)
+      let way = value.isNull ? ": 'coalesce:' gives a value in its place" : ""
+      throw ExpressionError("'\(selector)' needs \(parameter.phrase), found \(found)\(way)", range: range)
     }
     do { return try body(receiver, arguments) } catch {
       throw ExpressionError("'\(selector)' \(error.message)", range: range)
@@ -117,7 +120,7 @@ extension ExpressionMethod.Parameter {
   /// Whether the argument has a value; the others are objects that exist before the run.
   var isEvaluated: Bool {
     switch self {
-    case .string, .whole, .number, .date, .data: true
+    case .string, .whole, .number, .date, .data, .identifier: true
     case .characters, .rounding: false
     }
   }
@@ -129,7 +132,7 @@ extension ExpressionMethod.Parameter {
     case .number: value.number != nil
     case .date: if case .date = value { true } else { false }
     case .data: if case .data = value { true } else { false }
-    case .characters, .rounding: true
+    case .identifier, .characters, .rounding: true
     }
   }
 
@@ -142,6 +145,7 @@ extension ExpressionMethod.Parameter {
     case (.whole, .value(let type)), (.number, .value(let type)): type.expressionClass == .number
     case (.date, .value(let type)): type == .date
     case (.data, .value(let type)): type == .binary
+    case (.identifier, .value(let type)): [.string, .binary, .uuid].contains(type)
     default: false
     }
   }
@@ -153,6 +157,7 @@ extension ExpressionMethod.Parameter {
     case .number: "a number"
     case .date: "a date"
     case .data: "data"
+    case .identifier: "a string, data or a UUID"
     case .characters:
       "a character set, such as FUNCTION(CAST(\"NSCharacterSet\", \"Class\"), \"whitespaceCharacterSet\")"
     case .rounding:

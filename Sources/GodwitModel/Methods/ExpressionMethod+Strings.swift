@@ -4,7 +4,7 @@ import Foundation
 extension ExpressionMethod {
   private typealias Row = ExpressionMethod
 
-  static let strings: [ExpressionMethod] = joining + parts + tests + paths
+  static let strings: [ExpressionMethod] = joining + parts + tests
 
   private static let joining: [ExpressionMethod] = [
     Row(.string, "stringByAppendingString:", [.string], .string) { a, b in
@@ -58,12 +58,6 @@ extension ExpressionMethod {
     Row(.string, "compare:", [.string], .integer64) { a, b in
       .integer(a.characters == b.text(0) ? 0 : a.characters < b.text(0) ? -1 : 1)
     },
-  ]
-
-  private static let paths: [ExpressionMethod] = [
-    Row(.string, "stringByAppendingPathComponent:", [.string], .string) { a, b in
-      AttributeValue(NSString(string: a.characters.string).appendingPathComponent(b.text(0).string))
-    }
   ]
 
   /// `NSUTF8StringEncoding`.
