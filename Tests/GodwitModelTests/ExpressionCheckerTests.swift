@@ -2,7 +2,10 @@ import GodwitModel
 import Testing
 
 private let stringKeys =
-  "it has lastPathComponent, intValue, doubleValue, boolValue, length, lowercaseString, uppercaseString, description"
+  "it has lastPathComponent, pathExtension, stringByDeletingPathExtension, stringByDeletingLastPathComponent, intValue, "
+  + "integerValue, longLongValue, doubleValue, floatValue, boolValue, length, lowercaseString, uppercaseString, "
+  + "capitalizedString, precomposedStringWithCanonicalMapping, decomposedStringWithCanonicalMapping, "
+  + "stringByRemovingPercentEncoding, description"
 private let dateKeys = "timeIntervalSinceReferenceDate, timeIntervalSince1970"
 
 struct ExpressionCheckerTests {
@@ -93,15 +96,17 @@ struct ExpressionCheckerTests {
       ("FUNCTION($entityPolicy, 'foo')", "no policy is registered that could answer 'foo'", 0..<30),
       ("TERNARY($source.age > 1, 1, 'x')", "the branches of TERNARY differ: a number and a string", 0..<32),
       (
-        "CAST($source.born, 'NSString')", "cannot cast a date to 'NSString': no expression converts it, a policy does",
+        "CAST($source.born, 'NSString')",
+        "cannot cast a date to 'NSString': write 'text:format:($source.born, \"iso8601\")'",
         5..<17
       ),
       (
         "CAST($source.name, 'NSUUID')",
-        "cannot cast to 'NSUUID': no expression makes such a value, a policy does", 0..<28
+        "cannot cast to 'NSUUID': write 'uuid:($source.name)'", 0..<28
       ),
       (
-        "CAST($source.name, 'NSDate')", "cannot cast a string to 'NSDate': no expression converts it, a policy does",
+        "CAST($source.name, 'NSDate')",
+        "cannot cast a string to 'NSDate': write 'date:format:($source.name, \"iso8601\")'",
         5..<17
       ),
     ] as [(String, String, Range<Int>)])

@@ -163,6 +163,23 @@ struct `Mapping models of Xcode` {
             [a.keyPath("age", of: a.variable("source")), a.constant(.integer(1))])
         }, #"FUNCTION($entityPolicy, "code:for:", $source.age, 1)"#
       ),
+      (
+        MappingFixture.archived { a in
+          a.call(a.keyPath("name", of: a.variable("source")), "stringByAppendingString:", [a.constant(a.string("!"))])
+        }, #"FUNCTION($source.name, "stringByAppendingString:", "!")"#
+      ),
+      (
+        MappingFixture.archived { a in
+          let type = a.object("NSConstantValueExpression", ["NSConstantValueClassName": a.string("NSUUID")])
+          return a.call(type, "UUID", [])
+        }, #"FUNCTION(CAST("NSUUID", "Class"), "UUID")"#
+      ),
+      (
+        MappingFixture.archived { a in
+          let type = a.function("castObject:toType:", [a.constant(a.string("NSDate")), a.constant(a.string("Class"))])
+          return a.call(type, "dateWithTimeIntervalSince1970:", [a.keyPath("age", of: a.variable("source"))])
+        }, #"FUNCTION(castObject:toType:("NSDate", "Class"), "dateWithTimeIntervalSince1970:", $source.age)"#
+      ),
     ]
     var fixture = MappingFixture()
     fixture.mapping(

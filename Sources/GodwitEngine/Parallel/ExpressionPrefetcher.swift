@@ -146,7 +146,8 @@ extension ValueExpression {
   var asksOthers: Bool {
     contains { part in
       switch part.node {
-      case .call, .fetch: true
+      case .fetch: true
+      case .call(let receiver, _, _): [.variable("manager"), .variable("entityPolicy")].contains(receiver.node)
       default: false
       }
     }

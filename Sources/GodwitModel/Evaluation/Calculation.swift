@@ -80,6 +80,8 @@ enum Calculation {
       return .init(calculated: number)
     case (.date(let seconds), .double): return .double(seconds)
     case (.uri(let text), .string): return .string(text)
+    case (.uuid(let uuid), .string): return AttributeValue(uuid.uuidString)
+    case (.uuid(let uuid), .binary): return .data(withUnsafeBytes(of: uuid.uuid) { Array($0) })
     case (_, .date): if let number = value.number { return .date(number.double) }
     case (.string(let text), .double):
       if let whole = Int64(text.string) { return .integer(whole) }

@@ -6,6 +6,9 @@ extension ExpressionCompiler {
     switch function?.name {
     case "random": return random(at: range.lowerBound)
     case "randomn:": return random(below: arguments.first, at: range.lowerBound)
+    case "newUUID" where arguments.count <= 1: return newUUID(arguments.first)
+    case "coalesce:": return coalesce(arguments)
+    case "join:with:" where arguments.count == 2: return join(arguments[0], with: arguments[1], range)
     default: break
     }
     if case .arithmetic(let op)? = function?.result, arguments.count == 2 {
@@ -118,9 +121,7 @@ extension ExpressionCompiler {
     switch receiver.node {
     case .variable("manager"): target = .manager
     case .variable("entityPolicy"): target = .policy
-    default:
-      let error = ExpressionError("FUNCTION calls $manager or $entityPolicy", range: receiver.range)
-      return ValueRoutine { _ in throw error }
+    default: return send(selector, to: receiver, arguments, range)
     }
     guard let host = evaluator.host else {
       return ValueRoutine { _ in throw ExpressionError("FUNCTION '\(selector)' yields no value here", range: range) }

@@ -4,7 +4,9 @@ import Foundation
 extension ExpressionFunction {
   private typealias Row = ExpressionFunction
 
-  package static let all: [ExpressionFunction] = times + statistics + texts + archives + arithmetic + numbers + others
+  package static let all: [ExpressionFunction] =
+    times + statistics + texts + formats + identifiers + archives + arithmetic
+    + numbers + others
 
   private static let times = [
     Row("now", taking: 0, .always(.date), .now, sql: .now, isTotal: true),
@@ -30,6 +32,32 @@ extension ExpressionFunction {
     Row(
       "length:", taking: 1, .texts(.integer64), .text { .integer(Int64($0.utf16Count)) }, sql: .call(.integer64),
       isTotal: true),
+  ]
+
+  /// Dates as texts, by Unicode's patterns or `iso8601`.
+  private static let formats = [
+    Row(format: "text:format:", [.date, .string], .string),
+    Row(format: "text:format:timeZone:", [.date, .string, .string], .string),
+    Row(format: "date:format:", [.string, .string], .date),
+    Row(format: "date:format:timeZone:", [.string, .string, .string], .date),
+    Row(format: "date:format:else:", [.string, .string, .date], .date),
+    Row(format: "date:format:timeZone:else:", [.string, .string, .string, .date], .date),
+  ]
+
+  private static let identifiers = [
+    Row(
+      "uuid:", taking: 1, .taking([.identifier], .uuid),
+      .one { value, range in
+        do throws(ExpressionError) { return try value.identifier } catch {
+          throw ExpressionError(error.message, range: range)
+        }
+      }, sql: .call(.uuid),
+      isTotal: true),
+    Row(
+      name: "newUUID", counts: 0...1, result: .identifier, body: .evaluatedByObject, sql: .none, isTotal: true),
+    Row(
+      name: "coalesce:", counts: 1...1000, result: .common, body: .evaluatedByObject, sql: .none, isTotal: true),
+    Row("join:with:", taking: 2, .joined, .evaluatedByObject, sql: .none, isTotal: true),
   ]
 
   private static let archives = [
@@ -92,7 +120,7 @@ extension ExpressionFunction {
     Row("rightshift:by:", taking: 2, .numbers(.integer64), .bits { $0 >> $1 }, sql: .call(.integer64)),
   ]
 
-  private static let others = [
+  private static let others: [ExpressionFunction] = [
     Row("noindex:", taking: 1, .argument, .one { a, _ in a }, sql: .argument, isTotal: true),
     Row(
       "castObject:toType:", taking: 2, .cast,
@@ -111,6 +139,41 @@ extension ExpressionFunction {
     _ name: String, taking count: Int, _ result: ResultRule, _ body: Body, sql: SQLForm, isTotal: Bool = false
   ) {
     self.init(name: name, counts: count...count, result: result, body: body, sql: sql, isTotal: isTotal)
+  }
+
+  /// A function of dates and texts, whose name says what each argument is.
+  private init(format name: String, _ parameters: [ExpressionMethod.Parameter], _ result: AttributeType) {
+    let labels = name.split(separator: ":")
+    self.init(
+      name: name, counts: labels.count...labels.count, result: .taking(parameters, result),
+      body: .many(mayBeNil: labels.firstIndex(of: "else")) { values, range in
+        func value(_ label: Substring) -> AttributeValue? { labels.firstIndex(of: label).map { values[$0] } }
+        guard let pattern = value("format")?.text,
+          let zone = labels.contains("timeZone") ? value("timeZone")?.text : "UTC"
+        else { return nil }
+        let format: DateFormat
+        do throws(ExpressionError) { format = try DateFormat(pattern, zone: zone) } catch {
+          throw ExpressionError("'\(name)': \(error.message)", range: range)
+        }
+        if case .date(let seconds) = values[0], result == .string {
+          guard let text = format.text(seconds) else {
+            throw ExpressionError("'\(name)' has no text for a date that far from any calendar", range: range)
+          }
+          return .string(text)
+        }
+        guard let text = values[0].text, result == .date else { return nil }
+        if let seconds = format.seconds(text) { return .date(seconds) }
+        guard labels.contains("else") else {
+          throw ExpressionError(
+            "'\(name)' finds no date of the form '\(pattern)' in the text: '\(name)else:' takes a value for that, or nil",
+            range: range)
+        }
+        switch value("else") {
+        case .null: return .null
+        case .date(let seconds): return .date(seconds)
+        default: return nil
+        }
+      }, sql: .none)
   }
 
   private init(statistic kind: Statistic.Kind) {
@@ -169,5 +232,37 @@ extension ExpressionFunction.Body {
         }
       }
     }
+  }
+}
+
+extension AttributeValue {
+  /// The UUID that a text spells or 16 bytes are; nil for another kind of value.
+  ///
+  /// - Throws: `ExpressionError` for a text or data of another form.
+  fileprivate var identifier: AttributeValue? {
+    get throws(ExpressionError) {
+      switch self {
+      case .uuid: return self
+      case .string(let text):
+        if let uuid = UUID(uuidString: text.string) { return .uuid(uuid) }
+        throw ExpressionError(
+          "'uuid:' finds no UUID in the text: FUNCTION(CAST(\"NSUUID\", \"Class\"), \"initWithUUIDString:\", …) gives nil then",
+          range: 0..<0)
+      case .data(let bytes):
+        if let uuid = UUID(bytes: bytes) { return .uuid(uuid) }
+        throw ExpressionError("'uuid:' needs 16 bytes, found \(bytes.count)", range: 0..<0)
+      default: return nil
+      }
+    }
+  }
+}
+
+extension UUID {
+  /// - Parameter bytes: Nil is given for any number of bytes but 16.
+  package init?(bytes: some Collection<UInt8>) {
+    guard bytes.count == 16 else { return nil }
+    var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    withUnsafeMutableBytes(of: &uuid) { $0.copyBytes(from: bytes) }
+    self.init(uuid: uuid)
   }
 }

@@ -13,6 +13,14 @@ package struct ExpressionFunction: Sendable {
     case arithmetic(ValueExpression.ArithmeticOperator)
     case statistic
     case countOfCollection
+    /// The arguments are of these kinds.
+    case taking([ExpressionMethod.Parameter], AttributeType)
+    /// The type that all arguments have.
+    case common
+    /// A list and a separator.
+    case joined
+    /// A UUID; the argument is one value of any type.
+    case identifier
     case archive
     case cast
     case element
@@ -30,6 +38,10 @@ package struct ExpressionFunction: Sendable {
     /// A function of one value that is not nil; nil when the value does not fit.
     case one(@Sendable (AttributeValue, Range<Int>) throws -> AttributeValue?)
     case two(@Sendable (AttributeValue, AttributeValue, Range<Int>) throws -> AttributeValue?)
+    /// A function of any number of values.
+    ///
+    /// - mayBeNil: The argument that may be nil without the value being nil.
+    case many(mayBeNil: Int?, @Sendable ([AttributeValue], Range<Int>) throws -> AttributeValue?)
     /// The compiler answers in its place, by the object at work.
     case evaluatedByObject
   }
@@ -98,7 +110,7 @@ package struct ExpressionFunction: Sendable {
   package func call(_ arguments: [AttributeValue]) throws -> AttributeValue {
     guard counts.contains(arguments.count) else { throw Self.unknown(name, arguments.count, 0..<0) }
     switch body {
-    case .one, .two, .evaluatedByObject: return try apply(arguments.map(\.known), 0..<0)
+    case .one, .two, .many, .evaluatedByObject: return try apply(arguments.map(\.known), 0..<0)
     case .now, .count, .statistic: return try call(arguments.map { .value($0) }, now: 0, 0..<0)
     }
   }
@@ -117,17 +129,20 @@ package struct ExpressionFunction: Sendable {
       }
       return .integer(Int64(count))
     case .statistic(let kind): return try kind.result(of: try arguments.flatMap { try $0.known(range) }, range)
-    case .one, .two, .evaluatedByObject: return try apply(try arguments.map { try $0.single(range) }, range)
+    case .one, .two, .many, .evaluatedByObject: return try apply(try arguments.map { try $0.single(range) }, range)
     }
   }
 
   /// A function of single values.
   private func apply(_ values: [AttributeValue], _ range: Range<Int>) throws -> AttributeValue {
-    if values.contains(where: \.isNull) { return .null }
+    var place: Int?
+    if case .many(let mayBeNil, _) = body { place = mayBeNil }
+    if values.indices.contains(where: { $0 != place && values[$0].isNull }) { return .null }
     var result: AttributeValue?
     switch body {
     case .one(let apply): if values.count == 1 { result = try apply(values[0], range) }
     case .two(let apply): if values.count == 2 { result = try apply(values[0], values[1], range) }
+    case .many(_, let apply): if counts.contains(values.count) { result = try apply(values, range) }
     case .now, .count, .statistic, .evaluatedByObject: break
     }
     guard let result else { throw Calculation.misfit(name, values, range) }

@@ -4,6 +4,12 @@ package protocol ExpressionHost {
   func call(_ call: ExpressionCall) throws -> EvaluatedValue
   /// The objects of exactly the entity that fulfil the predicate, in key order; or only their number.
   func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue
+  /// The identifier of the source store, the seed of new UUIDs.
+  func storeIdentifier() throws -> Text
+}
+
+extension ExpressionHost {
+  package func storeIdentifier() throws -> Text { "" }
 }
 
 /// One `FUNCTION` with its arguments evaluated.

@@ -104,6 +104,18 @@ extension ExpressionChecker {
         }
       }
       return .value(result)
+    case .taking(let parameters, let result): return try taking(name, parameters, result, arguments, types)
+    case .common:
+      var shared = ExpressionType.null
+      for (argument, type) in zip(arguments, types) {
+        shared = try common(
+          shared, try oneValue(type, argument, name), argument.range, in: "the arguments of '\(name)'")
+      }
+      return shared
+    case .identifier:
+      for (argument, type) in zip(arguments, types) { _ = try oneValue(type, argument, name) }
+      return .value(.uuid)
+    case .joined: return try joined(name, arguments, types, scope)
     case .archive: return try archive(name, arguments, types, range)
     case .cast:
       guard let last = arguments.last, case .constant(.string(let type)) = last.node, let first = types.first else {
@@ -149,9 +161,14 @@ extension ExpressionChecker {
     _ type: ExpressionType, _ name: String, _ operand: Range<Int>, _ text: String, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     guard let target = CastType.named(name) else {
+      let way =
+        switch name {
+        case "NSUUID": "write 'uuid:(\(text))'"
+        case "NSURL": "write 'FUNCTION(CAST(\"NSURL\", \"Class\"), \"URLWithString:\", \(text))'"
+        default: "no expression makes such a value, a policy does"
+        }
       throw ExpressionError(
-        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: CastType.names)
-          + ": no expression makes such a value, a policy does", range: range)
+        "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: CastType.names) + ": " + way, range: range)
     }
     switch type {
     case .null: return .null
@@ -159,7 +176,8 @@ extension ExpressionChecker {
       switch (source.expressionClass, target) {
       case (.any, _), (.number, .double), (.number, .decimal), (.number, .string), (.number, .date), (.date, .double),
         (.date, .decimal), (.date, .date), (.string, .double),
-        (.string, .decimal), (.string, .string), (.string, .binary), (.data, .binary), (.data, .string):
+        (.string, .decimal), (.string, .string), (.string, .binary), (.data, .binary), (.data, .string),
+        (.uuid, .string), (.uuid, .binary):
         return .value(target)
       default:
         throw ExpressionError(

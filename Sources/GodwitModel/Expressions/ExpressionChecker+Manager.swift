@@ -12,8 +12,16 @@ extension ExpressionChecker {
     switch try type(of: operand, scope) {
     case .policy: return try policyCall(selector, arguments, scope, range)
     case .manager: return try managerCall(selector, arguments, scope, range)
+    case .object(let entity):
+      throw ExpressionError(
+        "FUNCTION does not call methods of an object of '\(entity)': read its properties as in "
+          + "\(operand).name, or register a policy and call $entityPolicy", range: operand.range)
+    case let found where found.hasMethods:
+      return try method(selector, of: operand, found, arguments, scope, range)
     case let found:
-      throw ExpressionError("FUNCTION calls $manager or $entityPolicy, found \(found.phrase)", range: operand.range)
+      throw ExpressionError(
+        "FUNCTION calls a value, a list, a class, $manager or $entityPolicy, found \(found.phrase)",
+        range: operand.range)
     }
   }
 
@@ -58,7 +66,7 @@ extension ExpressionChecker {
     }
   }
 
-  private func checkCount(
+  func checkCount(
     _ selector: String, _ arguments: [ValueExpression], _ range: Range<Int>
   ) throws(ExpressionError) {
     let count = selector.utf8.count { $0 == UInt8(ascii: ":") }
@@ -175,7 +183,7 @@ extension ExpressionChecker {
   }
 
   /// Whether the members of a collection have a place of their own.
-  private func isOrdered(
+  func isOrdered(
     _ collection: ValueExpression, _ type: ExpressionType, _ scope: Scope
   ) throws(ExpressionError) -> Bool {
     switch type {
@@ -183,6 +191,8 @@ extension ExpressionChecker {
     case .objects(_, let ordered): return ordered
     default: break
     }
+    // A method that gives a list gives it in an order.
+    if case .call = collection.node { return true }
     // Values are in the order of the objects that they are read from.
     guard case .keyPath(let base, let segments) = collection.node, segments.count > 1 else { return false }
     let owner = ValueExpression(.keyPath(base: base, segments: segments.dropLast()), range: collection.range)

@@ -87,7 +87,9 @@ package struct ExpressionChecker {
     case .keyPath(let base, let segments):
       return try keyPath(base, segments, scope, KeyPathRanges(expression, count: segments.count))
     case .arithmetic(let op, let left, let right):
-      return try arithmetic(op, left, try type(of: left, scope), right, try type(of: right, scope), range)
+      do throws(ExpressionError) {
+        return try arithmetic(op, left, try type(of: left, scope), right, try type(of: right, scope), range)
+      } catch { throw op == .add ? concatenation(expression, scope, error) : error }
     case .negation(let operand):
       let found = try type(of: operand, scope)
       guard try isNumber(found, operand) else { return .null }
@@ -95,11 +97,14 @@ package struct ExpressionChecker {
     case .aggregate(let elements):
       for element in elements { _ = try type(of: element, scope) }
       return .list
+    case .function where expression.className != nil, .cast where expression.className != nil:
+      return try classType(expression.className ?? "", range)
     case .function(let name, let arguments):
       return try function(name, arguments, scope, range)
     case .call(let operand, let selector, let arguments):
       return try call(operand, selector, arguments, scope, range)
     case .ternary(let condition, let then, let otherwise):
+      if let value = condition.impliedOperand { try truth(of: value, scope) }
       try check(condition, scope)
       return try common(try type(of: then, scope), try type(of: otherwise, scope), range)
     case .subquery(let collection, let variable, let predicate):
@@ -112,6 +117,8 @@ package struct ExpressionChecker {
       inner.variables[variable] = .object(entity: entity)
       try check(predicate, inner)
       return found
+    case .cast(let operand, type: "Class"):
+      throw ExpressionError("CAST to 'Class' needs the name of a class in quotes", range: operand.range)
     case .cast(let operand, let name):
       return try cast(try type(of: operand, scope), name, operand.range, operand.description, range)
     case .element(let collection, let position): return try element(of: collection, at: position, scope)
@@ -119,6 +126,17 @@ package struct ExpressionChecker {
     case .fetch(let request, let context, let countOnly):
       return try fetch(request, context, countOnly: countOnly, scope)
     }
+  }
+
+  /// Complains when a TERNARY cannot test a value without a comparison.
+  private func truth(of value: ValueExpression, _ scope: Scope) throws(ExpressionError) {
+    let found = try type(of: value, scope)
+    guard found != .value(.boolean), found != .value(.undefined) else { return }
+    var way = " != nil"
+    if case .value(let type) = found, type.expressionClass == .number { way = " != 0" }
+    throw ExpressionError(
+      "TERNARY needs a condition or a Boolean, found \(found.phrase): compare it, as in '\(value)\(way)'",
+      range: value.range)
   }
 
   // MARK: Names

@@ -283,7 +283,7 @@ extension ExpressionParser {
   private mutating func ternary(from lower: Int) throws(ExpressionError) -> Item {
     openCall()
     let test = try or()
-    let condition = try predicate(test)
+    let condition = try condition(of: test)
     try expect(",")
     let yes = try or()
     try expect(",")
@@ -291,7 +291,15 @@ extension ExpressionParser {
     try expect(")")
     return try value(
       .ternary(condition, try expression(yes), try expression(no)),
-      max(test.height, yes.height, no.height) + 1, lower..<previousEnd)
+      max(test.height + 1, yes.height, no.height) + 1, lower..<previousEnd)
+  }
+
+  /// The condition of a TERNARY: a Boolean is one too, and means that it is `YES`.
+  private func condition(of test: Item) throws(ExpressionError) -> FilterPredicate {
+    guard case .value(let value) = test.kind else { return try predicate(test) }
+    return FilterPredicate(
+      .comparison(.init(value, .equal, ValueExpression(.constant(.boolean(true)), range: value.range))),
+      range: test.range)
   }
 
   private mutating func subquery(from lower: Int) throws(ExpressionError) -> Item {

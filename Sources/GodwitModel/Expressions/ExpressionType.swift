@@ -32,12 +32,26 @@ package enum ExpressionType: Sendable, Hashable {
   case sourceContext
   /// `$entityMapping`, `$propertyMapping` and `$entityMapping.userInfo`, by that name.
   case facts(of: String)
+  /// `CAST("NSUUID", "Class")`, by the name of the class.
+  case type(String)
+  /// A set that class methods of `NSCharacterSet` make.
+  case characterSet
+  /// A way to round that class methods of `NSDecimalNumberHandler` make.
+  case rounding
   /// `$destination` and key paths from it.
   case other
 
   var isCollection: Bool {
     switch self {
     case .objects, .values, .list: true
+    default: false
+    }
+  }
+
+  /// Whether `FUNCTION` sends methods to it that need neither the manager nor a policy.
+  var hasMethods: Bool {
+    switch self {
+    case .null, .value, .objects, .values, .list, .type, .characterSet, .rounding: true
     default: false
     }
   }
@@ -59,6 +73,9 @@ package enum ExpressionType: Sendable, Hashable {
     case .fetchRequest: "a fetch request"
     case .sourceContext: "the source context"
     case .facts(let name): "'\(name)'"
+    case .type(let name): "class '\(name)'"
+    case .characterSet: "a character set"
+    case .rounding: "a way to round"
     case .other: "the destination object"
     }
   }
@@ -132,6 +149,10 @@ extension AttributeType {
       case (.transformable, .number), (.transformable, .date), (.transformable, .uuid), (.transformable, .data):
         "'unarchive:as:'"
       case (.uuid, .string): "'\(operand).UUIDString'"
+      case (.uuid, .data): "'CAST(\(operand), \"NSData\")'"
+      case (.string, .uuid), (.data, .uuid): "'uuid:(\(operand))'"
+      case (.string, .date): "'date:format:(\(operand), \"iso8601\")'"
+      case (.date, .string): "'text:format:(\(operand), \"iso8601\")'"
       case (.number, .string), (.data, .string): "'CAST(\(operand), \"NSString\")'"
       case (.string, .number) where target == .decimal: "'CAST(\(operand), \"NSDecimalNumber\")'"
       case (.string, .number), (.date, .number): "'CAST(\(operand), \"NSNumber\")'"

@@ -88,6 +88,14 @@ public struct FilterPredicate: Sendable {
 }
 
 extension FilterPredicate {
+  /// The Boolean that a TERNARY tests without a comparison; nil for a condition that is written out.
+  var impliedOperand: ValueExpression? {
+    guard case .comparison(let comparison) = node, !comparison.left.range.isEmpty,
+      comparison.left.range == comparison.right.range
+    else { return nil }
+    return comparison.left
+  }
+
   /// How a manifest spells ``rest(after:)``.
   package static let restWord = "rest"
 

@@ -22,7 +22,7 @@ public struct ValueExpression: Sendable {
     case aggregate([ValueExpression])
     /// A built-in function in NSExpression's spelling: `uppercase:` with one argument, and so on.
     case function(name: String, arguments: [ValueExpression])
-    /// `FUNCTION(operand, "selector:", …)`, used with `$manager` and `$entityPolicy`.
+    /// `FUNCTION(operand, "selector:", …)`: a call of `$manager` or `$entityPolicy`, or a method of a value or a class.
     case call(operand: ValueExpression, selector: String, arguments: [ValueExpression])
     /// `TERNARY(predicate, then, else)`.
     case ternary(FilterPredicate, ValueExpression, ValueExpression)

@@ -24,6 +24,7 @@ package final class ObjectContext {
   /// The most bytes of all cached rows together.
   private static let limitBytes = 1 << 20
   private var keptBytes = 0
+  private var knownIdentifier: Text?
   private var statements: [String: SQLStatement] = [:]
   /// The readers by table.
   private var readers: [String: RowReader] = [:]
@@ -114,6 +115,20 @@ package final class ObjectContext {
   }
 
   /// Primary keys by one query with one key as parameter.
+  /// The identifier of the store.
+  ///
+  /// - Throws: `.dataWrong` when its metadata has none.
+  func storeIdentifier() throws -> Text {
+    if let knownIdentifier { return knownIdentifier }
+    let rows = try connection.rows(
+      "SELECT Z_UUID FROM \(StoreSchema.identifier(database)).Z_METADATA ORDER BY Z_VERSION LIMIT 1")
+    guard case .text(let bytes)? = rows.first?.first else {
+      throw GodwitError(.dataWrong, "cannot make a UUID: the store has no identifier")
+    }
+    knownIdentifier = Text(utf8: bytes)
+    return Text(utf8: bytes)
+  }
+
   func keys(_ sql: String, _ key: Int64) throws -> [Int64] {
     try willRead()
     let statement = try connection.prepare(sql, keptIn: &statements)

@@ -23,6 +23,8 @@ package struct SourceHost: ExpressionHost {
     throw ExpressionError("FUNCTION '\(call.selector)' yields no value here", range: call.range)
   }
 
+  package func storeIdentifier() throws -> Text { try context.storeIdentifier() }
+
   package func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue {
     let found = try fetches.result(of: request) { try run(request) }
     if countOnly { return .value(.integer(found.count)) }

@@ -72,7 +72,11 @@ extension ArchiveReader {
     switch object.className {
     case "NSSelfExpression": return ValueExpression(.evaluatedObject)
     case "NSVariableExpression": return ValueExpression(.variable(try required("NSVariable", of: object)))
-    case "NSConstantValueExpression": return ValueExpression(.constant(try constant(object)))
+    case "NSConstantValueExpression":
+      if let name = try text("NSConstantValueClassName", of: object), ArchivedExpression.isName(name) {
+        return ValueExpression(.cast(ValueExpression(.constant(AttributeValue(name))), type: "Class"))
+      }
+      return ValueExpression(.constant(try constant(object)))
     case "NSKeyPathExpression": return try keyPath(object, depth: depth)
     case "NSAggregateExpression":
       return ValueExpression(

@@ -61,6 +61,7 @@ struct DocumentationCoverageTests {
     entry("UsingTheLibrary", "swift", 3, pages),
     entry("WritingAMapping", "sh", 7, pages), entry("WritingAMapping", "yaml", 3, pages),
     entry("WritingAMapping", "text", 3, pages),
+    entry("jobs/contacts/README.md", "indented", 1, examples),
     entry("jobs/many/README.md", "indented", 1, examples),
     entry("jobs/peoplizer/README.md", "indented", 2, examples),
     entry("jobs/recipes/README.md", "indented", 1, examples),

@@ -147,13 +147,14 @@ package final class SQLFunctions {
 
   private func error(_ failure: RunningStatement.Failure, context: String) -> GodwitError {
     let place = failure.site
-    let found = failure.found == "real" ? "a number with a fraction or out of range" : Self.phrase(failure.found)
+    let isFraction = failure.found == "real"
+    let found = isFraction ? "a number with a fraction or out of range" : Self.phrase(failure.found)
     return GodwitError(
       .dataWrong,
       "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
       context: context, cause: place.cause.map { "expression '\($0)'" },
-      remedy:
-        "repair the source or change the mapping, then `godwit discard` the job and run again"
+      remedy: (isFraction ? "write 'trunc:(…)' around the expression where a fraction may be dropped; or " : "")
+        + "repair the source or change the mapping, then `godwit discard` the job and run again"
     ).about(.rejectedRow)
   }
 

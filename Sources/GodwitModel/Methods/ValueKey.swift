@@ -5,13 +5,15 @@ import Foundation
 package enum ValueKey: String, CaseIterable, Sendable {
   case absoluteString, path, lastPathComponent
   case uuidString = "UUIDString"
-  case stringValue, intValue, doubleValue, boolValue
-  case length, lowercaseString, uppercaseString
+  case pathExtension, stringByDeletingPathExtension, stringByDeletingLastPathComponent
+  case stringValue, intValue, integerValue, longLongValue, doubleValue, floatValue, boolValue
+  case length, lowercaseString, uppercaseString, capitalizedString
+  case precomposedStringWithCanonicalMapping, decomposedStringWithCanonicalMapping, stringByRemovingPercentEncoding
   case timeIntervalSinceReferenceDate, timeIntervalSince1970
   case description
 
   /// Seconds between 1970 and 2001.
-  private static let epoch = 978_307_200.0
+  static let epoch = 978_307_200.0
 
   /// The type of the key's value on an attribute of a type; nil when such attributes lack the key.
   package func result(on type: AttributeType) -> AttributeType? {
@@ -20,10 +22,16 @@ package enum ValueKey: String, CaseIterable, Sendable {
     case (.uuidString, .uuid): .string
     case (.stringValue, _) where type.expressionClass == .number: .string
     case (.intValue, _) where type.expressionClass == .number || type == .string: .integer32
+    case (.integerValue, _) where type.expressionClass == .number || type == .string: .integer64
+    case (.longLongValue, _) where type.expressionClass == .number || type == .string: .integer64
     case (.doubleValue, _) where type.expressionClass == .number || type == .string: .double
+    case (.floatValue, _) where type.expressionClass == .number || type == .string: .float
     case (.boolValue, _) where type.expressionClass == .number || type == .string: .boolean
     case (.length, .string), (.length, .binary): .integer64
-    case (.lowercaseString, .string), (.uppercaseString, .string): .string
+    case (.lowercaseString, .string), (.uppercaseString, .string), (.capitalizedString, .string): .string
+    case (.pathExtension, .string), (.pathExtension, .uri), (.stringByDeletingPathExtension, .string): .string
+    case (.stringByDeletingLastPathComponent, .string), (.stringByRemovingPercentEncoding, .string): .string
+    case (.precomposedStringWithCanonicalMapping, .string), (.decomposedStringWithCanonicalMapping, .string): .string
     case (.timeIntervalSinceReferenceDate, .date), (.timeIntervalSince1970, .date): .double
     case (.description, .string), (.description, .uri), (.description, .uuid): .string
     case (.description, _) where type.expressionClass == .number: .string
@@ -45,19 +53,14 @@ package enum ValueKey: String, CaseIterable, Sendable {
     case (.lastPathComponent, .uri(let text)):
       guard let url = URL(string: text.string) else { return .null }
       return AttributeValue(url.lastPathComponent)
-    case (.lastPathComponent, .string(let text)):
-      return AttributeValue(NSString(string: text.string).lastPathComponent)
+    case (.pathExtension, .uri(let text)):
+      guard let url = URL(string: text.string) else { return .null }
+      return AttributeValue(url.pathExtension)
     case (.uuidString, .uuid(let uuid)), (.description, .uuid(let uuid)): return AttributeValue(uuid.uuidString)
-    case (.description, .string): return value
-    case (.length, .string(let text)): return .integer(Int64(text.string.utf16.count))
+    case (_, .string(let text)): if let found = self.value(ofText: text) { return found }
     case (.length, .data(let bytes)): return .integer(Int64(bytes.count))
-    case (.lowercaseString, .string(let text)): return .string(text.lowercased)
-    case (.uppercaseString, .string(let text)): return .string(text.uppercased)
     case (.timeIntervalSinceReferenceDate, .date(let seconds)): return .double(seconds)
     case (.timeIntervalSince1970, .date(let seconds)): return .double(seconds + Self.epoch)
-    case (.intValue, .string(let text)): return .integer(Int64(Self.integer(in: text.string)))
-    case (.doubleValue, .string(let text)): return .double(Self.double(in: text.string))
-    case (.boolValue, .string(let text)): return .boolean(Self.truth(in: text.string))
     default: break
     }
     guard value.isNumberLike else {
@@ -72,9 +75,39 @@ package enum ValueKey: String, CaseIterable, Sendable {
         throw ExpressionError("'intValue' of a number that 32 bits do not hold", range: 0..<0)
       }
       return .integer(Int64(number))
+    case .integerValue, .longLongValue:
+      guard let whole = Self.whole(value) else {
+        throw ExpressionError("'\(rawValue)' of a number that 64 bits do not hold", range: 0..<0)
+      }
+      return .integer(whole)
     case .doubleValue: return value.number.map { .double($0.double) } ?? .null
+    case .floatValue: return value.number.map { .double(Double(Float($0.double))) } ?? .null
     case .boolValue: return value.number.map { .boolean($0.double != 0) } ?? .null
     default: throw ExpressionError("'\(rawValue)' is read from a number", range: 0..<0)
+    }
+  }
+
+  /// A property of a string; nil when strings lack it.
+  private func value(ofText text: Text) -> AttributeValue? {
+    switch self {
+    case .description: .string(text)
+    case .length: .integer(Int64(text.utf16Count))
+    case .lowercaseString: .string(text.lowercased)
+    case .uppercaseString: .string(text.uppercased)
+    case .capitalizedString: .string(Text(text.string.capitalized))
+    case .precomposedStringWithCanonicalMapping: AttributeValue(text.string.precomposedStringWithCanonicalMapping)
+    case .decomposedStringWithCanonicalMapping: AttributeValue(text.string.decomposedStringWithCanonicalMapping)
+    case .stringByRemovingPercentEncoding: text.string.removingPercentEncoding.map { AttributeValue($0) } ?? .null
+    case .lastPathComponent: .string(text.lastPathComponent)
+    case .pathExtension: .string(text.pathExtension)
+    case .stringByDeletingPathExtension: .string(text.deletingPathExtension)
+    case .stringByDeletingLastPathComponent: .string(text.deletingLastPathComponent)
+    case .intValue: .integer(Int64(Int32(clamping: Self.integer(in: text.string))))
+    case .integerValue, .longLongValue: .integer(Self.integer(in: text.string))
+    case .doubleValue: .double(Self.double(in: text.string))
+    case .floatValue: .double(Double(Float(Self.double(in: text.string))))
+    case .boolValue: .boolean(Self.truth(in: text.string))
+    default: nil
     }
   }
 
@@ -93,17 +126,21 @@ package enum ValueKey: String, CaseIterable, Sendable {
     text.unicodeScalars.drop { $0.properties.isWhitespace }
   }
 
-  /// The digits at the start, no further than 32 bits reach; 0 without any.
-  private static func integer(in text: String) -> Int32 {
+  /// The digits at the start, no further than 64 bits reach; 0 without any.
+  private static func integer(in text: String) -> Int64 {
     var rest = skipped(text)
     let isNegative = rest.first == "-"
     if let sign = rest.first, sign == "-" || sign == "+" { rest.removeFirst() }
     var number: Int64 = 0
     while let digit = rest.first, ("0"..."9").contains(digit) {
-      number = min(number * 10 + Int64(digit.value - 48), 1 << 32)
+      let value = Int64(digit.value - 48)
+      let (tens, isLarge) = number.multipliedReportingOverflow(by: 10)
+      let (sum, isLarger) = isNegative ? tens.subtractingReportingOverflow(value) : tens.addingReportingOverflow(value)
+      if isLarge || isLarger { return isNegative ? .min : .max }
+      number = sum
       rest.removeFirst()
     }
-    return Int32(clamping: isNegative ? -number : number)
+    return number
   }
 
   /// The longest decimal number at the start; 0 without any.

@@ -1,0 +1,82 @@
+import Foundation
+
+/// New UUIDs, and values in place of nil.
+extension ExpressionCompiler {
+  /// `newUUID()`: a UUID of version 4 that every run makes alike. It follows from the source store, the object, the
+  /// mapping and the property, so no clock, resumed run or order of rows changes it.
+  ///
+  /// - Parameter salt: A value that goes into it too, for copies of one store that must not share UUIDs.
+  func newUUID(_ salt: ValueExpression?) -> SingleRoutine {
+    let salt = salt.map { single($0) }
+    let (host, mapping) = (evaluator.host, evaluator.mapping)
+    let owner = mapping.entityMapping["name"]?.text ?? ""
+    let property = Text(mapping.propertyName ?? "")
+    return SingleRoutine { frame in
+      var sum = SHA256()
+      // Each part is preceded by its length, so that no two lists of parts are one.
+      func add(_ part: [UInt8]) {
+        sum.update(data: withUnsafeBytes(of: Int64(part.count).littleEndian) { Array($0) })
+        sum.update(data: part)
+      }
+      add(Array("Godwit newUUID 1".utf8))
+      add(try host?.storeIdentifier().utf8 ?? [])
+      add(Array(frame.object.entityName.utf8))
+      add(withUnsafeBytes(of: frame.object.key.littleEndian) { Array($0) })
+      add(owner.utf8)
+      add(property.utf8)
+      if let value = try salt?.run(&frame), !value.isNull { add(value.digested) }
+      var bytes = Array(sum.finalize().prefix(16))
+      bytes[6] = bytes[6] & 0x0F | 0x40
+      bytes[8] = bytes[8] & 0x3F | 0x80
+      return UUID(bytes: bytes).map { .uuid($0) } ?? .null
+    }
+  }
+
+  /// `coalesce:(a, b, …)`: the first value that is not nil. The others after it are not evaluated.
+  func coalesce(_ arguments: [ValueExpression]) -> SingleRoutine {
+    let values = arguments.map { single($0) }
+    return SingleRoutine { frame in
+      for value in values {
+        let found = try value.run(&frame)
+        if !found.isNull { return found }
+      }
+      return .null
+    }
+  }
+
+  /// `join:with:(list, separator)`: members in the order of the list or the relationship, else by the objects' keys.
+  func join(_ list: ValueExpression, with separator: ValueExpression, _ range: Range<Int>) -> SingleRoutine {
+    let (list, separator) = (value(of: list), single(separator))
+    return SingleRoutine { frame in
+      let (list, separator) = (try list.run(&frame), try separator.run(&frame))
+      if list.isNull || separator.isNull { return .null }
+      guard let separator = separator.text else { throw Calculation.misfit("join:with:", [separator], range) }
+      return .string(try list.joined(by: separator, range))
+    }
+  }
+}
+
+extension AttributeValue {
+  /// Bytes that differ for different values.
+  fileprivate var digested: [UInt8] {
+    switch self {
+    case .null: []
+    case .string(let text), .uri(let text): [1] + text.utf8
+    case .data(let bytes): [2] + bytes
+    case .uuid(let uuid): [3] + withUnsafeBytes(of: uuid.uuid) { Array($0) }
+    case .date(let seconds): [4] + withUnsafeBytes(of: seconds.bitPattern.littleEndian) { Array($0) }
+    case .boolean, .integer, .double, .decimal:
+      // Equal numbers are one, whatever their type.
+      switch number {
+      case .integer(let number)?: [5] + withUnsafeBytes(of: number.littleEndian) { Array($0) }
+      case .double(let number)?:
+        if let whole = Int64(exactly: number) {
+          [5] + withUnsafeBytes(of: whole.littleEndian) { Array($0) }
+        } else {
+          [6] + withUnsafeBytes(of: number.bitPattern.littleEndian) { Array($0) }
+        }
+      case nil: []
+      }
+    }
+  }
+}
