@@ -23,11 +23,11 @@ enum ExportContent {
 
   /// - Returns: How many decimals the database does not hold exactly.
   @discardableResult func writeDatabase(
-    to path: String, like store: String, decimals: DecimalForm = .number
+    to path: String, like store: String, decimals: DecimalForm = .number, dates: DateForm = .iso
   ) throws -> Int {
     switch self {
     case .objects(let selection, let reader):
-      return try SQLiteExport.write(selection, from: reader, to: path, like: store, decimals: decimals)
+      return try SQLiteExport.write(selection, from: reader, to: path, like: store, decimals: decimals, dates: dates)
     case .rows(let tables, let source):
       try RawSQLiteExport.write(tables, from: source, to: path, like: store)
       return 0
@@ -36,7 +36,7 @@ enum ExportContent {
 
   /// Gathers records into pieces of 64 KiB. Ends when `send` returns false. If a record cannot be read, those before it
   /// are sent first. A record with a large value is sent as it is read.
-  func write(as format: ExportFormat, send: (String) throws -> Bool) throws {
+  func write(as format: ExportFormat, style: ExportStyle = ExportStyle(), send: (String) throws -> Bool) throws {
     var piece = ""
     var goesOn = true
     func add(_ text: String) throws {
@@ -53,10 +53,10 @@ enum ExportContent {
       switch self {
       case .objects(let selection, let reader):
         reader.leavesLargeValues = true
-        piece = ObjectWriter(format: format, entities: selection.entities, reader: reader).head
+        piece = ObjectWriter(format: format, style: style, entities: selection.entities, reader: reader).head
         for group in selection.groups where goesOn {
           try reader.write(objectsOf: group, where: selection.condition) { reader in
-            let writer = ObjectWriter(format: format, entities: selection.entities, reader: reader)
+            let writer = ObjectWriter(format: format, style: style, entities: selection.entities, reader: reader)
             return { try writer.write($0, to: $1) }
           } send: {
             try add($0)
@@ -64,7 +64,7 @@ enum ExportContent {
           }
         }
       case .rows(let tables, let source):
-        let writer = RawWriter(format: format, tables: tables)
+        let writer = RawWriter(format: format, style: style, tables: tables)
         piece = writer.head
         for table in tables where goesOn {
           try source.forEachRow(of: table) {

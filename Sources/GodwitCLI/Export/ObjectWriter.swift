@@ -6,32 +6,32 @@ import GodwitStore
 ///
 /// | value | JSON | CSV |
 /// |---|---|---|
-/// | nil | `null` | empty |
+/// | nil | `null` | empty, or the text of `--null` |
 /// | an empty String or Data | `""` | `""` |
 /// | Boolean | `true` | `true` |
 /// | Integer, Double, Float | a number; `"inf"` and `"-inf"` as strings | the same |
 /// | Decimal | a string | the same |
-/// | Date | `"2001-01-01T00:00:00.000000Z"` | the same |
+/// | Date | `"2001-01-01T00:00:00.000000Z"`, or a number | the same |
 /// | UUID, URI | a string | the same |
 /// | Binary | base64 | base64 |
-/// | Transformable: an archive of property-list classes | an object, an array, a number or a Boolean; `{"@archive": …}` around a string and nil | the same JSON |
+/// | Transformable: an archive of property-list classes | a string with its JSON; with `--transformables json` the JSON itself, `{"@archive": …}` around a string and nil | its JSON |
 /// | Transformable: other bytes | base64 | base64 |
 /// | String that is not UTF-8 | `{"@base64": "…"}` | `base64:…` |
 /// | external file that is missing | `{"@missing-file": "…"}` | `missing-file:…` |
-/// | to-one | an object URI | the same |
-/// | to-many | an array of object URIs | separated by spaces |
+/// | to-one | an object URI, or a key | the same |
+/// | to-many | an array of object URIs or keys, or their number | separated by spaces |
 /// | composite | an object of its elements; `null` when all are nil | a column for each, such as `author.name` |
 ///
 /// `@entity` and `@uri` come first: no property's name begins so.
 struct ObjectWriter {
   let format: ExportFormat
+  private let style: ExportStyle
   private let reader: ObjectReader
   /// The columns of CSV: all properties that some entity has.
   private let columns: [String]
 
-  init(format: ExportFormat, entities: [String], reader: ObjectReader) {
-    self.format = format
-    self.reader = reader
+  init(format: ExportFormat, style: ExportStyle = ExportStyle(), entities: [String], reader: ObjectReader) {
+    (self.format, self.style, self.reader) = (format, style, reader)
     columns = Set(entities.flatMap(reader.propertyNames)).sorted { Text($0) < Text($1) }
   }
 
@@ -89,7 +89,10 @@ struct ObjectWriter {
       // Both lists are sorted by name.
       for column in columns {
         text += ","
-        guard let next = rest.first, next.name == column else { continue }
+        guard let next = rest.first, next.name == column else {
+          text += style.null
+          continue
+        }
         if try !addLarge(next.value) { text += field(next.value) }
         rest = rest.dropFirst()
       }
@@ -100,9 +103,11 @@ struct ObjectWriter {
 
   /// A CSV field; quotes tell an empty value from nil.
   private func field(_ value: ObjectReader.Value) -> String {
-    let text = plain(value)
-    if text.isEmpty, case .attribute(let value, _) = value, !value.isNull { return "\"\"" }
-    return Self.field(text)
+    switch value {
+    case .toOne(nil), .attribute(.null, _): style.null
+    case .toMany(let references) where references.isEmpty && style.links != .count: ""
+    default: style.field(plain(value))
+    }
   }
 
   // MARK: JSON
@@ -112,11 +117,15 @@ struct ObjectWriter {
     // These are written a piece at a time.
     case .large: return "null"
     case .missingFile(let name): return "{\"@missing-file\":\(JSONString.quoted(name))}"
-    case .toOne(let reference): return reference.map { JSONString.quoted(reader.uri(of: $0)) } ?? "null"
+    case .toOne(let reference): return reference.map(jsonLink) ?? "null"
     case .toMany(let references):
-      return "[" + references.map { JSONString.quoted(reader.uri(of: $0)) }.joined(separator: ",") + "]"
+      if style.links == .count { return String(references.count) }
+      return "[" + references.map(jsonLink).joined(separator: ",") + "]"
     case .attribute(let value, let attribute):
-      if let archived = Self.archived(value, attribute) { return archived }
+      if let archived = Self.archived(value, attribute) {
+        return style.transformables == .json ? archived : JSONString.quoted(archived)
+      }
+      if case .date(let seconds) = value, let number = style.dates.number(seconds) { return number.description }
       switch value {
       case .null: return "null"
       case .boolean, .integer: return Self.plain(value)
@@ -129,6 +138,10 @@ struct ObjectWriter {
       case .decimal, .date, .data, .uuid: return JSONString.quoted(Self.plain(value))
       }
     }
+  }
+
+  private func jsonLink(_ reference: ObjectReader.Reference) -> String {
+    style.links == .keys ? String(reference.key) : JSONString.quoted(reader.uri(of: reference))
   }
 
   /// The value of a transformable attribute as JSON; nil for bytes that are not an archive of property-list classes.
@@ -147,10 +160,17 @@ struct ObjectWriter {
     switch value {
     case .large: ""
     case .missingFile(let name): "missing-file:" + name
-    case .toOne(let reference): reference.map(reader.uri) ?? ""
-    case .toMany(let references): references.map(reader.uri).joined(separator: " ")
+    case .toOne(let reference): reference.map(link) ?? ""
+    case .toMany(let references):
+      style.links == .count ? String(references.count) : references.map(link).joined(separator: " ")
+    case .attribute(.date(let seconds), _):
+      style.dates.number(seconds)?.description ?? Self.plain(AttributeValue.date(seconds))
     case .attribute(let value, let attribute): Self.archived(value, attribute) ?? Self.plain(value)
     }
+  }
+
+  private func link(_ reference: ObjectReader.Reference) -> String {
+    style.links == .keys ? String(reference.key) : reader.uri(of: reference)
   }
 
   /// The text of a value in either format, before it is quoted.

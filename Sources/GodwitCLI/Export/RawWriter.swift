@@ -6,7 +6,7 @@ import GodwitStore
 ///
 /// | value | JSON | CSV |
 /// |---|---|---|
-/// | NULL | `null` | empty |
+/// | NULL | `null` | empty, or the text of `--null` |
 /// | an empty text | `""` | `""` |
 /// | INTEGER, REAL | a number; `"inf"` and `"-inf"` as strings | the same |
 /// | TEXT | a string | the same |
@@ -14,11 +14,12 @@ import GodwitStore
 /// | BLOB | `{"@base64": "…"}` | `base64:…` |
 struct RawWriter {
   let format: ExportFormat
+  private let style: ExportStyle
   /// The columns of CSV: all that some table has, in the order in which they are met.
   private let columns: [String]
 
-  init(format: ExportFormat, tables: [RawStore.Table]) {
-    self.format = format
+  init(format: ExportFormat, style: ExportStyle = ExportStyle(), tables: [RawStore.Table]) {
+    (self.format, self.style) = (format, style)
     var seen: Set<String> = []
     columns = tables.flatMap(\.columns).map(\.name).filter { seen.insert($0).inserted }
   }
@@ -60,8 +61,11 @@ struct RawWriter {
       text = [table.name, row.entity ?? ""].map(ObjectWriter.field).joined(separator: ",")
       for column in columns {
         text += ","
-        guard let place = places[column] else { continue }
-        if try !addLarge(place) { text += Self.field(row.content.values[place]) }
+        guard let place = places[column] else {
+          text += style.null
+          continue
+        }
+        if try !addLarge(place) { text += field(row.content.values[place]) }
       }
       text += "\r\n"
     }
@@ -82,9 +86,9 @@ struct RawWriter {
     }
   }
 
-  private static func field(_ value: SQLValue) -> String {
+  private func field(_ value: SQLValue) -> String {
     switch value {
-    case .null: return ""
+    case .null: return style.null
     case .integer(let number): return String(number)
     case .real(let number): return number.description
     case .text(let bytes):
@@ -92,7 +96,7 @@ struct RawWriter {
         return "text-base64:" + Data(bytes).base64EncodedString()
       }
       // Quotes tell an empty text from NULL.
-      return text.isEmpty ? "\"\"" : ObjectWriter.field(text)
+      return style.field(text)
     case .blob(let bytes): return "base64:" + Data(bytes).base64EncodedString()
     }
   }

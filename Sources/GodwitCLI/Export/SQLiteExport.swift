@@ -17,7 +17,7 @@ enum DecimalForm: String, CaseIterable, ExpressibleByArgument {
 /// |---|---|
 /// | an entity | a table of its name, with the inherited properties too; one row for each object |
 /// | the object's key | `pk` |
-/// | an attribute | a column of its name; of decimals, numbers or texts |
+/// | an attribute | a column of its name; of decimals and dates, numbers or texts |
 /// | a to-one | a column with the key; `NAME_entity` too where the destination has subentities |
 /// | a to-many with a to-one inverse | nothing more: the inverse's column has the key |
 /// | any other to-many | a table `ENTITY_NAME` with one row for each link, and `position` if it is ordered |
@@ -37,6 +37,7 @@ final class SQLiteExport {
   private var linkOrder: [RelationshipName] = []
   private var indexes: [(table: String, column: String)] = []
   private let decimals: DecimalForm
+  private let dates: DateForm
   /// Decimals that the file has with fewer digits, or as the text `NaN`.
   private var inexact = 0
   private lazy var inserter = RowInserter(connection, tables: Set(tableNames.values))
@@ -66,9 +67,11 @@ final class SQLiteExport {
   }
 
   private init(
-    _ reader: ObjectReader, _ selection: ObjectSelection, _ decimals: DecimalForm, on connection: StoreConnection
+    _ reader: ObjectReader, _ selection: ObjectSelection, _ decimals: DecimalForm, _ dates: DateForm,
+    on connection: StoreConnection
   ) {
-    (self.reader, self.selection, self.decimals, self.connection) = (reader, selection, decimals, connection)
+    (self.reader, self.selection, self.connection) = (reader, selection, connection)
+    (self.decimals, self.dates) = (decimals, dates)
   }
 
   /// Writes a new file that has its name when it is complete.
@@ -78,11 +81,11 @@ final class SQLiteExport {
   /// - Throws: `.cannotCreate` (73) when something is at the path.
   static func write(
     _ selection: ObjectSelection, from reader: ObjectReader, to path: String, like store: String,
-    decimals: DecimalForm
+    decimals: DecimalForm, dates: DateForm = .iso
   ) throws -> Int {
     var inexact = 0
     try NewDatabase.write(to: path, like: store) { connection in
-      let export = SQLiteExport(reader, selection, decimals, on: connection)
+      let export = SQLiteExport(reader, selection, decimals, dates, on: connection)
       try export.write()
       inexact = export.inexact
     }
@@ -185,6 +188,7 @@ final class SQLiteExport {
     case .decimal where decimals == .number: "NUMERIC"
     case .integer16, .integer32, .integer64, .boolean: "INTEGER"
     case .double, .float: "REAL"
+    case .date where dates != .iso: "REAL"
     case .binary, .transformable: "BLOB"
     default: "TEXT"
     }
@@ -289,6 +293,7 @@ final class SQLiteExport {
       let nearest = number.nearestDouble
       if Decimal(stored: nearest) != number { inexact += 1 }
       return nearest.isNaN ? .text("NaN") : .real(nearest)
+    case .date(let seconds): return dates.number(seconds).map { .real($0) } ?? Self.value(value)
     default: return Self.value(value)
     }
   }

@@ -33,6 +33,24 @@ struct ExportVerb: Verb {
   var decimals: DecimalForm?
   @Option(
     help: ArgumentHelp(
+      "Write dates as ISO 8601, or as seconds since 1970 (unix) or 2001 (coredata).", valueName: "iso|unix|coredata"))
+  var dates: DateForm?
+  @Option(
+    help: ArgumentHelp(
+      "In JSON lines and CSV: write related objects as URIs or keys, or of a to-many their number.",
+      valueName: "uris|keys|count"))
+  var links: LinkForm?
+  @Option(
+    help: ArgumentHelp(
+      "In JSON lines: write transformables as a string in each row, or as the JSON of their archives.",
+      valueName: "text|json"))
+  var transformables: TransformableForm?
+  @Option(
+    help: ArgumentHelp(
+      "In CSV: write this for nil. By default nil is empty, and an empty text \"\".", valueName: "TEXT"))
+  var null: String?
+  @Option(
+    help: ArgumentHelp(
       "The store's model, a bundle or one version; by default the model inside the store, else that of its receipt.",
       valueName: "MODEL"),
     completion: .file())
@@ -61,6 +79,7 @@ struct ExportVerb: Verb {
     } else if !table.isEmpty {
       throw ValidationError("expected --raw with --table, found none")
     }
+    try checkForms()
     guard decimals == nil || format == .sqlite && !raw else {
       throw ValidationError("expected --format sqlite, without --raw, with --decimals, found none")
     }
@@ -76,13 +95,38 @@ struct ExportVerb: Verb {
         ? "expected -o FILE with --format sqlite, found none" : "expected -o FOLDER with --all, found none")
   }
 
+  /// Refuses a form that the format does not have.
+  private func checkForms() throws {
+    func expect(_ isGiven: Bool, _ option: String, _ isPossible: Bool, _ place: String) throws {
+      guard !isGiven || isPossible else { throw ValidationError("expected \(place) with \(option), found none") }
+    }
+    try expect(dates != nil, "--dates", !raw, "objects, without --raw,")
+    try expect(links != nil, "--links", !raw && format != .sqlite, "--format jsonl or csv, without --raw,")
+    try expect(transformables != nil, "--transformables", !raw && format == .jsonl, "--format jsonl, without --raw,")
+    try expect(null != nil, "--null", format == .csv, "--format csv")
+    let isField = null.map { ObjectWriter.field($0) == $0 } ?? true
+    guard isField else {
+      throw ValidationError("expected a text without commas, quotes, line breaks and outer spaces after --null")
+    }
+  }
+
+  private var style: ExportStyle {
+    var style = ExportStyle()
+    if let dates { style.dates = dates }
+    if let links { style.links = links }
+    if let transformables { style.transformables = transformables }
+    if let null { style.null = null }
+    return style
+  }
+
   static var outputs: [OutputKind] { [.export, .exportRaw] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let content = try content()
     switch (format, output) {
     case (.sqlite, let output?):
-      let inexact = try content.writeDatabase(to: output, like: store, decimals: decimals ?? .number)
+      let inexact = try content.writeDatabase(
+        to: output, like: store, decimals: decimals ?? .number, dates: style.dates)
       if inexact > 0 {
         session.warn(
           "\(inexact.counted("decimal")) \(inexact == 1 ? "has" : "have") more digits than a number holds, or no value: `--decimals text` writes the digits"
@@ -91,7 +135,7 @@ struct ExportVerb: Verb {
     case (_, let output?) where all: try writeFolder(output, content)
     case (_, let output?): try writeFile(output, content)
     default:
-      try content.write(as: format) { text in
+      try content.write(as: format, style: style) { text in
         session.output.write(data: text)
         return !session.output.isClosed
       }
@@ -155,7 +199,7 @@ struct ExportVerb: Verb {
 
   private func writeFile(_ path: String, _ content: ExportContent) throws {
     try ExportFile.write(to: OutputFile(path, "an export", like: [store])) { send in
-      try content.write(as: format) { text in
+      try content.write(as: format, style: style) { text in
         try send(text)
         return true
       }

@@ -43,9 +43,10 @@ struct ArchiveExportTests {
 
   @Test func `JSON lines have the content, and base64 of what is none`() throws {
     let project = try Self.project()
-    let lines = try JSONValue.lines(Self.export(project))
+    let json = ["--transformables", "json"]
+    let lines = try JSONValue.lines(Self.export(project, json[0], json[1]))
     try ManyStoresTests.check(lines, "export")
-    let text = try Self.export(project).split(separator: "\n").compactMap { line in
+    let text = try Self.export(project, json[0], json[1]).split(separator: "\n").compactMap { line in
       line.firstRange(of: "\"tint\":").map { String(line[$0.upperBound...].dropLast()) }
     }
     #expect(
@@ -62,5 +63,18 @@ struct ArchiveExportTests {
     let text = try Self.export(Self.project(), "--format", "csv")
     #expect(text.contains(",\"{\"\"a\"\":null,\"\"b\"\":[1,\"\"x\"\"]}\"\r\n"), "\(text)")
     #expect(text.contains(",AQL/\r\n"))
+  }
+
+  @Test func `by default a transformable is a string or null in every row, with the text of CSV`() throws {
+    let project = try Self.project()
+    let lines = try JSONValue.lines(Self.export(project))
+    try ManyStoresTests.check(lines, "export")
+    let found = lines.map { $0["tint"] }
+    #expect(found.allSatisfy { $0?.string != nil || $0 == .null })
+    #expect(
+      found.prefix(6).map { $0?.string } == [
+        #"{"a":null,"b":[1,"x"]}"#, "[]", "2.5", #"{"@archive":"text"}"#, #"{"@archive":null}"#, "AQL/",
+      ])
+    #expect(found.last == .some(.null))
   }
 }

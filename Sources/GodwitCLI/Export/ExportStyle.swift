@@ -1,0 +1,55 @@
+import ArgumentParser
+import GodwitModel
+
+/// How exported dates are written.
+enum DateForm: String, CaseIterable, ExpressibleByArgument {
+  /// ISO 8601 in UTC, with six digits of a second.
+  case iso
+  /// Seconds since 1970 in UTC.
+  case unix
+  /// Seconds since 2001 in UTC, as Core Data stores them.
+  case coredata
+
+  /// - Parameter seconds: Since 2001.
+  /// - Returns: nil for a form that is no number, and for a date that is none.
+  func number(_ seconds: Double) -> Double? {
+    switch self {
+    case .iso: nil
+    case .unix: seconds.isFinite ? seconds + 978_307_200 : nil
+    case .coredata: seconds.isFinite ? seconds : nil
+    }
+  }
+}
+
+/// How JSON lines and CSV have related objects.
+enum LinkForm: String, CaseIterable, ExpressibleByArgument {
+  /// Object URIs.
+  case uris
+  /// The keys at the end of the URIs. Objects of different entities may share a key.
+  case keys
+  /// The number of objects of a to-many; a to-one as its URI.
+  case count
+}
+
+/// How JSON lines have transformable values.
+enum TransformableForm: String, CaseIterable, ExpressibleByArgument {
+  /// A string in each row, as CSV has it: the JSON of an archive, or base64. Readers that give a column one type take it.
+  case text
+  /// The JSON itself: an object, a list, a number or a Boolean; a string for base64.
+  case json
+}
+
+/// The forms of an export that a reader may need.
+struct ExportStyle {
+  var dates = DateForm.iso
+  var links = LinkForm.uris
+  var transformables = TransformableForm.text
+  /// What CSV has for nil. A text that is the same is quoted.
+  var null = ""
+
+  /// A CSV field of a text that is not nil.
+  func field(_ text: String) -> String {
+    text.isEmpty || text.utf8.elementsEqual(null.utf8)
+      ? "\"\(text.replacing(scalar: "\"", with: "\"\""))\"" : ObjectWriter.field(text)
+  }
+}
