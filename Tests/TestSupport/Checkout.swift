@@ -10,4 +10,9 @@ package enum Checkout {
 
   /// The text of a file of the checkout.
   package static func text(_ path: String) throws -> String { try String(contentsOf: url(path), encoding: .utf8) }
+
+  /// The Swift files below a folder of the checkout, as paths from that folder.
+  package static func swiftFiles(under folder: String) throws -> [String] {
+    try FileManager.default.subpathsOfDirectory(atPath: url(folder).path).filter { $0.hasSuffix(".swift") }.sorted()
+  }
 }

@@ -15,41 +15,11 @@ struct FirstChangeTests {
 
   private static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: Checkout.url(path).path) }
 
-  /// The Swift files below a folder, as paths from the folder.
-  private static func files(under folder: String) throws -> [String] {
-    let walk = try #require(FileManager.default.enumerator(atPath: Checkout.url(folder).path))
-    return walk.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted()
-  }
-
-  // MARK: Suites
-
-  /// A suite is called by the name of its type, or of its file.
-  private static func findSuites() throws -> Set<String> {
-    let kinds: Set<Substring> = ["struct", "class", "enum", "actor"]
-    var names: Set<String> = []
-    for file in try files(under: "Tests") {
-      let text = try Checkout.text("Tests/\(file)")
-      guard text.contains("@Test") else { continue }
-      names.insert(((file as NSString).lastPathComponent as NSString).deletingPathExtension)
-      for line in text.split(separator: "\n") where line.first?.isLetter == true || line.first == "@" {
-        let words = line.split(separator: " ")
-        guard let kind = words.firstIndex(where: kinds.contains), kind + 1 < words.count else { continue }
-        let isQuoted = words[kind + 1].hasPrefix("`")
-        let name =
-          isQuoted ? codes(in: line).first ?? "" : String(words[kind + 1].prefix { $0.isLetter || $0.isNumber })
-        names.insert(name)
-      }
-    }
-    return names
-  }
-
-  private static let suites = Result { try findSuites() }
-
   /// Checks the paths and suites that a text names.
   ///
   /// - Parameter folder: Paths may count from it too.
   private static func check(_ text: String, of page: String, folder: String = "") throws {
-    let suites = try suites.get()
+    let suites = try TestSuite.names.get()
     for code in codes(in: text) {
       if isPath(code) {
         let isThere = exists(code) || exists(folder + "/" + code)
@@ -84,7 +54,7 @@ struct FirstChangeTests {
       let first = Self.codes(in: parts[1])
       #expect(!first.isEmpty, "\(title) names no suite")
       for suite in first {
-        let isSuite = try Self.suites.get().contains(suite)
+        let isSuite = try TestSuite.names.get().contains(suite)
         #expect(isSuite, "\(title): '\(suite)' is not a suite")
       }
     }
@@ -127,7 +97,7 @@ struct FirstChangeTests {
     let sections = Dictionary(uniqueKeysWithValues: zip(titles, parts))
     try Self.check(text, of: folder + "/README.md", folder: folder)
 
-    let files = try Self.files(under: folder)
+    let files = try Checkout.swiftFiles(under: folder)
     let folders = Set(files.map { ($0 as NSString).deletingLastPathComponent }).subtracting([""])
     let named = Set(Self.subjects(of: sections["Folders"] ?? ""))
     #expect(folders.subtracting(named) == [], "\(folder): these folders are not named")
@@ -143,7 +113,7 @@ struct FirstChangeTests {
       let held = rule.components(separatedBy: "(").last ?? ""
       #expect(held.contains(")") && !Self.codes(in: held).isEmpty, "\(folder): no suite holds '\(rule)'")
       for suite in Self.codes(in: held) {
-        let isSuite = try Self.suites.get().contains(suite)
+        let isSuite = try TestSuite.names.get().contains(suite)
         #expect(isSuite, "\(folder): '\(suite)' is not a suite")
       }
     }

@@ -127,6 +127,24 @@ struct InPlaceExchangeTests {
     }
   }
 
+  @Test func `the new store is synced before its rename, and the folder before files of the old store go`() throws {
+    let fixture = try fixture()
+    let path = try fixture.copyOfSource("order")
+    let layer = try FaultLayer(.none)
+    let job = job(fixture, path, isLightweight: false, keepsOld: false)
+    try layer.run { _ = try MigrationManager(job).run() }
+    let operations = layer.operations
+    func name(_ path: String) -> String { (path as NSString).lastPathComponent }
+    let exchange = try #require(operations.firstIndex { $0.kind == .rename && $0.secondPath == path })
+    let before = operations[exchange - 1]
+    #expect(before.kind == .sync && name(before.path) == name(operations[exchange].path), "\(before)")
+    let synced = try #require(operations[exchange...].firstIndex { $0.kind == .sync && name($0.path) == "order" })
+    let gone = operations[exchange...].indices.filter {
+      operations[$0].kind == .unlink && operations[$0].path.contains("/.source_SUPPORT/")
+    }
+    #expect(gone.count == 2 && gone.allSatisfy { $0 > synced }, "\(operations[exchange...])")
+  }
+
   @Test func `a name that the old store is to get is looked for before any work`() throws {
     let fixture = try fixture()
     let path = try storeWithLog(fixture, "taken")

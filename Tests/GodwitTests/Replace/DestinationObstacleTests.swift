@@ -121,4 +121,20 @@ struct DestinationObstacleTests {
     #expect(chmod(job.destinationPath, 0o444) == 0)
     try expect(.destination, job)
   }
+
+  @Test func `a file that takes the destination's name during the run stays, and the finished store waits`() throws {
+    let fault = try FaultJob(.everyStage)
+    let job = try fault.job
+    let layer = try FaultLayer(.none)
+    // The last moment: before the store gets its name.
+    layer.beforeEach = { operation in
+      guard operation.secondPath == job.destinationPath else { return }
+      close(open(job.destinationPath, O_CREAT | O_WRONLY, 0o600))
+    }
+    let error = #expect(throws: GodwitError.self) { try layer.run { _ = try MigrationManager(job).run() } }
+    #expect(error?.code == .cannotCreate && error?.safe?.hasPrefix("the finished store is") == true, "\(error as Any)")
+    #expect(try Data(contentsOf: URL(filePath: job.destinationPath)).isEmpty)
+    try FileManager.default.removeItem(atPath: job.destinationPath)
+    #expect(try MigrationManager(job).run().outcome == .finished)
+  }
 }

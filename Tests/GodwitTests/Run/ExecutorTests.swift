@@ -54,4 +54,19 @@ struct ExecutorTests {
     let state = try state(fixture)
     #expect(state.rows == 3 && state.vouched == 3)
   }
+
+  @Test func `a chunk whose source changed meanwhile leaves neither a row nor an entry`() throws {
+    let fixture = try fixture()
+    var isChanged = false
+    let error = #expect(throws: GodwitError.self) {
+      try MigrationManager(fixture.job).run { progress in
+        guard progress.chunk == 1, !isChanged else { return }
+        isChanged = true
+        try? fixture.alter("UPDATE ZPERSON SET ZNAME = 'new' WHERE Z_PK = 9")
+      }
+    }
+    #expect(isChanged && error?.stopReason == .sourceChanged, "\(String(describing: error))")
+    let state = try state(fixture)
+    #expect(state.rows == 3 && state.vouched == 3)
+  }
 }
