@@ -84,6 +84,7 @@ public struct EntityMapping: Sendable, Hashable {
   public struct SortDescriptor: Sendable, Hashable, CustomStringConvertible {
     /// To-one relationships, and an attribute at the end: `modifiedAt`, `owner.name`.
     public var keyPath: String
+    /// Whether lower values come first.
     public var isAscending: Bool
 
     /// - Parameter keyPath: To-one relationships, and an attribute at the end.
@@ -105,6 +106,7 @@ public struct EntityMapping: Sendable, Hashable {
       self.init(String(path), ascending: isAscending)
     }
 
+    /// The key path, and `DESC` where values descend.
     public var description: String { isAscending ? keyPath : "\(keyPath) DESC" }
 
     /// The key path as an expression on a source object.
