@@ -110,7 +110,8 @@ struct NumberLosses {
       let table = try program.sourceTable(mapping.source.name)
       var terms = [association.matches(mapping.index, alias: "s").sql]
       let isUnique = program.isUnique(mapping.index)
-      if isUnique {
+      // Others may fill what the first object lacks: then the numbers of all are counted.
+      if isUnique, !mapping.mapping.fillsNil {
         let merged = try program.associationStage.merged(mapping.index, association)
         terms.append("s.Z_PK NOT IN (SELECT k FROM (\(merged)) WHERE k <> f)")
       }

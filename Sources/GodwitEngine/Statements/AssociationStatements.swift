@@ -19,7 +19,13 @@ struct AssociationStatements: StageStatements {
     var columns = "s.Z_PK"
     var survivors = ""
     if step.isOrdered(index) {
-      columns += ", v.survivor, v.place"
+      // The table of survivors takes what cannot be computed for nil: the row itself fails here.
+      builder.rowChecks = RowChecks()
+      let checked = try orderedValues(of: mapping, builder, &reasons)
+      if let checks = builder.rowChecks, !checks.fields.isEmpty {
+        columns = checks.guarding(columns, member: "-1", builder: builder)
+      }
+      columns += ", v.survivor, v.place, \(checked.joined(separator: ", "))"
       survivors = " LEFT JOIN main.\(StepProgram.survivorTable(index)) AS v ON v.source = s.Z_PK"
     } else if !mapping.mapping.uniqueBy.isEmpty {
       builder.rowChecks = RowChecks()
@@ -78,6 +84,32 @@ struct AssociationStatements: StageStatements {
       """
   }
 
+  /// What decides about a row `s` of a mapping that orders the objects that become one: its values of `unique-by` and of
+  /// the order, and those that may fill others.
+  private func orderedValues(
+    of mapping: ResolvedEntityMapping, _ builder: StatementBuilder, _ reasons: inout [String]
+  ) throws -> [String] {
+    var values = ["godwit_identity(\(try identity(of: mapping, builder, &reasons)))"]
+    values += mapping.mapping.uniqueOrder.map { orderValue($0, of: mapping, builder) }
+    for (attribute, source) in mapping.attributes where mapping.fills(attribute, from: source) {
+      let plain = source.withoutDefault
+      // Reading a value in a file would carry it over.
+      guard !hasExternalValue(attribute, plain, in: mapping) else { continue }
+      let value = try step.creation.value(of: attribute, from: plain, in: mapping, builder: builder, reasons: &reasons)
+      values.append("CASE WHEN v.survivor IS NOT NULL THEN typeof(\(value)) END")
+    }
+    return values
+  }
+
+  private func hasExternalValue(
+    _ attribute: AttributeDescription, _ source: ResolvedEntityMapping.AttributeSource,
+    in mapping: ResolvedEntityMapping
+  ) -> Bool {
+    if attribute.allowsExternalBinaryDataStorage { return true }
+    guard case .copy(let name) = source else { return false }
+    return resolved.sourceModel.attribute(name, of: mapping.source.name)?.allowsExternalBinaryDataStorage == true
+  }
+
   /// The value of a sort descriptor for a row `s`.
   private func orderValue(
     _ descriptor: EntityMapping.SortDescriptor, of mapping: ResolvedEntityMapping, _ builder: StatementBuilder
@@ -118,6 +150,8 @@ struct AssociationStatements: StageStatements {
   /// keys every object is stored.
   func survivors(_ index: Int) throws -> ChunkStatement {
     let builder = StatementBuilder()
+    // A row whose values cannot be computed fails in its own chunk.
+    builder.tolerateMisfits()
     let association = associations(builder)
     let isDense = if case .dense = facts.mappings[index].keys { true } else { false }
     let place = isDense ? "DENSE_RANK() OVER (ORDER BY f) - 1" : "NULL"

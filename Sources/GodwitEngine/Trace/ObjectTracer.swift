@@ -320,7 +320,9 @@ extension AttributeValue {
     case (.boolean(let a), .boolean(let b)): return order(a ? 1 : 0, b ? 1 : 0)
     case (.integer(let a), .integer(let b)): return order(a, b)
     case (.double(let a), .double(let b)), (.date(let a), .date(let b)): return order(a, b)
-    case (.decimal(let a), .decimal(let b)): return order(a, b)
+    // A decimal without a value is nil, and a run compares the numbers that the store holds.
+    case (.decimal(let a), .decimal(let b)):
+      return a.isNaN || b.isNaN ? order(a.isNaN ? 0 : 1, b.isNaN ? 0 : 1) : order(a.nearestDouble, b.nearestDouble)
     case (.string(let a), .string(let b)), (.uri(let a), .uri(let b)): return order(Array(a.utf8), Array(b.utf8))
     case (.uuid(let a), .uuid(let b)):
       return order(withUnsafeBytes(of: a.uuid, Array.init), withUnsafeBytes(of: b.uuid, Array.init))

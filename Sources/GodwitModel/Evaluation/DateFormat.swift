@@ -45,6 +45,8 @@ struct DateFormat: Sendable, Hashable {
   func text(_ seconds: Double) -> Text? {
     guard seconds.isFinite, abs(seconds) < 1e14 else { return nil }
     if pattern != Self.iso8601 { return DateFormatters.shared.text(seconds, self) }
+    // Years have six digits at most.
+    guard abs(seconds) < 3.1e13 else { return nil }
     let offset = TimeZone(identifier: zone)?.secondsFromGMT(for: Date(timeIntervalSinceReferenceDate: seconds)) ?? 0
     return Text(ISODate.text(seconds, offset: offset))
   }

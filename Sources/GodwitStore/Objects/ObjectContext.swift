@@ -114,7 +114,6 @@ package final class ObjectContext {
     return reader
   }
 
-  /// Primary keys by one query with one key as parameter.
   /// The identifier of the store.
   ///
   /// - Throws: `.dataWrong` when its metadata has none.
@@ -129,6 +128,7 @@ package final class ObjectContext {
     return Text(utf8: bytes)
   }
 
+  /// Primary keys by one query with one key as parameter.
   func keys(_ sql: String, _ key: Int64) throws -> [Int64] {
     try willRead()
     let statement = try connection.prepare(sql, keptIn: &statements)

@@ -298,7 +298,7 @@ package final class StoreConnection: @unchecked Sendable {
       (code, message) = (SQLITE_IOERR, "disk I/O error")
     }
     // A file that cannot be opened for writing is opened for reading, whatever the reason was.
-    if code == SQLITE_READONLY, sqlite3_db_readonly(handle, "main") == 1, access(path, W_OK) == 0 {
+    if code == SQLITE_READONLY, sqlite3_db_readonly(handle, "main") == 1, Self.opensForWriting(path) {
       (code, message) = (SQLITE_IOERR, "disk I/O error")
     }
     // The message of ATTACH contains the URI, which the user never wrote.
@@ -321,6 +321,13 @@ package final class StoreConnection: @unchecked Sendable {
       error.message = error.message.replacing("'\(path)'", with: files, maxReplacements: 1)
     }
     return error
+  }
+
+  /// Whether a file can be opened for writing now. Rights alone do not say it: a file may be for appending only.
+  private static func opensForWriting(_ path: String) -> Bool {
+    guard let file = fopen(path, "r+e") else { return false }
+    fclose(file)
+    return true
   }
 
   /// Whether the last failed system call found the disk full. Ending a statement makes other calls, so the error number

@@ -64,7 +64,7 @@ enum SortBytes {
     case .boolean(let truth): [1, truth ? 1 : 0]
     case .integer(let number): [1] + bytes(Double(number)) + bytes(rest(number))
     case .double(let number), .date(let number): [1] + bytes(number) + bytes(Int64(0))
-    case .decimal(let number): [1] + bytes(NSDecimalNumber(decimal: number).doubleValue) + bytes(Int64(0))
+    case .decimal(let number): number.isNaN ? [0] : [1] + bytes(number.nearestDouble) + bytes(Int64(0))
     case .string(let text), .uri(let text): [1] + ended(Array(text.utf8))
     case .data(let data): [1] + ended(data)
     case .uuid(let uuid): [1] + withUnsafeBytes(of: uuid.uuid, Array.init)

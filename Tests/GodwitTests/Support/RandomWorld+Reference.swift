@@ -46,6 +46,7 @@ extension RandomWorld {
     for (index, mapping) in mappings.enumerated() {
       let from = mapping.sourceEntityName ?? ""
       var byValue: [Int64?: Int] = [:]
+      let first = result.made.count
       for object in objects.filter({ $0.entity == from && filters[index]($0) }).sorted(by: { $0.key < $1.key }) {
         if !mapping.uniqueBy.isEmpty, mapping.mergesNil || object.n != nil {
           if let known = byValue[object.n] {
@@ -61,6 +62,8 @@ extension RandomWorld {
         result.made.append(
           .init(mapping: index, key: object.key, sources: [object.key], tag: object.id * 100 + Int64(index)))
       }
+      // Assignments follow the keys of the objects that give the values.
+      result.made[first...].sort { $0.key < $1.key }
     }
     for made in result.made {
       for assignment in assignments(of: mappings[made.mapping]).sorted(by: { $0.name < $1.name }) {
