@@ -11,10 +11,19 @@ struct ExportStyleTests {
     let model = try ManagedObjectModel(
       name: "M",
       entities: [
-        .made(
-          "Owner", [.init(name: "name", type: .string), .init(name: "born", type: .date)],
-          [.toMany("pets", "Pet", inverse: "owner")]),
-        .made("Pet", [.init(name: "name", type: .string)], [.toOne("owner", "Owner", inverse: "pets")]),
+        EntityDescription(
+          name: "Owner",
+          attributes: [
+            AttributeDescription(name: "name", type: .string), AttributeDescription(name: "born", type: .date),
+          ],
+          relationships: [
+            RelationshipDescription(name: "pets", destinationEntityName: "Pet", inverseName: "owner", isToMany: true)
+          ]),
+        EntityDescription(
+          name: "Pet", attributes: [AttributeDescription(name: "name", type: .string)],
+          relationships: [
+            RelationshipDescription(name: "owner", destinationEntityName: "Owner", inverseName: "pets")
+          ]),
       ])
     try project.bundle("M.xcdatamodeld", [model])
     try project.store("m.sqlite", model) { builder in
