@@ -86,7 +86,7 @@ struct TraceVerbTests {
       #expect(result.diagnostics.contains("  try  ") && result.output.isEmpty)
     }
     for (setting, text) in [
-      ("append=true", "it appends to a store")
+      ("destination.existing=append", "it appends to a store")
     ] {
       let result = job.run("trace", "Address/p1", "--set", setting)
       #expect(result.status == 64 && result.diagnostics.contains(text), "\(setting): \(result.diagnostics)")

@@ -41,7 +41,7 @@ struct CompletionTests {
   ]
   /// Those that no shell can complete.
   private static let words: Set = [
-    "VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "time", "percent", "URI", "I/N",
+    "VERSION", "N", "S", "E", "PREDICATE", "NAME", "KEY=VALUE", "TABLE", "TEXT", "time", "percent", "URI", "I/N",
   ]
 
   @Test func `every argument and option that takes a path completes file names`() throws {
