@@ -97,16 +97,16 @@ struct ExpressionCheckerTests {
       ("TERNARY($source.age > 1, 1, 'x')", "the branches of TERNARY differ: a number and a string", 0..<32),
       (
         "CAST($source.born, 'NSString')",
-        "cannot cast a date to 'NSString': write 'text:format:($source.born, \"iso8601\")'",
+        "cannot cast a date to 'NSString': write 'text:format:($source.born, \"iso8601\")', or use a policy",
         5..<17
       ),
       (
         "CAST($source.name, 'NSUUID')",
-        "cannot cast to 'NSUUID': write 'uuid:($source.name)'", 0..<28
+        "cannot cast to 'NSUUID': write 'uuid:($source.name)', or use a policy", 0..<28
       ),
       (
         "CAST($source.name, 'NSDate')",
-        "cannot cast a string to 'NSDate': write 'date:format:($source.name, \"iso8601\")'",
+        "cannot cast a string to 'NSDate': write 'date:format:($source.name, \"iso8601\")', or use a policy",
         5..<17
       ),
     ] as [(String, String, Range<Int>)])

@@ -163,8 +163,8 @@ extension ExpressionChecker {
     guard let target = CastType.named(name) else {
       let way =
         switch name {
-        case "NSUUID": "write 'uuid:(\(text))'"
-        case "NSURL": "write 'FUNCTION(CAST(\"NSURL\", \"Class\"), \"URLWithString:\", \(text))'"
+        case "NSUUID": "write 'uuid:(\(text))', or use a policy"
+        case "NSURL": "write 'FUNCTION(CAST(\"NSURL\", \"Class\"), \"URLWithString:\", \(text))', or use a policy"
         default: "no expression makes such a value, a policy does"
         }
       throw ExpressionError(

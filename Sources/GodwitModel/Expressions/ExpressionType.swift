@@ -160,6 +160,6 @@ extension AttributeType {
       case (.string, .data): "'CAST(\(operand), \"NSData\")'"
       default: nil
       }
-    return expression.map { "write \($0)" } ?? "no expression converts it, a policy does"
+    return expression.map { "write \($0), or use a policy" } ?? "no expression converts it, a policy does"
   }
 }

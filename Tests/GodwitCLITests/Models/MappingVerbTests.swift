@@ -244,7 +244,7 @@ struct `Inferring and drafting mapping models` {
         """
             attributes:
               title: $source.title # now required, without a default: an object without a value stops the run
-              count: '???' # String 'count' to Integer 16: write 'CAST($source.count, "NSNumber")'
+              count: '???' # String 'count' to Integer 16: write 'CAST($source.count, "NSNumber")', or use a policy
 
         """))
     let error = #expect(throws: GodwitError.self) { try MappingModel(contentsOfYAML: file) }
