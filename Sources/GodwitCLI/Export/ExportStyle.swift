@@ -11,7 +11,7 @@ enum DateForm: String, CaseIterable, ExpressibleByArgument {
   case coredata
 
   /// - Parameter seconds: Since 2001.
-  /// - Returns: nil for a form that is no number, and for a date that is none.
+  /// - Returns: nil for a form with texts, and for a date without a finite number.
   func number(_ seconds: Double) -> Double? {
     switch self {
     case .iso: nil
@@ -44,7 +44,7 @@ struct ExportStyle {
   var dates = DateForm.iso
   var links = LinkForm.uris
   var transformables = TransformableForm.text
-  /// What CSV has for nil. A text that is the same is quoted.
+  /// The text that CSV has for nil. Another value with this text is quoted.
   var null = ""
 
   /// A CSV field of a text that is not nil.

@@ -84,8 +84,8 @@ struct AssociationStatements: StageStatements {
       """
   }
 
-  /// What decides about a row `s` of a mapping that orders the objects that become one: its values of `unique-by` and of
-  /// the order, and those that may fill others.
+  /// The values that decide about a row `s` of a mapping with an order of objects that become one: the values of
+  /// `unique-by`, the values of the order, and the values that may fill others.
   private func orderedValues(
     of mapping: ResolvedEntityMapping, _ builder: StatementBuilder, _ reasons: inout [String]
   ) throws -> [String] {

@@ -26,7 +26,7 @@ extension JobManifest {
 
   static func keys(in map: String) -> [String] { keys[map] ?? [] }
 
-  /// What to write for a key of the top level that belongs into a map, or is a word that another key takes.
+  /// The line to write for a key of the top level that belongs into a map, or is a word that another key takes.
   private static func placeElsewhere(_ key: String) -> String? {
     if let word = Existing(rawValue: key) { return "destination: {existing: \(word.rawValue)}" }
     if let rule = MigrationJob.LossRule(rawValue: key) { return "on-loss: \(rule.rawValue)" }

@@ -77,7 +77,7 @@ package struct YAMLReader {
 
   /// The entries of a map whose keys are all known.
   ///
-  /// - Parameter elsewhere: What to write for an unknown key that is a word of another place; nil for any other key.
+  /// - Parameter elsewhere: The line to write for an unknown key that is a word of another place; nil for any other key.
   package func entries(
     _ node: Node, key: String, known: [String], expected: String = "keys and values",
     elsewhere: (String) -> String? = { _ in nil }

@@ -3,7 +3,7 @@ import Foundation
 /// A form of dates as texts: a Unicode pattern, or `iso8601`, in a time zone.
 ///
 /// Patterns are read as by a `DateFormatter` with the locale `en_US_POSIX`. `iso8601` is Godwit's own, by the Gregorian
-/// calendar at all times. Nothing depends on the machine's time zone, locale or clock.
+/// calendar at all times. The result does not depend on the machine's time zone, locale or clock.
 struct DateFormat: Sendable, Hashable {
   static let iso8601: Text = "iso8601"
   /// The most bytes of a pattern.

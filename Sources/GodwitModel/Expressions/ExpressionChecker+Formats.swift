@@ -14,7 +14,7 @@ extension ExpressionChecker {
     let labels = name.split(separator: ":")
     guard let format = labels.firstIndex(of: "format"), format < arguments.count else { return .value(result) }
     let zone = labels.firstIndex(of: "timeZone").flatMap { $0 < arguments.count ? arguments[$0] : nil }
-    // What is computed shows only when it is evaluated.
+    // A computed format is checked when it is evaluated.
     let pattern = arguments[format].writtenText
     if let fault = DateFormat.complaint(
       pattern: pattern ?? DateFormat.iso8601, zone: zone.flatMap(\.writtenText) ?? "UTC")

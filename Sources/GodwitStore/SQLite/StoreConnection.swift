@@ -324,6 +324,8 @@ package final class StoreConnection: @unchecked Sendable {
   }
 
   /// Whether a file can be opened for writing now. Rights alone do not say it: a file may be for appending only.
+  ///
+  /// Closing the file drops the process's locks on it, so call it only for a connection whose work has failed.
   private static func opensForWriting(_ path: String) -> Bool {
     guard let file = fopen(path, "r+e") else { return false }
     fclose(file)

@@ -71,7 +71,7 @@ enum SortBytes {
     }
   }
 
-  /// What floating point leaves out of an integer.
+  /// The difference between an integer and its nearest floating point number.
   private static func rest(_ number: Int64) -> Int64 { Int64(Int128(number) - Int128(Double(number))) }
 
   private static func bytes(_ number: Double) -> [UInt8] {
