@@ -175,7 +175,9 @@ extension MigrationManager {
     } catch is CancellationError { throw CancellationError() } catch {
       let error = GodwitError.disk("cannot write the receipt", error)
       if error.code == .stopped, let reason = control.reason { return reason }
-      guard isOwed(after: error) else {
+      // The place of the receipt has no part in reading the store: a file that may not be read now may be read in the
+      // next run.
+      guard isOwed(after: error) || error.code == .permission else {
         summary.codedNotes.append(.init(.receiptMissing, "no receipt was written: \(error.line)"))
         return nil
       }

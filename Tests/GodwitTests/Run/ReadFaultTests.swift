@@ -82,7 +82,8 @@ struct ReadFaultSweep {
     return layer.operations
   }
 
-  func run(_ state: State, atMost limit: Int) throws {
+  /// The looks of a run that nothing disturbs, and how it ends.
+  private func undisturbed(_ state: State) throws -> ([DiskOperation], Answer) {
     let undisturbed = try job(in: state)
     let status = try MigrationManager(undisturbed.job).status()
     var answer: Answer?
@@ -90,10 +91,22 @@ struct ReadFaultSweep {
       let summary = try undisturbed.run()
       answer = Answer(outcome: summary.outcome, wasResumed: summary.wasResumed, state: status.state)
     }
-    let known = try #require(answer)
+    return (looks, try #require(answer))
+  }
+
+  func run(_ state: State, atMost limit: Int) throws {
+    let (looks, known) = try undisturbed(state)
     for (count, position) in Self.positions(looks, atMost: limit).enumerated() {
       try strike(state, position, Self.code(count), known)
     }
+  }
+
+  /// Strikes each time that the finished store in the work folder is opened.
+  func openStore(_ code: Int32) throws {
+    let (looks, known) = try undisturbed(.begun)
+    let positions = looks.indices.filter { looks[$0].kind == .open && looks[$0].path.hasSuffix("/store.sqlite") }
+    #expect(!positions.isEmpty)
+    for position in positions { try strike(.begun, position + 1, code, known) }
   }
 
   private func strike(_ state: State, _ position: Int, _ code: Int32, _ known: Answer) throws {
@@ -163,6 +176,10 @@ struct ReadFaultSweep {
   func `a look that fails ends a run with an error of the disk, and the next one goes on`(kind: FaultJob.Kind) throws {
     let sweep = try ReadFaultSweep(kind)
     for state in ReadFaultSweep.states(kind, each: 3) { try sweep.run(state, atMost: 4) }
+  }
+
+  @Test func `a store that may not be read for its receipt ends the run, and the next one writes the receipt`() throws {
+    try ReadFaultSweep(.smallStore).openStore(EACCES)
   }
 
   @Test(arguments: FaultJob.Kind.allCases)
