@@ -168,7 +168,7 @@ extension MigrationManager {
     summary.overridden = steps.reduce(0) { $0 + $1.overridden }
     summary.keptInvalid = KeptInvalid.overall(steps.map(\.keptInvalid))
     summary.dropped = steps.flatMap(\.dropped)
-    summary.losses = LossReport(steps.flatMap(\.losses.losses))
+    summary.losses = LossReport(job.marking(steps.flatMap(\.losses.losses)))
     for note in steps.flatMap(\.codedNotes) where !summary.codedNotes.contains(note) { summary.codedNotes.append(note) }
     summary.wasResumed = isResumed || running?.wasResumed == true
     return summary
@@ -239,7 +239,8 @@ extension MigrationManager {
     plan.steps = try job.steps.indices.flatMap { index in
       let part = index == current ? counted : try planWithoutRows(step: index)
       var steps = part.steps
-      plan.losses.add(record.flatMap { index < current ? $0.finished[index].summary.losses : nil } ?? part.losses)
+      let losses = record.flatMap { index < current ? $0.finished[index].summary.losses : nil } ?? part.losses
+      plan.losses.losses += job.marking(losses.losses)
       for position in steps.indices {
         steps[position].hooks = job.steps[index].namedHooks.map { "\($0): \($1.identity)" }
         if index != current {
@@ -256,17 +257,21 @@ extension MigrationManager {
 
   /// The plan of a step on a store without objects: everything but counts.
   private func planWithoutRows(step index: Int) throws -> MigrationPlan {
+    try withoutRows(step: index) { try $0.plan(now: Date().timeIntervalSinceReferenceDate).0 }
+  }
+
+  /// Has a planner look at a step whose source has no objects.
+  func withoutRows<T>(step index: Int, _ body: (Planner) throws -> T) throws -> T {
     let step = try job.step(index)
     let connection = try StoreConnection(path: nil)
     defer { try? connection.close() }
     try connection.attachEmptySource(StoreSchema(model: step.sourceModel))
     do {
       let existing = step.appends ? try existingDestination() : nil
-      return try AttachedSource(
-        connection, job: step, files: nil, existing: existing, digest: { try origin(ofStep: index) }
-      ).planner(step).plan(
-        now: Date().timeIntervalSinceReferenceDate
-      ).0
+      return try body(
+        AttachedSource(
+          connection, job: step, files: nil, existing: existing, digest: { try origin(ofStep: index) }
+        ).planner(step))
     } catch var error as GodwitError {
       error.context = error.context ?? step.position.context
       throw error

@@ -58,10 +58,14 @@ public struct MigrationManager: Sendable {
     var complete = self
     for use in missing { complete.job.policies.register(use.policy, PlannedPolicy()) }
     var plan: MigrationPlan
-    do { plan = try complete.planWithPolicies(estimatesTime) } catch let error as GodwitError {
+    do {
+      try complete.refuseUnknownAcceptedLosses()
+      plan = try complete.planWithPolicies(estimatesTime)
+    } catch let error as GodwitError {
       throw tellingDiscard(error)
     }
     plan.refusesLosses = job.failsOnLoss
+    plan.acceptsSetAside = job.acceptsSettingAside(plan.forecast?.setAsideEntities ?? [])
     plan.missingPolicies = missing
     plan.mappingSearch = job.mappingSearch.lines
     plan.advice = job.mappingSearch.advice

@@ -87,6 +87,7 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
       configuration: Cloud
       destination-type: xml
       on-loss: fail
+      accept-losses: [Person.age, "Pet (filtered out)"]
       cloudkit: drop
       version-order: [Peoplizer 1, Peoplizer 4]
       mapping-search: maps
@@ -116,11 +117,12 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(job.mergeModels.map(\.resolved) == ["jobs/X.mom"])
     #expect(job.configuration == "Cloud" && job.destinationType == .xml)
     #expect(job.onLoss == .fail && job.cloudkit == .drop)
+    #expect(job.acceptLosses.map(\.value) == ["Person.age", "Pet (filtered out)"])
     #expect(job.versionOrder == ["Peoplizer 1", "Peoplizer 4"])
     #expect(job.mappingSearch.map(\.resolved) == ["jobs/maps"])
     #expect(job.layout?.from?.resolved == "jobs/old/people.sqlite")
     #expect(job.layout?.names.map(\.end) == ["Person.friends"] && job.layout?.isStrict == true)
-    #expect(job.layout?.names.first?.name.value == "Z_1FRIENDS" && job.layout?.names.first?.name.location.line == 23)
+    #expect(job.layout?.names.first?.name.value == "Z_1FRIENDS" && job.layout?.names.first?.name.location.line == 24)
     #expect(job.unregisteredPolicies == .default)
     #expect(job.stages.map(\.step.value) == ["Peoplizer 4"])
     #expect(job.stages.first?.before?.value == "check" && job.stages.first?.after?.value == "tidy")

@@ -57,7 +57,8 @@ import Yams
 
   @Test(arguments: [
     "colour: red", "memory: lots", "memory: 1024", "append: 1", "chunks: {rows: 0}", "chunks: {rows: 10000001}",
-    "chunks: {by: {A: []}}", "on-invalid: ignore", "on-invalid: {quarantine: {}}", "on-loss: lose", "models2: x",
+    "chunks: {by: {A: []}}", "on-invalid: ignore", "on-invalid: {quarantine: {}}", "on-loss: lose",
+    "accept-losses: {Person: age}", "accept-losses: []", "models2: x",
     "in-place: true", "keep-old: true", "history: keep", "job: a/b", "stages: [{before: a}]",
     "destination-type: memory",
     "on-invalid: {quarantine: {max-percent: 101}}", "configuration: ''", "version-order: one",

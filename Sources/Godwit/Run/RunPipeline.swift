@@ -43,6 +43,7 @@ struct RunPipeline {
     try RunCheck.passAll(manager)
     let delivery = delivery(request.delivery)
     if let summary = try delivery.finished() { return summary }
+    try manager.refuseUnknownAcceptedLosses()
     let claim = try Claim(job, request.durability)
     let beginning: Beginning
     do {

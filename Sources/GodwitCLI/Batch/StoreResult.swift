@@ -39,8 +39,10 @@ struct StoreResult: Encodable, Sendable {
   var seconds: Double
   /// Objects made, or to be made.
   var objects: Int64?
-  /// Kinds of things that are lost.
+  /// Kinds of things that are lost and not accepted.
   var losses: Int?
+  /// Kinds of things that are lost and accepted; nil for none.
+  var accepted: Int?
   /// Objects in quarantine.
   var quarantined: Int64?
   /// Notes of a run, and the code of each.
@@ -107,6 +109,7 @@ struct StoreResult: Encodable, Sendable {
     if summary.outcome != .alreadyFinished {
       objects = summary.isCounted ? summary.objects : nil
       losses = summary.losses.refusable.count
+      accepted = summary.losses.accepted.isEmpty ? nil : summary.losses.accepted.count
     }
     (reason, reasonCode) = (summary.reason, summary.stopReason?.rawValue)
     if summary.quarantinedObjects > 0, outcome != .stopped { quarantined = summary.quarantinedObjects }
@@ -148,6 +151,7 @@ struct StoreResult: Encodable, Sendable {
     guard let sourceModel, let destinationModel else { return nil }
     let way = sourceModel == destinationModel ? sourceModel : "\(sourceModel) to \(destinationModel)"
     return way + (losses.map { $0 == 0 ? "" : ", " + $0.counted("loss", "losses") } ?? "")
+      + (accepted.map { ", " + $0.counted("accepted loss", "accepted losses") } ?? "")
   }
 }
 

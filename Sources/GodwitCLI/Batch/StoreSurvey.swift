@@ -151,6 +151,7 @@ struct StoreSurvey {
       result.quarantined = plan.setAside
       result.objects = plan.summary.objectsWritten
       result.losses = plan.losses.refusable.count
+      result.accepted = plan.losses.accepted.isEmpty ? nil : plan.losses.accepted.count
       return result
     }
   }

@@ -293,9 +293,11 @@ struct ReportPage {
     let rows = losses.map { loss -> [Markup] in
       [
         Markup(text: "\(loss.step)"),
-        .element("span", ["class": "badge \(loss.isLoss ? "removed" : "changed")"], Markup(text: loss.label)),
+        .element(
+          "span", ["class": "badge \(loss.isLoss && loss.isAccepted != true ? "removed" : "changed")"],
+          Markup(text: loss.label)),
         .name(loss.subject), Markup(text: loss.count.map(ReportText.number) ?? "not counted"),
-        Markup(text: loss.reason),
+        Markup(text: loss.reason + (loss.isAccepted == true ? "; accepted" : "")),
       ]
     }
     return [

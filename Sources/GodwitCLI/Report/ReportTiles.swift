@@ -68,8 +68,11 @@ struct ReportTiles {
     }
     let policies = lost.count { $0.kind == .policy }
     if policies > 0 { parts.append("the work of " + policies.counted("policy", "policies")) }
+    let accepted = lost.count { $0.isAccepted == true }
+    let remarks = [accepted == 0 ? "" : accepted == lost.count ? "accepted" : "\(accepted) accepted", later]
     return Tile(
-      title: isPast ? "Lost" : "Will be lost", figure: parts.joined(separator: ", "), remark: later, colour: .bad)
+      title: isPast ? "Lost" : "Will be lost", figure: parts.joined(separator: ", "),
+      remark: remarks.filter { !$0.isEmpty }.joined(separator: "; "), colour: accepted == lost.count ? .open : .bad)
   }
 
   private static func proof(_ content: ReportContent) -> Tile {

@@ -134,14 +134,17 @@ struct RunMetrics: Sendable {
 
   /// A set of labels must not come twice.
   private var lossSamples: [PrometheusText.Sample] {
-    struct Key: Hashable { var step, kind, reason, subject: String }
+    struct Key: Hashable { var step, kind, reason, subject, accepted: String }
     let counted = (summary?.losses.losses ?? []).filter { $0.isLoss && $0.count != nil }
     return counted.grouped { loss in
-      Key(step: "\(loss.step)", kind: loss.kind.rawValue, reason: loss.cause?.rawValue ?? "", subject: loss.subject)
+      Key(
+        step: "\(loss.step)", kind: loss.kind.rawValue, reason: loss.cause?.rawValue ?? "", subject: loss.subject,
+        accepted: loss.isAccepted == true ? "true" : "")
     }.map { key, losses in
       .init(
         Double(losses.reduce(0) { $0 + ($1.count ?? 0) }),
-        [("step", key.step), ("kind", key.kind), ("reason", key.reason), ("subject", key.subject)])
+        [("step", key.step), ("kind", key.kind), ("reason", key.reason), ("subject", key.subject)]
+          + (key.accepted.isEmpty ? [] : [("accepted", key.accepted)]))
     }
   }
 }

@@ -85,7 +85,7 @@ struct NumberLosses {
   /// A walk, and the attributes that it counts.
   struct Part {
     var walk: SourceWalk
-    fileprivate var watched: [Watched]
+    fileprivate(set) var watched: [Watched]
 
     func counted(_ count: SourceWalk.Count) -> [Counted] {
       watched.indices.map { place in

@@ -15,12 +15,10 @@ extension Planner {
       if passes.isEmpty { passes = [MigrationPlan.Pass(number: 1, mappings: [])] }
       passes[0].mappings.insert(contentsOf: added, at: 0)
     }
-    let removed = Set(
-      job.mappingModels.flatMap(\.entityMappings).filter { $0.kind == .remove }.compactMap(\.sourceEntityName))
     let dropped = facts.entities.filter { $0.rows > $0.taken }.map { entity in
       MigrationPlan.Dropped(
         entity: entity.name, rows: entity.rows - entity.taken,
-        reason: removed.contains(entity.name) ? "remove mapping" : entity.isMapped ? "filtered out" : "no mapping")
+        reason: reasonForDropping(entity.name, isMapped: entity.isMapped))
     }
     let hops = job.steps[0].passedVersions.isEmpty ? nil : job.steps[0].versions
     let step = MigrationPlan.Step(
@@ -42,6 +40,14 @@ extension Planner {
     plan.misfits = certainNils(facts)
     plan.refusesLosses = job.failsOnLoss
     return plan
+  }
+
+  /// Why objects of an entity are left out.
+  func reasonForDropping(_ entity: String, isMapped: Bool) -> String {
+    let isRemoved = job.mappingModels.flatMap(\.entityMappings).contains {
+      $0.kind == .remove && $0.sourceEntityName == entity
+    }
+    return isRemoved ? "remove mapping" : isMapped ? "filtered out" : "no mapping"
   }
 
   /// The notes of the plan, beside steps and stages.

@@ -71,7 +71,7 @@ extension Planner {
       found.append(.several(step: step, several).estimated(counts.contains(where: \.isEstimate)))
     }
     return LossCount(
-      losses: LossReport(found),
+      losses: LossReport(job.marking(found)),
       notes: notes + counted.flatMap(\.notes) + nils,
       misfits: counted.flatMap(\.misfits))
   }

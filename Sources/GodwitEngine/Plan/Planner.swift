@@ -57,7 +57,7 @@ package struct Planner {
 
   // MARK: Counting
 
-  private func count(now: Double) throws -> PlanFacts {
+  func count(now: Double) throws -> PlanFacts {
     let mappings = resolved.entityMappings
     var facts = PlanFacts(
       mappings: mappings.map { _ in

@@ -146,7 +146,7 @@ extension PropertyLosses {
   // MARK: Links of which a part is taken
 
   private func leftLinks(_ ends: LinkEnds, in table: String) throws -> [Part] {
-    guard isCounted else { return [] }
+    guard isCounted || namesAll else { return [] }
     let isInferred = planner.job.steps[0].isInferred
     var refused: [String] = []
     var found: [Part] = []
@@ -158,7 +158,7 @@ extension PropertyLosses {
         if forward.isEmpty, backward.isEmpty {
           refused.append(other)
         } else if !carryAll(forward, from: ends.entity, to: other), !carryAll(backward, from: other, to: ends.entity) {
-          let walk = try walk(ends, to: [other], in: table, without: (forward, backward))
+          let walk = isCounted ? try walk(ends, to: [other], in: table, without: (forward, backward)) : nil
           let reason = "to '\(other)', between objects whose mappings do not set them"
           found.append(part(.links, path, walk, reason, .notTaken))
         }
@@ -171,7 +171,7 @@ extension PropertyLosses {
     let names = refused.map { "'\($0)'" }.joined(separator: " and ")
     found.append(
       part(
-        .links, path, try walk(ends, to: refused, in: table),
+        .links, path, isCounted ? try walk(ends, to: refused, in: table) : nil,
         "to \(names), which "
           + (isInferred ? "the destination's relationship does not accept" : "no mapping of the relationship looks up"),
         isInferred ? .entityNotAccepted : .notTaken))
@@ -245,7 +245,8 @@ extension PropertyLosses {
         ends.forward.filter { $0.relationship.isToMany && $0.relationship.isOrdered }.map(\.mapping))
       let carriers = ends.backward.isEmpty ? Set(ends.forward.map(\.mapping)) : Set(takers[entity] ?? [])
       let others = carriers.subtracting(keepers)
-      guard !reached.isEmpty, !others.isEmpty, !isKept, !takesAll(keepers, of: entity), isCounted || keepers.isEmpty
+      guard !reached.isEmpty, !others.isEmpty, !isKept, !takesAll(keepers, of: entity),
+        isCounted || namesAll || keepers.isEmpty
       else { continue }
       found.append(
         part(

@@ -17,6 +17,8 @@ struct PropertyLosses {
   let step: Int
   /// False for a step whose source does not exist yet: its possible losses are named, not counted.
   let isCounted: Bool
+  /// Whether the losses are named that rows decide about too: all that the step may have.
+  let namesAll: Bool
   /// The job's own mappings by source entity, by index.
   let takers: [String: [Int]]
   /// Source entities of mappings with a policy.
@@ -26,8 +28,9 @@ struct PropertyLosses {
   var model: ManagedObjectModel { planner.resolved.sourceModel }
   var schema: StoreSchema { planner.sourceSchema }
 
-  init(_ planner: Planner, facts: PlanFacts, step: Int, isCounted: Bool) {
+  init(_ planner: Planner, facts: PlanFacts, step: Int, isCounted: Bool, namesAll: Bool = false) {
     (self.planner, self.facts, self.step, self.isCounted) = (planner, facts, step, isCounted)
+    self.namesAll = namesAll
     let resolved = planner.resolved
     reads = PropertyReads(resolved)
     let own = resolved.entityMappings.filter { $0.earlier == nil }
@@ -99,7 +102,7 @@ struct PropertyLosses {
         whole.append((attribute.name, column))
         continue
       }
-      guard isCounted else { continue }
+      guard isCounted || namesAll else { continue }
       let builder = StatementBuilder()
       var terms = ["s.\(quoted(column)) IS NOT NULL", schema.isObject(of: [entity], row: "s").term]
       if !readers.isEmpty { terms += left(by: readers, of: entity, row: "s", builder) }
@@ -109,10 +112,10 @@ struct PropertyLosses {
       }
       found.append(
         part(
-          .values, "\(entity).\(attribute.name)", walk,
-          readers.isEmpty
+          .values, "\(entity).\(attribute.name)", isCounted ? walk : nil,
+          (readers.isEmpty
             ? "no destination attribute takes them, and no path leads to them"
-            : "the mappings of these objects do not read them",
+            : "the mappings of these objects do not read them") + reads.tests(of: attribute.name, of: entity),
           .notTaken))
     }
     return wholeAttributes(whole, of: entity, in: table) + found
@@ -133,8 +136,8 @@ struct PropertyLosses {
         walk: isCounted ? walk : nil,
         wanted: attributes.map {
           .init(
-            step: step, kind: .values, subject: "\(entity).\($0.name)", count: nil, reason: Self.notTaken,
-            cause: .notTaken)
+            step: step, kind: .values, subject: "\(entity).\($0.name)", count: nil,
+            reason: Self.notTaken + reads.tests(of: $0.name, of: entity), cause: .notTaken)
         })
     ]
   }

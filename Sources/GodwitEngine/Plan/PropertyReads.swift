@@ -2,7 +2,8 @@ import GodwitModel
 
 /// Which properties of the source the mappings of a step read, by entity and name.
 ///
-/// Every expression of an attribute that reads a value counts as taking it. A filter takes nothing. A path to a value
+/// Every expression of an attribute that reads a value counts as taking it. A condition takes nothing: that of a filter,
+/// of a `TERNARY` or of a `SUBQUERY`, and the order of `unique-by`. A path to a value
 /// passes links without carrying them: links are carried by relationships of the destination alone (`PropertyLosses`).
 package struct PropertyReads {
   /// A property, named from an entity that has it.
@@ -27,6 +28,10 @@ package struct PropertyReads {
   private(set) var selected: Set<Property> = []
   /// Names that are read of objects whose entity is not known.
   private(set) var names: Set<String> = []
+  /// The conditions that test an attribute without taking it, in words.
+  private(set) var tests: [Property: [String]] = [:]
+  /// The attributes that a condition of a value tests.
+  private(set) var weighed: Set<Property> = []
   /// Relationships that a path follows to a value, or to another relationship.
   private(set) var followed: Set<Property> = []
   /// Relationships of its objects that a mapping hands to its policy.
@@ -37,7 +42,16 @@ package struct PropertyReads {
   package init(_ resolved: ResolvedMapping) {
     model = resolved.sourceModel
     for mapping in resolved.entityMappings where mapping.earlier == nil {
-      let reader = Reader(mapping: mapping.index, entity: mapping.source.name, isPolicyCall: false)
+      let reader = Reader(
+        mapping: mapping.index, name: mapping.name, entity: mapping.source.name, isPolicyCall: false)
+      if let filter = mapping.filter {
+        for operand in filter.operands { note(operand, reader.testing("the filter"), [:]) }
+      }
+      for descriptor in mapping.mapping.uniqueOrder {
+        note(
+          descriptor.keyPath.split(separator: ".").map(String.init), from: .own,
+          reader.testing("the order of unique-by"))
+      }
       for (_, source) in mapping.attributes {
         switch source.withoutDefault {
         case .copy(let name): take(name, of: mapping.source.name, along: [], reader)
@@ -50,15 +64,31 @@ package struct PropertyReads {
           for hop in source.path { followed.insert(Property(entity: hop.entityName, name: hop.relationship.name)) }
         }
         guard let call = source.policyCall else { continue }
-        note(call, Reader(mapping: mapping.index, entity: mapping.source.name, isPolicyCall: true), [:])
+        let caller = Reader(
+          mapping: mapping.index, name: mapping.name, entity: mapping.source.name, isPolicyCall: true)
+        note(call, caller, [:])
       }
     }
   }
 
-  /// Whether some mapping reads an attribute of objects of an entity, of all or of some.
+  /// Whether some value of a mapping reads an attribute of objects of an entity, of all or of some.
   package func isRead(_ attribute: String, of entity: String) -> Bool {
     readers[Property(entity: entity, name: attribute)] != nil || isSelected(attribute, of: entity)
       || !paths(to: attribute, of: entity).isEmpty
+      || model.lineage(of: entity).contains { weighed.contains(Property(entity: $0.name, name: attribute)) }
+  }
+
+  /// The end of a message about an attribute that is not taken: what tests it all the same.
+  func tests(of attribute: String, of entity: String) -> String {
+    let found = testers(of: attribute, of: entity)
+    guard !found.isEmpty else { return "" }
+    let more = found.count > 2 ? " and \(found.count - 2) more" : ""
+    let named = found.prefix(2).joined(separator: more.isEmpty ? " and " : ", ")
+    return "; \(named)\(more) \(found.count == 1 ? "reads" : "read") them"
+  }
+
+  private func testers(of attribute: String, of entity: String) -> [String] {
+    model.lineage(of: entity).flatMap { tests[Property(entity: $0.name, name: attribute)] ?? [] }
   }
 
   /// The paths to an attribute that lead to objects of an entity.
@@ -81,9 +111,23 @@ package struct PropertyReads {
 
   private struct Reader {
     var mapping: Int
+    var name: String
     /// The entity of `$source`.
     var entity: String
     var isPolicyCall: Bool
+    /// The condition that reads, in words; nil for a value.
+    var condition: String?
+    /// Whether the condition is a part of a value.
+    var isOfValue = false
+
+    /// The reader of a condition. A condition inside of another one is a part of it.
+    func testing(_ condition: String, ofValue: Bool = false) -> Reader {
+      guard self.condition == nil else { return self }
+      var reader = self
+      reader.isOfValue = ofValue
+      reader.condition = "\(condition) of mapping '\(name)'"
+      return reader
+    }
   }
 
   /// The start of a key path.
@@ -106,7 +150,11 @@ package struct PropertyReads {
       note(collection, reader, variables)
       var inner = variables
       inner[variable] = entity(of: collection, reader, variables).map { .objects(of: $0) } ?? .unknown
-      for operand in predicate.operands { note(operand, reader, inner) }
+      for operand in predicate.operands { note(operand, reader.testing("a condition", ofValue: true), inner) }
+    case .ternary(let predicate, let then, let other):
+      for operand in predicate.operands { note(operand, reader.testing("a condition", ofValue: true), variables) }
+      note(then, reader, variables)
+      note(other, reader, variables)
     default:
       for child in expression.children { note(child, reader, variables) }
     }
@@ -120,14 +168,14 @@ package struct PropertyReads {
     case .objects(let other): (entity, hops) = (other, nil)
     case .nothing: return
     case .unknown:
-      names.formUnion(segments)
+      if reader.condition == nil { names.formUnion(segments) }
       return
     }
     // Operators such as `@sum` collect the values at the end of the names after them.
     for segment in model.joiningComposites(segments, from: entity) where !segment.hasPrefix("@") {
       if let relationship = model.relationship(segment, of: entity) {
         let property = Property(entity: entity, name: segment)
-        followed.insert(property)
+        if reader.condition == nil { followed.insert(property) }
         if reader.isPolicyCall, hops == [] { answered.insert(property) }
         hops?.append(segment)
         entity = relationship.destinationEntityName
@@ -140,6 +188,11 @@ package struct PropertyReads {
 
   private mutating func take(_ attribute: String, of entity: String, along hops: [String]?, _ reader: Reader) {
     let property = Property(entity: entity, name: attribute)
+    if let condition = reader.condition {
+      if tests[property]?.contains(condition) != true { tests[property, default: []].append(condition) }
+      if reader.isOfValue { weighed.insert(property) }
+      return
+    }
     guard let hops else {
       selected.insert(property)
       return

@@ -311,7 +311,8 @@ package final class RejectionRecord {
   package func losses(step: Int) throws -> [LossReport.Loss] {
     let objects = try quarantined().map {
       LossReport.Loss(
-        step: step, kind: .objects, subject: $0.entity, count: $0.objects, reason: "in quarantine", cause: .quarantined)
+        step: step, kind: .objects, subject: $0.entity, count: $0.objects, reason: LossReport.Loss.inQuarantine,
+        cause: .quarantined)
     }
     let links = try connection.rows("SELECT relationship, count FROM link ORDER BY relationship").compactMap { row in
       if case (.text(let name), .integer(let count)) = (row[0], row[1]) {

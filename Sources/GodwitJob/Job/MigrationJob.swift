@@ -126,6 +126,13 @@ public struct MigrationJob: Sendable {
   public var unregisteredPolicies = UnregisteredPolicies.fail
   /// The treatment of a migration that loses data of the source. A manifest's default is `report`.
   public var onLoss = LossRule.allowEmpty
+  /// The losses that are meant. They are listed like others and marked, and ``onLoss`` stops for the rest alone. A plan
+  /// and a run refuse an entry that names no loss which the job may have (`.configuration`, 78).
+  public var acceptedLosses: [AcceptedLoss] = []
+  /// For a store of many: the ways of other versions, whose losses may be named too; nil for a single store.
+  package var otherWays: [[MigrationStep]]?
+  /// The losses that jobs of one manifest may have, once they are known.
+  package var possibleLosses = PossibleLosses()
   /// How much of an unfinished run survives.
   package enum Durability: Sendable {
     /// Every chunk that was done, also after a power cut.

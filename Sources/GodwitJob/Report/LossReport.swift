@@ -81,9 +81,11 @@ public struct LossReport: Sendable, Codable, Hashable {
     package var cause: Cause?
     /// True if the count is an estimate from a sample; otherwise nil.
     package var isEstimate: Bool?
+    /// True if the job accepts the loss: see ``MigrationJob/acceptedLosses``. Otherwise nil.
+    public package(set) var isAccepted: Bool?
 
     private enum CodingKeys: String, CodingKey {
-      case step, kind, subject, count, reason, isEstimate
+      case step, kind, subject, count, reason, isEstimate, isAccepted
       case cause = "reasonCode"
     }
 
@@ -125,7 +127,10 @@ public struct LossReport: Sendable, Codable, Hashable {
   public var isEmpty: Bool { losses.isEmpty }
 
   /// The losses that `on-loss: fail` refuses.
-  package var refusable: [Loss] { losses.filter(\.isLoss) }
+  package var refusable: [Loss] { losses.filter { $0.isLoss && $0.isAccepted != true } }
+
+  /// The losses that happen and that the job accepts.
+  package var accepted: [Loss] { losses.filter { $0.isLoss && $0.isAccepted == true } }
 
   /// The losses of one step, from 1.
   package func ofStep(_ step: Int) -> [Loss] { losses.filter { $0.step == step } }
@@ -134,8 +139,10 @@ public struct LossReport: Sendable, Codable, Hashable {
 }
 
 extension LossReport.Loss: CustomStringConvertible {
-  /// One line: what is lost, how many, and why.
-  public var description: String {
+  /// One line: what is lost, how many, why, and whether the job accepts it.
+  public var description: String { text + (isAccepted == true ? ", accepted" : "") }
+
+  private var text: String {
     guard let number = self.count else { return uncounted }
     let about = isEstimate == true ? "about " : ""
     let isOne = number == 1
@@ -198,11 +205,12 @@ extension MigrationJob {
   package func error(for losses: LossReport) -> GodwitError? {
     guard failsOnLoss else { return nil }
     if let error = unsearchedMappingError { return error }
-    guard !losses.refusable.isEmpty else { return nil }
+    let refused = LossReport(marking(losses.losses)).refusable
+    guard !refused.isEmpty else { return nil }
     return GodwitError(
       .dataWrong, "job '\(name)' would lose data of the source",
-      cause: losses.refusable.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
-      remedy: "map what is lost, or run the job without 'on-loss: fail'",
+      cause: refused.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
+      remedy: "map what is lost, name what is meant under 'accept-losses', or run the job without 'on-loss: fail'",
       safe: "the source is untouched, and no destination was put in place"
     ).about(.loss)
   }

@@ -240,6 +240,8 @@ public struct MigrationPlan: Sendable {
   package var quarantine: String?
   /// Whether a loss stops the run.
   package var refusesLosses = false
+  /// Whether the job accepts the loss of all objects that the run sets aside.
+  package var acceptsSetAside = false
   /// The limits of the run.
   package var limits = MigrationLimits()
   /// The mappings whose policy nobody registered: `run` refuses the job until they are.

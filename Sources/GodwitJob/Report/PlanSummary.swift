@@ -96,7 +96,8 @@ extension MigrationPlan {
   /// Whether `on-loss: fail` stops a run of the plan.
   package var mustLoseNothing: Bool {
     refusesLosses
-      && (codedNotes.contains { $0.code == .mappingUnsearched } || !losses.refusable.isEmpty || setAside != nil)
+      && (codedNotes.contains { $0.code == .mappingUnsearched } || !losses.refusable.isEmpty
+        || (setAside != nil && !acceptsSetAside))
   }
 
   /// How many objects the run sets aside; nil if it sets none aside, or stops.
@@ -149,12 +150,14 @@ extension MigrationPlan {
     let losing = steps.count { $0 == .loses }
     let mayLose = steps.count { $0 == .mayLose }
     let unknown = steps.count { $0 == .notCounted }
+    // The losses of the job are known to be meant.
+    let meant = losses.refusable.isEmpty && !losses.accepted.isEmpty ? " that the job accepts to lose" : ""
     func number(_ count: Int, _ one: String, _ many: String) -> String { "\(count) \(count == 1 ? one : many)" }
     var parts: [String] = []
     if steps.count == 1 {
-      parts.append(losing == 1 ? "the step loses data" : "no loss was found")
+      parts.append(losing == 1 ? "the step loses data" + meant : "no loss was found")
     } else if losing > 0 {
-      parts.append("\(losing) of \(steps.count) steps \(losing == 1 ? "loses" : "lose") data")
+      parts.append("\(losing) of \(steps.count) steps \(losing == 1 ? "loses" : "lose") data" + meant)
     } else {
       parts.append(mayLose + unknown == 0 ? "no loss was found in \(steps.count) steps" : "no loss was found so far")
     }

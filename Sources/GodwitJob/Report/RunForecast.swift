@@ -7,6 +7,8 @@ package struct RunForecast: Sendable, Hashable {
     package var code: RunObstacle.Code
     /// The objects and the reason.
     package var text: String
+    /// The entity of the source.
+    package var entity: String
 
     /// - Parameter finding: What an audit found.
     package init(_ finding: AuditReport.Finding) {
@@ -16,6 +18,7 @@ package struct RunForecast: Sendable, Hashable {
         case .missingFile: .missingFile
         default: .objectsRejected
         }
+      entity = finding.entity
       let property = finding.kind == .expression ? finding.property.map { " of '\($0)'" } ?? "" : ""
       text =
         "\(finding.isLowerBound ? "at least " : "")\(finding.count.counted("object")) of \(finding.entity): "
@@ -35,6 +38,11 @@ package struct RunForecast: Sendable, Hashable {
   package var leavesNothing = false
 
   package init(rejections: [Rejection], kept: [KeptInvalid]) { (self.rejections, self.kept) = (rejections, kept) }
+
+  /// The entities of the objects that the run sets aside.
+  package var setAsideEntities: Set<String> {
+    Set(rejections.filter { $0.code == .objectsRejected }.map(\.entity))
+  }
 
   /// What stops the run.
   var obstacles: [RunObstacle] {

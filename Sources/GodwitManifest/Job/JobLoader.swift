@@ -84,7 +84,11 @@ public struct JobLoader {
   public func job(for purpose: Purpose = .migration) throws -> MigrationJob {
     do {
       try refuseManyStores()
-      guard inputs == nil else { return try read(for: purpose) }
+      guard inputs == nil else {
+        var job = try read(for: purpose)
+        try readOtherWays(into: &job)
+        return job
+      }
       // A single job reads each input once too, and reports a fault in its models before one in its store.
       var loader = self
       loader.inputs = SharedInputs()
@@ -111,6 +115,7 @@ public struct JobLoader {
     job.policies = policies
     job.unregisteredPolicies = manifest.unregisteredPolicies
     job.onLoss = manifest.onLoss
+    job.acceptedLosses = acceptedLosses
     job.dropsMirroring = manifest.cloudkit == .drop
     job.sourceCheck = manifest.checkSource
     // The store that was replaced is compared like any other source.
@@ -293,7 +298,7 @@ public struct JobLoader {
 
   // MARK: Mappings
 
-  private func listedMappings() throws -> [ListedMapping] {
+  func listedMappings() throws -> [ListedMapping] {
     guard case .files(let paths) = manifest.mappings else { return [] }
     return try paths.map { path in
       logger.debug("mapping read", metadata: ["file": "\(path.resolved)"])
@@ -304,7 +309,7 @@ public struct JobLoader {
   }
 
   /// The steps by the key `mappings`: those listed, what can be inferred, or the path that leads there.
-  private func steps(
+  func steps(
     _ listed: [ListedMapping], from source: ManagedObjectModel, to destination: ManagedObjectModel,
     among versions: ModelVersions
   ) throws -> (steps: [MigrationStep], search: MappingSearchRecord) {

@@ -9,7 +9,8 @@ extension JobManifest {
     "": [
       "godwit", "job", "source", "destination", "models", "destination-model", "mappings", "assume-source-model",
       "chunks", "memory", "on-invalid", "merge-models", "configuration", "destination-type", "cloudkit",
-      "version-order", "mapping-search", "layout", "unregistered-policies", "stages", "on-loss", "check-source",
+      "version-order", "mapping-search", "layout", "unregistered-policies", "stages", "on-loss", "accept-losses",
+      "check-source",
       "receipt", "on-success", "on-failure", "stores",
     ],
     "destination": ["path", "existing", "keep-old"],
@@ -187,6 +188,12 @@ extension JobManifest {
     if let entry = top["memory"] { memory = try Self.memory(entry.value, reader) }
     if let entry = top["on-invalid"] { onInvalid = try Self.onInvalid(entry.value, reader) }
     if let entry = top["on-loss"] { onLoss = try reader.choice(entry.value, key: entry.key) }
+    if let entry = top["accept-losses"] {
+      let expected = "a loss such as Person.age or \"Pet (filtered out)\""
+      acceptLosses = try reader.items(entry.value, key: entry.key, expected: expected).map {
+        try reader.located($0, key: entry.key, expected: expected)
+      }
+    }
     if let entry = top["destination-type"] {
       do { destinationType = try reader.choice(entry.value, key: entry.key) } catch var error as GodwitError {
         error.remedy =

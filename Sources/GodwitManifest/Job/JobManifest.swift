@@ -97,6 +97,8 @@ package struct JobManifest: Sendable {
   package var memory = ByteCount.mebibytes(64)
   package var onInvalid: OnInvalid = .fail
   package var onLoss: MigrationJob.LossRule = .report
+  /// The losses that are meant, as a plan names them.
+  package var acceptLosses: [Located<String>] = []
   /// Models that form one.
   package var mergeModels: [ManifestPath] = []
   package var configuration: String?

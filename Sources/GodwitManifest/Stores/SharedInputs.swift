@@ -10,6 +10,9 @@ package final class SharedInputs {
   /// The way of each store that was loaded, by its version hashes. The models decide all of it.
   var ways: [[String: [UInt8]]: JobWay] = [:]
   private var listed: [ListedMapping]?
+  private var otherWays: [[MigrationStep]]?
+  /// The losses that the stores may have.
+  let possibleLosses = PossibleLosses()
 
   package init() {}
 
@@ -25,6 +28,8 @@ package final class SharedInputs {
   func versions(_ read: () throws -> ModelVersions) rethrows -> ModelVersions { try cached(\.versions, read) }
 
   func listed(_ read: () throws -> [ListedMapping]) rethrows -> [ListedMapping] { try cached(\.listed, read) }
+
+  func otherWays(_ find: () throws -> [[MigrationStep]]) rethrows -> [[MigrationStep]] { try cached(\.otherWays, find) }
 }
 
 /// The models of a job and the steps between them.

@@ -108,9 +108,10 @@ struct DocumentedExampleTests {
         kinds[kind, default: 0] += 1
         pages.insert(URL(filePath: page.path).deletingPathExtension().lastPathComponent)
         let header = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: A.xcdatamodeld\n"
-        try Self.write(kind == "stages" ? header + block.text : block.text, to: path)
+        let isPart = ["stages", "on-loss"].contains(kind)
+        try Self.write(isPart ? header + block.text : block.text, to: path)
         switch kind {
-        case "godwit", "stages": _ = try JobManifest(contentsOf: path)
+        case "godwit", "stages", "on-loss": _ = try JobManifest(contentsOf: path)
         case "godwit-mapping": _ = try MappingModel(contentsOfYAML: path)
         case "expect": _ = try StoreExpectations(contentsOf: path)
         case "apiVersion": _ = try YAMLFile(contentsOf: path, what: "file")

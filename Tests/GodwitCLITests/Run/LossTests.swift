@@ -101,4 +101,51 @@ private let lost = [
     let allowed = try project("on-loss: allow-empty\n", filter: "text == 'nobody'")
     #expect(allowed.godwit("run", try allowed.path("job.yaml")).status == 0)
   }
+
+  @Test func `'accept-losses' lets a job run that fails on any other loss`() throws {
+    let meant = "on-loss: fail\naccept-losses: [Folder, \"Note (filtered out)\", Note.mood, Note.folder]\n"
+    let files = try project(meant)
+    let plan = files.godwit("plan", try files.path("job.yaml"))
+    #expect(plan.output.contains("of Note.mood (no destination attribute takes them), accepted"), "\(plan.output)")
+    let run = files.godwit("run", "--progress", "json", try files.path("job.yaml"))
+    #expect(run.status == 0, "\(run.diagnostics)")
+    #expect(run.output.contains(#""isAccepted":true"#), "\(run.output)")
+    let receipt = try String(contentsOfFile: files.path("out/out.sqlite.receipt.json"), encoding: .utf8)
+    #expect(receipt.contains(#""isAccepted" : true"#))
+    let page = files.godwit("report", try files.path("job.yaml"), "-o", "-")
+    #expect(page.output.contains("; accepted"), "\(page.diagnostics)")
+    let wrong = try project(meant.replacing("Note.mood", with: "Note.mod"))
+    let refused = wrong.godwit("run", try wrong.path("job.yaml"))
+    #expect(refused.status == 78 && refused.diagnostics.contains("did you mean 'Note.mood'?"), "\(refused.diagnostics)")
+    #expect(refused.diagnostics.contains("job.yaml:7:"), "\(refused.diagnostics)")
+    #expect(wrong.godwit("plan", try wrong.path("job.yaml"), "--set", "accept-losses=[Note.mood]").status == 65)
+  }
+
+  @Test func `a store of many may name losses of other versions, and tables of other stores`() throws {
+    let files = ProjectFixture()
+    let models = try [["a", "b", "c"], ["a", "b"], ["a"]].enumerated().map {
+      try ManagedObjectModel(name: "Notes \($0.offset + 1)", entities: [entity("Note", $0.element)])
+    }
+    try files.bundle("Notes.xcdatamodeld", models)
+    try FileManager.default.createDirectory(atPath: files.path("stores"), withIntermediateDirectories: true)
+    for place in [0, 1] {
+      try files.store("stores/\(place + 1).sqlite", models[place]) { store in
+        try store.insert("Note", key: 1, attributes: ["a": .init("a"), "b": .init("b")])
+      }
+    }
+    func run(_ entries: String) throws -> (status: Int32, output: String, diagnostics: String) {
+      try files.write(
+        "job.yaml",
+        "godwit: 1\nsource: 'stores/*.sqlite'\ndestination: 'out/{name}.sqlite'\nmodels: Notes.xcdatamodeld\n"
+          + "mappings: inferred\non-loss: fail\naccept-losses: \(entries)\n")
+      return files.godwit("run", try files.path("job.yaml"))
+    }
+    #expect(try run("[Note.c]").status == 65)
+    #expect(try run("[Note.d, Note.b]").status == 78)
+    let done = try run("[Note.b, Note.c, app_cache]")
+    #expect(done.status == 0, "\(done.output)\(done.diagnostics)")
+    try FileManager.default.removeItem(atPath: files.path("out"))
+    let planned = files.godwit("plan", try files.path("job.yaml"))
+    #expect(planned.output.contains("1 accepted loss"), "\(planned.output)\(planned.diagnostics)")
+  }
 }
