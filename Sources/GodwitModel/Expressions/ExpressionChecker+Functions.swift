@@ -177,6 +177,7 @@ extension ExpressionChecker {
       case (.any, _), (.number, .double), (.number, .decimal), (.number, .string), (.number, .date), (.date, .double),
         (.date, .decimal), (.date, .date), (.string, .double),
         (.string, .decimal), (.string, .string), (.string, .binary), (.data, .binary), (.data, .string),
+        (.transformable, .binary),
         (.uuid, .string), (.uuid, .binary):
         return .value(target)
       default:

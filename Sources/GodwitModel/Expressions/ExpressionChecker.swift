@@ -42,9 +42,15 @@ package struct ExpressionChecker {
     case .null: return
     case .value(let type):
       let (a, b) = (type.expressionClass, attribute.type.expressionClass)
-      guard a == b || a == .any || b == .any || b == .transformable && expression.makesArchive else {
-        throw misfit("\(found.phrase): \(type.way(to: attribute.type, of: expression.description))")
+      if a == b || a == .any || b == .any { break }
+      if b == .transformable {
+        if try makesArchive(expression) { break }
+        // The bytes of a text are not an archive: an archive is made of the text itself.
+        if case .cast(let operand, _) = expression.node, case .value(let inner) = try self.type(of: operand) {
+          throw misfit("\(found.phrase): \(inner.way(to: attribute.type, of: operand.description))")
+        }
       }
+      throw misfit("\(found.phrase): \(type.way(to: attribute.type, of: expression.description))")
     case .composite(let path, let entity, _):
       let element = model.composite(path, of: entity)?.elements.first?.name ?? ""
       throw misfit("\(found.phrase): name one of its elements, such as '\(path).\(element)'")
@@ -55,6 +61,22 @@ package struct ExpressionChecker {
       guard let whole = number.whole, range.contains(whole) else {
         throw misfit("a number that it cannot hold")
       }
+    }
+  }
+
+  /// Whether the result is an archive or nil: that of `archive:`, or bytes that are named as such by a CAST.
+  private func makesArchive(_ expression: ValueExpression) throws(ExpressionError) -> Bool {
+    switch expression.node {
+    case .constant(.null), .function("archive:", _), .function("archive:as:", _): return true
+    case .cast(let operand, let name) where CastType.named(name) == .binary:
+      if case .cast = operand.node { return try makesArchive(operand) }
+      guard case .value(let type) = try type(of: operand) else { return false }
+      return type.expressionClass == .data || type.expressionClass == .transformable
+    case .ternary(_, let yes, let no):
+      guard try makesArchive(yes) else { return false }
+      return try makesArchive(no)
+    case .function("noindex:", let arguments): return try arguments.first.map(makesArchive) ?? false
+    default: return false
     }
   }
 

@@ -136,30 +136,3 @@ extension AttributeValue {
     }
   }
 }
-
-extension AttributeType {
-  /// How a value of this type becomes one of a type that cannot take it as it is, in messages.
-  ///
-  /// - Parameter operand: The expression of the value.
-  package func way(to target: AttributeType, of operand: String) -> String {
-    if target == .transformable { return "make an archive with 'archive:' or 'archive:as:'" }
-    let expression: String? =
-      switch (expressionClass, target.expressionClass) {
-      case (.transformable, .string): "'unarchive:' or 'unarchive:as:'"
-      case (.transformable, .number), (.transformable, .date), (.transformable, .uuid), (.transformable, .data):
-        "'unarchive:as:'"
-      case (.uuid, .string): "'\(operand).UUIDString'"
-      case (.uuid, .data): "'CAST(\(operand), \"NSData\")'"
-      case (.string, .uuid), (.data, .uuid): "'uuid:(\(operand))'"
-      case (.string, .date): "'date:format:(\(operand), \"iso8601\")'"
-      case (.date, .string): "'text:format:(\(operand), \"iso8601\")'"
-      case (.number, .string), (.data, .string): "'CAST(\(operand), \"NSString\")'"
-      case (.string, .number) where target == .decimal: "'CAST(\(operand), \"NSDecimalNumber\")'"
-      case (.string, .number), (.date, .number): "'CAST(\(operand), \"NSNumber\")'"
-      case (.number, .date): "'CAST(\(operand), \"NSDate\")'"
-      case (.string, .data): "'CAST(\(operand), \"NSData\")'"
-      default: nil
-      }
-    return expression.map { "write \($0), or use a policy" } ?? "no expression converts it, a policy does"
-  }
-}

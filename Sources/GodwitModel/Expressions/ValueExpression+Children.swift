@@ -24,16 +24,6 @@ extension ValueExpression {
     }
     return false
   }
-
-  /// Whether its value is nil or what `archive:` makes.
-  var makesArchive: Bool {
-    switch node {
-    case .constant(.null), .function("archive:", _), .function("archive:as:", _): true
-    case .ternary(_, let yes, let no): yes.makesArchive && no.makesArchive
-    case .function("noindex:", let arguments): arguments.allSatisfy(\.makesArchive)
-    default: false
-    }
-  }
 }
 
 extension FilterPredicate {

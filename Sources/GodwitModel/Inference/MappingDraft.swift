@@ -96,15 +96,21 @@ package struct MappingDraft: Sendable {
       remarkDoubt(mapping.name, subject, after)
       return remark(mapping.name, subject, "new \(PropertyFacts(now).kind): \(text)", isPlaceholder: isOpen)
     }
+    var value = ValueExpression.sourceProperty(was.name)
     let change = NumericChange(from: was.type, to: now.type)
-    guard was.type == now.type || change?.matchesCoreData == true else {
-      return remark(
-        mapping.name, subject,
-        "\(PropertyFacts(was).kind) '\(was.name)' to \(PropertyFacts(now).kind): \(was.type.way(to: now.type, of: "$source.\(was.name)"))",
-        isPlaceholder: true)
+    let types = "\(PropertyFacts(was).kind) '\(was.name)' to \(PropertyFacts(now).kind)"
+    if was.type != now.type, change?.matchesCoreData != true {
+      guard let conversion = TypeConversion.between(was.type, now.type),
+        let converted = try? ValueExpression(parsing: SourceText(conversion.expression(of: value.description)))
+      else {
+        let way = was.type.way(to: now.type, of: value.description)
+        return remark(mapping.name, subject, "\(types): \(way)", isPlaceholder: true)
+      }
+      value = converted
+      remark(mapping.name, subject, types + (conversion.misfit.isEmpty ? "" : ": \(conversion.misfit)"))
     }
     let isTightened = was.isOptional && !now.isOptional
-    if let change {
+    if let change, change.matchesCoreData {
       let rounded = change.mayRound ? ": a whole number beyond 2^53 becomes the nearest Double" : ""
       remark(mapping.name, subject, "\(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(rounded)")
     }
@@ -115,7 +121,7 @@ package struct MappingDraft: Sendable {
     }
     mapping.attributeMappings.append(
       AttributeMapping(
-        name: now.name, value: .sourceProperty(was.name), usesDefaultForNil: isTightened && !now.defaultValue.isNull))
+        name: now.name, value: value, usesDefaultForNil: isTightened && !now.defaultValue.isNull))
   }
 
   private mutating func add(

@@ -27,7 +27,8 @@ extension MappingInference {
       guard was.type == now.type || change != nil else {
         let doubt = NumericChange.doubt(from: was.type, to: now.type).map { ": " + $0 } ?? ""
         refuse(
-          .typeChange, after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(doubt)")
+          .typeChange, after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(doubt)",
+          expression: TypeConversion.between(was.type, now.type)?.expression(of: "$source.\(was.name)"))
         continue
       }
       var reasons: [String] = []

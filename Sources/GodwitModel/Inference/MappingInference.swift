@@ -39,9 +39,14 @@ package struct MappingInference: Sendable {
     package let property: String?
     /// The reason, in one sentence.
     package let reason: String
+    /// The expression of a mapping for a change of type; nil without one.
+    package var expression: String?
 
     /// `Person.age: Integer 32 to String`.
     package var description: String { "\(property.map { "\(entity).\($0)" } ?? "entity \(entity)"): \(reason)" }
+
+    /// The expression with the attribute that it is for; nil without one.
+    package var way: String? { expression.map { "'\($0)' for \(entity).\(property ?? "")" } }
   }
 
   /// The versions that are compared.
@@ -97,12 +102,21 @@ package struct MappingInference: Sendable {
       throw GodwitError(
         .noPath, "no mapping model can be inferred from '\(source.name)' to '\(destination.name)'",
         cause: refusals.map(\.description).joined(separator: "\n"),
-        remedy: "write a mapping file for this step; `godwit mapping new` drafts one"
-          + (refusals.contains { $0.code == .typeChange }
-            ? ", and names the expression or policy that converts each type" : ""))
+        remedy: "write a mapping file for this step; `godwit mapping new` drafts one" + Self.ways(refusals))
     }
     return MappingModel(
       sourceModelName: source.name, destinationModelName: destination.name, entityMappings: entityMappings)
+  }
+
+  /// The expressions for attributes whose type changes, as the end of a remedy.
+  private static func ways(_ refusals: [Refusal]) -> String {
+    let changes = refusals.filter { $0.code == .typeChange }
+    guard !changes.isEmpty else { return "" }
+    let named = changes.compactMap(\.way)
+    let more = named.count > 3 ? " and \(named.count - 3) more" : ""
+    return named.isEmpty
+      ? "; a policy converts the types"
+      : ", with " + named.prefix(3).joined(separator: ", ") + more + ", or use a policy"
   }
 
   // MARK: Entities
@@ -112,8 +126,11 @@ package struct MappingInference: Sendable {
     "IEM_\(kind.rawValue.prefix(1).uppercased())\(kind.rawValue.dropFirst())_\(entity)"
   }
 
-  mutating func refuse(_ code: Refusal.Code, _ entity: String, _ property: String?, _ reason: String) {
-    refusals.append(Refusal(code: code, entity: entity, property: property, reason: reason))
+  mutating func refuse(
+    _ code: Refusal.Code, _ entity: String, _ property: String?, _ reason: String, expression: String? = nil
+  ) {
+    refusals.append(
+      Refusal(code: code, entity: entity, property: property, reason: reason, expression: expression))
   }
 
   /// A remark with what names and renaming identifiers say differently.

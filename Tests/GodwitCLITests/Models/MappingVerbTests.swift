@@ -226,7 +226,7 @@ struct `Inferring and drafting mapping models` {
         godwit: no mapping model can be inferred from 'Notes' to 'Notes 2'
           cause   Note.count: type String to Integer 16
                   Note.title: optional to required without a default: no value can replace nil
-          try     write a mapping file for this step; `godwit mapping new` drafts one, and names the expression or policy that converts each type
+          try     write a mapping file for this step; `godwit mapping new` drafts one, with 'CAST($source.count, "NSNumber")' for Note.count, or use a policy
 
         """)
     let json = godwit("mapping", "infer", versions.source, versions.destination, "--format", "json")
@@ -234,7 +234,15 @@ struct `Inferring and drafting mapping models` {
   }
 
   @Test func `no job accepts a drafted mapping file until its placeholders are replaced`() throws {
-    let versions = try Versions.open()
+    func note(_ count: AttributeType, _ born: AttributeType) -> EntityDescription {
+      EntityDescription(
+        name: "Note",
+        attributes: [
+          AttributeDescription(name: "count", type: count), AttributeDescription(name: "born", type: born),
+          AttributeDescription(name: "title", type: .string, isOptional: count == .string),
+        ])
+    }
+    let versions = try Versions([note(.string, .date)], [note(.integer16, .uuid)])
     let file = versions.folder.file("new.mapping.yaml")
     let result = godwit("mapping", "new", versions.source, versions.destination, "-o", file)
     #expect(result.status == 0 && result.diagnostics == "godwit: 1 placeholder to replace, marked ???\n")
@@ -243,15 +251,16 @@ struct `Inferring and drafting mapping models` {
       text.hasSuffix(
         """
             attributes:
+              count: 'CAST($source.count, "NSNumber")' # String 'count' to Integer 16: a text that is no number becomes nil, a counted loss; a fraction and a number out of range are 65
               title: $source.title # now required, without a default: an object without a value stops the run
-              count: '???' # String 'count' to Integer 16: write 'CAST($source.count, "NSNumber")', or use a policy
+              born: '???' # Date 'born' to UUID: no expression converts it, a policy does
 
         """))
     let error = #expect(throws: GodwitError.self) { try MappingModel(contentsOfYAML: file) }
-    #expect(error?.code == .configuration && error?.location?.line == 10)
-    #expect(error?.message == "cannot read mapping file: 'count' is still a placeholder ('???')")
-    let filled = text.replacing("'???'", with: "length:($source.count)")
-    #expect(try read(filled, in: versions.folder)["NoteToNote"]?.attributeMappings.count == 2)
+    #expect(error?.code == .configuration && error?.location?.line == 11)
+    #expect(error?.message == "cannot read mapping file: 'born' is still a placeholder ('???')")
+    let filled = text.replacing("'???'", with: "newUUID()")
+    #expect(try read(filled, in: versions.folder)["NoteToNote"]?.attributeMappings.count == 3)
   }
 
   @Test func `a job may use 'mappings: inferred'`() throws {

@@ -36,8 +36,19 @@ struct MappingDraftTests {
   ]
 
   @Test(arguments: open)
-  func `any other change of type is left to a person`(before: AttributeType, after: AttributeType) throws {
+  func `any other change of type takes an expression, with what does not fit`(
+    before: AttributeType, after: AttributeType
+  ) throws {
     let draft = try Self.draft(before, after)
+    let conversion = try #require(TypeConversion.between(before, after))
+    #expect(
+      draft.model["AToA"]?.attributeMappings.map(\.value.source.text) == [conversion.expression(of: "$source.n")])
+    let remark = try #require(draft.remarks.first { $0.subject == .attribute("n") })
+    #expect(!remark.isPlaceholder && remark.text.contains(conversion.misfit))
+  }
+
+  @Test func `a change of type that no expression makes is left to a person`() throws {
+    let draft = try Self.draft(.date, .uuid)
     #expect(draft.model["AToA"]?.attributeMappings.isEmpty == true)
     #expect(draft.remarks.filter(\.isPlaceholder).map(\.subject) == [.attribute("n")])
   }

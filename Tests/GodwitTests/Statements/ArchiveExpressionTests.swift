@@ -108,6 +108,8 @@ struct ArchiveExpressionTests {
       AttributeMapping(name: "packed", value: try ValueExpression("CAST($source.text, 'NSData')"))
     ]
     let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).plan() }
-    #expect(error?.code == .configuration && error?.message.contains("make an archive with 'archive:'") == true)
+    #expect(
+      error?.code == .configuration
+        && error?.message.contains("write 'archive:as:($source.text, \"NSString\")'") == true)
   }
 }

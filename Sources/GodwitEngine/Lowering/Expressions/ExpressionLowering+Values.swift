@@ -155,7 +155,7 @@ extension ExpressionLowering {
     case ("String", .bytes) where from == .binary: return .value(sql: try called(sql), type: .string)
     case ("Date", .date), ("Date", .number?), ("Date", nil):
       return .value(sql: "CAST(\(sql) AS REAL)", type: .date)
-    case ("Data", .bytes) where from == .binary: return .value(sql: sql, type: .binary)
+    case ("Data", .bytes) where from == .binary || from == .transformable: return .value(sql: sql, type: .binary)
     case ("Data", .text): return .value(sql: try called(sql), type: .binary)
     default: throw NotLowerable(reason: "a CAST to \(type) runs in Swift")
     }

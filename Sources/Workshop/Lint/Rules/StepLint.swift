@@ -93,7 +93,7 @@ struct StepLint {
     }
     return finding(
       .needsMappingModel, subject, at: place, "\(title) cannot be inferred: \(subject): \(refusal.reason)",
-      try: drafting)
+      try: drafting + (refusal.way.map { ", with \($0), or use a policy" } ?? ""))
   }
 
   // MARK: Findings that depend on the objects
