@@ -11,7 +11,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 apt-get download -qq -o APT::Sandbox::User=root sqlite3=3.40.1-2+deb12u2 libsqlite3-0=3.40.1-2+deb12u2
 for package in *.deb; do dpkg -x "$package" root; done
-export LD_LIBRARY_PATH=$work/root/usr/lib/$(uname -m)-linux-gnu
+LD_LIBRARY_PATH=$work/root/usr/lib/$(uname -m)-linux-gnu
+export LD_LIBRARY_PATH
 sqlite3=root/usr/bin/sqlite3
 "$sqlite3" store.sqlite "CREATE TABLE ZPERSON (Z_PK INTEGER PRIMARY KEY, ZNAME); INSERT INTO ZPERSON VALUES (1, 'name')"
 {

@@ -11,7 +11,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 apt-get download -qq -o APT::Sandbox::User=root libplist-utils=2.2.0-6+b2 libplist3=2.2.0-6+b2
 for package in *.deb; do dpkg -x "$package" root; done
-export LD_LIBRARY_PATH=$work/root/usr/lib/$(uname -m)-linux-gnu
+LD_LIBRARY_PATH=$work/root/usr/lib/$(uname -m)-linux-gnu
+export LD_LIBRARY_PATH
 plistutil=root/usr/bin/plistutil
 
 python3 -c "

@@ -22,9 +22,9 @@ cat >lint.sarif <<'JSON'
 }]}
 JSON
 status=0
-venv/bin/sarif --check error summary lint.sarif >summary 2>/dev/null || status=$?
+venv/bin/sarif --check error summary lint.sarif >said 2>/dev/null || status=$?
 {
-  grep '^error' summary
+  grep '^error' said
   echo "status $status"
 } | tee seen
 diff seen - <<'SEEN' || { echo 'changed'; exit 1; }

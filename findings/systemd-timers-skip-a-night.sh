@@ -11,7 +11,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 apt-get download -qq -o APT::Sandbox::User=root systemd=252.39-1~deb12u2 libsystemd-shared=252.39-1~deb12u2
 for package in *.deb; do dpkg -x "$package" root; done
-export LD_LIBRARY_PATH=$work/root/usr/lib/$(uname -m)-linux-gnu/systemd:$work/root/lib/$(uname -m)-linux-gnu/systemd
+LD_LIBRARY_PATH=$work/root/usr/lib/$(uname -m)-linux-gnu/systemd:$work/root/lib/$(uname -m)-linux-gnu/systemd
+export LD_LIBRARY_PATH
 days() {
   echo "$1: $(TZ=UTC root/usr/bin/systemd-analyze calendar --base-time='2027-03-27 00:00' --iterations=3 "$1" \
     | grep -oE '(elapse|Iter. #[0-9]): [A-Z][a-z]{2}' | cut -d' ' -f2- | grep -oE '[A-Z][a-z]{2}$' | xargs)"
