@@ -20,16 +20,20 @@ trap 'rm -rf "$work"' EXIT
 export halted=$work/halted
 
 # GNU parallel does not tell a failed store from a fault of the machine: so each shard looks for a file.
+# A SIGTERM of GNU parallel comes to all processes of a shard. The trap must not pass it on, because a second SIGTERM
+# would end the run at once.
+# shellcheck disable=SC2317 # GNU parallel calls it.
 shard() {
-  local status=75 attempt stopped=
-  trap 'stopped=1; kill -TERM $! 2>/dev/null' TERM
+  local status=75 attempt run stopped=
+  trap 'stopped=1' TERM
   for attempt in 1 2 3 4 5; do
-    [ -e "$halted" ] || [ -n "$stopped" ] && return 75
+    if [ -e "$halted" ] || [ -n "$stopped" ]; then return 75; fi
     godwit run "$1" --shard "$2" --quiet --worker &
-    wait $!
+    run=$!
+    wait "$run"
     # The trap ends a wait.
-    while kill -0 $! 2>/dev/null; do wait $!; done
-    wait $!
+    while kill -0 "$run" 2>/dev/null; do wait "$run"; done
+    wait "$run"
     status=$?
     case $status in
       # Stopped at a checkpoint, or another process has the shard; or killed.
@@ -45,14 +49,21 @@ shard() {
 }
 export -f shard
 
-# One SIGTERM to this script, or two to GNU parallel, stop all shards at their checkpoints.
+# One SIGTERM or SIGINT to this script, or one SIGTERM to GNU parallel, stops all shards at their checkpoints. They have
+# two minutes. In a process group of its own GNU parallel gets no SIGINT of the terminal beside the SIGTERM of the trap.
+set -m
 seq "$shards" |
-  parallel --joblog "$work/log" --termseq TERM,10000,KILL,25 shard "$job" "{}/$shards" &
-trap ': >"$halted"; kill -TERM $! 2>/dev/null; kill -TERM $! 2>/dev/null' TERM INT
-wait $!
-while kill -0 $! 2>/dev/null; do wait $!; done
+  parallel --joblog "$work/log" --termseq TERM,120000,KILL,25 shard "$job" "{}/$shards" &
+parallel=$!
+set +m
+trap ': >"$halted"; kill -TERM "$parallel" 2>/dev/null; trap : TERM INT' TERM INT
+wait "$parallel"
+while kill -0 "$parallel" 2>/dev/null; do wait "$parallel"; done
 trap - TERM INT
-[ -s "$work/log" ] || { echo "parallel.sh: expected GNU parallel, found another 'parallel'" >&2; exit 127; }
+if [ ! -s "$work/log" ] && [ ! -e "$halted" ]; then
+  echo "parallel.sh: expected GNU parallel, found another 'parallel'" >&2
+  exit 127
+fi
 
 # The log has a line for each shard that has ended, and none for one that was at work when GNU parallel was killed.
 log=$(awk -v shards="$shards" -v order="127 70 78 77 74 73 64 75 65 3" '
