@@ -102,12 +102,18 @@ let package = Package(
       name: "GodwitLint",
       dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitEngine", "GodwitManifest"],
       path: "Sources/Workshop/Lint", exclude: ["README.md"], swiftSettings: strict),
+    // A whole store from what can be read of a damaged one.
+    .target(
+      name: "GodwitSalvage",
+      dependencies: ["GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitManifest"],
+      path: "Sources/Workshop/Salvage", exclude: ["README.md"], swiftSettings: strict),
     // Verbs, progress, signals and exit status.
     .target(
       name: "GodwitCLI",
       dependencies: [
         "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitJob", "GodwitVerifier", "GodwitManifest", "Godwit",
-        "GodwitSynthesis", "GodwitLint", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "GodwitSynthesis", "GodwitLint", "GodwitSalvage",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ], exclude: ["README.md"], swiftSettings: strict),
     .executableTarget(name: "godwit-tool", dependencies: ["GodwitCLI"], swiftSettings: strict),
@@ -162,6 +168,10 @@ let package = Package(
     .testTarget(
       name: "GodwitLintTests",
       dependencies: ["GodwitLint", "GodwitModel", "GodwitXcode", "GodwitManifest", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "GodwitSalvageTests",
+      dependencies: ["GodwitSalvage", "GodwitModel", "GodwitXcode", "GodwitStore", "GodwitSynthesis", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "GodwitCLITests",

@@ -43,6 +43,7 @@ package struct PublishedSchema: Sendable {
     ("progress", PackageResources.progress_schema_json),
     ("receipt", PackageResources.receipt_schema_json),
     ("results", PackageResources.results_schema_json),
+    ("salvage", PackageResources.salvage_schema_json),
     ("schemas", PackageResources.schemas_schema_json),
     ("status", PackageResources.status_schema_json),
     ("stores", PackageResources.stores_schema_json),

@@ -31,7 +31,8 @@ final class DamagedRows {
     let more = parts.count > Self.named ? "; and \((parts.count - Self.named).counted("further part"))" : ""
     return GodwitError(
       .dataWrong, "cannot read all rows of '\(path)': pages of it are damaged", cause: "left out: " + shown + more,
-      remedy: "restore the store from a backup, or use what was written: it has all other rows",
+      remedy:
+        "restore the store from a backup; or use the output, which has all other rows; or make a store of what is left with `godwit salvage STORE -o COPY`",
       safe: "the store is untouched")
   }
 }

@@ -4,7 +4,7 @@ package import GodwitModel
 extension GodwitError {
   /// The remedy for a damaged store.
   package static let damageRemedy =
-    "restore the store from a backup; or read what is left of it with `godwit export STORE --raw --all`"
+    "restore the store from a backup; or make a store of what is left of it with `godwit salvage STORE -o COPY`"
 
   /// A change of the disk that failed.
   ///

@@ -92,15 +92,17 @@ struct RollbackJournal {
 }
 
 /// A database as it was before the transaction of its hot journal. Both files stay unchanged.
-final class RolledBackFile: ReadOnlyContent {
+package final class RolledBackFile: ReadOnlyContent {
   private let database: ReadableFile
   private let journal: ReadableFile
   private let rollback: RollbackJournal
-  let size: Int64
+  package let size: Int64
+  /// Whether the journal is valid, so that its pages count.
+  package var isRolledBack: Bool { rollback.databaseBytes != nil }
 
   /// - Returns: nil where only SQLite can judge the journal.
   /// - Throws: as `StoreFiles.init` names the failures.
-  init?(path: String, journalPath: String) throws {
+  package init?(path: String, journalPath: String) throws {
     database = try ReadableFile(path: path, name: path)
     journal = try ReadableFile(path: journalPath, name: journalPath)
     guard let rollback = try RollbackJournal(journal) else { return nil }
@@ -109,7 +111,7 @@ final class RolledBackFile: ReadOnlyContent {
   }
 
   /// Fills a buffer; returns how many bytes there are, fewer at the end alone.
-  func read(_ buffer: UnsafeMutableRawBufferPointer, at start: Int64) throws -> Int {
+  package func read(_ buffer: UnsafeMutableRawBufferPointer, at start: Int64) throws -> Int {
     let count = Int(max(0, min(Int64(buffer.count), size - start)))
     var done = 0
     while done < count {

@@ -70,7 +70,10 @@ package struct StoreFiles: Sendable, Hashable {
       try StoreType.refuseCustom(StoreMetadata.values(in: list), path: givenPath)
     }
     guard content == .store(.sqlite), header.count >= 100 else {
-      throw wrong("expected a SQLite file, found \(content.name)", remedy: StoreType.unreadableTypes)
+      throw wrong(
+        "expected a SQLite file, found \(content.name)",
+        remedy: StoreType.unreadableTypes
+          + "; if the first page of a SQLite store is damaged, `godwit salvage STORE -o COPY` reads the others")
     }
     let rawPageSize = Int64(header.number(at: 16, size: 2))
     let pageSize = rawPageSize == 1 ? 65536 : rawPageSize

@@ -5,7 +5,7 @@ extension StoreConnection {
   /// Fills a blob with the bytes of a value of its size, a piece at a time.
   ///
   /// Call inside the transaction that made the row, before the column is indexed.
-  func fillBlob(
+  package func fillBlob(
     database: String = "main", table: String, column: String, key: Int64, with value: any LargeBytes
   ) throws {
     let blob = try openBlob(database: database, table: table, column: column, row: key, isWritten: true)

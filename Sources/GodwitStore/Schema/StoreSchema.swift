@@ -194,7 +194,8 @@ package struct StoreSchema: Sendable, Hashable {
     }
   }
 
-  init(model: ManagedObjectModel, numbers: [String: Int], names: JoinNames = JoinNames()) {
+  /// - Parameter numbers: The entity numbers, when they are not those of a new store.
+  package init(model: ManagedObjectModel, numbers: [String: Int], names: JoinNames = JoinNames()) {
     self.model = model
     entityNumbers = numbers
     tables = []

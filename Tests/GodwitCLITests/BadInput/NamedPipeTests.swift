@@ -11,7 +11,7 @@ struct NamedPipeTests {
   private static let storeVerbs = [
     "inspect library.sqlite", "why library.sqlite Library.xcdatamodeld", "export library.sqlite --raw --all",
     "model extract library.sqlite -o x.xcdatamodel", "init library.sqlite Library.xcdatamodeld -o -",
-    "test Library.xcdatamodeld --from none --stores .",
+    "test Library.xcdatamodeld --from none --stores .", "salvage library.sqlite -o salvaged.sqlite",
   ]
   private static let modelVerbs = [
     "lint Library.xcdatamodeld", "model hash Library.xcdatamodeld", "model schema Library.xcdatamodeld",

@@ -545,6 +545,24 @@ struct `The JSON contract of files` {
     #expect(unknown.status == 64 && unknown.diagnostics.contains("did you mean 'plan'?"), "\(unknown.diagnostics)")
   }
 
+  @Test func `a salvage with all that it can report`() throws {
+    let contract = try Contract()
+    let store = try contract.store()
+    let whole = try contract.document("salvage", "salvage", store, "-o", contract.file("whole.sqlite"))
+    #expect(whole["isWhole"] == .boolean(true) && whole["modelOrigin"] == nil)
+    try contract.change(
+      store, "UPDATE ZPERSON SET Z_ENT = 77 WHERE Z_PK = (SELECT min(Z_PK) FROM ZPERSON)", "DROP TABLE ZADDRESS")
+    var bytes = Array(try Data(contentsOf: URL(filePath: store)))
+    bytes.removeLast(4096)
+    try Data(bytes).write(to: URL(filePath: store))
+    let report = try contract.document(
+      "salvage", "salvage", store, "-o", contract.file("copy.sqlite"), "--model", Contract.people, status: 3)
+    #expect(report["isWhole"] == .boolean(false) && report["modelOrigin"] == .string("given"))
+    #expect(report["strays"]?.array?.isEmpty == false && report["losses"]?.array?.isEmpty == false)
+    try contract.document(
+      "error", "salvage", contract.file("nosuch"), "-o", contract.file("none.sqlite"), status: 66)
+  }
+
   @Test func `exported objects and rows, line by line`() throws {
     let contract = try Contract()
     let store = contract.file("nasty.sqlite")

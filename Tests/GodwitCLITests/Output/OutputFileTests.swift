@@ -14,6 +14,7 @@ struct OutputFileTests {
     ["export", "library.sqlite", "--all", "--model", "Library.xcdatamodeld#Library", "-o", "OUT"],
     ["export", "library.sqlite", "--raw", "--all", "--format", "sqlite", "-o", "OUT"],
     ["make-store", "Library.xcdatamodeld", "OUT", "--rows", "3"],
+    ["salvage", "library.sqlite", "--model", "Library.xcdatamodeld", "-o", "OUT"],
     ["mapping", "new", "Library.xcdatamodeld#Library", "Library.xcdatamodeld", "-o", "OUT"],
     ["test", "Library.xcdatamodeld", "--rows", "3", "--junit", "OUT"],
     ["lint", "Library.xcdatamodeld", "--write-lock", "--lock", "OUT"],

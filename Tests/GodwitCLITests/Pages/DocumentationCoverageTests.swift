@@ -39,6 +39,8 @@ struct DocumentationCoverageTests {
     unchecked("CoreDataFiles", "xml", 1, because: "a sketch that leaves out parts; XMLStoreTests has whole stores"),
     entry("Forensics", "sh", 11, "ExaminationPageTests"), entry("Forensics", "text", 1, "ExaminationPageTests"),
     entry("Forensics", "json", 1, "ExaminationPageTests"), entry("Forensics", "sql", 4, "ExaminationPageTests"),
+    entry("DamagedStores", "sh", 1, "SalvageCommandTests"),
+    entry("DamagedStores", "text", 1, "SalvageCommandTests"),
     entry("GettingStarted", "sh", 3, "GettingStartedTests"), entry("GettingStarted", "yaml", 1, "GettingStartedTests"),
     entry("InPlace", "yaml", 2, examples),
     unchecked("GettingStarted", "console", 3, because: "`.ci/release-test` installs the packages on a fresh system"),

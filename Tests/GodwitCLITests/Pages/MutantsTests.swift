@@ -41,7 +41,7 @@ struct MutantsTests {
     #expect(Set(Self.mutants.map { $0["name"] }).count == Self.mutants.count)
     let readmes = try FileManager.default.subpathsOfDirectory(atPath: Checkout.url("Sources").path)
       .filter { $0.hasSuffix("/README.md") }
-    #expect(readmes.count == 12)
+    #expect(readmes.count == 13)
     for readme in readmes {
       let target = "Sources/" + readme.dropLast("README.md".count)
       #expect(Self.mutants.contains { $0["file"]?.hasPrefix(target) == true }, "no mutant in \(target)")

@@ -17,7 +17,7 @@ import Testing
     ["GodwitEngine", "GodwitVerifier", "GodwitManifest"], ["Godwit"], ["GodwitCLI"],
   ]
   /// The targets that no migration needs. The command alone imports them.
-  private static let workshop = ["GodwitSynthesis", "GodwitTesting", "GodwitLint"]
+  private static let workshop = ["GodwitSynthesis", "GodwitTesting", "GodwitLint", "GodwitSalvage"]
 
   /// The targets under `Sources`, in the order of the manifest.
   private func targets() throws -> [Target] {
