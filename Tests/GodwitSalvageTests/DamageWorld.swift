@@ -43,6 +43,8 @@ final class DamageWorld {
       try connection.execute("PRAGMA journal_mode = WAL")
       try connection.execute("PRAGMA wal_autocheckpoint = 0")
     }
+    // Pages that become free keep their rows.
+    try connection.execute("PRAGMA secure_delete = OFF")
     try connection.execute("BEGIN")
     for table in schema.tables {
       for column in table.columns where column.declaredType == "VARCHAR" {

@@ -111,6 +111,31 @@ import Testing
       }, seed: seed)
   }
 
+  @Test(arguments: testSeeds(3), [true, false])
+  func `deleted rows on free pages do not come back`(seed: UInt64, hasMap: Bool) throws {
+    let world = try DamageWorld(seed: seed, rows: 400, hasMap: hasMap)
+    let table = try #require(
+      world.schema.tables.max { a, b in
+        func rows(_ name: String) -> Int { world.content.tables[name]?.rows.count ?? 0 }
+        return rows(a.name) < rows(b.name)
+      }?.name)
+    let connection = try StoreConnection(path: world.store)
+    try connection.execute("PRAGMA secure_delete = OFF")
+    try connection.execute(
+      "DELETE FROM \(quoted(table)) WHERE Z_PK > (SELECT max(Z_PK) / 3 FROM \(quoted(table)))")
+    let kept = Set(try connection.rows("SELECT Z_PK FROM \(quoted(table))").map { $0[0] })
+    let root = try connection.integer("SELECT rootpage FROM sqlite_master WHERE name = ?1", [.text(table)])
+    #expect(try connection.integer("PRAGMA freelist_count") ?? 0 > 0)
+    try connection.close()
+    var bytes = try world.bytes()
+    let start = (Int(try #require(root)) - 1) * world.pages.size
+    for place in start..<start + world.pages.size { bytes[place] = 0 }
+    let result = try world.salvage(bytes)
+    let found = Set(try #require(result.content.tables[table]).rows.keys.map { SQLValue.integer($0) })
+    #expect(found.isSubset(of: kept), "seed \(seed): \(found.subtracting(kept).count) rows of \(table) came back")
+    #expect(!found.isEmpty)
+  }
+
   @Test(arguments: testSeeds(3)) func `a sound store is copied whole`(seed: UInt64) throws {
     let world = try DamageWorld(seed: seed)
     let result = try world.salvage(world.bytes())
