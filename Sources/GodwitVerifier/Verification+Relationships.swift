@@ -350,6 +350,19 @@ extension Verification {
     /// The source's place and the way that the link came; below all others and negative where no link is known.
     var place = Int64.min
     var way: Int64 = -1
+    /// What `order-by` says, which comes before the place.
+    var grade = RelatedOrder.Grade.unsorted
+
+    /// Whether `order-by` puts it before, or after, another place of its owner; nil where it does not tell.
+    func precedes(_ other: OrderPlace) -> Bool? {
+      switch (grade, other.grade) {
+      case (.bytes(let own), .bytes(let others)):
+        own == others ? nil : own.lexicographicallyPrecedes(others)
+      case (.bytes, .last): true
+      case (.last, .bytes): false
+      case (.unsorted, _), (_, .unsorted), (.last, .last): nil
+      }
+    }
   }
 
   /// Order keys ascend strictly for each owner, and follow the source's order if there is one to keep.
@@ -366,6 +379,8 @@ extension Verification {
     var last: OrderPlace?
     var unproved: Int64 = 0
     var places: Int64 = 0
+    let sorted = try relatedOrder(of: owner)
+    defer { try? sorted?.drop() }
     try destination.query(
       "SELECT \(names.joined(separator: ", ")) FROM \(table(sql.table)) WHERE \(names[0]) IS NOT NULL\(own(names[0], owner.entity)) ORDER BY \(names.joined(separator: ", "))"
     ) { row in
@@ -383,9 +398,12 @@ extension Verification {
       if case .integer(let number)? = expected?.first, case .integer(let way)? = expected?.last {
         (now.place, now.way) = (number, way)
       }
+      if let sorted { now.grade = try sorted.grade(of: member, in: key) }
       if let last, last.owner == key {
         if order <= last.order { wrong("is not after that of p\(last.member)") }
-        if now.way < 0 || last.way < 0 || now.way != last.way || now.way & 2 != 0 {
+        if let isSound = last.precedes(now) {
+          if !isSound { wrong("is not what order-by says: p\(last.member) should come after it") }
+        } else if now.way < 0 || last.way < 0 || now.way != last.way || now.way & 2 != 0 {
           unproved += 1
         } else if (last.place, last.member) > (now.place, now.member) {
           wrong("is not the source's: p\(last.member) should come after it")

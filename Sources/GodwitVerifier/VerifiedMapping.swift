@@ -19,6 +19,8 @@ struct VerifiedMapping {
     var path: [String]
     /// Indices of the mappings whose objects it leads to.
     var lookups: [Int]
+    /// What decides about the order of the objects.
+    var order: [EntityMapping.SortDescriptor] = []
   }
 
   var index: Int
@@ -97,8 +99,9 @@ struct VerifiedMapping {
     unread = 0
     guard policyName == nil else { return }
     for relationship in to.relationships(of: destination) where !relationship.isTransient {
+      let given = mapping.relationshipMappings.first { $0.name == relationship.name }
       let entry =
-        mapping.relationshipMappings.first { $0.name == relationship.name }?.value
+        given?.value
         ?? (mapping.kind == .copy && to.isStored(relationship)
           && from.relationship(relationship.name, of: source).map(from.isStored) == true
           ? .sourceRelationship(relationship.name) : nil)
@@ -133,7 +136,8 @@ struct VerifiedMapping {
         return (wanted.path.isEmpty ? taken == reached : from.isKind(taken, of: reached))
           && to.isKind(made, of: relationship.destinationEntityName)
       }
-      assignments.append(Assignment(relationship: relationship, path: wanted.path, lookups: lookups))
+      assignments.append(
+        Assignment(relationship: relationship, path: wanted.path, lookups: lookups, order: given?.order ?? []))
     }
   }
 

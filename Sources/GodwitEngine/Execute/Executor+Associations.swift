@@ -158,7 +158,7 @@ extension Executor {
   func forgetWriters() {
     writers = [:]
     identities = nil
-    survivors = []
+    (survivors, ranked) = ([], [])
   }
 
   // MARK: Reading

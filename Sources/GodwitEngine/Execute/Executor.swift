@@ -34,6 +34,8 @@ package final class Executor {
   var identities: (mapping: Int, map: UniqueKeyMap)?
   /// Mappings with an order whose table of survivors is made.
   var survivors: Set<Int> = []
+  /// Rules of order whose ranks are made.
+  var ranked: Set<Int> = []
   /// The validator that works while indexes are built.
   private var ahead: SpeculativeValidator?
   /// Events that the result does not show.
@@ -217,6 +219,7 @@ package final class Executor {
       try connection.execute(index.sql)
       return .init()
     case .order(let rule):
+      try makeRanks(of: rule, chunk)
       let sql = program.order.rules[rule].sql
       try connection.execute(sql, [.integer(chunk.range.first), .integer(chunk.range.last)])
       return .init(rows: connection.changes)

@@ -113,6 +113,7 @@ extension Planner {
       }
       relationships[source.relationship.name] =
         "\(link.map(Self.phrase) ?? "") (\(names.isEmpty ? "no mapping migrates its objects" : names.joined(separator: ", ")))"
+        + (source.order.isEmpty ? "" : ", sorted by \(source.order.map(\.description).joined(separator: ", "))")
     }
     var seen: Set<String> = []
     let unique = reasons.filter { seen.insert($0).inserted }

@@ -14,6 +14,8 @@ extension PropertyLosses {
     var lookups: [Int]
     /// The destination's relationship.
     var relationship: RelationshipDescription
+    /// Whether the mapping gives the objects an order of its own.
+    var isSorted: Bool
   }
 
   /// The mappings that carry over the links of a relationship, seen from the objects of one entity.
@@ -51,7 +53,10 @@ extension PropertyLosses {
     (takers[entity] ?? []).flatMap { index in
       mappings[index].relationships
         .filter { $0.path.count == 1 && $0.path[0].relationship.name == relationship }
-        .map { Assignment(mapping: index, lookups: $0.lookups, relationship: $0.relationship) }
+        .map {
+          Assignment(
+            mapping: index, lookups: $0.lookups, relationship: $0.relationship, isSorted: !$0.order.isEmpty)
+        }
     }
   }
 
@@ -237,12 +242,19 @@ extension PropertyLosses {
       let reached = ends.mapped.filter { other in
         ends.backward[other] != nil || ends.forward.contains { hits($0, other) }
       }
-      // A link that the other end carries over keeps its place in the inverse.
-      let isKept = ends.backward.values.joined().contains { assignment in
-        planner.resolved.destinationModel.inverse(of: assignment.relationship)?.isOrdered == true
+      // A number that is the place of each object keeps the order too.
+      if let inverse = model.inverse(of: relationship)?.name, reached.allSatisfy({ takesIndex(inverse, of: $0) }) {
+        continue
       }
+      let isSorted = ends.forward.contains(where: \.isSorted)
+      // A link that the other end carries over keeps its place in the inverse.
+      let isKept =
+        !isSorted
+        && ends.backward.values.joined().contains { assignment in
+          planner.resolved.destinationModel.inverse(of: assignment.relationship)?.isOrdered == true
+        }
       let keepers = Set(
-        ends.forward.filter { $0.relationship.isToMany && $0.relationship.isOrdered }.map(\.mapping))
+        ends.forward.filter { $0.relationship.isToMany && $0.relationship.isOrdered && !$0.isSorted }.map(\.mapping))
       let carriers = ends.backward.isEmpty ? Set(ends.forward.map(\.mapping)) : Set(takers[entity] ?? [])
       let others = carriers.subtracting(keepers)
       guard !reached.isEmpty, !others.isEmpty, !isKept, !takesAll(keepers, of: entity),
@@ -252,9 +264,14 @@ extension PropertyLosses {
         part(
           .order, "\(entity).\(relationship.name)",
           isCounted ? try orderedLinks(ends, to: reached, keepers: keepers, others: others, in: table) : nil,
-          "no ordered relationship of the destination takes them", .notOrdered))
+          isSorted ? "order-by sorts them" : "no ordered relationship of the destination takes them", .notOrdered))
     }
     return found
+  }
+
+  /// Whether every object of an entity takes its place along a to-one into an attribute.
+  private func takesIndex(_ toOne: String, of entity: String) -> Bool {
+    takesAll(reads.indexers(of: entity, along: toOne), of: entity)
   }
 
   private func orderedLinks(

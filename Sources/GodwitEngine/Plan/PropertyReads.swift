@@ -32,6 +32,8 @@ package struct PropertyReads {
   private(set) var tests: [Property: [String]] = [:]
   /// The attributes that a condition of a value tests.
   private(set) var weighed: Set<Property> = []
+  /// The mappings that take the place of their objects among those of an owner, by the to-one that leads to the owner.
+  private var indexed: [Property: Set<Int>] = [:]
   /// Relationships that a path follows to a value, or to another relationship.
   private(set) var followed: Set<Property> = []
   /// Relationships of its objects that a mapping hands to its policy.
@@ -60,6 +62,12 @@ package struct PropertyReads {
         }
       }
       for source in mapping.relationships {
+        let start = source.path.last?.relationship.destinationEntityName ?? mapping.source.name
+        for descriptor in source.order {
+          note(
+            descriptor.keyPath.split(separator: ".").map(String.init), from: .objects(of: start),
+            reader.testing("the order of '\(source.relationship.name)'"))
+        }
         if source.path.count > 1 {
           for hop in source.path { followed.insert(Property(entity: hop.entityName, name: hop.relationship.name)) }
         }
@@ -143,6 +151,9 @@ package struct PropertyReads {
 
   private mutating func note(_ expression: ValueExpression, _ reader: Reader, _ variables: [String: Start]) {
     switch expression.node {
+    case .variable("index") where variables["index"] == nil: noteIndex(nil, reader)
+    case .keyPath(let base?, let segments) where base.node == .variable("index") && variables["index"] == nil:
+      noteIndex(segments.first, reader)
     case .keyPath(let base, let segments):
       if let base { note(base, reader, variables) }
       note(segments, from: start(at: base, reader, variables), reader)
@@ -158,6 +169,16 @@ package struct PropertyReads {
     default:
       for child in expression.children { note(child, reader, variables) }
     }
+  }
+
+  private mutating func noteIndex(_ toOne: String?, _ reader: Reader) {
+    guard reader.condition == nil, let found = model.indexable(toOne, of: reader.entity) else { return }
+    indexed[Property(entity: reader.entity, name: found.name), default: []].insert(reader.mapping)
+  }
+
+  /// The mappings that take the place of the objects of an entity, along a to-one.
+  func indexers(of entity: String, along toOne: String) -> Set<Int> {
+    indexed[Property(entity: entity, name: toOne)] ?? []
   }
 
   private mutating func note(_ segments: [String], from start: Start, _ reader: Reader) {

@@ -20,7 +20,9 @@ extension MappingResolver {
         throw error("relationship '\(entry.name)' is mapped twice", in: mapping, at: entry.location)
       }
       guard !relationship.isTransient else { continue }
-      if let resolved = try resolve(entry, relationship, in: mapping, from: from) { found.append(resolved) }
+      if let resolved = try resolve(entry, relationship, in: mapping, from: from) {
+        found.append(try ordering(resolved, by: entry, in: mapping, from: from))
+      }
     }
     if mapping.kind == .copy {
       for relationship in known where !explicit.contains(relationship.name) && destination.isStored(relationship) {

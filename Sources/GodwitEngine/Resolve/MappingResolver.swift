@@ -235,49 +235,6 @@ struct MappingResolver {
     }
   }
 
-  /// Types whose values have an order.
-  private static let sortable: Set<AttributeType> = [
-    .integer16, .integer32, .integer64, .double, .float, .decimal, .string, .date, .boolean, .uuid, .uri,
-  ]
-
-  private func checkUniqueOrder(of mapping: EntityMapping, from: EntityDescription) throws {
-    guard !mapping.uniqueBy.isEmpty else {
-      guard mapping.uniqueOrder.isEmpty, !mapping.fillsNil else {
-        throw error(
-          "an order of objects that become one, or 'fill-nil', has no meaning without 'unique-by'", in: mapping,
-          at: mapping.locations["unique-by"], try: "name the attributes by which objects become one")
-      }
-      return
-    }
-    for descriptor in mapping.uniqueOrder {
-      let segments = descriptor.keyPath.split(separator: ".").map(String.init)
-      var entity = from.name
-      func wrong(_ why: String, _ hint: String = "") -> GodwitError {
-        error(
-          "cannot order by '\(descriptor.keyPath)' in unique-by: \(why)\(hint)", in: mapping,
-          at: mapping.locations["unique-by"],
-          try: "name an attribute of '\(from.name)', or one at the end of to-one relationships")
-      }
-      for segment in segments.dropLast() {
-        guard let hop = source.relationship(segment, of: entity), !hop.isTransient else {
-          let names = source.relationships(of: entity).map(\.name)
-          throw wrong("'\(entity)' has no relationship '\(segment)'", Spelling.suggestion(for: segment, among: names))
-        }
-        guard !hop.isToMany else { throw wrong("'\(entity).\(segment)' is a to-many relationship") }
-        entity = hop.destinationEntityName
-      }
-      let name = segments.last ?? ""
-      guard let attribute = source.attribute(name, of: entity) else {
-        let names = source.attributes(of: entity).map(\.name)
-        throw wrong("'\(entity)' has no attribute '\(name)'", Spelling.suggestion(for: name, among: names))
-      }
-      guard !attribute.isTransient else { throw wrong("'\(entity).\(name)' is transient: it is not stored") }
-      guard Self.sortable.contains(attribute.type), !attribute.allowsExternalBinaryDataStorage else {
-        throw wrong("'\(entity).\(name)' is \(attribute.type.xcodeName), whose values have no order")
-      }
-    }
-  }
-
   /// The value of an attribute that the mapping does not name: the source's attribute of the same name.
   private func copy(
     _ same: AttributeDescription, to attribute: AttributeDescription, in mapping: EntityMapping,

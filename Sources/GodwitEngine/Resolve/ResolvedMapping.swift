@@ -102,6 +102,8 @@ package struct ResolvedEntityMapping: Sendable {
     package var location: GodwitError.Location?
     /// The text of the expression, for messages.
     package var text: String
+    /// What decides about the order of the objects of an ordered relationship.
+    package var order: [EntityMapping.SortDescriptor] = []
     /// The call that the mapping's policy answers in place of lookups; nil for all others.
     var policyCall: ValueExpression?
     /// Why a lookup in a named mapping finds nothing, whatever the rows: the plan says so.

@@ -111,7 +111,7 @@ struct AssociationStatements: StageStatements {
   }
 
   /// The value of a sort descriptor for a row `s`.
-  private func orderValue(
+  func orderValue(
     _ descriptor: EntityMapping.SortDescriptor, of mapping: ResolvedEntityMapping, _ builder: StatementBuilder
   ) -> String {
     let lowered = ExpressionLowering.value(

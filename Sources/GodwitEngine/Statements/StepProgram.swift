@@ -146,6 +146,10 @@ package struct StepProgram {
   /// The source objects that become one with others: the key of the first in their order, the number of the object among
   /// them from 1, and with dense keys the number of the destination object from 0.
   static func survivorTable(_ mapping: Int) -> String { "godwit_survivor_\(mapping)" }
+  /// The objects whose related objects are sorted by a rule, with the mapping that says how.
+  static func sortedTable(_ rule: Int) -> String { "godwit_sorted_\(rule)" }
+  /// By mapping, the rank of each object that it may relate.
+  static func rankTable(_ rule: Int) -> String { "godwit_rank_\(rule)" }
   static func linkTable(_ link: Int) -> String { "godwit_link_\(link)" }
 
   func destinationTable(of entity: String) throws -> StoreSchema.EntityTable {
@@ -197,6 +201,12 @@ package struct StepProgram {
       }
       statements.append(
         "CREATE TABLE \(Self.identityTable(mapping.index)) (identity BLOB PRIMARY KEY, destination INTEGER) WITHOUT ROWID"
+      )
+    }
+    for (number, rule) in order.rules.enumerated() where !rule.sorted.isEmpty {
+      statements.append("CREATE TABLE \(Self.sortedTable(number)) (key INTEGER PRIMARY KEY, part INTEGER)")
+      statements.append(
+        "CREATE TABLE \(Self.rankTable(number)) (part INTEGER, key INTEGER, place INTEGER, PRIMARY KEY (part, key)) WITHOUT ROWID"
       )
     }
     for (index, link) in links.enumerated() where link.strategy == .resolved {

@@ -391,11 +391,12 @@ public struct MigrationJob: Sendable {
             + (attribute.usesDefaultForNil ? " else the default" : ""))
       }
       for relationship in mapping.relationshipMappings.sorted(by: { Text($0.name) < Text($1.name) }) {
+        let order = relationship.order.map { ", by \($0)" }.joined()
         switch relationship.value {
         case .mapping(let name, let path):
-          lines.append("relationship \(relationship.name) mapping \(name) \(path.joined(separator: "."))")
-        case .sourceRelationship(let name): lines.append("relationship \(relationship.name) source \(name)")
-        case .expression(let parsed): lines.append("relationship \(relationship.name) expression \(parsed)")
+          lines.append("relationship \(relationship.name) mapping \(name) \(path.joined(separator: "."))\(order)")
+        case .sourceRelationship(let name): lines.append("relationship \(relationship.name) source \(name)\(order)")
+        case .expression(let parsed): lines.append("relationship \(relationship.name) expression \(parsed)\(order)")
         }
       }
     }

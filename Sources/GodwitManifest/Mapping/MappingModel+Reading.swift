@@ -35,7 +35,7 @@ package struct MappingReader {
     ],
     "unique-by": ["attributes", "order-by", "fill-nil", "nil-keys"],
     "attributes": ["value", "if-nil"],
-    "relationships": ["mapping", "key-path", "source-relationship"],
+    "relationships": ["mapping", "key-path", "source-relationship", "order-by"],
   ]
 
   let reader: YAMLReader
@@ -139,15 +139,7 @@ package struct MappingReader {
         remedy: "write `unique-by: {attributes: [email], order-by: [\"modifiedAt DESC\"]}`")
     }
     mapping.uniqueBy = try names(attributes.value, "attributes")
-    if let order = parts["order-by"] {
-      let expected = "a key path of the source entity, which ASC or DESC may follow"
-      mapping.uniqueOrder = try reader.items(order.value, key: "order-by", expected: expected).map { node in
-        guard let descriptor = EntityMapping.SortDescriptor(text: try reader.text(node, key: "order-by")) else {
-          throw reader.wrong("order-by", expected: expected, node)
-        }
-        return descriptor
-      }
-    }
+    if let order = parts["order-by"] { mapping.uniqueOrder = try descriptors(order.value) }
     if let fill = parts["fill-nil"] { mapping.fillsNil = try reader.flag(fill.value, key: "fill-nil") }
     guard let nilKeys = parts["nil-keys"] else { return }
     let word: NilKeys = try reader.choice(nilKeys.value, key: "nil-keys")
@@ -155,6 +147,17 @@ package struct MappingReader {
     if let mergeNil {
       throw reader.error(
         "expected either 'nil-keys' or 'merge-nil', found both", at: mergeNil.location, remedy: "remove 'merge-nil'")
+    }
+  }
+
+  /// The sort descriptors of `order-by`.
+  private func descriptors(_ node: Node) throws -> [EntityMapping.SortDescriptor] {
+    let expected = "a key path of the source entity, which ASC or DESC may follow"
+    return try reader.items(node, key: "order-by", expected: expected).map { item in
+      guard let descriptor = EntityMapping.SortDescriptor(text: try reader.text(item, key: "order-by")) else {
+        throw reader.wrong("order-by", expected: expected, item)
+      }
+      return descriptor
     }
   }
 
@@ -224,8 +227,13 @@ package struct MappingReader {
         "expected the key 'mapping' or 'source-relationship' in '\(entry.key)', found neither", at: entry.location,
         remedy: "write `\(entry.key): {mapping: NAME, key-path: PATH}`")
     }
-    return RelationshipMapping(
+    var found = RelationshipMapping(
       name: entry.key, value: value, location: entry.location, valueLocation: reader.file.textLocation(of: place))
+    if let order = parts["order-by"] {
+      found.order = try descriptors(order.value)
+      found.orderLocation = reader.file.textLocation(of: order.value)
+    }
+    return found
   }
 
   /// The segments of `$source.a.@count.b` or `a.b`; none for `$source` and for no text at all.

@@ -93,7 +93,7 @@ extension EntityMapping {
       }
     }
     section("attributes", attributeMappings.map { ($0.name, $0.yaml) }, MappingRemark.Subject.attribute)
-    section("relationships", relationshipMappings.map { ($0.name, $0.value.yaml) }, MappingRemark.Subject.relationship)
+    section("relationships", relationshipMappings.map { ($0.name, $0.yaml) }, MappingRemark.Subject.relationship)
     func texts(_ texts: [String: String], indent: String) {
       for (key, value) in texts.sorted(by: { Text($0.key) < Text($1.key) }) {
         lines.append("\(indent)\(YAMLText.scalar(key)): \(YAMLText.scalar(value))")
@@ -126,13 +126,15 @@ extension ValueExpression {
   fileprivate var text: String { source.text.isEmpty ? description : source.text }
 }
 
-extension RelationshipMapping.Value {
+extension RelationshipMapping {
   fileprivate var yaml: String {
-    switch self {
+    let descriptors = order.map { YAMLText.scalar($0.description) }.joined(separator: ", ")
+    let sorting = order.isEmpty ? "" : ", order-by: [\(descriptors)]"
+    switch value {
     case .mapping(let name, let keyPath):
       let path = keyPath.isEmpty ? "" : ", key-path: \(YAMLText.scalar(keyPath.joined(separator: ".")))"
-      return "{ mapping: \(YAMLText.scalar(name))\(path) }"
-    case .sourceRelationship(let name): return "{ source-relationship: \(YAMLText.scalar(name)) }"
+      return "{ mapping: \(YAMLText.scalar(name))\(path)\(sorting) }"
+    case .sourceRelationship(let name): return "{ source-relationship: \(YAMLText.scalar(name))\(sorting) }"
     case .expression(let expression): return YAMLText.scalar(expression.text)
     }
   }

@@ -32,6 +32,13 @@ extension ExpressionCompiler {
     }
   }
 
+  /// `$index`: the place of the object among those of its owner, from 0.
+  func index(_ name: String?) -> ValueRoutine {
+    let host = evaluator.host
+    return ValueRoutine { frame in .value(try host?.index(of: frame.object, along: name).map { .integer($0) } ?? .null)
+    }
+  }
+
   /// `coalesce:(a, b, …)`: the first value that is not nil. The others after it are not evaluated.
   func coalesce(_ arguments: [ValueExpression]) -> SingleRoutine {
     let values = arguments.map { single($0) }

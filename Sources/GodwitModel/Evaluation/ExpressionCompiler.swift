@@ -74,6 +74,9 @@ struct ExpressionCompiler {
     switch expression.node {
     case .constant(let value): return ValueRoutine { _ in .value(value) }
     case .evaluatedObject: return ValueRoutine { .object($0.object) }
+    case .variable("index") where isIndex: return index(nil)
+    case .keyPath(let base?, let segments) where base.node == .variable("index") && segments.count == 1 && isIndex:
+      return index(segments[0])
     case .variable(let name):
       return variable(name)
         ?? ValueRoutine { _ in throw ExpressionError("variable '$\(name)' has no value here", range: range) }
@@ -244,6 +247,11 @@ struct ExpressionCompiler {
     if let place = variables[name] { return ValueRoutine { $0.members[place] } }
     if let value = evaluator.bindings[name] { return ValueRoutine { _ in value } }
     return isSource(name) ? ValueRoutine { .object($0.object) } : nil
+  }
+
+  /// Whether `$index` is the place of the object, and no variable of a SUBQUERY or of the policy.
+  private var isIndex: Bool {
+    evaluator.role == .value && variables["index"] == nil && evaluator.bindings["index"] == nil
   }
 
   /// Whether a variable is the object by `bindsSource`.

@@ -6,10 +6,16 @@ package protocol ExpressionHost {
   func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue
   /// The identifier of the source store, the seed of new UUIDs.
   func storeIdentifier() throws -> Text
+  /// The place of an object of the source, from 0, among the objects of the ordered to-many that leads to it; nil
+  /// without an owner.
+  ///
+  /// - Parameter name: The inverse of that to-many; nil for the only one.
+  func index(of object: any EvaluatedObject, along name: String?) throws -> Int64?
 }
 
 extension ExpressionHost {
   package func storeIdentifier() throws -> Text { "" }
+  package func index(of object: any EvaluatedObject, along name: String?) throws -> Int64? { nil }
 }
 
 /// One `FUNCTION` with its arguments evaluated.

@@ -164,7 +164,7 @@ package struct ExpressionChecker {
   // MARK: Names
 
   private static let variables = [
-    "source", "manager", "entityPolicy", "destination", "entityMapping", "propertyMapping",
+    "source", "manager", "entityPolicy", "destination", "entityMapping", "propertyMapping", "index",
   ]
 
   private func variable(
@@ -184,11 +184,35 @@ package struct ExpressionChecker {
     case "entityPolicy": return .policy
     case "destination": return .other
     case "entityMapping", "propertyMapping": return .facts(of: name)
+    case "index": return try index(nil, range)
     default:
       let known = Self.variables + scope.variables.keys
       let hint = Spelling.nearest(to: name, among: known).map { " (did you mean '$\($0)'?)" } ?? ""
       throw ExpressionError("unknown variable '$\(name)'\(hint)", range: range)
     }
+  }
+
+  /// `$index`: the place of the object among those of its owner, from 0.
+  ///
+  /// - Parameter name: The to-one that leads to the owner; nil for the only one whose inverse is ordered.
+  private func index(_ name: String?, _ range: Range<Int>) throws(ExpressionError) -> ExpressionType {
+    let known = model.indexable(of: entityName).map(\.name)
+    guard let first = known.first else {
+      throw ExpressionError(
+        "'$index' needs a to-one of '\(entityName)' whose inverse is an ordered to-many, and there is none",
+        range: range)
+    }
+    if let name {
+      guard known.contains(name) else {
+        throw ExpressionError(
+          "'\(name)' is no to-one of '\(entityName)' whose inverse is an ordered to-many: write '$index.\(first)'",
+          range: range)
+      }
+    } else if known.count > 1 {
+      let list = known.map { "'$index.\($0)'" }.joined(separator: " or ")
+      throw ExpressionError("'$index' may be the place along several to-ones: write \(list)", range: range)
+    }
+    return .value(.integer64)
   }
 
   /// The places of a key path and its segments.
@@ -208,6 +232,12 @@ package struct ExpressionChecker {
     _ base: ValueExpression?, _ segments: [String], _ scope: Scope, _ ranges: KeyPathRanges
   ) throws(ExpressionError) -> ExpressionType {
     let path = segments.joined(separator: ".")
+    if case .variable("index")? = base?.node, scope.variables["index"] == nil, role == .value {
+      guard segments.count == 1 else {
+        throw ExpressionError("'$index.\(segments[0])' is a number, which has no '\(segments[1])'", range: ranges.whole)
+      }
+      return try index(segments[0], ranges.whole)
+    }
     if base == nil, role == .value {
       throw ExpressionError("'\(path)' names no object: write '$source.\(path)'", range: ranges.whole)
     }

@@ -256,10 +256,16 @@ public struct RelationshipMapping: Sendable, Hashable {
   public var name: String
   /// How the destination objects are found.
   public var value: Value
+  /// For an ordered relationship, what decides about the order of its objects: key paths of the source objects that they
+  /// are made of. Objects that they do not tell apart keep their order in the source, else they go by key. Empty: all
+  /// of them do.
+  public var order: [EntityMapping.SortDescriptor] = []
   /// The place of the relationship's name in its file; nil for one made in code.
   package var location: GodwitError.Location?
   /// The places of the value's parts: `mapping`, `key-path`, `source-relationship`.
   package var valueLocation: GodwitError.Location?
+  /// The place of `order-by`.
+  package var orderLocation: GodwitError.Location?
 
   package init(
     name: String, value: Value, location: GodwitError.Location? = nil,

@@ -25,6 +25,10 @@ package final class ObjectContext {
   private static let limitBytes = 1 << 20
   private var keptBytes = 0
   private var knownIdentifier: Text?
+  /// The places of the objects of owners, by to-one and owner.
+  private var indexes: [String: [Int64: [Int64: Int64]]] = [:]
+  private var indexCount = 0
+  private static let limitIndexes = 200_000
   private var statements: [String: SQLStatement] = [:]
   /// The readers by table.
   private var readers: [String: RowReader] = [:]
@@ -42,7 +46,10 @@ package final class ObjectContext {
     dropRows()
     statements = [:]
     readers = [:]
+    dropIndexes()
   }
+
+  private func dropIndexes() { (indexes, indexCount) = ([:], 0) }
 
   private func dropRows() {
     for table in tables.values where !table.rows.isEmpty { table.rows = [:] }
@@ -100,6 +107,29 @@ package final class ObjectContext {
     let values = statement.row.values(0..<table.table.columns.count)
     statement.reset()
     return StoredRow(values: values)
+  }
+
+  /// The place of an object among the objects of its owner, in the order of the to-many; nil without an owner.
+  ///
+  /// - Parameter toOne: The to-one that leads to the owner.
+  func index(of key: Int64, of entity: String, along toOne: RelationshipDescription) throws -> Int64? {
+    guard case .foreignKey(let table, let column, _, let order?) = schema.storage(of: toOne.name, in: entity) else {
+      return nil
+    }
+    let (rows, link) = ("\(quoted(database)).\(quoted(table))", quoted(column))
+    guard
+      let owner = try keys("SELECT \(link) FROM \(rows) WHERE Z_PK = ?1 AND typeof(\(link)) = 'integer'", key).first,
+      try object(entityName: toOne.destinationEntityName, key: owner) != nil
+    else { return nil }
+    let name = "\(table).\(column)"
+    if let known = indexes[name]?[owner] { return known[key] }
+    let members = try keys(
+      "SELECT Z_PK FROM \(rows) WHERE \(link) = ?1 ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), Z_PK", owner)
+    if indexCount + members.count > Self.limitIndexes { dropIndexes() }
+    indexCount += members.count
+    let places = Dictionary(uniqueKeysWithValues: zip(members, Int64(0)...))
+    indexes[name, default: [:]][owner] = places
+    return places[key]
   }
 
   /// The row with a primary key in the table of an entity, its large values left where they are; nil without one.

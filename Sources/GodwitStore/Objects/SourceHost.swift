@@ -25,6 +25,11 @@ package struct SourceHost: ExpressionHost {
 
   package func storeIdentifier() throws -> Text { try context.storeIdentifier() }
 
+  package func index(of object: any EvaluatedObject, along name: String?) throws -> Int64? {
+    guard let toOne = context.schema.model.indexable(name, of: object.entityName) else { return nil }
+    return try context.index(of: object.key, of: object.entityName, along: toOne)
+  }
+
   package func fetch(_ request: SourceFetch, countOnly: Bool) throws -> EvaluatedValue {
     let found = try fetches.result(of: request) { try run(request) }
     if countOnly { return .value(.integer(found.count)) }

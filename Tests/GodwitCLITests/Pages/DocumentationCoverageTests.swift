@@ -66,6 +66,7 @@ struct DocumentationCoverageTests {
     entry("jobs/contacts/README.md", "indented", 1, examples),
     entry("jobs/many/README.md", "indented", 1, examples),
     entry("jobs/peoplizer/README.md", "indented", 2, examples),
+    entry("jobs/playlists/README.md", "indented", 1, examples),
     entry("jobs/recipes/README.md", "indented", 1, examples),
     entry("jobs/cards/README.md", "indented", 1, examples),
     entry("jobs/todo/README.md", "indented", 1, examples),

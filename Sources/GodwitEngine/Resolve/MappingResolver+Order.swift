@@ -1,0 +1,95 @@
+import GodwitJob
+import GodwitModel
+
+/// Sort descriptors: of objects that become one (`unique-by`), and of the objects of an ordered relationship.
+extension MappingResolver {
+  /// Types whose values have an order.
+  private static let sortable: Set<AttributeType> = [
+    .integer16, .integer32, .integer64, .double, .float, .decimal, .string, .date, .boolean, .uuid, .uri,
+  ]
+
+  func checkUniqueOrder(of mapping: EntityMapping, from: EntityDescription) throws {
+    guard !mapping.uniqueBy.isEmpty else {
+      guard mapping.uniqueOrder.isEmpty, !mapping.fillsNil else {
+        throw error(
+          "an order of objects that become one, or 'fill-nil', has no meaning without 'unique-by'", in: mapping,
+          at: mapping.locations["unique-by"], try: "name the attributes by which objects become one")
+      }
+      return
+    }
+    try check(
+      mapping.uniqueOrder, of: from.name, place: "in unique-by", in: mapping, at: mapping.locations["unique-by"])
+  }
+
+  /// The objects of a relationship with the order that its mapping wants.
+  func ordering(
+    _ found: ResolvedEntityMapping.RelationshipSource, by entry: RelationshipMapping, in mapping: EntityMapping,
+    from: EntityDescription
+  ) throws -> ResolvedEntityMapping.RelationshipSource {
+    guard !entry.order.isEmpty else { return found }
+    let (relationship, at) = (found.relationship, entry.orderLocation ?? entry.location)
+    guard relationship.isToMany, relationship.isOrdered else {
+      throw error(
+        "'order-by' has no meaning for '\(relationship.name)', which is \(relationship.isToMany ? "not ordered" : "a to-one")",
+        in: mapping, at: at,
+        try: "remove 'order-by', or make the relationship an ordered to-many in model '\(destination.name)'")
+    }
+    if let name = mapping.policyName, policy(of: mapping) != nil {
+      throw error(
+        "policy '\(name)' sets the relationships of its objects, so 'order-by' of '\(relationship.name)' would do nothing",
+        in: mapping, at: at, try: "remove 'order-by', and have the policy set the objects in their order")
+    }
+    for lookup in found.lookups {
+      guard lookup >= usable.count else {
+        throw error(
+          "'order-by' of '\(relationship.name)' cannot order objects that an earlier job made", in: mapping, at: at,
+          try: "combine both jobs into one, or remove 'order-by'")
+      }
+      let maker = makers[lookup - usable.count]
+      guard policy(of: maker) == nil else {
+        throw error(
+          "'order-by' of '\(relationship.name)' cannot order objects that policy '\(maker.policyName ?? "")' makes: nobody knows of which source objects",
+          in: mapping, at: at, try: "remove 'order-by', or replace the policy of '\(maker.name)' by expressions")
+      }
+    }
+    try check(
+      entry.order, of: found.path.last?.relationship.destinationEntityName ?? from.name,
+      place: "in relationship '\(relationship.name)'", in: mapping, at: at)
+    var ordered = found
+    ordered.order = entry.order
+    return ordered
+  }
+
+  /// Checks that each descriptor leads along to-one relationships to an attribute whose values have an order.
+  private func check(
+    _ order: [EntityMapping.SortDescriptor], of start: String, place: String, in mapping: EntityMapping,
+    at location: GodwitError.Location?
+  ) throws {
+    for descriptor in order {
+      let segments = descriptor.keyPath.split(separator: ".").map(String.init)
+      var entity = start
+      func wrong(_ why: String, _ hint: String = "") -> GodwitError {
+        error(
+          "cannot order by '\(descriptor.keyPath)' \(place): \(why)\(hint)", in: mapping, at: location,
+          try: "name an attribute of '\(start)', or one at the end of to-one relationships")
+      }
+      for segment in segments.dropLast() {
+        guard let hop = source.relationship(segment, of: entity), !hop.isTransient else {
+          let names = source.relationships(of: entity).map(\.name)
+          throw wrong("'\(entity)' has no relationship '\(segment)'", Spelling.suggestion(for: segment, among: names))
+        }
+        guard !hop.isToMany else { throw wrong("'\(entity).\(segment)' is a to-many relationship") }
+        entity = hop.destinationEntityName
+      }
+      let name = segments.last ?? ""
+      guard let attribute = source.attribute(name, of: entity) else {
+        let names = source.attributes(of: entity).map(\.name)
+        throw wrong("'\(entity)' has no attribute '\(name)'", Spelling.suggestion(for: name, among: names))
+      }
+      guard !attribute.isTransient else { throw wrong("'\(entity).\(name)' is transient: it is not stored") }
+      guard Self.sortable.contains(attribute.type), !attribute.allowsExternalBinaryDataStorage else {
+        throw wrong("'\(entity).\(name)' is \(attribute.type.xcodeName), whose values have no order")
+      }
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// The order that `order-by` gives the objects of an ordered relationship, from the values of the source objects.
+final class RelatedOrder {
+  private static let (owners, grades) = ("temp.order_owner", "temp.order_grade")
+
+  private let scratch: StoreConnection
+  private let addOwner, addGrade, find: SQLStatement
+
+  init(scratch: StoreConnection) throws {
+    self.scratch = scratch
+    try scratch.execute("CREATE TABLE \(Self.owners) (object INTEGER PRIMARY KEY, part INTEGER)")
+    try scratch.execute(
+      "CREATE TABLE \(Self.grades) (part INTEGER, object INTEGER, grade BLOB, PRIMARY KEY (part, object)) WITHOUT ROWID"
+    )
+    addOwner = try scratch.prepare("INSERT OR REPLACE INTO \(Self.owners) (object, part) VALUES (?1, ?2)")
+    addGrade = try scratch.prepare("INSERT OR REPLACE INTO \(Self.grades) (part, object, grade) VALUES (?1, ?2, ?3)")
+    find = try scratch.prepare(
+      """
+      SELECT o.part, g.grade FROM \(Self.owners) AS o LEFT JOIN \(Self.grades) AS g ON g.part = o.part AND g.object = ?2 \
+      WHERE o.object = ?1
+      """)
+  }
+
+  func add(owner: Int64, part: Int) throws { try addOwner.run([.integer(owner), .int(part)]) }
+
+  /// - Parameter grade: Bytes in the order of the objects.
+  func add(_ object: Int64, part: Int, grade: [UInt8]) throws {
+    try addGrade.run([.int(part), .integer(object), .blob(grade)])
+  }
+
+  /// What decides about the place of an object.
+  enum Grade: Equatable {
+    /// The mapping of the owner sorts nothing.
+    case unsorted
+    /// The mapping does not know the object, so it comes after the others.
+    case last
+    case bytes([UInt8])
+  }
+
+  func grade(of object: Int64, in owner: Int64) throws -> Grade {
+    try find.bind([.integer(owner), .integer(object)])
+    defer { find.reset() }
+    guard try find.step() else { return .unsorted }
+    guard case .blob(let bytes) = find.row.value(1) else { return .last }
+    return .bytes(Array(bytes))
+  }
+
+  func drop() throws {
+    for statement in [addOwner, addGrade, find] { statement.finalize() }
+    for table in [Self.owners, Self.grades] { try scratch.execute("DROP TABLE \(table)") }
+  }
+}
+
+extension Verification {
+  /// The order of the objects of a relationship; nil if no mapping sorts them.
+  func relatedOrder(of owner: VerifiedLink.End) throws -> RelatedOrder? {
+    let model = job.destinationModel
+    let sorters = mappings.filter { $0.earlierOffset == nil && model.isKind($0.destinationEntity, of: owner.entity) }
+      .compactMap { mapping -> (VerifiedMapping, VerifiedMapping.Assignment)? in
+        mapping.assignments.first { $0.relationship.name == owner.relationship.name && !$0.order.isEmpty }
+          .map { (mapping, $0) }
+      }
+    guard !sorters.isEmpty else { return nil }
+    let order = try RelatedOrder(scratch: scratch)
+    let evaluator = ExpressionEvaluator(
+      now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
+    for (mapping, assignment) in sorters {
+      var walk = try counterparts[mapping.index].walk()
+      while let (_, object) = try walk.next() { try order.add(owner: object, part: mapping.index) }
+      let routines = assignment.order.map { ($0.isAscending, evaluator.compile($0.expression)) }
+      for lookup in assignment.lookups {
+        var members = try counterparts[lookup].walk()
+        while let (winner, object) = try members.next() {
+          guard let stored = try objects.object(entityName: mappings[lookup].sourceEntity, key: winner) else {
+            continue
+          }
+          var grade: [UInt8] = []
+          for (isAscending, routine) in routines {
+            // A value that does not fit its column sorts as nil.
+            var bytes = SortBytes.of(.null)
+            if case .value(let value)? = try? routine.evaluate(with: stored) { bytes = SortBytes.of(value) }
+            grade += isAscending ? bytes : bytes.map { ~$0 }
+          }
+          try order.add(object, part: mapping.index, grade: grade)
+        }
+      }
+      objects.reset()
+    }
+    return order
+  }
+}
