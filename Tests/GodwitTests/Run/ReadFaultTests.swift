@@ -113,16 +113,23 @@ struct ReadFaultSweep {
     let job = try job(in: state)
     let layer = FaultLayer(.fail(code, at: position), looksAt: job.folder.path)
     var failure: (any Error)?
-    do { try layer.run { _ = try job.run() } } catch { failure = error }
+    // A receipt that may not be put in its place waits in the work folder, with a note, for the next run.
+    var isReceiptWaiting = false
+    do {
+      let summary = try layer.run { try job.run() }
+      isReceiptWaiting = summary.codedNotes.contains { $0.code == .receiptMissing }
+    } catch { failure = error }
     let place = "\(whole.kind.rawValue), \(state), \(layer.fault) (\(layer.struck?.description ?? "no strike"))"
     if let failure { Self.check(failure, code, place) }
     do {
-      if failure != nil {
+      if failure != nil || isReceiptWaiting {
         let status = try MigrationManager(job.job).status()
         let summary = try job.run()
         let found = Answer(outcome: summary.outcome, wasResumed: summary.wasResumed, state: status.state)
+        // A job that begins again after a kill has nothing to resume: a run of it that fails removes what is left.
+        let beginsAgain = [.restart, .smallStore].contains(whole.kind) && !known.wasResumed && !found.wasResumed
         // A run that begins may have got further before it failed.
-        if state != .nothing, known.state != .notStarted {
+        if state != .nothing, known.state != .notStarted, !beginsAgain || summary.outcome != .finished {
           #expect(
             found == known || summary.outcome == .alreadyFinished || known.outcome == .finished && found.wasResumed,
             "\(place): \(found), not \(known)")
