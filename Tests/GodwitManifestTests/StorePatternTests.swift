@@ -14,6 +14,7 @@ struct StorePatternTests {
     ("[^a-c]x", "dx", true), ("[]a]x", "]x", true), ("[*]x", "*x", true), ("[*]x", "ax", false), ("a[x", "a[x", true),
     ("a*b*c", "aXbYbZc", true), ("a*b*c", "aXbY", false), ("**", "abc", true), ("", "", true), ("[a-]x", "-x", true),
     ("*a", "aaa", true), ("{name}", "{name}", true), ("a\nb*", "a\nbc", true),
+    ("a\r\nb*", "a\r\nbc", true), ("a\r*", "a\r\nb", false), ("e*", "e\u{301}x", false), ("a*b", "ab", true),
   ])
   func `names match as in a shell`(pattern: String, name: String, matches: Bool) {
     #expect(NamePattern(pattern).matches(name) == matches, "\(pattern) \(name)")
@@ -101,6 +102,9 @@ struct StorePatternTests {
     #expect(path("out/{name}-{ext}", "a.b.c") == "out/a.b-.c" && path("{file}", ".hidden") == ".hidden")
     #expect(path("{name}|{ext}|", "plain") == "plain||")
     #expect(path("out/{folder}/{name}", "a.s", in: "x/y") == "out/x/y/a")
+    #expect(
+      path("./out//{name}", "a.s") == "out/a" && path("out/./{name}", "a.s") == "out/a"
+        && path("/{name}", "a.s") == "/a")
     #expect(path("{folder}/{name}", "a.s") == "a" && path("/o/{folder}/{name}", "a.s") == "/o/a")
     #expect(path("{{name}}{name}", "{name}.s") == "{name}{name}" && path("o/{ x}{name}", "a\nb.s") == "o/{ x}a\nb")
     #expect(StorePlaceholders("{nmae}").unknown == ["nmae"] && !StorePlaceholders("{{name}}").hasWords)

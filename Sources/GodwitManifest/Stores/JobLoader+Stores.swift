@@ -76,7 +76,7 @@ extension JobLoader {
 
     /// One thread must load the jobs.
     package func store(_ match: StorePattern.Match) -> ManifestStore {
-      loader.store(for: match, memory: share, inputs).store
+      loader.store(for: match, memory: share, inputs)
     }
   }
 
@@ -101,28 +101,29 @@ extension JobLoader {
     let (inputs, root) = (SharedInputs(), storesRoot)
     // Two ways may lead to one file. Two names that differ in their bytes alone are two files.
     var own: [[UInt8]: StorePattern.Match] = [:]
-    var places = StorePlaces(manifest, manifest.isList ? nil : storePattern)
+    var places = StorePlaces(manifest, manifest.isList ? nil : storePattern, results: results, mayMakeFiles)
+    let templates = StoreTemplates(manifest)
     func claim(_ match: StorePattern.Match) throws {
-      let made = store(for: match, memory: share, inputs)
-      try places.claim(made.store, receipt: made.receipt)
+      try places.claim(
+        match.path, destination: templates.destination(for: match), receipt: templates.receipt(for: match))
     }
     try forEachSource(isStopped, refuse, note) { match in
       isEmpty = false
       if shard.contains(Self.key(match.path, below: root)) { own[Array(match.path.utf8)] = match }
-      if checksPlaces { try claim(match) }
+      guard checksPlaces else { return }
+      try claim(match)
+      places.note(match.path)
     }
     guard !isEmpty else { throw noStore }
     if checksPlaces {
       func again(_ body: (StorePattern.Match) throws -> Void) throws {
         try forEachSource(isStopped, { _, _ in }, { _ in }, body)
       }
-      if !isInPlace { try again { places.suspect($0.path) } }
-      if let results { places.suspect(results: results) }
       if places.beginProof() {
         try again(claim)
         if !isInPlace { try again { try places.check($0.path) } }
       }
-      if let results { try places.refuse(results: results) { body in try again { try body($0.path) } } }
+      try places.refuseResults { body in try again { try body($0.path) } }
     }
     let matches = own.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
     return Selection(matches: matches, loader: self, share: share, inputs: inputs)
@@ -156,14 +157,12 @@ extension JobLoader {
       remedy: "correct 'source'; as in a shell, * and ? match no name that begins with a dot")
   }
 
-  /// The job of one of many stores, and the receipt that its manifest names.
+  /// The job of one of many stores.
   ///
   /// - Parameters:
   ///   - memory: Its share of the manifest's memory.
   ///   - inputs: The inputs that it shares with other jobs; one thread must load them all.
-  package func store(
-    for match: StorePattern.Match, memory: ByteCount, _ inputs: SharedInputs
-  ) -> (store: ManifestStore, receipt: ManifestPath?) {
+  package func store(for match: StorePattern.Match, memory: ByteCount, _ inputs: SharedInputs) -> ManifestStore {
     var one = manifest
     (one.isForManyStores, one.isList, one.stores) = (false, false, nil)
     one.source = ManifestPath(raw: match.path, resolved: match.path, location: manifest.source.location)
@@ -171,12 +170,9 @@ extension JobLoader {
     one.memory = memory
     // They are for the whole.
     (one.onSuccess, one.onFailure) = ([], [])
-    var receipt: ManifestPath?
-    if case .file(let path?) = manifest.receipt {
-      let filled = Self.filled(path, for: match)
-      (receipt, one.receipt) = (filled, .file(filled))
-    }
-    one.destination.path = manifest.destination.path.map { Self.filled($0, for: match) }
+    let templates = StoreTemplates(manifest)
+    if let receipt = templates.receipt(for: match) { one.receipt = .file(receipt) }
+    one.destination.path = templates.destination(for: match)
     let name = match.path.onOneLine
     var loader = self
     (loader.manifest, loader.inputs) = (one, inputs)
@@ -189,26 +185,7 @@ extension JobLoader {
       }
       hookOutput(told.joined(separator: "\n"))
     }
-    return (ManifestStore(path: match.path, destination: loader.destination(), loader: loader), receipt)
-  }
-
-  /// Why the placeholders of the manifest give a store no path of its own; nil if they do.
-  package func obstacle(to match: StorePattern.Match) -> GodwitError? {
-    var paths: [(key: String, path: ManifestPath)] = []
-    if let path = manifest.destination.path { paths.append(("destination", path)) }
-    if case .file(let path?) = manifest.receipt { paths.append(("receipt", path)) }
-    for (key, path) in paths {
-      guard let why = StorePlaceholders(path.raw).obstacle(for: match) else { continue }
-      return GodwitError(
-        .configuration, "cannot migrate '\(match.path)': its \(key) '\(path.raw)' would have \(why)",
-        location: path.location, remedy: "rename the store, or write another placeholder, such as {file}",
-        safe: "nothing of it was written")
-    }
-    return nil
-  }
-
-  private static func filled(_ path: ManifestPath, for match: StorePattern.Match) -> ManifestPath {
-    ManifestPath(StorePlaceholders(path.raw).path(for: match), location: path.location)
+    return ManifestStore(path: match.path, destination: loader.destination(), loader: loader)
   }
 
   /// Whether the jobs of all these stores may put external files beside what they make, or keep.
@@ -247,8 +224,9 @@ extension JobLoader {
     _ isStopped: () -> Bool, _ unreadable: ((String, GodwitError) -> Void)?, _ note: (String) -> Void,
     _ body: (StorePattern.Match) throws -> Void
   ) throws {
+    let templates = StoreTemplates(manifest)
     func take(_ match: StorePattern.Match) throws {
-      guard let error = obstacle(to: match) else { return try body(match) }
+      guard let error = templates.obstacle(to: match) else { return try body(match) }
       guard let unreadable else { throw error }
       unreadable(match.path, error)
     }

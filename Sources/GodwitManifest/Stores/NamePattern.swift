@@ -11,6 +11,8 @@ struct NamePattern: Sendable, Hashable {
   }
 
   private let tokens: [Token]
+  /// The byte of each token, where all of them are `*` or characters of ASCII.
+  private let bytes: [UInt8]?
   /// Whether anything but characters that stand for themselves is in it.
   let hasWildcards: Bool
   /// Whether `*` or `?` is in it.
@@ -35,6 +37,14 @@ struct NamePattern: Sendable, Hashable {
       }
     }
     self.tokens = tokens
+    let own = tokens.compactMap { token -> UInt8? in
+      switch token {
+      case .many: 0
+      case .character(let character) where character != "\r\n": character.asciiValue
+      default: nil
+      }
+    }
+    bytes = own.count == tokens.count ? own : nil
     hasWildcards = tokens.contains { if case .character = $0 { false } else { true } }
   }
 
@@ -62,8 +72,16 @@ struct NamePattern: Sendable, Hashable {
 
   /// Whether the whole name matches.
   func matches(_ name: String) -> Bool {
-    if name.hasPrefix("."), tokens.first != .character(".") { return false }
-    let characters = Array(name)
+    if name.utf8.first == UInt8(ascii: "."), name.hasPrefix("."), tokens.first != .character(".") { return false }
+    // In a name of ASCII each byte is a character, but for a carriage return before a line feed.
+    if let bytes, name.utf8.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) {
+      return matches(Array(name.utf8)) { bytes[$0] == $1 }
+    }
+    return matches(Array(name)) { Self.matches(tokens[$0], $1) }
+  }
+
+  /// - Parameter isMatch: Whether the token of a number stands for a character.
+  private func matches<Element>(_ characters: [Element], _ isMatch: (Int, Element) -> Bool) -> Bool {
     var (token, character) = (0, 0)
     // Where the last `*` is, and up to where it reaches.
     var star: (token: Int, character: Int)?
@@ -71,7 +89,7 @@ struct NamePattern: Sendable, Hashable {
       if token < tokens.count, tokens[token] == .many {
         star = (token, character)
         token += 1
-      } else if token < tokens.count, Self.matches(tokens[token], characters[character]) {
+      } else if token < tokens.count, isMatch(token, characters[character]) {
         token += 1
         character += 1
       } else if let last = star {

@@ -146,13 +146,14 @@ package struct StorePattern: Sendable, Hashable {
       switch part {
       case .folders:
         try look(in: path, folder: folder, rest, body)
-        try forEachName(of: path, .folders, where: StorePattern.isEntered) { name in
-          guard try kind(of: path + name, followingLinks: false) == .folder else { return }
+        try forEachName(of: path, .folders, where: StorePattern.isEntered) { name, known in
+          guard try known == .folder || known == nil && kind(of: path + name, followingLinks: false) == .folder
+          else { return }
           try look(in: path + name + "/", folder: Self.join(folder, name), parts, body)
         }
       case .literal(let name): try take(name, in: path, folder, rest, body)
       case .name(let pattern):
-        try forEachName(of: path, rest.isEmpty ? .files : .foldersAndLinks, where: pattern.matches) { name in
+        try forEachName(of: path, rest.isEmpty ? .files : .foldersAndLinks, where: pattern.matches) { name, _ in
           if !rest.isEmpty, StorePattern.isWorkFolder(name) { return }
           try take(name, in: path, folder, rest, body)
         }
@@ -193,11 +194,13 @@ package struct StorePattern: Sendable, Hashable {
       case files
     }
 
-    /// Calls `body` with the names in a folder, in no order; with none where there is no such folder.
+    /// Calls `body` with the names in a folder, in no order, and what the folder says of them; with none where there is
+    /// no such folder.
     ///
     /// A name that is not UTF-8 is refused if it leads to what is looked for, and passed by else.
     private func forEachName(
-      of path: String, _ wanted: Wanted, where isWanted: (String) -> Bool, _ body: (String) throws -> Void
+      of path: String, _ wanted: Wanted, where isWanted: (String) -> Bool,
+      _ body: (String, FileStatus.Kind?) throws -> Void
     ) throws {
       guard let folder = opendir(path.isEmpty ? "." : path) else {
         let code = errno
@@ -232,7 +235,7 @@ package struct StorePattern: Sendable, Hashable {
               remedy: "rename the file, or write a pattern that does not match it", safe: "nothing was written"))
           continue
         }
-        try body(name)
+        try body(name, FileStatus.Kind(entry.pointee))
       }
     }
 

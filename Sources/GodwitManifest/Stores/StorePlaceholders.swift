@@ -22,6 +22,7 @@ struct StorePlaceholders: Sendable, Hashable {
   private var pieces: [Piece] = []
   /// Words in braces that are none of those.
   private(set) var unknown: [String] = []
+  private var hasNameOfExtension = false
 
   init(_ text: String) {
     var plain = ""
@@ -45,6 +46,7 @@ struct StorePlaceholders: Sendable, Hashable {
       }
     }
     pieces.append(.text(plain))
+    hasNameOfExtension = makeHasNameOfExtension()
   }
 
   /// A word of letters in braces, and what follows it.
@@ -65,6 +67,13 @@ struct StorePlaceholders: Sendable, Hashable {
   /// Whether it differs from file to file of a folder.
   var hasName: Bool { pieces.contains(.word(.name)) || pieces.contains(.word(.file)) }
 
+  /// Whether a name between slashes has the extension of a store in it, and neither its name nor its file.
+  private func makeHasNameOfExtension() -> Bool {
+    // A slash cannot be in a word.
+    let marked = path { $0 == .folder ? "" : $0 == .ext ? "\u{1}" : "\u{0}" }
+    return marked.utf8.split(separator: UInt8(ascii: "/")).contains { $0.contains(1) && !$0.contains(0) }
+  }
+
   /// The folder before the first word, with a slash at its end; empty where the word is in the first name.
   var fixedFolder: String {
     guard case .text(let text)? = pieces.first, let end = text.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
@@ -77,12 +86,38 @@ struct StorePlaceholders: Sendable, Hashable {
   /// The path for a store. An empty folder leaves no empty name in it.
   func path(for match: StorePattern.Match) -> String {
     let path = path { Self.value(of: $0, match) }
+    // Most of a million paths have no such name.
+    guard Self.hasIdleName(path) else { return path }
     let names = path.split(separator: "/").filter { $0 != "." }
     return (path.hasPrefix("/") ? "/" : "") + names.joined(separator: "/")
   }
 
+  /// Whether a name of a path is empty or a dot.
+  private static func hasIdleName(_ path: String) -> Bool {
+    var length = 0
+    var isDot = false
+    var isFirst = true
+    for byte in path.utf8 {
+      guard byte == UInt8(ascii: "/") else {
+        length += 1
+        isDot = length == 1 && byte == UInt8(ascii: ".")
+        continue
+      }
+      if length == 0 && !isFirst || isDot { return true }
+      (length, isDot, isFirst) = (0, false, false)
+    }
+    return length == 0 || isDot
+  }
+
   /// Why a store has no path: its placeholders would lead to another folder. nil for nearly every store.
   func obstacle(for match: StorePattern.Match) -> String? {
+    let dot = UInt8(ascii: ".")
+    let mayLeadUp = zip(match.folder.utf8, match.folder.utf8.dropFirst()).contains { $0 == dot && $1 == dot }
+    guard mayLeadUp || hasNameOfExtension || match.name.utf8.allSatisfy({ $0 == dot }) else { return nil }
+    return thoroughObstacle(for: match)
+  }
+
+  private func thoroughObstacle(for match: StorePattern.Match) -> String? {
     if match.folder.split(separator: "/").contains("..") { return "'..' in {folder}" }
     // The words of a name, one after the other, with a mark where the text of the path is.
     let marked = path { $0 == .folder ? "folder" : "\u{0}" + Self.value(of: $0, match) }
@@ -94,12 +129,14 @@ struct StorePlaceholders: Sendable, Hashable {
   }
 
   private static func value(of word: Word, _ match: StorePattern.Match) -> String {
-    let stem = match.name.lastIndex(of: ".").map { match.name[..<$0] } ?? ""
-    let hasExtension = stem.contains { $0 != "." }
-    let dot = hasExtension ? stem.endIndex : match.name.endIndex
+    let bytes = match.name.utf8
+    let dot =
+      bytes.lastIndex(of: UInt8(ascii: ".")).flatMap { end in
+        bytes[..<end].contains { $0 != UInt8(ascii: ".") } ? end : nil
+      } ?? bytes.endIndex
     return switch word {
-    case .name: String(match.name[..<dot])
-    case .ext: String(match.name[dot...])
+    case .name: String(decoding: bytes[..<dot], as: UTF8.self)
+    case .ext: String(decoding: bytes[dot...], as: UTF8.self)
     case .file: match.name
     case .folder: match.folder.isEmpty ? "." : match.folder
     }

@@ -5,78 +5,75 @@ import GodwitStore
 
 /// Where the jobs of many stores write, checked before any of them begins.
 ///
-/// 1. `claim` for each store keeps a number for each place, and `suspect` what else could be there.
-/// 2. `beginProof` says whether a number came twice. Then `claim` again, and `check`, tell whether it was one place.
-/// 3. `refuse(results:)`.
+/// 1. `claim` and `note` for each store.
+/// 2. `beginProof` says whether two stores may have one place. Then `claim` again, and `check`, tell whether they have.
+/// 3. `refuseResults`.
 ///
 /// So a process that works off one shard of a million stores holds no path of the others.
-package struct StorePlaces {
+struct StorePlaces {
   private let manifest: JobManifest
   /// nil where a list names the stores.
   private let pattern: StorePattern?
-  /// The real path of the pattern's folder.
+  /// A file that the command writes, and its folder.
+  private let results: [String]
+  private let mayMakeFiles: (_ sources: [String]) throws -> Bool
+  private var paths: RealPaths
+  /// The real path of the pattern's folder, with a slash at its end.
   private let root: String
-  /// The hash of each place that is claimed, and those that came twice.
-  private var claimed: Set<Int> = []
-  private var suspects: Set<Int> = []
-  private var isProof = false
+  /// Whether the name of every destination ends with the same extension.
+  private let isExtensionFixed: Bool
+  private var claims = PlaceClaims()
+  /// The places of the store that is being claimed, before the proof.
+  private var own: [String] = []
+  /// The hashes of places that two stores may have; nil before the proof.
+  private var suspects: Set<Int>?
   /// The store that claimed a suspect place, by the bytes of its real path: names that differ in nothing else are two
   /// files.
   private var owners: [[UInt8]: String] = [:]
-  /// Real paths of folders that were asked for, by the bytes of what was asked.
-  private var folders: [[UInt8]: String] = [:]
-  private static let foldersMaximum = 10_000
+  /// The places of the results, and of stores of which they would be the log.
+  private let placesOfResults: [String]
+  private var isSourceAtResults = false
 
-  package init(_ manifest: JobManifest, _ pattern: StorePattern?) {
-    (self.manifest, self.pattern) = (manifest, pattern)
-    root = pattern.map { Self.real(folder: $0.root.isEmpty ? "." : $0.root) } ?? ""
+  /// - Parameters:
+  ///   - results: A file that the command writes; nil for none.
+  ///   - mayMakeFiles: Whether the jobs of these sources may put external files beside what they make.
+  init(
+    _ manifest: JobManifest, _ pattern: StorePattern?, results: String?,
+    _ mayMakeFiles: @escaping (_ sources: [String]) throws -> Bool
+  ) {
+    (self.manifest, self.pattern, self.mayMakeFiles) = (manifest, pattern, mayMakeFiles)
+    self.results = results.map { [$0, $0.parentPath] } ?? []
+    var paths = RealPaths()
+    let folder = pattern.map { paths.folder($0.root) } ?? ""
+    root = folder == "/" ? "/" : folder + "/"
+    let name = manifest.destination.path?.raw.split(separator: "/").last ?? ""
+    isExtensionFixed = name.lastIndex(of: ".").map { !name[$0...].contains { "{}".contains($0) } } ?? false
+    placesOfResults = self.results.flatMap(Self.withoutLogs).flatMap { paths.places(of: $0) }
+    self.paths = paths
+    for place in placesOfResults { claims.note(place) }
   }
 
-  private static func real(folder: String) -> String {
-    URL(filePath: folder).standardizedFileURL.resolvingSymlinksInPath().path
-  }
-
-  /// The real path of a file that need not be there.
-  private mutating func real(_ path: String) -> String {
-    if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex {
-      // The usual case, for each of a million stores: a URL takes ten times as long.
-      let name = String(decoding: path.utf8[slash...].dropFirst(), as: UTF8.self)
-      if !["", ".", ".."].contains(name) { return real(name, in: Array(path.utf8[..<slash])) }
-    }
-    let url = URL(filePath: path)
-    return real(url.lastPathComponent, in: Array(url.deletingLastPathComponent().path.utf8))
-  }
-
-  private mutating func real(_ name: String, in folder: [UInt8]) -> String {
-    if folders.count >= Self.foldersMaximum { folders = [:] }
-    let known = folders[folder] ?? Self.real(folder: String(decoding: folder, as: UTF8.self))
-    folders[folder] = known
-    return (known == "/" ? "" : known) + "/" + name
+  /// A path, and the path of the store whose log it may be.
+  private static func withoutLogs(_ path: String) -> [String] {
+    logs.filter { path.hasSuffix($0) }.map { String(path.dropLast($0.count)) }
   }
 
   private func owner(of place: String) -> String? { owners[Array(place.utf8)] }
 
-  private static func hash(_ place: String) -> Int { Array(place.utf8).hashValue }
-
   /// Whether any place may belong to two. Then all stores are to be claimed again, and checked.
-  package mutating func beginProof() -> Bool {
-    (isProof, claimed) = (true, [])
-    return !suspects.isEmpty
-  }
-
-  private mutating func suspect(place: String) {
-    let hash = Self.hash(place)
-    if claimed.contains(hash) { suspects.insert(hash) }
+  mutating func beginProof() -> Bool {
+    let found = claims.takeSuspects()
+    suspects = found
+    return !found.isEmpty
   }
 
   /// - Returns: Another store that owns the place.
   private mutating func take(_ place: String, for store: String) -> String? {
-    let hash = Self.hash(place)
-    guard isProof else {
-      if !claimed.insert(hash).inserted { suspects.insert(hash) }
+    guard let suspects else {
+      own.append(place)
       return nil
     }
-    guard suspects.contains(hash) else { return nil }
+    guard suspects.contains(PlaceClaims.hash(place)) else { return nil }
     let key = Array(place.utf8)
     guard let other = owners[key], other.utf8.elementsEqual(store.utf8) == false else {
       owners[key] = store
@@ -87,27 +84,33 @@ package struct StorePlaces {
 
   /// Refuses a store whose job would write what belongs to another store too, or what would be a source at the next run.
   ///
-  /// - Parameter receipt: The receipt that the manifest names.
-  package mutating func claim(_ store: ManifestStore, receipt: ManifestPath?) throws {
-    if store.loader.isInPlace { try claimFile(store.path) }
-    let keepsOld = manifest.destination.existing.keepsOld
-    if let destination = store.loader.manifest.destination.path {
-      try claim(destination, receipt: receipt, for: store.path)
-      // Where all have one extension, folders are told apart as the destinations are.
-      guard !isExtensionFixed else { return }
-      try claimFiles(ofStoreAt: destination.resolved, of: store, at: destination)
-      guard keepsOld else { return }
-      return try claimFiles(ofStoreAt: MigrationJob.oldPath(of: destination.resolved), of: store, at: destination)
+  /// - Parameters:
+  ///   - destination: The store that its job makes; nil in place.
+  ///   - receipt: The receipt that the manifest names.
+  mutating func claim(_ store: String, destination: ManifestPath?, receipt: ManifestPath?) throws {
+    if let destination {
+      try claim(destination, receipt: receipt, for: store)
+    } else {
+      try claimInPlace(store, receipt: receipt)
     }
-    let path = StoreFiles.resolvingLink(store.path)
+    claims.claim(own)
+    own.removeAll(keepingCapacity: true)
+  }
+
+  private var keepsOld: Bool { manifest.destination.existing.keepsOld }
+  private var isInPlace: Bool { manifest.isInPlace }
+
+  private mutating func claimInPlace(_ store: String, receipt: ManifestPath?) throws {
+    try claimFile(store)
+    let path = StoreFiles.resolvingLink(store)
     var own = [path, path + MigrationJob.verificationSuffix]
     if keepsOld { own.append(MigrationJob.oldPath(of: path)) }
     // Runs leave these out of the pattern by their names.
-    for product in own { try claim(product, of: store.path, at: manifest.source) }
+    for product in own { try claim(product, of: store, at: manifest.source) }
     if keepsOld { try claimFiles(ofStoreAt: MigrationJob.oldPath(of: path), of: store, at: manifest.source) }
     guard let receipt else { return }
-    let place = try claim(receipt.resolved, of: store.path, at: receipt)
-    try refuseMatch(receipt.resolved, place, of: store.path, at: receipt)
+    let place = try claim(receipt.resolved, of: store, at: receipt)
+    try refuseMatch(receipt.resolved, place, of: store, at: receipt)
   }
 
   /// Two jobs must not replace one store.
@@ -129,7 +132,7 @@ package struct StorePlaces {
     let path = destination.resolved
     var beside = [path + Receipt.suffix, path + MigrationJob.verificationSuffix]
     if case .quarantine = manifest.onInvalid { beside.append(path + Quarantine.suffix) }
-    if manifest.destination.existing.keepsOld {
+    if keepsOld {
       // Another store of that name would be taken for the one that was replaced, and removed.
       let old = MigrationJob.oldPath(of: path)
       beside += [old, old + Receipt.suffix]
@@ -138,28 +141,22 @@ package struct StorePlaces {
       let place = try claim(product, of: store, at: destination)
       try refuseMatch(product, place, of: store, at: destination)
     }
+    // Where all have one extension, folders are told apart as the destinations are.
+    guard !isExtensionFixed else { return }
+    try claimFiles(ofStoreAt: path, of: store, at: destination)
+    if keepsOld { try claimFiles(ofStoreAt: MigrationJob.oldPath(of: path), of: store, at: destination) }
   }
 
   // MARK: External files
 
-  /// Whether the name of every destination ends with the same extension.
-  private var isExtensionFixed: Bool {
-    guard let path = manifest.destination.path else { return false }
-    let name = path.raw.split(separator: "/").last ?? ""
-    guard let dot = name.lastIndex(of: ".") else { return false }
-    return !name[dot...].contains { "{}".contains($0) }
-  }
-
   /// Refuses two stores whose external files would be in one folder: it is named after the store without its extension.
-  private mutating func claimFiles(ofStoreAt product: String, of store: ManifestStore, at path: ManifestPath) throws {
+  private mutating func claimFiles(ofStoreAt product: String, of store: String, at path: ManifestPath) throws {
     let folder = SupportFolder(ofStoreAt: product).path
     // Most models have no such files, and names that differ in their extension alone do no harm.
-    guard let other = take(real(folder), for: store.path), try store.loader.mayMakeFiles(for: [store.path, other])
-    else { return }
-    let isInPlace = store.loader.isInPlace
+    guard let other = take(paths.file(folder), for: store), try mayMakeFiles([store, other]) else { return }
     throw GodwitError(
       .configuration,
-      "two stores would have their external files in one folder, '\(folder)': \(Self.both(other, store.path))",
+      "two stores would have their external files in one folder, '\(folder)': \(Self.both(other, store))",
       location: path.location,
       cause: isInPlace
         ? "the old store is kept with its external files, in a folder with its name without the extension"
@@ -175,7 +172,7 @@ package struct StorePlaces {
   @discardableResult private mutating func claim(
     _ product: String, of store: String, at path: ManifestPath
   ) throws -> String {
-    let place = real(product)
+    let place = paths.file(product)
     if let other = take(place, for: store) {
       throw refusal(
         at: path, "two stores would write '\(product)': \(Self.both(other, store))",
@@ -196,47 +193,27 @@ package struct StorePlaces {
 
   private static let logs = ["", "-wal", "-shm", "-journal"]
 
-  /// The places of a file, by whatever links it is reached: the path may itself be a link.
-  private mutating func places(of path: String) -> [String] {
-    let target = realpath(path, nil)
-    defer { free(target) }
-    return [real(path)] + (target.map { [String(cString: $0)] } ?? [])
-  }
-
-  package mutating func suspect(results path: String) {
-    for place in places(of: path) + places(of: path.parentPath) {
-      for log in Self.logs where place.hasSuffix(log) { suspect(place: String(place.dropLast(log.count))) }
-    }
-  }
-
   /// Refuses a file for the results of a run, or its folder, where a job has one of its files, or where the next run
   /// would take it for a store.
   ///
   /// - Parameter forEachSource: Calls its argument with each store of the run.
-  package mutating func refuse(
-    results path: String, forEachSource: (_ body: (String) throws -> Void) throws -> Void
-  ) throws {
+  mutating func refuseResults(forEachSource: (_ body: (String) throws -> Void) throws -> Void) throws {
+    guard let path = results.first else { return }
     func refusal(_ why: String) -> GodwitError {
       GodwitError(
         .usage, "cannot write results to '\(path)': \(why)",
         remedy: "name another folder with `stores: {results: FOLDER}`",
         safe: "nothing was written")
     }
-    var owned: Set<FileStatus.Identity> = []
-    for path in [path, path.parentPath] {
-      for log in Self.logs where path.hasSuffix(log) {
-        let file = FileStatus(following: String(path.dropLast(log.count)))
-        if let file, !file.isFolder { owned.insert(file.identity) }
-      }
-    }
+    let owned = filesOfResults
     if !owned.isEmpty {
       try forEachSource { store in
         guard (FileStatus(following: store)?.identity).map(owned.contains) == true else { return }
         throw refusal("it is the source '\(store)', or its log")
       }
     }
-    let files = places(of: path)
-    for place in files + places(of: path.parentPath) {
+    let files = paths.places(of: path)
+    for place in files + paths.places(of: path.parentPath) {
       for log in Self.logs where place.hasSuffix(log) {
         guard let store = owner(of: String(place.dropLast(log.count))) else { continue }
         throw refusal("the job of '\(store)' has one of its files there")
@@ -254,11 +231,25 @@ package struct StorePlaces {
     }
   }
 
-  package mutating func suspect(_ store: String) { for place in places(of: store) { suspect(place: place) } }
+  /// The files that the results have now, where a source may be one of them: it has the name of one, or one has several
+  /// names.
+  private var filesOfResults: Set<FileStatus.Identity> {
+    let files = results.flatMap(Self.withoutLogs).compactMap { FileStatus(following: $0) }
+    return Set(files.filter { !$0.isFolder && (isSourceAtResults || $0.linkCount > 1) }.map(\.identity))
+  }
+
+  /// Notes a source.
+  mutating func note(_ store: String) {
+    guard !isInPlace || !placesOfResults.isEmpty else { return }
+    for place in paths.places(of: store) {
+      if !isInPlace { claims.note(place) }
+      if placesOfResults.contains(where: { $0.utf8.elementsEqual(place.utf8) }) { isSourceAtResults = true }
+    }
+  }
 
   /// Refuses a source that another store's job writes.
-  package mutating func check(_ store: String) throws {
-    guard let other = places(of: store).compactMap(owner).first else { return }
+  mutating func check(_ store: String) throws {
+    guard let other = paths.places(of: store).compactMap(owner).first else { return }
     throw refusal(
       at: manifest.source, "'\(store)' is a source, and the job of '\(other)' writes it",
       remedy: "name a destination folder outside of the pattern")
@@ -266,9 +257,8 @@ package struct StorePlaces {
 
   /// The names below the pattern's folder; nil for a path outside of it.
   private func names(of path: String) -> [String]? {
-    let start = root == "/" ? "/" : root + "/"
-    guard path.utf8.starts(with: start.utf8) else { return nil }
-    return path.utf8.dropFirst(start.utf8.count).split(separator: UInt8(ascii: "/")).map {
+    guard path.utf8.starts(with: root.utf8) else { return nil }
+    return path.utf8.dropFirst(root.utf8.count).split(separator: UInt8(ascii: "/")).map {
       String(decoding: $0, as: UTF8.self)
     }
   }

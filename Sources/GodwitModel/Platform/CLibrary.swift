@@ -181,6 +181,16 @@ package struct FileStatus {
     case file, folder, link
     /// A pipe, a device or a socket: opening or reading it may wait.
     case special
+
+    /// The kind that a folder gives for one of its names; nil on a file system that gives none.
+    package init?(_ entry: dirent) {
+      switch Int32(entry.d_type) {
+      case Int32(DT_REG): self = .file
+      case Int32(DT_DIR): self = .folder
+      case Int32(DT_LNK): self = .link
+      default: return nil
+      }
+    }
   }
 
   /// Equal for two paths that lead to one file.
