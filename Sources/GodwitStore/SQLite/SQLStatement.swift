@@ -21,6 +21,14 @@ package final class SQLStatement {
     statement = nil
   }
 
+  /// Gives the statement back to its connection, reset and without bindings. Do not use it afterwards.
+  func surrendered() -> OpaquePointer? {
+    defer { statement = nil }
+    sqlite3_reset(statement)
+    sqlite3_clear_bindings(statement)
+    return statement
+  }
+
   /// Resets the statement and binds its parameters, the first to `?1`. Arguments beyond the statement's
   /// last parameter are left out, so that one list serves statements with and without a key range.
   package func bind(_ arguments: [SQLValue]) throws {

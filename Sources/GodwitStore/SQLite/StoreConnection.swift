@@ -23,6 +23,8 @@ package final class StoreConnection: @unchecked Sendable {
   package internal(set) var isOwnSource = false
   /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
+  /// Short statements that `query` has run, by their text: one that comes again is not compiled again.
+  private var idle: [String: OpaquePointer] = [:]
   /// The check that `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
@@ -96,6 +98,7 @@ package final class StoreConnection: @unchecked Sendable {
   }
 
   deinit {
+    forgetStatements()
     if !isClosed { sqlite3_close_v2(handle) }
   }
 
@@ -105,6 +108,7 @@ package final class StoreConnection: @unchecked Sendable {
   /// - Throws: `.stopped` (75) while a statement is not finalized.
   package func close() throws {
     guard !isClosed else { return }
+    forgetStatements()
     let code = sqlite3_close(handle)
     guard code == SQLITE_OK else {
       throw Self.translate(code: code, message: String(cString: sqlite3_errmsg(handle)), path: path, sql: nil)
@@ -141,12 +145,33 @@ package final class StoreConnection: @unchecked Sendable {
   package func query(
     _ sql: String, _ arguments: [SQLValue] = [], _ body: (SQLRow) throws -> Bool
   ) throws {
-    let statement = try prepare(sql)
+    let sql = isOwnSource ? Self.movedToMain(sql) : sql
+    let statement =
+      try idle.removeValue(forKey: sql).map { SQLStatement($0, connection: self, sql: sql) } ?? prepare(sql)
+    // A statement that failed is not kept.
     defer { statement.finalize() }
     try statement.bind(arguments)
     while try statement.step() {
-      guard try body(statement.row) else { return }
+      guard try body(statement.row) else { break }
     }
+    keep(statement, sql)
+  }
+
+  private static let idleMaximum = 32
+  private static let idleTextMaximum = 512
+  private static let repeated = ["SELECT ", "INSERT ", "UPDATE ", "SAVEPOINT ", "RELEASE "].map { Array($0.utf8) }
+
+  private func keep(_ statement: SQLStatement, _ sql: String) {
+    guard idle[sql] == nil, sql.utf8.count <= Self.idleTextMaximum,
+      Self.repeated.contains(where: { sql.utf8.starts(with: $0) })
+    else { return }
+    if idle.count >= Self.idleMaximum { forgetStatements() }
+    idle[sql] = statement.surrendered()
+  }
+
+  private func forgetStatements() {
+    for statement in idle.values { sqlite3_finalize(statement) }
+    idle = [:]
   }
 
   /// All rows of a small result.
