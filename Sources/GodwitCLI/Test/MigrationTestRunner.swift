@@ -24,6 +24,8 @@ struct MigrationTestRunner: Sendable {
   let policies: PolicyRegistry
   /// The mapping models around the models, which all tests have in common.
   var mappingFiles = MappingFiles()
+  /// The models and the ways between them, which all tests have in common.
+  private let loading = SharedLoading()
   /// Where the folders of the tests are made.
   let scratch: String
   /// Where the folder of a test that failed is kept.
@@ -136,9 +138,9 @@ struct MigrationTestRunner: Sendable {
       logger: Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() },
       policies: policies)
     loader.mappingFiles = mappingFiles
-    var job = try loader.job()
+    var job = try loading.job(loader)
     // The store goes when the test is done.
-    job.receipt = nil
+    (job.receipt, job.durability) = (nil, .restart)
     if test.version == nil { result.version = job.sourceModel.name }
     result.path = job.steps.map(\.destinationModel.name)
     let notes = job.inputNotes
@@ -150,7 +152,7 @@ struct MigrationTestRunner: Sendable {
     result.lost = lost.reduce(0) { $0 + ($1.count ?? 0) }
     result.losses = lost.map(\.description)
     result.lossDetails = lost
-    let report = try Verifier(job: try loader.job(for: .verification)).run()
+    let report = try Verifier(job: try loading.job(loader, for: .verification)).run()
     if !report.isClean {
       result.problems.append(
         .init(kind: .verification, code: GodwitError.Code.findings.rawValue, message: "\(report)"))

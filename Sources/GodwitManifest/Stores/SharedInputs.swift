@@ -1,4 +1,5 @@
-import GodwitJob
+import Foundation
+package import GodwitJob
 import GodwitModel
 
 /// The inputs that the jobs of a manifest for many stores read once: models, listed mapping models, and the steps from
@@ -30,6 +31,27 @@ package final class SharedInputs {
   func listed(_ read: () throws -> [ListedMapping]) rethrows -> [ListedMapping] { try cached(\.listed, read) }
 
   func otherWays(_ find: () throws -> [[MigrationStep]]) rethrows -> [[MigrationStep]] { try cached(\.otherWays, find) }
+}
+
+/// Loads the jobs of several threads, one after the other, with the inputs that they share.
+///
+/// All loaders must have the same models and mapping models.
+package final class SharedLoading: @unchecked Sendable {
+  private let inputs = SharedInputs()
+  private let turn = NSLock()
+
+  package init() {}
+
+  /// The job of a loader: see `JobLoader.job(for:)`.
+  package func job(_ loader: JobLoader, for purpose: JobLoader.Purpose = .migration) throws -> MigrationJob {
+    var loader = loader
+    loader.inputs = inputs
+    return try turn.withLock {
+      // A fault in the models comes before one in a store, as in a job of its own.
+      _ = try loader.modelVersions()
+      return try loader.job(for: purpose)
+    }
+  }
 }
 
 /// The models of a job and the steps between them.
