@@ -86,16 +86,60 @@ package struct Compatibility: Sendable, Hashable, Encodable {
   package init(
     ofStoreAt path: String, with bundle: ModelBundle, version: String? = nil, configuration: String? = nil
   ) throws {
-    var asked = try version.map(bundle.model(named:)) ?? bundle.currentModel()
-    if let configuration { asked = try asked.restricted(toConfiguration: configuration) }
+    let asked = try Self.asked(version, of: bundle, configuration)
     let metadata = try StoreMetadata(readingStoreAt: path)
-    var models: [ManagedObjectModel] = []
-    var notes: [String] = []
     let hashes = metadata.entityVersionHashes
     let isWhole = hashes.count == metadata.versionHashes.count
     // Versions are read until one fits: bundles have a hundred of them.
-    let isFitting = { (model: ManagedObjectModel) in isWhole && model.isCompatible(with: hashes) }
-    for name in isFitting(asked) ? [asked.name] : bundle.versions {
+    let (models, notes) = try Self.models(of: bundle, configuration, asked) { isWhole && $0.isCompatible(with: hashes) }
+    try self.init(of: path, hashes, isWhole: isWhole, store: path, with: asked, among: models, notes: notes)
+  }
+
+  /// Compares the version hashes of a store that is not here with a version of a model. No rows are counted.
+  ///
+  /// Hashes of a part of the entities stand for a version that has all of them: the requested one if it has, else the
+  /// last one. If some version has these hashes and no others, they are its.
+  ///
+  /// - Parameters:
+  ///   - printed: The hashes.
+  ///   - source: Where they are from, for messages.
+  /// - Throws: As for a store.
+  package init(
+    of printed: PrintedVersionHashes, from source: String, with bundle: ModelBundle, version: String? = nil,
+    configuration: String? = nil
+  ) throws {
+    let asked = try Self.asked(version, of: bundle, configuration)
+    var (models, notes) = try Self.models(of: bundle, configuration, asked) { _ in false }
+    var hashes = printed.completed(by: models)
+    let owners = models.filter(printed.areAll)
+    let isWhole = owners.contains { $0.versionHashes.count == hashes.count }
+    if !isWhole, let owner = owners.first(where: { $0.name == asked.name }) ?? owners.last {
+      notes.append("\(hashes.count) of the \(owner.versionHashes.count) hashes of '\(owner.name)' are given")
+      if owners.count > 1 {
+        let names = owners.map { "'\($0.name)'" }.joined(separator: ", ")
+        notes.append("the versions \(names) have these hashes: give the hashes of all entities to tell them apart")
+      }
+      hashes = owner.versionHashes
+    }
+    try self.init(of: source, hashes, isWhole: true, store: nil, with: asked, among: models, notes: notes)
+  }
+
+  private static func asked(
+    _ version: String?, of bundle: ModelBundle, _ configuration: String?
+  ) throws -> ManagedObjectModel {
+    let model = try version.map(bundle.model(named:)) ?? bundle.currentModel()
+    return try configuration.map(model.restricted(toConfiguration:)) ?? model
+  }
+
+  /// The versions of a bundle in its order up to one that is enough, or the requested one alone if that is enough.
+  ///
+  /// - Returns: The versions that can be read, and what is to be said of the others.
+  private static func models(
+    of bundle: ModelBundle, _ configuration: String?, _ asked: ManagedObjectModel,
+    until isEnough: (ManagedObjectModel) -> Bool
+  ) throws -> (models: [ManagedObjectModel], notes: [String]) {
+    var (models, notes): ([ManagedObjectModel], [String]) = ([], [])
+    for name in isEnough(asked) ? [asked.name] : bundle.versions {
       if name == asked.name {
         models.append(asked)
         continue
@@ -104,24 +148,24 @@ package struct Compatibility: Sendable, Hashable, Encodable {
         let whole = try bundle.model(named: name)
         let model = configuration.flatMap { try? whole.restricted(toConfiguration: $0) } ?? whole
         models.append(model)
-        if isFitting(model) { break }
+        if isEnough(model) { break }
       } catch let error as GodwitError {
         notes.append("version '\(name)' was not considered: \(error.line)")
       }
     }
-    try self.init(ofStoreAt: path, metadata: metadata, with: asked, among: models, notes: notes)
+    return (models, notes)
   }
 
-  /// - Parameter models: Where the store's own model is looked for, in order.
+  /// - Parameters:
+  ///   - isWhole: Whether no hash was left out: one of another length does not belong to any model.
+  ///   - store: The store in which rows are counted; nil counts none.
+  ///   - models: Where the store's own model is looked for, in order.
   private init(
-    ofStoreAt path: String, metadata: StoreMetadata, with asked: ManagedObjectModel, among models: [ManagedObjectModel],
-    notes: [String]
+    of source: String, _ hashes: [String: VersionHash], isWhole: Bool, store: String?, with asked: ManagedObjectModel,
+    among models: [ManagedObjectModel], notes: [String]
   ) throws {
-    let hashes = metadata.entityVersionHashes
-    // A hash of another length does not belong to any model.
-    let isWhole = hashes.count == metadata.versionHashes.count
     let fitting = isWhole ? models.filter { $0.isCompatible(with: hashes) } : []
-    (source, model, self.notes) = (path, asked.name, notes)
+    (self.source, model, self.notes) = (source, asked.name, notes)
     self.fitting = fitting.map(\.name)
     unconfirmedHashRules = asked.unconfirmedHashRules.map(\.description)
     if isWhole, asked.isCompatible(with: hashes) {
@@ -132,7 +176,9 @@ package struct Compatibility: Sendable, Hashable, Encodable {
     if let own = fitting.first {
       verdict = .migrationNeeded
       describeMigration(
-        from: own, to: asked, try ModelChange.changes(from: own, to: asked, countingInStoreAt: path))
+        from: own, to: asked,
+        try store.map { try ModelChange.changes(from: own, to: asked, countingInStoreAt: $0) }
+          ?? ModelChange.changes(from: own, to: asked))
       let names = models.map(\.name)
       if let from = names.firstIndex(of: own.name), let to = names.firstIndex(of: asked.name), to < from {
         self.notes.append("'\(asked.name)' comes before '\(own.name)': only a mapping that the job names leads back")

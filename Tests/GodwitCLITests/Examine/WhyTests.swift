@@ -308,6 +308,57 @@ struct `The verb why` {
     #expect(try Data(contentsOf: URL(filePath: notes.store)) == bytes)
   }
 
+  @Test func `why --hashes tells the version that the hashes of a message belong to`() throws {
+    let notes = try Notes()
+    let file = notes.folder.file("error.txt")
+    func ask(_ model: String, _ text: String) throws -> (status: Int32, output: String, diagnostics: String) {
+      try Data(text.utf8).write(to: URL(filePath: file))
+      return why(model, "--hashes", file)
+    }
+    let hashes = try notes.models.map { try #require($0.versionHashes["Note"]).bytes }
+    func hex(_ bytes: some Sequence<UInt8>) -> String {
+      bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+    let second = "Note = {length = 32, bytes = 0x\(hex(hashes[1].prefix(16))) ... \(hex(hashes[1].suffix(8))) };"
+    #expect(try ask(notes.bundle + "#Notes 2", second).output == "compatible: 'Notes 2' fits '\(file)'\n")
+    let newer = try ask(notes.bundle, second)
+    #expect(newer.status == 2 && newer.output.contains("  fits      'Notes 2'\n"), "\(newer)")
+    #expect(newer.output.contains("'Notes 2' to 'Notes 3' inferred"), "\(newer)")
+    // A hash without a name, and one of a version that is not there.
+    #expect(try ask(notes.bundle, hex(hashes[2])).status == 0)
+    let strange = try ask(notes.bundle, "Note: " + hex(hashes[2].reversed()))
+    #expect(strange.status == 69 && strange.diagnostics.contains("no version of '\(notes.bundle)' has the hashes"))
+    #expect(try ask(notes.bundle, "nothing").status == 65)
+    #expect(why(notes.bundle, "--hashes", notes.store).status == 64)
+  }
+
+  @Test func `hashes of all entities are those of the version that has no others`() throws {
+    let note = EntityDescription(name: "Note", attributes: [AttributeDescription(name: "title", type: .string)])
+    let models = [
+      try ManagedObjectModel(name: "Notes", entities: [note]),
+      try ManagedObjectModel(name: "Notes 2", entities: [note, EntityDescription(name: "Tag", attributes: [])]),
+    ]
+    let folder = try TemporaryFolder()
+    for model in models {
+      let version = folder.file("Notes.xcdatamodeld/\(model.name).xcdatamodel")
+      try FileManager.default.createDirectory(atPath: version, withIntermediateDirectories: true)
+      try Data(model.xcodeContents.utf8).write(to: URL(filePath: version + "/contents"))
+    }
+    let bundle = folder.file("Notes.xcdatamodeld#Notes 2")
+    func ask(_ names: String...) throws -> (status: Int32, output: String, diagnostics: String) {
+      let lines = try names.map { name in
+        "\(name) = \(Data(try #require(models[1].versionHashes[name]).bytes).base64EncodedString());"
+      }
+      try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: folder.file("hashes.txt")))
+      return why(bundle, "--hashes", folder.file("hashes.txt"))
+    }
+    let older = try ask("Note")
+    #expect(older.status == 2 && older.output.contains("  fits      'Notes'\n"), "\(older)")
+    let part = try ask("Tag")
+    #expect(part.status == 0, "\(part)")
+    #expect(try ask("Note", "Tag").status == 0)
+  }
+
   @Test func `the process of why exits with the same status`() throws {
     let notes = try Notes()
     #expect(try BuiltCommand.run("why", notes.store, notes.bundle).status == 69)

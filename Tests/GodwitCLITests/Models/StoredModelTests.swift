@@ -15,6 +15,16 @@ private func archive(attributes: [String]) -> [UInt8] {
   return archive.model([entity])
 }
 
+/// A store of `Note` that carries its model.
+private func storeWithModel(_ path: String, attributes: [String]) throws {
+  let model = try ManagedObjectModel(compiled: archive(attributes: attributes), name: "Notes")
+  let store = try EmptyStore.create(
+    at: path, schema: StoreSchema(model: model), metadata: StoreMetadata(model: model))
+  try store.execute("CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
+  try store.execute("INSERT INTO Z_MODELCACHE VALUES (?1)", [.blob(archive(attributes: attributes).deflated)])
+  try store.close()
+}
+
 /// A folder with a store of `Note`, a model `Notes 2` with `Memo`, and a job from one to the other.
 private func writeJob(in folder: TemporaryFolder, cached: [UInt8]?, listed: [ManagedObjectModel] = []) throws -> String
 {
@@ -66,6 +76,29 @@ private func run(_ arguments: String...) -> (status: Int32, output: String, diag
 }
 
 struct `The model inside a store` {
+  @Test func `why compares two stores by the models inside them`() throws {
+    let folder = try TemporaryFolder()
+    let (old, new) = (folder.file("old.sqlite"), folder.file("new.sqlite"))
+    try storeWithModel(old, attributes: ["title"])
+    try storeWithModel(new, attributes: ["title", "author"])
+    func why(_ paths: String...) -> (status: Int32, text: String) {
+      let session = CommandSession(output: .memory(), diagnostics: .memory())
+      let status = GodwitCommand.run(arguments: ["why"] + paths, in: session)
+      return (status, session.output.text + session.diagnostics.text)
+    }
+    let needed = why(old, new)
+    #expect(needed.status == 2 && needed.text.contains("Note.author: attribute added"), "\(needed)")
+    #expect(needed.text.contains("'\(new)' does not fit '\(old)'"), "\(needed)")
+    #expect(why(old, new, "--configuration", "Cloud").status == 64)
+    #expect(why(old, old).status == 0 && why(new, old).status == 2)
+    // A store without its model cannot take part.
+    let bare = folder.file("bare.sqlite")
+    let model = try ManagedObjectModel(compiled: archive(attributes: ["title"]), name: "Notes")
+    try EmptyStore.create(at: bare, schema: StoreSchema(model: model), metadata: StoreMetadata(model: model)).close()
+    let unknown = why(bare, new)
+    #expect(unknown.status == 69 && unknown.text.contains("cannot tell the model of '\(bare)'"), "\(unknown)")
+  }
+
   @Test func `the model inside a store is the source model if no listed one fits, and the plan says so`() throws {
     let folder = try TemporaryFolder()
     let job = try writeJob(in: folder, cached: archive(attributes: ["title"]).deflated)

@@ -129,8 +129,8 @@ struct DocumentationPageTests {
   @Test func `models of SwiftData stores are extracted and compared as the page says`() throws {
     let folder = try TemporaryFolder("godwit-page")
     let page = try Page("SwiftData")
-    try #require(page.scripts.count == 2)
-    func make(_ name: String, _ elements: [String]) throws {
+    try #require(page.scripts.count == 3)
+    @discardableResult func make(_ name: String, _ elements: [String]) throws -> ManagedObjectModel {
       var archive = ArchiveFixture()
       let leaves = elements.map { archive.attribute($0, .string).1 }
       let author = archive.object(
@@ -147,16 +147,21 @@ struct DocumentationPageTests {
       try store.execute("CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
       try store.execute("INSERT INTO Z_MODELCACHE VALUES (?1)", [.blob(bytes.deflated)])
       try store.close()
+      return model
     }
-    try make("store-1.0.sqlite", ["name"])
+    let shipped = try make("store-1.0.sqlite", ["name"])
     try make("store-1.1.sqlite", ["name", "place"])
     try make("default.store", ["name", "town"])
-    let kept = try GettingStartedTests.run(page.scripts[1], in: folder)
+    let kept = try GettingStartedTests.run(page.scripts[2], in: folder)
     #expect(kept.status == 0, "\(kept.diagnostics)")
     #expect(kept.output.contains("author.place"), "\(kept.output)")
     let compared = try GettingStartedTests.run(page.scripts[0], in: folder)
     #expect(compared.status == 2, "\(compared.diagnostics)")
     #expect((compared.output + compared.diagnostics).contains("Recipe.author.town"), "\(compared)")
+    let hash = Data(try #require(shipped.versionHashes["Recipe"]).bytes).base64EncodedString()
+    try Self.write("NSStoreModelVersionHashes = { Recipe = \(hash); };", to: folder.file("crash.txt"))
+    let told = try GettingStartedTests.run(page.scripts[1], in: folder)
+    #expect(told.status == 0 && told.output.contains("'App 1' fits 'crash.txt'"), "\(told)")
   }
 
   @Test func `the checks of the page about lint and tests pass, and an edited version fails`() throws {
