@@ -398,6 +398,13 @@ struct ReportPage {
       section { padding: 0.75rem; }
       dl { grid-template-columns: minmax(0, 1fr); gap: 0; }
       dd { margin-bottom: 0.5rem; }
+      .records thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+      .records table, .records tbody, .records tr, .records tbody th, .records td { display: block; }
+      .records tr { border-top: 1px solid var(--line); padding: 0.5rem 0; }
+      .records tbody th, .records td, .records .prose {
+        border-top: 0; padding: 0; min-width: 0; text-align: left; white-space: normal; overflow-wrap: anywhere;
+      }
+      .records td::before { content: attr(data-head) ": "; color: var(--soft); }
     }
     \(ReportTiles.style)
     \(FlowPicture.style)

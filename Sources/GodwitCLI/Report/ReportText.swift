@@ -51,7 +51,8 @@ enum ReportText {
   /// More rows are said, not shown.
   static let rowsMaximum = 5000
 
-  /// A table that scrolls by itself where the page is narrow.
+  /// A table that scrolls by itself where the page is narrow. There a table with sentences has a line for each cell, and
+  /// keeps the roles of a table, which browsers take away from elements without the form of one.
   ///
   /// - Parameters:
   ///   - label: Its content, for people who hear it.
@@ -60,26 +61,36 @@ enum ReportText {
   static func table(
     _ label: String, _ heads: [String], numbers: Set<Int> = [], prose: Int? = nil, _ rows: [[Markup]]
   ) -> Markup {
+    func role(_ name: String) -> String? { prose == nil ? nil : name }
     let head = heads.enumerated().map { index, text in
       Markup.element(
-        "th", ["scope": "col", "class": numbers.contains(index) ? "number" : nil], Markup(text: text))
+        "th", ["scope": "col", "role": role("columnheader"), "class": numbers.contains(index) ? "number" : nil],
+        Markup(text: text))
     }
     let body = rows.prefix(rowsMaximum).map { row -> Markup in
       let cells = row.enumerated().map { index, cell -> Markup in
         let style = numbers.contains(index) ? "number" : index == prose ? "prose" : nil
-        return index == 0
-          ? .element("th", ["scope": "row", "class": style], cell) : .element("td", ["class": style], cell)
+        guard index > 0 else {
+          return .element("th", ["scope": "row", "role": role("rowheader"), "class": style], cell)
+        }
+        let name = prose == nil || !heads.indices.contains(index) ? nil : heads[index]
+        return .element("td", ["role": role("cell"), "class": style, "data-head": name], cell)
       }
-      return .element("tr", [:], cells) + .line
+      return .element("tr", ["role": role("row")], cells) + .line
     }
     var parts: [Markup] = [
       .element(
-        "table", [:], [.element("thead", [:], [.element("tr", [:], head)]), .line, .element("tbody", [:], body)])
+        "table", ["role": role("table")],
+        [
+          .element("thead", ["role": role("rowgroup")], [.element("tr", ["role": role("row")], head)]), .line,
+          .element("tbody", ["role": role("rowgroup")], body),
+        ])
     ]
     if rows.count > rowsMaximum {
       parts.append(.element("p", ["class": "soft"], Markup(text: "and \(rows.count - rowsMaximum) more rows")))
     }
-    return .element("div", ["class": "wide", "role": "region", "aria-label": label, "tabindex": "0"], parts) + .line
+    let style = prose == nil ? "wide" : "wide records"
+    return .element("div", ["class": style, "role": "region", "aria-label": label, "tabindex": "0"], parts) + .line
   }
 
   /// A table behind a picture, which the reader opens.

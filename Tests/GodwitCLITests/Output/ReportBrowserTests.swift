@@ -61,6 +61,9 @@ struct ReportBrowserTests {
         var box = e.getBoundingClientRect();
         if (box.right > root.clientWidth + 1) wide.push(e.tagName + "." + e.className);
       });
+      if (root.clientWidth < 480) page.querySelectorAll(".records").forEach(function (e) {
+        if (e.scrollWidth > e.clientWidth + 1) wide.push(e.getAttribute("aria-label"));
+      });
       var cut = [];
       page.querySelectorAll(".label, .lane, .count").forEach(function (e) {
         var box = e.parentElement.getBoundingClientRect(), own = e.getBoundingClientRect();
