@@ -2,6 +2,7 @@ import Foundation
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitVerifier
 
 /// The last line of a store in the results.
 struct KnownResult: Decodable, Sendable {
@@ -25,6 +26,15 @@ struct KnownResult: Decodable, Sendable {
   var isFailed: Bool { outcome == "failed" }
   /// Whether its receipt found no place: then each run tries again.
   var lacksReceipt: Bool { noteCodes?.contains(MigrationNote.Code.receiptMissing.rawValue) == true }
+
+  /// The status of a store that is done. Its destination is there, and the source is as it was.
+  func status(ofJob job: String, destination: String) throws -> MigrationStatus {
+    var status = MigrationStatus(state: .finished, job: job, percent: 100)
+    status.run = .init(.finished, isResumable: false)
+    status.verifyFindings = try KnownFindings.count(ofStoreAt: destination)
+    if status.verifyFindings == nil { status.lastSuccess = try? Date(time, strategy: .iso8601) }
+    return status
+  }
 
   /// Whether a run of another shard found the store finished: the earlier line has its objects and its time.
   private func repeats(_ earlier: KnownResult) -> Bool {

@@ -45,6 +45,8 @@ struct StoreResult: Encodable, Sendable {
   var accepted: Int?
   /// Objects in quarantine.
   var quarantined: Int64?
+  /// Whether the counts of a plan are those of other stores: see `PlanSamples`.
+  var isSampled: Bool?
   /// Notes of a run, and the code of each.
   var notes: [String]?
   var noteCodes: [MigrationNote.Code]?
@@ -83,9 +85,9 @@ struct StoreResult: Encodable, Sendable {
     (site, cause, remedy, safe) = (error.context, error.cause, error.remedy, error.safe)
   }
 
-  /// A store whose failure is recorded.
+  /// A store with a result that still holds.
   init(_ store: StorePlace, _ known: KnownResult) {
-    self.init(store, .failed, status: known.status, seconds: known.seconds)
+    self.init(store, known.isFailed ? .failed : .finished, status: known.status, seconds: known.seconds)
     (code, message, remedy, findings) = (known.code, known.message, known.remedy, known.findings)
   }
 
@@ -142,7 +144,8 @@ struct StoreResult: Encodable, Sendable {
     if let message { return (location.map { "\($0): " } ?? "") + message }
     if let reason { return reason }
     if let percent { return ProgressLine.percent(percent) }
-    let said = [way, findings?.counted("finding"), quarantined.map { $0.counted("object") + " in quarantine" }]
+    let origin = isSampled == true ? "counted from stores of its size and version" : nil
+    let said = [way, origin, findings?.counted("finding"), quarantined.map { $0.counted("object") + " in quarantine" }]
     return (said.compactMap(\.self) + (notes ?? [])).joined(separator: "; ")
   }
 

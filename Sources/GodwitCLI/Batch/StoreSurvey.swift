@@ -19,10 +19,12 @@ struct StoreSurvey {
   ///
   /// - Parameters:
   ///   - isOver: Whether to come to no further store.
+  ///   - ending: The words after the table; nil for none.
   ///   - look: Applies the verb to one store, given its part of the whole. An error becomes the row of that store.
   /// - Returns: The worst status (`StoreTable.worstFirst`).
   func run(
-    until isOver: () -> Bool = { false }, _ look: (ManifestStore, ClosedRange<Double>) throws -> StoreResult
+    until isOver: () -> Bool = { false }, ending: () -> String? = { nil },
+    _ look: (ManifestStore, ClosedRange<Double>) throws -> StoreResult
   ) throws -> Int32 {
     var unreadable: [StoreResult] = []
     let stores = try loader.stores(
@@ -54,7 +56,7 @@ struct StoreSurvey {
     if isJSON {
       try session.print(json: StoresDocument(verb: verb, status: status, stores: table.results), as: .stores)
     } else {
-      session.output.write(table.text + table.counts + "\n")
+      session.output.write(table.text + table.counts + (ending().map { "; " + $0 } ?? "") + "\n")
     }
     return status
   }
@@ -83,11 +85,20 @@ struct StoreSurvey {
     for store in stores {
       let result: StoreResult
       let check: StatusCheck
-      if let failed = known?.result(of: store), failed.isFailed {
-        note(store.path, StoreResult(StorePlace(store), failed), StatusCheck(failed))
-        continue
-      }
+      // A store with a result that still holds is not opened.
       do {
+        if let result = known?.result(of: store) {
+          let check =
+            try result.isFailed
+            ? StatusCheck(result)
+            : StatusCheck(
+              result.status(ofJob: loader.manifest.job, destination: store.destination), maximumAge: maximumAge,
+              now: now)
+          var row = StoreResult(StorePlace(store), result)
+          if result.isDone { row.percent = 100 }
+          note(store.path, row, check)
+          continue
+        }
         // A monitor asks often: all of a large source is not read for it.
         let status = try MigrationManager(store.loader.job()).status(comparesSource: false)
         result = StoreResult(StorePlace(store), status)
@@ -130,9 +141,12 @@ struct StoreSurvey {
 
   /// `godwit plan`.
   ///
-  /// - Parameter isDetailed: Whether a store that needs a migration has the status 2.
-  func plan(isDetailed: Bool, fits: (MigrationJob) -> Bool) throws -> Int32 {
-    try run { store, _ in
+  /// - Parameters:
+  ///   - isDetailed: Whether a store that needs a migration has the status 2.
+  ///   - samples: Whether stores may get the counts of other ones.
+  func plan(isDetailed: Bool, samples isSampled: Bool, fits: (MigrationJob) -> Bool) throws -> Int32 {
+    var samples = isSampled ? PlanSamples() : PlanSamples(least: .max)
+    func look(_ store: ManifestStore, _ part: ClosedRange<Double>) throws -> StoreResult {
       let job = try store.loader.job()
       let manager = MigrationManager(job)
       var result = StoreResult(StorePlace(store), .alreadyFinished)
@@ -142,18 +156,21 @@ struct StoreSurvey {
         if setAside > 0 { (result.status, result.quarantined) = (RunVerb.quarantinedStatus, setAside) }
         return result
       }
-      let plan: MigrationPlan
-      do { plan = try manager.plan() } catch { throw job.tellingHints(error) }
-      if let error = job.error(stopping: plan) { throw error }
-      let isNeeded = !fits(job)
-      result.outcome = isNeeded ? .planned : .fits
-      result.status = plan.setAside != nil ? RunVerb.quarantinedStatus : isDetailed && isNeeded ? 2 : 0
-      result.quarantined = plan.setAside
-      result.objects = plan.summary.objectsWritten
-      result.losses = plan.losses.refusable.count
-      result.accepted = plan.losses.accepted.isEmpty ? nil : plan.losses.accepted.count
-      return result
+      return try samples.result(of: job, like: result) {
+        let plan: MigrationPlan
+        do { plan = try manager.plan() } catch { throw job.tellingHints(error) }
+        if let error = job.error(stopping: plan) { throw error }
+        let isNeeded = !fits(job)
+        result.outcome = isNeeded ? .planned : .fits
+        result.status = plan.setAside != nil ? RunVerb.quarantinedStatus : isDetailed && isNeeded ? 2 : 0
+        result.quarantined = plan.setAside
+        result.objects = plan.summary.objectsWritten
+        result.losses = plan.losses.refusable.count
+        result.accepted = plan.losses.accepted.isEmpty ? nil : plan.losses.accepted.count
+        return result
+      }
     }
+    return try run(ending: { samples.text }, look)
   }
 
   /// `godwit verify`.

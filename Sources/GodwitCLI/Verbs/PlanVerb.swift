@@ -30,8 +30,11 @@ struct PlanVerb: Verb {
   var details = false
 
   @Flag(
-    help: "Estimate counts and losses from a sample of the source. Not with -o and --diff.")
-  var sample = false
+    inversion: .prefixedNo,
+    help:
+      "Estimate counts and losses from a sample of the source, not with -o and --diff; --no-sample counts each of many stores."
+  )
+  var sample: Bool?
 
   @Option(
     name: .customLong("diff"),
@@ -63,7 +66,7 @@ struct PlanVerb: Verb {
       if details { throw ValidationError("expected one of --details and --diff") }
       if ![.text, .json].contains(format) { throw ValidationError("--diff prints text or JSON") }
     }
-    if sample {
+    if sample == true {
       if output != nil { throw ValidationError("--sample estimates: a run cannot do the plan that -o would write") }
       if older != nil { throw ValidationError("--sample estimates: --diff compares counts") }
     }
@@ -82,7 +85,7 @@ struct PlanVerb: Verb {
     var migration = try loader.job()
     let printer = ProgressPrinter(
       mode: .auto, isQuiet: !session.diagnostics.isTerminal, stream: session.diagnostics)
-    migration.hooks.samplesPlans = sample
+    migration.hooks.samplesPlans = sample == true
     migration.hooks.whilePlanning = { printer.update($0) }
     let manager = MigrationManager(migration)
     if let output { try PlanFile.output(output).check(owner: manager.files.name) }
@@ -132,11 +135,11 @@ struct PlanVerb: Verb {
 
   /// One table for all stores of a manifest whose source is a pattern.
   private func planMany(_ loader: JobLoader, in session: CommandSession) throws -> Int32 {
-    let isForOne = older != nil || output != nil || details || sample || ![.text, .json].contains(format)
+    let isForOne = older != nil || output != nil || details || sample == true || ![.text, .json].contains(format)
     // These show one plan.
     if isForOne { try loader.refuseManyStores() }
     return try StoreSurvey(session: session, loader: loader, verb: "plan", isJSON: format == .json)
-      .plan(isDetailed: detailedExitCode) { $0.fitsAlready }
+      .plan(isDetailed: detailedExitCode, samples: sample != false) { $0.fitsAlready }
   }
 
   private func picture(_ job: MigrationJob, _ plan: MigrationPlan?) throws -> MappingPicture {

@@ -57,6 +57,39 @@ struct ManyStoresTests {
     for line in lines { #expect(try JSONSchema(text: text).findings(line) == []) }
   }
 
+  @Test func `stores of one size and version get the counts of others only while those agree`() throws {
+    let job = try Self.job(4)
+    let loader = try JobLoader(
+      manifestPath: job.file("job.yaml"), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let stores = try loader.stores()
+    /// The objects of each result, and whether it is a sample's.
+    func results(_ objects: [Int64], least: Int) throws -> [String] {
+      var samples = PlanSamples(least: least)
+      return zip(stores, objects).map { store, count in
+        let own = StoreResult(StorePlace(store), .planned)
+        let result = try? samples.result(of: store.loader.job(), like: own) {
+          guard count >= 0 else { throw GodwitError(.dataWrong, "a value is wrong") }
+          var made = own
+          made.objects = count
+          return made
+        }
+        guard let result else { return "failed" }
+        return "\(result.objects ?? -1)\(result.isSampled == true ? " sampled" : "")"
+      } + [samples.text ?? ""]
+    }
+    #expect(
+      try results([7, 7, 9, 9], least: 2)
+        == ["7", "7", "7 sampled", "7 sampled", "2 of them counted from stores of the same size and version"])
+    #expect(try results([7, 8, 9, 9], least: 2) == ["7", "8", "9", "9", ""])
+    // Another store may fail as the first one did.
+    #expect(try results([-1, 7, 7, 7], least: 2) == ["failed", "7", "7", "7", ""])
+    // A store with a log, and one whose destination is there, are planned by themselves.
+    try Data().write(to: URL(filePath: stores[2].path + "-wal"))
+    try FileManager.default.createDirectory(atPath: job.file("out"), withIntermediateDirectories: true)
+    try Data().write(to: URL(filePath: stores[3].destination))
+    #expect(try results([7, 7, 9, 9], least: 2) == ["7", "7", "9", "9", ""])
+  }
+
   @Test func `inspect of such a manifest shows its stores, with the versions that they have of its models`() throws {
     let job = try Self.job(2)
     let text = try BuiltCommand.run(["inspect", "job.yaml"], in: job.path)
