@@ -21,10 +21,10 @@ extension MigrationManager {
       var other = self
       other.job.steps = way
       // Only the models and mappings count: a way of another version that cannot be planned is found with its stores.
-      check((try? MigrationManager(other.job).possibleLosses()) ?? [])
+      check(try Definite.answer { try MigrationManager(other.job).possibleLosses() } ?? [])
     }
     // Each of many stores has tables of its own that no model names.
-    if job.otherWays != nil { open.removeAll { isForeignTable($0.subject, among: known) } }
+    if job.otherWays != nil { open.removeAll { $0.mayBeOfTable && isForeignTable($0.subject, among: known) } }
     if let entry = open.first { throw job.error(unknown: entry, among: known) }
   }
 

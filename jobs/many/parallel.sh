@@ -65,6 +65,9 @@ if [ ! -s "$work/log" ] && [ ! -e "$halted" ]; then
   exit 127
 fi
 
+# Stopped before GNU parallel began its log.
+[ -e "$work/log" ] || exit 75
+
 # The log has a line for each shard that has ended, and none for one that was at work when GNU parallel was killed.
 log=$(awk -v shards="$shards" -v order="127 70 78 77 74 73 64 75 65 3" '
   NR > 1 { ended[$NF] = $8 || $7 == 137 || $7 == 143 ? 75 : $7 == 4 || $7 == 66 || $7 == 69 ? 65 : $7 }

@@ -46,6 +46,14 @@ extension MigrationJob {
     /// `SUBJECT` or `SUBJECT (REASON)`.
     package var text: String { subject + (reason.map { " (\($0))" } ?? "") }
 
+    /// Whether its reason is that of a table or a column which no model names.
+    package var mayBeOfTable: Bool {
+      guard let reason else { return true }
+      return [false, true].contains { isColumn in
+        LossReport.Loss(unmodelled: subject, isColumn: isColumn, count: nil, step: 1).reasonNames.contains(reason)
+      }
+    }
+
     /// Whether it stands for a loss.
     package func names(_ loss: LossReport.Loss) -> Bool {
       guard loss.subject == subject else { return false }

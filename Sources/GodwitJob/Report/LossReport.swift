@@ -193,9 +193,15 @@ extension LossReport.Loss {
   /// The loss of content that no model names.
   package init(_ found: UnmodelledContent.Finding, step: Int) {
     self.init(
-      step: step, kind: found.column == nil ? .rows : .values,
-      subject: found.table + (found.column.map { ".\($0)" } ?? ""), count: found.count,
-      reason: found.column == nil ? "no model names it" : "no model names the column", cause: .notInModel)
+      unmodelled: found.table + (found.column.map { ".\($0)" } ?? ""), isColumn: found.column != nil,
+      count: found.count, step: step)
+  }
+
+  /// The loss of a table or a column that no model names.
+  init(unmodelled subject: String, isColumn: Bool, count: Int64?, step: Int) {
+    self.init(
+      step: step, kind: isColumn ? .values : .rows, subject: subject, count: count,
+      reason: isColumn ? "no model names the column" : "no model names it", cause: .notInModel)
   }
 }
 

@@ -107,7 +107,9 @@ package struct MappingDraft: Sendable {
         return remark(mapping.name, subject, "\(types): \(way)", isPlaceholder: true)
       }
       value = converted
-      remark(mapping.name, subject, types + (conversion.misfit.isEmpty ? "" : ": \(conversion.misfit)"))
+      let isRequired = !now.isOptional && now.defaultValue.isNull && conversion.misfit.contains("becomes nil")
+      let required = isRequired ? "; the attribute is required, and an object without a value stops the run" : ""
+      remark(mapping.name, subject, types + (conversion.misfit.isEmpty ? "" : ": \(conversion.misfit)") + required)
     }
     let isTightened = was.isOptional && !now.isOptional
     if let change, change.matchesCoreData {

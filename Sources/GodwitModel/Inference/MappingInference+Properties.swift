@@ -28,7 +28,8 @@ extension MappingInference {
         let doubt = NumericChange.doubt(from: was.type, to: now.type).map { ": " + $0 } ?? ""
         refuse(
           .typeChange, after.name, now.name, "type \(PropertyFacts(was).kind) to \(PropertyFacts(now).kind)\(doubt)",
-          expression: TypeConversion.between(was.type, now.type)?.expression(of: "$source.\(was.name)"))
+          expression: TypeConversion.between(was.type, now.type)?.expression(
+            of: ValueExpression.sourceProperty(was.name).description))
         continue
       }
       var reasons: [String] = []

@@ -40,7 +40,7 @@ extension BadInput {
       try $0.writeNoise("library.sqlite")
     },
     .init("nothing, inspected", ["inspect", "nosuch"], 66, ["'nosuch'"]) { _ in },
-    .init("header of noise", 65, ["library.sqlite'", "export STORE --raw"]) {
+    .init("header of noise", 65, ["library.sqlite'", "godwit salvage STORE"]) {
       var bytes = try Data(contentsOf: URL(filePath: $0.file("library.sqlite")))
       bytes.replaceSubrange(16..<100, with: Data(repeating: 0x5A, count: 84))
       try $0.write("library.sqlite", bytes)
@@ -50,20 +50,20 @@ extension BadInput {
       bytes[47] = 5
       try $0.write("library.sqlite", bytes)
     },
-    .init("schema page of noise", 65, ["cannot use 'library.sqlite'", "malformed", "export STORE --raw"]) {
+    .init("schema page of noise", 65, ["cannot use 'library.sqlite'", "malformed", "godwit salvage STORE"]) {
       var bytes = try Data(contentsOf: URL(filePath: $0.file("library.sqlite")))
       bytes.replaceSubrange(100..<4096, with: Data(repeating: 0x5A, count: 3996))
       try $0.write("library.sqlite", bytes)
     },
     .init(
       "page of noise inside an entity table", 65,
-      ["cannot use 'library.sqlite'", "malformed", "planning", "Book", "export STORE --raw"]
+      ["cannot use 'library.sqlite'", "malformed", "planning", "Book", "godwit salvage STORE"]
     ) {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },
     .init(
       "page of noise inside an entity table, inspected", ["inspect", "library.sqlite"], 65,
-      ["'library.sqlite'", "malformed", "export STORE --raw"]
+      ["'library.sqlite'", "malformed", "godwit salvage STORE"]
     ) {
       try $0.spoilPage(with: "\(BreakableJob.secret) book 150 ")
     },

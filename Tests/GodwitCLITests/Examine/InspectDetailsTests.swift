@@ -119,7 +119,7 @@ struct `SQLite's check of a store` {
     try job.write("library.sqlite", bytes)
     #expect(runGodwit("inspect", store).status == 0)
     let told = try check(65, false)
-    #expect(told.contains("missing from index pages") && told.contains("godwit export STORE --raw"), "\(told)")
+    #expect(told.contains("missing from index pages") && told.contains("godwit salvage STORE"), "\(told)")
   }
 }
 
