@@ -350,7 +350,7 @@ extension Verification {
     /// The source's place and the way that the link came; below all others and negative where no link is known.
     var place = Int64.min
     var way: Int64 = -1
-    /// What `order-by` says, which comes before the place.
+    /// The rank by `order-by`, which comes before the place.
     var grade = RelatedOrder.Grade.unsorted
 
     /// Whether `order-by` puts it before, or after, another place of its owner; nil where it does not tell.

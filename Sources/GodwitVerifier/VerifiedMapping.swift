@@ -19,7 +19,7 @@ struct VerifiedMapping {
     var path: [String]
     /// Indices of the mappings whose objects it leads to.
     var lookups: [Int]
-    /// What decides about the order of the objects.
+    /// The sort descriptors of the objects.
     var order: [EntityMapping.SortDescriptor] = []
   }
 

@@ -54,7 +54,7 @@ struct PlanSamples {
     }
     let made: StoreResult
     do { made = try plan() } catch {
-      // Nobody knows which other store fails too.
+      // Another store of the kind may fail too.
       samples[kind, default: Sample(result: own)].isUniform = false
       throw error
     }

@@ -102,7 +102,7 @@ package struct ResolvedEntityMapping: Sendable {
     package var location: GodwitError.Location?
     /// The text of the expression, for messages.
     package var text: String
-    /// What decides about the order of the objects of an ordered relationship.
+    /// The sort descriptors of an ordered relationship; empty where the order of the source stands.
     package var order: [EntityMapping.SortDescriptor] = []
     /// The call that the mapping's policy answers in place of lookups; nil for all others.
     var policyCall: ValueExpression?

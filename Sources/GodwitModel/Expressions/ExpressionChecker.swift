@@ -205,7 +205,7 @@ package struct ExpressionChecker {
     if let name {
       guard known.contains(name) else {
         throw ExpressionError(
-          "'\(name)' is no to-one of '\(entityName)' whose inverse is an ordered to-many: write '$index.\(first)'",
+          "'\(name)' is not a to-one of '\(entityName)' whose inverse is an ordered to-many: write '$index.\(first)'",
           range: range)
       }
     } else if known.count > 1 {

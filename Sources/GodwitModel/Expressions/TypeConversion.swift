@@ -70,7 +70,7 @@ package struct TypeConversion: Sendable, Hashable {
     return change.mayRound ? "the nearest \(destination.xcodeName) is taken" : ""
   }
 
-  private static let noNumber = "a text that is no number becomes nil, a counted loss"
+  private static let noNumber = "a text that is not a number becomes nil, a counted loss"
 
   private static func ofText(_ source: AttributeType, to destination: AttributeType) -> TypeConversion? {
     let text = source == .uri ? "CAST({x}, \"NSString\")" : "{x}"
@@ -109,7 +109,7 @@ package struct TypeConversion: Sendable, Hashable {
   }
 
   private static func ofData(to destination: AttributeType) -> TypeConversion? {
-    let (text, noText) = ("CAST({x}, \"NSString\")", "bytes that are no UTF-8 are 65")
+    let (text, noText) = ("CAST({x}, \"NSString\")", "bytes that are not UTF-8 are 65")
     switch destination {
     case .string, .uri: return TypeConversion(text, noText)
     case .integer16, .integer32, .integer64, .double, .float:

@@ -31,7 +31,7 @@ final class RelatedOrder {
     try addGrade.run([.int(part), .integer(object), .blob(grade)])
   }
 
-  /// What decides about the place of an object.
+  /// The rank of an object among those of its owner.
   enum Grade: Equatable {
     /// The mapping of the owner sorts nothing.
     case unsorted

@@ -83,7 +83,7 @@ package struct PrintedVersionHashes: Sendable, Hashable {
     }
   }
 
-  /// The hashes by entity. What a text leaves out, a name or bytes, comes from the models.
+  /// The hashes by entity. The models give the names and bytes that a text leaves out.
   package func completed(by models: [ManagedObjectModel]) -> [String: VersionHash] {
     var whole: [String: VersionHash] = [:]
     for (index, hash) in hashes.enumerated() {

@@ -251,7 +251,7 @@ struct `Inferring and drafting mapping models` {
       text.hasSuffix(
         """
             attributes:
-              count: 'CAST($source.count, "NSNumber")' # String 'count' to Integer 16: a text that is no number becomes nil, a counted loss; a fraction and a number out of range are 65
+              count: 'CAST($source.count, "NSNumber")' # String 'count' to Integer 16: a text that is not a number becomes nil, a counted loss; a fraction and a number out of range are 65
               title: $source.title # now required, without a default: an object without a value stops the run
               born: '???' # Date 'born' to UUID: no expression converts it, a policy does
 

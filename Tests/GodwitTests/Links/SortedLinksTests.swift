@@ -239,7 +239,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("$index.lists", "'lists' is no to-one"), ("$index.list.name", "which has no 'name'"),
+    ("$index.lists", "'lists' is not a to-one"), ("$index.list.name", "which has no 'name'"),
     ("$indexes", "unknown variable"),
     ("$index.other", "write '$index.list'"),
   ])
