@@ -127,7 +127,8 @@ package final class ObjectContext {
       "SELECT Z_PK FROM \(rows) WHERE \(link) = ?1 ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), Z_PK", owner)
     if indexCount + members.count > Self.limitIndexes { dropIndexes() }
     indexCount += members.count
-    let places = Dictionary(uniqueKeysWithValues: zip(members, Int64(0)...))
+    // A damaged table may have a key twice; the check of the source says so.
+    let places = Dictionary(zip(members, Int64(0)...), uniquingKeysWith: { first, _ in first })
     indexes[name, default: [:]][owner] = places
     return places[key]
   }

@@ -81,7 +81,9 @@ extension Verification {
           for (isAscending, routine) in routines {
             // A value that does not fit its column sorts as nil.
             var bytes = SortBytes.of(.null)
-            if case .value(let value)? = try? routine.evaluate(with: stored) { bytes = SortBytes.of(value) }
+            do {
+              if case .value(let value) = try routine.evaluate(with: stored) { bytes = SortBytes.of(value) }
+            } catch let error as GodwitError where !error.isDefinite { throw error } catch {}
             grade += isAscending ? bytes : bytes.map { ~$0 }
           }
           try order.add(object, part: mapping.index, grade: grade)
