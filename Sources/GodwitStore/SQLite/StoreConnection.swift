@@ -146,8 +146,8 @@ package final class StoreConnection: @unchecked Sendable {
     _ sql: String, _ arguments: [SQLValue] = [], _ body: (SQLRow) throws -> Bool
   ) throws {
     let sql = isOwnSource ? Self.movedToMain(sql) : sql
-    let statement =
-      try idle.removeValue(forKey: sql).map { SQLStatement($0, connection: self, sql: sql) } ?? prepare(sql)
+    let known = idle.removeValue(forKey: sql)
+    let statement = try known.map { SQLStatement($0, connection: self, sql: sql) } ?? compile(sql)
     // A statement that failed is not kept.
     defer { statement.finalize() }
     try statement.bind(arguments)
@@ -216,7 +216,10 @@ package final class StoreConnection: @unchecked Sendable {
 
   /// A statement to run many times. Finalize it before the connection closes.
   package func prepare(_ sql: String) throws -> SQLStatement {
-    let sql = isOwnSource ? Self.movedToMain(sql) : sql
+    try compile(isOwnSource ? Self.movedToMain(sql) : sql)
+  }
+
+  private func compile(_ sql: String) throws -> SQLStatement {
     var statement: OpaquePointer?
     errno = 0
     let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
