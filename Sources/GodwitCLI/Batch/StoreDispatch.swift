@@ -50,6 +50,11 @@ struct StoreDispatch: Sendable {
   /// A source of at most this many bytes is migrated again in less time than its checkpoints take.
   private static let smallBytes: Int64 = 16 << 20
 
+  /// A run that begins again after a kill holds its transaction in memory, so only a small store may have one.
+  static func durability(ofSource path: String) -> MigrationJob.Durability {
+    StoreFiles.size(ofFile: path) > smallBytes ? .resumable : .restart
+  }
+
   private func begin(_ index: Int, _ store: ManifestStore, _ warned: inout Set<[String]>) {
     let begin = ContinuousClock.now
     var job: MigrationJob
@@ -57,7 +62,7 @@ struct StoreDispatch: Sendable {
       let known = GodwitCommand.known(error)
       return tell(index, StoreResult(StorePlace(store), failed: known, seconds: Clock.seconds(since: begin)), known)
     }
-    job.durability = StoreFiles.size(ofFile: store.path) > Self.smallBytes ? .resumable : .restart
+    job.durability = Self.durability(ofSource: store.path)
     if jobs > 1 {
       job.hooks.space = space.share { [control, end] in
         control.reason ?? (end.map { $0.timeIntervalSinceNow <= 0 } == true ? StopCondition.timeLimit : nil)

@@ -140,7 +140,7 @@ struct MigrationTestRunner: Sendable {
     loader.mappingFiles = mappingFiles
     var job = try loading.job(loader)
     // The store goes when the test is done.
-    (job.receipt, job.durability) = (nil, .restart)
+    (job.receipt, job.durability) = (nil, StoreDispatch.durability(ofSource: source))
     if test.version == nil { result.version = job.sourceModel.name }
     result.path = job.steps.map(\.destinationModel.name)
     let notes = job.inputNotes
