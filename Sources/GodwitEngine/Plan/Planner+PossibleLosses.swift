@@ -46,9 +46,8 @@ extension Planner {
       let columns: [String?] = counted.columns.isEmpty ? [nil] : counted.columns
       return columns.map {
         LossReport.Loss(
-          step: job.position.index + 1, kind: $0 == nil ? .rows : .values,
-          subject: counted.name + ($0.map { ".\($0)" } ?? ""), count: nil, reason: "no model names it",
-          cause: .notInModel)
+          unmodelled: counted.name + ($0.map { ".\($0)" } ?? ""), isColumn: $0 != nil, count: nil,
+          step: job.position.index + 1)
       }
     }
   }

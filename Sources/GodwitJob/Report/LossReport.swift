@@ -198,7 +198,7 @@ extension LossReport.Loss {
   }
 
   /// The loss of a table or a column that no model names.
-  init(unmodelled subject: String, isColumn: Bool, count: Int64?, step: Int) {
+  package init(unmodelled subject: String, isColumn: Bool, count: Int64?, step: Int) {
     self.init(
       step: step, kind: isColumn ? .values : .rows, subject: subject, count: count,
       reason: isColumn ? "no model names the column" : "no model names it", cause: .notInModel)
@@ -216,7 +216,8 @@ extension MigrationJob {
     return GodwitError(
       .dataWrong, "job '\(name)' would lose data of the source",
       cause: refused.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
-      remedy: "map what is lost, name what is meant under 'accept-losses', or run the job without 'on-loss: fail'",
+      remedy:
+        "map the data, name the losses that are meant under 'accept-losses', or run the job without 'on-loss: fail'",
       safe: "the source is untouched, and no destination was put in place"
     ).about(.loss)
   }
