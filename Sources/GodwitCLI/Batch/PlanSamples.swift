@@ -25,7 +25,7 @@ struct PlanSamples {
     }
   }
 
-  /// So many stores of a kind are planned before others get their counts.
+  /// The number of stores of a kind that are planned before others get their counts.
   private let least: Int
   /// Stores of further kinds are planned one by one.
   private static let kindsMaximum = 1000

@@ -178,7 +178,7 @@ import Testing
   }
 }
 
-/// What cannot be sorted, and what has no place.
+/// Relationships that cannot be sorted, and objects without a place.
 @Suite struct SortedLinksRefusalTests {
   private static func fixture(ordered: Bool = true) throws -> MigrationFixture {
     let source: [EntityDescription] = [

@@ -27,7 +27,7 @@ struct SortedWorld {
   /// Whether two mappings take the items: those with an even key, and the others.
   private var isSplit = false
   private static let people: [Int64: String?] = [1: "Zoe", 2: "anna", 3: nil]
-  /// What is random, for messages.
+  /// The random choices, for messages.
   var what: String { "\(descriptors), ordered \(isOrdered), split \(isSplit)" }
 
   /// - Parameters:
