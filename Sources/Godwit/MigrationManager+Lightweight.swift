@@ -78,7 +78,7 @@ extension MigrationManager {
   func edit(
     _ program: any InPlaceProgram, files: StoreFiles, _ swap: InPlaceSwap?, _ lock: StoreLock?,
     _ claim: borrowing Claim, _ watch: StopCondition, progress: (MigrationProgress) -> Void
-  ) throws -> MigrationSummary {
+  ) throws -> RunPipeline.Left {
     let copy = claim.path + "/copy.sqlite"
     let live = SupportFolder(ofStoreAt: job.sourcePath)
     let support = swap == nil ? live : SupportFolder(ofStoreAt: copy)
@@ -89,6 +89,9 @@ extension MigrationManager {
     func tell(_ part: MigrationProgress) {
       history.note(part)
       progress(part)
+    }
+    func stopped(_ reason: String) -> RunPipeline.Left {
+      RunPipeline.Left(result: .success(meter.summary(stoppedBy: reason)), end: .undone)
     }
     func removeCopy() { if swap != nil { for suffix in ["", "-journal"] { unlink(copy + suffix) } } }
     do {
@@ -114,13 +117,13 @@ extension MigrationManager {
     } catch {
       removeCopy()
       guard (error as? GodwitError)?.code == .stopped, let reason = watch.stopReason else { throw error }
-      return meter.summary(stoppedBy: reason)
+      return stopped(reason)
     }
     var summary = meter.summary()
     if var swap {
       if let reason = try prepareReceipt(of: copy, in: claim, &summary, watch.control, history: history) {
         removeCopy()
-        return meter.summary(stoppedBy: reason)
+        return stopped(reason)
       }
       swap.keepsOldFiles = program.keepsFiles
       // The journal may have begun with the receipt.
@@ -133,9 +136,9 @@ extension MigrationManager {
       if !program.keepsFiles { try removeUnreferencedFiles(in: claim.path) }
       writeReceiptOfEditedStore(files, in: claim, &summary, watch, history: history)
     }
-    summary.codedNotes += try finish(claim)
-    progress(meter.complete())
-    return summary
+    let settled = try settle(claim)
+    summary.codedNotes += settled.notes
+    return RunPipeline.Left(result: .success(summary), end: settled.end, last: meter.complete())
   }
 
   /// Opens a copy, which is thrown away if a failure leaves it half done.

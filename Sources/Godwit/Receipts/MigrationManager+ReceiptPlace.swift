@@ -54,19 +54,17 @@ extension MigrationManager {
     try WorkFolder.sync(path.parentPath)
   }
 
-  /// Ends a job whose store is in its place: the receipt follows, and the work folder goes.
+  /// Puts the receipt of a job in its place whose store is there already, and syncs both.
   ///
-  /// - Returns: Notes for the summary.
-  func finish(_ claim: borrowing Claim) throws -> [MigrationNote] {
+  /// - Returns: Notes for the summary, and what becomes of the work folder.
+  func settle(_ claim: borrowing Claim) throws -> (notes: [MigrationNote], end: Claim.End) {
     let notes = try placeReceipt(of: claim)
     // Names are durable before the folder goes that has the store and the receipt too.
     let folders = Set([job.destinationPath.parentPath] + (try receiptPath.map { [$0.parentPath] } ?? []))
     for folder in folders { try WorkFolder.sync(folder) }
-    // Otherwise the next run finds what a run leaves that dies here.
-    if try notes.isEmpty || !keepsWaitingReceipt() || !WorkFolder.exists(claim.folder.receiptPath) {
-      try claim.release()
-    }
-    return notes
+    // A folder that stays is for the next run what a run leaves that dies here.
+    let isDone = try notes.isEmpty || !keepsWaitingReceipt() || !WorkFolder.exists(claim.folder.receiptPath)
+    return (notes, isDone ? .done : .kept)
   }
 
   /// Whether the work folder keeps a receipt that found no place, for the next run: that of a new store, unless its name

@@ -41,7 +41,9 @@ final class AppendDelivery: Delivery {
       return []
     }
     guard try isDelivered(digest, in: claim) else { return [] }
-    return try manager.finish(claim)
+    let settled = try manager.settle(claim)
+    try claim.end(settled.end)
+    return settled.notes
   }
 
   /// Whether nothing in a folder is needed any more by a job whose objects are in the destination: it has no store, or
@@ -62,9 +64,10 @@ final class AppendDelivery: Delivery {
     // Asked again under the locks: another run may have finished meanwhile.
     if let digest = try manager.appendedDigest(SourceFiles(job, attach: false)) {
       guard try isDelivered(digest, in: claim) else {
-        return .finished(try manager.finishedBefore(digest: digest))
+        return .finished(try manager.finishedBefore(digest: digest), .kept)
       }
-      return .finished(try manager.finishedBefore(digest: digest, manager.finish(claim)))
+      let settled = try manager.settle(claim)
+      return .finished(try manager.finishedBefore(digest: digest, settled.notes), settled.end)
     }
     // The receipt of another job, whose run died when its objects were in the destination.
     let notes = try finishExchange(claim) ? manager.placeReceipt(of: claim) : []

@@ -4,8 +4,22 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// The work folder of a run, with its lock and its journal.
+/// The work folder of a run, with its lock and its journal. It ends once, by `end`; one that is never ended stays for the
+/// next run.
 struct Claim: ~Copyable {
+  /// What becomes of the folder.
+  enum End {
+    /// The job is done: the folder goes.
+    case done
+    /// The folder has nothing that a later run needs: it goes, and so do the empty folders that were made for it.
+    case undone
+    /// The next run needs the folder, or it has the work of another job.
+    case kept
+    /// The run failed while it made the store. A job that was never right leaves no trace; what failed later is recorded,
+    /// also where nothing can be resumed.
+    case failed
+  }
+
   let folder: WorkFolder
   let journal: RunJournal
 
@@ -43,9 +57,19 @@ struct Claim: ~Copyable {
     try journal.update { $0.support = nil }
   }
 
-  /// Ends a run that failed. A job that was never right leaves no trace; what failed later is recorded, also where
-  /// nothing can be resumed.
-  func fail() {
+  /// Lets go of the folder. The lock ends with it.
+  ///
+  /// - Throws: When the folder of a job that is done cannot be removed. No other end throws.
+  consuming func end(_ end: End) throws {
+    switch end {
+    case .done: try folder.remove()
+    case .undone: folder.undo()
+    case .kept: break
+    case .failed: fail()
+    }
+  }
+
+  private func fail() {
     guard !journal.isResumable else { return }
     guard journal.hasBegun else { return folder.undo() }
     do {
@@ -54,9 +78,6 @@ struct Claim: ~Copyable {
       try journal.publish { _ in }
     } catch { folder.undo() }
   }
-
-  /// Removes the folder of a run that is done.
-  func release() throws { try folder.remove() }
 }
 
 extension MigrationJob {

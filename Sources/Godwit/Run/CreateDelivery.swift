@@ -23,7 +23,7 @@ struct CreateDelivery: Delivery {
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
-    guard try !job.isDestinationTaken else { return .finished(try finishDelivered(claim)) }
+    guard try !job.isDestinationTaken else { return try finishDelivered(claim) }
     try manager.refuseStaleLog()
     let source = try SourceFiles(job, attach: false, existing: try manager.existingDestination())
     let notes =
@@ -45,12 +45,13 @@ struct CreateDelivery: Delivery {
   }
 
   /// Ends the work of a run that died after the store had got its name.
-  private func finishDelivered(_ claim: borrowing Claim) throws -> MigrationSummary {
+  private func finishDelivered(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     // One that died while it replaced the destination, when the manifest still said so, has files to remove.
     _ = try finishExchange(claim)
     guard var summary = try Definite.answer(finishedDestination) ?? nil else { throw Self.isBesideWork(job) }
-    summary.codedNotes += try manager.finish(claim)
-    return summary
+    let settled = try manager.settle(claim)
+    summary.codedNotes += settled.notes
+    return .finished(summary, settled.end)
   }
 
   /// A destination that is there may be the one of this folder, whose receipt waits here.

@@ -32,7 +32,7 @@ final class InPlaceDelivery: Delivery {
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     // Asked again under the lock: another run may have finished meanwhile.
-    if try manager.isMigratedInPlace() { return .finished(try finishExchanged(claim)) }
+    if try manager.isMigratedInPlace() { return try finishExchanged(claim) }
     lock = try StoreLock(store: job.sourcePath)
     _ = try finishExchange(claim)
     try exchange(claim).checkRights(workFolder: claim.path)
@@ -45,7 +45,7 @@ final class InPlaceDelivery: Delivery {
   }
 
   /// Ends the work of a run that died after the store had been migrated.
-  private func finishExchanged(_ claim: borrowing Claim) throws -> MigrationSummary {
+  private func finishExchanged(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     let swap = exchange(claim)
     if try swap.hasExchanged() {
       try swap.finish(workFolder: claim.path)
@@ -54,8 +54,10 @@ final class InPlaceDelivery: Delivery {
       try manager.removeUnreferencedFiles(in: claim.path)
     }
     var summary = MigrationSummary(outcome: .alreadyFinished)
-    summary.codedNotes = try missingReceiptNote(claim) + manager.finish(claim)
-    return summary
+    summary.codedNotes = try missingReceiptNote(claim)
+    let settled = try manager.settle(claim)
+    summary.codedNotes += settled.notes
+    return .finished(summary, settled.end)
   }
 
   /// The note on a store that was edited itself by a run which died before it had counted the receipt. The
@@ -80,7 +82,7 @@ final class InPlaceDelivery: Delivery {
   func edit(
     _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
     progress: (MigrationProgress) -> Void
-  ) throws -> MigrationSummary {
+  ) throws -> RunPipeline.Left {
     // A killed run left a copy that cannot be resumed.
     if claim.journal.content == nil { try claim.folder.removeContent() }
     return try manager.edit(

@@ -35,9 +35,9 @@ extension MigrationManager {
     guard try WorkFolder.exists(forDestination: job.destinationPath), let claim = try Claim.unlessLocked(job) else {
       return
     }
-    guard let content = claim.journal.content else { return try claim.release() }
-    guard try job.owns(content.owner) || !claim.folder.hasStores() else { return }
-    try claim.release()
+    let owner = claim.journal.content?.owner
+    let isOurs = try owner.map(job.owns) ?? true || !claim.folder.hasStores()
+    try claim.end(isOurs ? .done : .kept)
   }
 
   /// - Throws: `.cannotCreate` (73) if another job has begun work in a folder.

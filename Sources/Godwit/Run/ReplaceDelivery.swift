@@ -56,7 +56,7 @@ final class ReplaceDelivery: Delivery {
     let store = job.lastStepFolder(in: claim.path).storePath
     // One that died while it removed its folder leaves a folder without a journal.
     let isOver = try isInPlace || claim.journal.content == nil || !claim.folder.hasStores()
-    if try isOver || FileStatus.areSame(store, job.destinationPath) { try claim.release() }
+    try claim.end(try isOver || FileStatus.areSame(store, job.destinationPath) ? .done : .kept)
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {

@@ -21,7 +21,7 @@ struct RunPipeline {
   /// The result of the look at the destination, before the store is made.
   enum Beginning {
     /// The job is done.
-    case finished(MigrationSummary)
+    case finished(MigrationSummary, Claim.End)
     /// The store is to be made.
     case make(SourceFiles, notes: [MigrationNote] = [])
     /// Statements change the store itself, or a copy of it.
@@ -38,43 +38,48 @@ struct RunPipeline {
     let source: StoreFiles
   }
 
+  /// What the work in the folder has left.
+  struct Left {
+    var result: Result<MigrationSummary, any Error>
+    var end: Claim.End
+    /// Shown when the folder is gone.
+    var last: MigrationProgress?
+  }
+
   func run(progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
     let request = try RunRequest(job, isTaken: try job.isDestinationTaken)
     try RunCheck.passAll(manager)
     let delivery = delivery(request.delivery)
+    // It may hold the lock of the destination.
+    defer { withExtendedLifetime(delivery) {} }
     if let summary = try delivery.finished() { return summary }
     try manager.refuseUnknownAcceptedLosses()
     let claim = try Claim(job, request.durability)
-    let beginning: Beginning
-    do {
-      beginning = try delivery.begin(claim)
-      if case .make = beginning { try claim.begin(job) }
-    } catch {
-      undo(claim, delivery)
-      throw error
-    }
-    switch beginning {
-    case .finished(let summary): return summary
-    case .edit(let program, let files):
-      do {
-        let summary = try delivery.edit(program, files, claim, progress: progress)
-        if summary.outcome == .stopped { claim.folder.undo() }
-        return summary
-      } catch {
-        undo(claim, delivery)
-        throw error
-      }
-    case .make(let source, let notes):
-      var summary = try make(source, delivery, claim, progress: progress)
-      if summary.outcome == .finished { summary.codedNotes += notes }
-      return summary
-    }
+    let left = work(delivery, claim, progress: progress)
+    try claim.end(left.end)
+    if let last = left.last { progress(last) }
+    return try left.result.get()
   }
 
-  /// Removes the folder of a run that failed before anything of it could be resumed. A folder stays as long as nobody can
-  /// tell whether it has begun an exchange.
-  private func undo(_ claim: borrowing Claim, _ delivery: any Delivery) {
-    if !claim.journal.isResumable, (try? delivery.hasBegunExchange(claim)) == false { claim.folder.undo() }
+  private func work(
+    _ delivery: any Delivery, _ claim: borrowing Claim, progress: (MigrationProgress) -> Void
+  ) -> Left {
+    do {
+      switch try delivery.begin(claim) {
+      case .finished(let summary, let end): return Left(result: .success(summary), end: end)
+      case .edit(let program, let files): return try delivery.edit(program, files, claim, progress: progress)
+      case .make(let source, let notes):
+        try claim.begin(job)
+        return make(source, delivery, claim, notes, progress: progress)
+      }
+    } catch { return Left(result: .failure(error), end: end(ofUnbegun: claim, delivery)) }
+  }
+
+  /// The end of a run that failed before it made anything. A folder stays if something of it can be resumed, and as long
+  /// as nobody can tell whether it has begun an exchange.
+  private func end(ofUnbegun claim: borrowing Claim, _ delivery: any Delivery) -> Claim.End {
+    guard !claim.journal.isResumable else { return .kept }
+    do { return try delivery.hasBegunExchange(claim) ? .kept : .undone } catch { return .kept }
   }
 
   private func delivery(_ kind: RunRequest.Delivery) -> any Delivery {
@@ -86,17 +91,22 @@ struct RunPipeline {
     }
   }
 
-  /// Makes the store in the work folder, delivers it, places its receipt and releases the folder.
+  /// Makes the store in the work folder, delivers it and places its receipt.
+  ///
+  /// - Parameter notes: Added to the summary of a run that finishes the job.
   private func make(
-    _ source: SourceFiles, _ delivery: any Delivery, _ claim: borrowing Claim, progress: (MigrationProgress) -> Void
-  ) throws -> MigrationSummary {
+    _ source: SourceFiles, _ delivery: any Delivery, _ claim: borrowing Claim, _ notes: [MigrationNote],
+    progress: (MigrationProgress) -> Void
+  ) -> Left {
     var manager = manager
     manager.job.durability = claim.journal.isDurable ? .resumable : .restart
     let control = watch.control
-    let check = manager.job.needsNoThread(reading: source.files) ? nil : try SourceCheck(job, source.files)
+    var check: SourceCheck?
     defer { check?.abandon() }
     var shown = RunProgress(job, in: claim.path, isDurable: claim.journal.isDurable, begin: watch.start)
+    var end = claim.journal.isDurable ? Claim.End.kept : .undone
     do {
+      check = manager.job.needsNoThread(reading: source.files) ? nil : try SourceCheck(job, source.files)
       try manager.refuseOtherWork(in: claim)
       // The first of several is refused where its mapping is resolved.
       if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
@@ -117,24 +127,27 @@ struct RunPipeline {
           reason = try manager.prepareReceipt(of: file, in: claim, &summary, control, history: shown.history)
           if reason == nil {
             let made = Made(folder: folder, file: file, source: source.files)
-            let notes = try delivery.deliver(made, claim)
+            summary.codedNotes += try delivery.deliver(made, claim)
             // Whatever fails now is left to the next run.
             claim.journal.isResumable = true
-            summary.codedNotes += try notes + manager.finish(claim)
-            if let last = shown.complete(last) { progress(last) }
+            let settled = try manager.settle(claim)
+            summary.codedNotes += settled.notes + notes
+            end = settled.end
+            last = shown.complete(last)
           }
         }
         if let reason { (summary.outcome, summary.reason) = (.stopped, reason) }
       }
       summary.seconds = Date().timeIntervalSince(watch.start)
       summary.peakBytes = ProcessMemory.peakBytes
-      if summary.outcome == .stopped { shown.history.end(.stopped) }
-      if summary.outcome == .stopped, !claim.journal.isDurable { claim.folder.undo() }
-      return summary
+      if summary.outcome == .stopped {
+        shown.history.end(.stopped)
+        last = nil
+      }
+      return Left(result: .success(summary), end: end, last: last)
     } catch {
-      claim.fail()
       if claim.journal.isResumable { shown.history.end(.failed) }
-      throw SourceCheck.cause(of: error, job, check)
+      return Left(result: .failure(SourceCheck.cause(of: error, job, check)), end: .failed)
     }
   }
 
@@ -187,7 +200,7 @@ protocol Delivery {
   func edit(
     _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
     progress: (MigrationProgress) -> Void
-  ) throws -> MigrationSummary
+  ) throws -> RunPipeline.Left
 
   /// Whether files beside the destination must be removed before the folder may go.
   func hasBegunExchange(_ claim: borrowing Claim) throws -> Bool
@@ -201,7 +214,7 @@ extension Delivery {
   func edit(
     _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
     progress: (MigrationProgress) -> Void
-  ) throws -> MigrationSummary {
+  ) throws -> RunPipeline.Left {
     throw GodwitError(.internalBug, "statements change a store that is not in place")
   }
 

@@ -207,7 +207,8 @@ struct LastLookTests {
       try manager.writeReceiptOfEditedStore(
         StoreFiles(path: path), in: claim, &summary, watch,
         history: HistoryRecorder(job, folder: nil, begin: watch.start))
-      _ = try manager.finish(claim)
+      let end = try manager.settle(claim).end
+      try claim.end(end)
       let isThere = exists(path + Receipt.suffix)
       if isThere, attempt < 5 {
         try FileManager.default.removeItem(atPath: path + Receipt.suffix)
