@@ -66,7 +66,6 @@ extension MigrationManager {
       hops: job.steps.map(\.hops))
     try checkSteps()
     try journal.update { $0.steps = record }
-    journal.isResumable = journal.isDurable
     return (record, false)
   }
 
@@ -94,11 +93,7 @@ extension MigrationManager {
       stepJob, in: step, journal, source: stepSource, origin: record.finished.last?.digest ?? record.identity.source,
       now: record.now, watch: watch)
     defer { run.abandon() }
-    do { return try run.run(progress: progress) } catch {
-      // Until the first step has a ledger of its own there is nothing to resume.
-      if index > 0 { journal.isResumable = journal.isDurable }
-      throw error
-    }
+    return try run.run(progress: progress)
   }
 
   /// Syncs a finished step, records it, and removes the store that it read.

@@ -28,8 +28,7 @@ extension MigrationManager {
     }
     guard let limits = job.quarantine else { return try run(nil, progress) }
     // A round after the first makes its own store.
-    let isResumed = journal.isResumable
-    defer { if (try? RejectionRecord.exists(in: folder.path)) != false { journal.isResumable = true } }
+    let isResumed = try journal.isResumable
     while true {
       let search = try RejectionSearch(job, limits: limits, in: folder.path) { watch.stopReason }
       if let record = search.known {

@@ -43,7 +43,7 @@ struct Claim: ~Copyable {
   func begin(_ job: MigrationJob) throws {
     guard let content = journal.content else { return try folder.removeContent() }
     let isGone = try content.phase != .making && !WorkFolder.exists(job.lastStepFolder(in: path).storePath)
-    if isGone || !journal.isResumable { try startOver(job) }
+    if try isGone || !journal.isResumable { try startOver(job) }
   }
 
   /// Removes the stores under construction, so that a later run begins again. Call while the destination has no store, or
@@ -70,7 +70,7 @@ struct Claim: ~Copyable {
   }
 
   private func fail() {
-    guard !journal.isResumable else { return }
+    guard !journal.mayBeResumable else { return }
     guard journal.hasBegun else { return folder.undo() }
     do {
       try folder.removeContent()

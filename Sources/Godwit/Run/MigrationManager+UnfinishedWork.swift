@@ -59,7 +59,7 @@ extension MigrationManager {
   func dropOutdatedWork(
     in claim: borrowing Claim, source files: StoreFiles, digest: () throws -> String
   ) throws -> [MigrationNote] {
-    guard job.replacesEarlierResult, claim.journal.isResumable, let content = claim.journal.content,
+    guard job.replacesEarlierResult, try claim.journal.isResumable, let content = claim.journal.content,
       job.owns(content.owner)
     else { return [] }
     let changed = try changes(of: content, in: claim.path, source: files, digest: digest)

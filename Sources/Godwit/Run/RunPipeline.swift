@@ -78,7 +78,7 @@ struct RunPipeline {
   /// The end of a run that failed before it made anything. A folder stays if something of it can be resumed, and as long
   /// as nobody can tell whether it has begun an exchange.
   private func end(ofUnbegun claim: borrowing Claim, _ delivery: any Delivery) -> Claim.End {
-    guard !claim.journal.isResumable else { return .kept }
+    guard !claim.journal.mayBeResumable else { return .kept }
     do { return try delivery.hasBegunExchange(claim) ? .kept : .undone } catch { return .kept }
   }
 
@@ -111,7 +111,7 @@ struct RunPipeline {
       // The first of several is refused where its mapping is resolved.
       if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
       try delivery.prepare(claim)
-      if !claim.journal.isResumable { try claim.journal.update { $0.owner = job.owner } }
+      if try !claim.journal.isResumable { try claim.journal.update { $0.owner = job.owner } }
       var (summary, last) = try manager.makeSteps(in: claim, source: source, watch: watch) { progress(shown.part($0)) }
       if summary.outcome == .finished, try check?.finish(while: { control.reason == nil }) == false {
         (summary.outcome, summary.reason) = (.stopped, control.reason)
@@ -128,8 +128,7 @@ struct RunPipeline {
           if reason == nil {
             let made = Made(folder: folder, file: file, source: source.files)
             summary.codedNotes += try delivery.deliver(made, claim)
-            // Whatever fails now is left to the next run.
-            claim.journal.isResumable = true
+            claim.journal.delivered()
             let settled = try manager.settle(claim)
             summary.codedNotes += settled.notes + notes
             end = settled.end
@@ -146,7 +145,7 @@ struct RunPipeline {
       }
       return Left(result: .success(summary), end: end, last: last)
     } catch {
-      if claim.journal.isResumable { shown.history.end(.failed) }
+      if claim.journal.mayBeResumable { shown.history.end(.failed) }
       return Left(result: .failure(SourceCheck.cause(of: error, job, check)), end: .failed)
     }
   }

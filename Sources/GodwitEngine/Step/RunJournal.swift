@@ -7,12 +7,12 @@ package import GodwitStore
 package final class RunJournal {
   /// nil before anything is recorded.
   package private(set) var content: WorkJournal?
-  /// Whether the folder holds something to resume.
-  package var isResumable: Bool
   /// Whether the next run reads it: not that of a run which begins again after a kill.
   package let isDurable: Bool
   /// Whether the store has been begun.
   package var hasBegun = false
+  /// Whether something of the finished store may have a name beside the destination, or has the destination's.
+  private var hasPublished = false
   /// The content of the finished store, if this run has counted it.
   package var counted: (facts: ReceiptedStore.Facts, content: Receipt.Content)?
   /// The receipt in the work folder, where this run has written it.
@@ -24,18 +24,37 @@ package final class RunJournal {
   package init(_ job: MigrationJob, in folder: String, isDurable: Bool) throws {
     (self.folder, owner) = (folder, job.owner)
     content = try WorkJournal.read(in: folder)
-    isResumable = try content.map { try Self.isResumable($0, in: folder) } ?? false
     // A run that can be resumed stays one.
     self.isDurable = isDurable || content != nil
   }
 
+  /// Whether a later run could go on with what the folder holds now: a store under construction, a finished step or
+  /// rejected objects. What has a name beside the destination is always left to the next run.
+  ///
+  /// - Throws: When the folder cannot be looked at: nobody can tell then.
+  package var isResumable: Bool {
+    get throws {
+      if hasPublished { return true }
+      guard isDurable, let content else { return false }
+      return try Self.isResumable(content, in: folder)
+    }
+  }
+
+  /// Whether the folder must stay: a folder that cannot be looked at may hold something to resume.
+  package var mayBeResumable: Bool {
+    do { return try isResumable } catch { return true }
+  }
+
   /// Whether a folder with a journal has a store under construction, a finished step or rejected objects.
   package static func isResumable(_ content: WorkJournal, in folder: String) throws -> Bool {
-    if try content.steps != nil || RejectionRecord.exists(in: folder) { return true }
-    guard try WorkFolder.exists(StepFolder(path: folder).storePath) else { return false }
+    if try RejectionRecord.exists(in: folder) { return true }
+    // The first of several steps is like a job of its own.
+    let first = content.steps == nil ? StepFolder(path: folder) : StepFolder(ofStep: 1, in: folder)
+    if content.steps?.finished.isEmpty == false { return true }
+    guard try WorkFolder.exists(first.storePath) else { return false }
     guard content.phase == .making, content.outcome == nil else { return true }
     // Until the plan is committed, the next run begins again. The run itself reports a ledger that cannot be read.
-    do { return try Ledger.opened(in: folder) != nil } catch { return true }
+    do { return try Ledger.opened(in: first.path) != nil } catch { return true }
   }
 
   /// Changes the journal. The change is durable when the call returns, if anything of the run is.
@@ -47,14 +66,17 @@ package final class RunJournal {
   }
 
   /// Forgets what was recorded, once the content of the folder is gone.
-  package func forget() { (content, isResumable, receipt, counted) = (nil, false, nil, nil) }
+  package func forget() { (content, hasPublished, receipt, counted) = (nil, false, nil, nil) }
 
   /// Changes the journal before something of the finished store gets a name beside the destination.
   package func publish(_ change: (inout WorkJournal) -> Void) throws {
     try update(change)
     if !isDurable { try content?.write(in: folder) }
-    isResumable = true
+    hasPublished = true
   }
+
+  /// Notes that the finished store is the destination: whatever fails now is left to the next run.
+  package func delivered() { hasPublished = true }
 }
 
 extension MigrationJob {

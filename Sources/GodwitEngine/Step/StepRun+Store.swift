@@ -10,7 +10,6 @@ extension StepRun {
   /// - Returns: The connection and whether the store is new; nil when the step is done.
   func openStore() throws -> (StoreConnection, made: Bool)? {
     let made = try !WorkFolder.exists(folder.storePath)
-    journal.isResumable = !made
     if made { try existing?.copy(to: folder.storePath) }
     let connection = try StoreConnection(path: folder.storePath, cache: job.cacheSize, create: true)
     guard !made, try !Ledger.exists(connection) else { return (connection, made) }
@@ -30,7 +29,6 @@ extension StepRun {
       try connection.close()
       return nil
     }
-    journal.isResumable = false
     try connection.close()
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
     // The record of this store must not be taken for that of the next one.

@@ -308,10 +308,7 @@ package final class StepRun {
       }
     }
     journal.hasBegun = true
-    if job.durability == .resumable {
-      journal.isResumable = true
-      try WorkFolder.sync(folder.path)
-    }
+    if job.durability == .resumable { try WorkFolder.sync(folder.path) }
     return (plan, program)
   }
 
