@@ -21,7 +21,7 @@ extension MigrationManager {
     let step = try job.isStepped ? job.step(0) : job
     let original = try StoreFiles(path: step.sourcePath)
     let stamp = try original.stamp()
-    let source = try SourceFiles(step, existing: step.appends ? try existingDestination() : nil)
+    let source = try SourceFiles(step, existing: step.appends ? try DestinationLook(job).existingDestination() : nil)
     guard let attached = source.attached else { throw GodwitError(.internalBug, "the source is not attached") }
     let report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
     guard try original.stamp() == stamp else {

@@ -23,7 +23,7 @@ extension MigrationManager {
     progress: (MigrationProgress) -> Void = { _ in }
   ) throws -> MigrationSummary {
     try refuseWithoutStore()
-    try job.refuseGuessedNames()
+    try RunCheck.pass(.manifest, job)
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
     // Collected before the work: a run in place replaces the store that they are read from.
     let notes: [MigrationNote]
@@ -34,46 +34,27 @@ extension MigrationManager {
     }
     var summary: MigrationSummary
     // How it ended is recorded for those who ask from outside.
-    do { summary = try RunPipeline(manager: self, watch: watch).run(progress: progress) } catch {
-      guard var known = (error as? GodwitError).map(tellingDiscard) else {
-        noteEnd(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"), watch)
+    do {
+      let request = try RunRequest(job, isTaken: try job.isDestinationTaken, isProvedAfter: isProvedAfter)
+      summary = try RunPipeline(request: request, watch: watch).run(progress: progress)
+    } catch {
+      guard var known = (error as? GodwitError).map(job.tellingDiscard) else {
+        RunEnd(job: job, watch: watch).note(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"))
         throw error
       }
       // A statement that was interrupted does not know by whom.
       if known.stopReason == .requested, let reason = control.reason {
         known.stopReason = GodwitError.StopReason(of: reason)
       }
-      noteEnd(failedWith: known, watch)
+      RunEnd(job: job, watch: watch).note(failedWith: known)
       throw known
     }
-    if summary.outcome == .stopped { noteEnd(summary, watch) }
+    if summary.outcome == .stopped { RunEnd(job: job, watch: watch).note(summary) }
     // Findings about earlier jobs still hold for a store that was appended to.
     if summary.outcome == .finished, !job.appends { KnownFindings.forget(storeAt: job.destinationPath) }
     if summary.outcome != .alreadyFinished {
       summary.codedNotes = job.inputNotes + summary.codedNotes + KeptInvalid.notes(summary.keptInvalid) + notes
     }
     return summary
-  }
-
-  func refuseStaleLog() throws {
-    guard job.destinationType == .sqlite else { return }
-    for suffix in ["-wal", "-journal"] {
-      let path = job.destinationPath + suffix
-      guard try WorkFolder.exists(path) else { continue }
-      throw GodwitError(
-        .cannotCreate, "cannot write '\(job.destinationPath)': it has the log of another store beside it, '\(path)'",
-        remedy: "move that file away: SQLite would apply it to the new store")
-    }
-  }
-
-  /// Adds to an error of a store in the work folder how to begin again: no backup has that store.
-  func tellingDiscard(_ error: GodwitError) -> GodwitError {
-    let folder = WorkFolder.path(forDestination: String(job.destinationPath.split(separator: "/").last ?? "")) + "/"
-    guard error.code == .dataWrong, error.message.contains(folder), error.remedy?.contains("discard") != true else {
-      return error
-    }
-    var told = error
-    told.remedy = "`godwit discard` the job and run again"
-    return told
   }
 }

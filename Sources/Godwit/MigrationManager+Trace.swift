@@ -42,7 +42,7 @@ extension MigrationManager {
     }
     let old = MigrationJob.oldPath(of: job.destinationPath)
     let isOld = URL(filePath: old).standardizedFileURL == URL(filePath: job.sourcePath).standardizedFileURL
-    if try !isOld && Definite.answer(isFinished) != true {
+    if try !isOld && Definite.answer(DestinationLook(job).isFinished) != true {
       trace.remarks.append(
         "the destination does not name this job: another job made it, or the source, a model or a mapping changed since"
       )

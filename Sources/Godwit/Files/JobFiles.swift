@@ -63,5 +63,5 @@ package struct JobFiles {
 
 extension MigrationManager {
   /// The files of the job, its receipt among them.
-  package var files: JobFiles { get throws { JobFiles(job, receipt: try receiptPath) } }
+  package var files: JobFiles { get throws { JobFiles(job, receipt: try ReceiptPlacement(job).path) } }
 }

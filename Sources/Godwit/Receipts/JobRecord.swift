@@ -20,30 +20,33 @@ extension MigrationManager {
   /// Reads what the runs of the job have left. It writes nothing, and a run may be under way.
   ///
   /// - Throws: As `status()`.
-  package func record() throws -> JobRecord {
-    var record = JobRecord(status: try status())
-    switch record.status.state {
+  package func record() throws -> JobRecord { try JobRecord(of: job, status: try status()) }
+}
+
+extension JobRecord {
+  fileprivate init(of job: MigrationJob, status: MigrationStatus) throws {
+    self.status = status
+    switch status.state {
     case .notStarted, .foreign: break
     case .unfinished:
-      record.history = RunHistory.read(WorkFolder.historyPath(in: job.workPath))
+      history = RunHistory.read(WorkFolder.historyPath(in: job.workPath))
       if job.isStepped, let steps = try WorkJournal.read(in: job.workPath)?.steps {
-        record.finishedSteps = steps.finished.compactMap(\.receipt)
+        finishedSteps = steps.finished.compactMap(\.receipt)
       }
     case .finished, .outdated:
-      guard let path = try receiptPath, let receipt = try ownReceipt(at: path) else { break }
-      (record.receipt, record.receiptPath, record.history) = (
+      guard let path = try ReceiptPlacement(job).path, let receipt = try Self.receipt(of: job, at: path) else { break }
+      (self.receipt, receiptPath, history) = (
         receipt, path, receipt.history.flatMap { $0.isSound ? $0 : nil }
       )
     }
-    return record
   }
 
   /// The receipt at a path, if it is that of a job which the destination names: an older one may lie there.
-  private func ownReceipt(at path: String) throws -> Receipt? {
+  private static func receipt(of job: MigrationJob, at path: String) throws -> Receipt? {
     guard let receipt = try Definite.answer({ try Receipt.read(path) }), let digest = receipt.job.digest,
       let metadata = try StoreMetadata.ifStore(at: job.destinationPath)
     else { return nil }
-    return metadata.jobs.contains(digest) && receipt.destination.file == destinationFile
+    return metadata.jobs.contains(digest) && receipt.destination.file == job.destinationFile
       && receipt.destination.uuid == metadata.uuid
       ? receipt : nil
   }

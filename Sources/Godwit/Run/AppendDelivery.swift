@@ -14,22 +14,21 @@ import GodwitStore
 /// 5. New external files are linked beside the old ones, and the copy is renamed over the destination (`InPlaceSwap`).
 /// A run that dies before the rename leaves the destination as it was; the next one continues in the copy.
 final class AppendDelivery: Delivery {
-  let manager: MigrationManager
-  let watch: StopCondition
+  let job: MigrationJob
   private var lock: StoreLock?
   /// The destination as it was under the lock.
   private var before: (files: StoreFiles, stamp: StoreFiles.Stamp)?
 
-  init(manager: MigrationManager, watch: StopCondition) { (self.manager, self.watch) = (manager, watch) }
+  init(job: MigrationJob) { self.job = job }
 
   func finished() throws -> MigrationSummary? {
     let source = try SourceFiles(job, attach: false)
-    guard let digest = try manager.appendedDigest(source) else {
+    guard let digest = try DestinationLook(job).appendedDigest(source) else {
       // A wrong destination is an error before anything is made.
-      _ = try manager.existingDestination()
+      _ = try DestinationLook(job).existingDestination()
       return nil
     }
-    return try manager.finishedBefore(digest: digest, removeDelivered(digest))
+    return try QuarantinePlacement(job).finishedBefore(digest: digest, removeDelivered(digest))
   }
 
   /// Removes the work folder of a run that died after it had put the store in place; that of another job stays.
@@ -41,7 +40,7 @@ final class AppendDelivery: Delivery {
       return []
     }
     guard try isDelivered(digest, in: claim) else { return [] }
-    let settled = try manager.settle(claim)
+    let settled = try ReceiptPlacement(job).settle(claim)
     try claim.end(settled.end)
     return settled.notes
   }
@@ -62,16 +61,16 @@ final class AppendDelivery: Delivery {
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     lock = try StoreLock(store: job.destinationPath, action: "append to '\(job.destinationPath)'")
     // Asked again under the locks: another run may have finished meanwhile.
-    if let digest = try manager.appendedDigest(SourceFiles(job, attach: false)) {
+    if let digest = try DestinationLook(job).appendedDigest(SourceFiles(job, attach: false)) {
       guard try isDelivered(digest, in: claim) else {
-        return .finished(try manager.finishedBefore(digest: digest), .kept)
+        return .finished(try QuarantinePlacement(job).finishedBefore(digest: digest), .kept)
       }
-      let settled = try manager.settle(claim)
-      return .finished(try manager.finishedBefore(digest: digest, settled.notes), settled.end)
+      let settled = try ReceiptPlacement(job).settle(claim)
+      return .finished(try QuarantinePlacement(job).finishedBefore(digest: digest, settled.notes), settled.end)
     }
     // The receipt of another job, whose run died when its objects were in the destination.
-    let notes = try finishExchange(claim) ? manager.placeReceipt(of: claim) : []
-    let source = try SourceFiles(job, attach: false, existing: try manager.existingDestination())
+    let notes = try finishExchange(claim) ? ReceiptPlacement(job).place(of: claim) : []
+    let source = try SourceFiles(job, attach: false, existing: try DestinationLook(job).existingDestination())
     try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
     before = try source.existing.map { ($0.files, try $0.files.stamp()) }
     return .make(source, notes: notes)
@@ -87,21 +86,5 @@ final class AppendDelivery: Delivery {
     try swap.replace(with: made.file, support: made.folder.support, workFolder: claim.path)
     try claim.journal.update { $0.phase = .placing }
     return []
-  }
-}
-
-extension MigrationManager {
-  /// The store to append to; nil when there is none, or the job does not append.
-  func existingDestination() throws -> ExistingDestination? {
-    guard job.appends else { return nil }
-    return try job.isDestinationTaken ? ExistingDestination(job) : nil
-  }
-
-  /// The digest under which the destination names this very job; nil if it does not. Reads all of the source.
-  func appendedDigest(_ source: SourceFiles) throws -> String? {
-    guard try job.isDestinationTaken, let jobs = try StoreMetadata.ifStore(at: job.destinationPath)?.jobs, !jobs.isEmpty
-    else { return nil }
-    let digest = try quickIdentity.withContent(of: source.files).digest
-    return jobs.contains(digest) ? digest : nil
   }
 }

@@ -28,7 +28,7 @@ struct Claim: ~Copyable {
   /// - Throws: `.stopped` (75) when another run holds the lock; what `WorkFolder.init` and `WorkJournal.read` throw.
   init(_ job: MigrationJob, _ durability: MigrationJob.Durability = .resumable) throws {
     let folder = try WorkFolder(forDestination: job.destinationPath, isSynced: durability == .resumable)
-    let journal = try RunJournal(job, in: folder.path, isDurable: durability == .resumable)
+    let journal = try RunJournal(job, in: folder.path, durability)
     self.journal = journal
     self.folder = folder
   }

@@ -5,7 +5,7 @@ import GodwitStore
 
 /// A new store where nothing is.
 struct CreateDelivery: Delivery {
-  let manager: MigrationManager
+  let job: MigrationJob
   let watch: StopCondition
 
   func finished() throws -> MigrationSummary? {
@@ -14,9 +14,9 @@ struct CreateDelivery: Delivery {
   }
 
   private func finishedDestination() throws -> MigrationSummary? {
-    switch try manager.destination() {
+    switch try DestinationLook(job).look() {
     case .absent: return nil
-    case .current(let digest): return try manager.finishedBefore(digest: digest ?? "")
+    case .current(let digest): return try QuarantinePlacement(job).finishedBefore(digest: digest ?? "")
     case .outdated(let earlier): throw earlier.refusal
     case .foreign(let error): throw error
     }
@@ -24,11 +24,11 @@ struct CreateDelivery: Delivery {
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     guard try !job.isDestinationTaken else { return try finishDelivered(claim) }
-    try manager.refuseStaleLog()
-    let source = try SourceFiles(job, attach: false, existing: try manager.existingDestination())
+    try DestinationLook(job).refuseStaleLog()
+    let source = try SourceFiles(job, attach: false, existing: try DestinationLook(job).existingDestination())
     let notes =
       try job.appends
-      ? [] : manager.dropOutdatedWork(in: claim, source: source.files) { try source.files.contentDigest() }
+      ? [] : UnfinishedWork(job).dropOutdated(in: claim, source: source.files) { try source.files.contentDigest() }
     return .make(source, notes: notes)
   }
 
@@ -49,7 +49,7 @@ struct CreateDelivery: Delivery {
     // One that died while it replaced the destination, when the manifest still said so, has files to remove.
     _ = try finishExchange(claim)
     guard var summary = try Definite.answer(finishedDestination) ?? nil else { throw Self.isBesideWork(job) }
-    let settled = try manager.settle(claim)
+    let settled = try ReceiptPlacement(job).settle(claim)
     summary.codedNotes += settled.notes
     return .finished(summary, settled.end)
   }
@@ -63,7 +63,7 @@ struct CreateDelivery: Delivery {
   }
 
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
-    let notes = try manager.placeQuarantine(of: claim, made, watch.control)
+    let notes = try QuarantinePlacement(job).place(of: claim, made, watch.control)
     // The destination that an earlier run was to replace has been moved away, and keeps its receipt.
     if claim.journal.content?.receipt?.replaced != nil { try claim.journal.update { $0.receipt?.replaced = nil } }
     try publish(made, claim)

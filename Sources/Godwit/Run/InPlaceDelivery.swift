@@ -9,14 +9,16 @@ import GodwitStore
 /// A copy in the work folder beside the store is migrated, then the two are exchanged: see `InPlaceSwap`. A job that needs
 /// only statements needs no exchange if the old store is not kept.
 final class InPlaceDelivery: Delivery {
-  let manager: MigrationManager
-  let watch: StopCondition
-  let keepsOld: Bool
+  let job: MigrationJob
+  private let maker: RunRequest.Maker
+  private let watch: StopCondition
+  private let keepsOld: Bool
   /// Keeps every other process out of the store.
   private var lock: StoreLock?
 
-  init(manager: MigrationManager, watch: StopCondition, keepsOld: Bool) {
-    (self.manager, self.watch, self.keepsOld) = (manager, watch, keepsOld)
+  init(_ request: RunRequest, watch: StopCondition, keepsOld: Bool) {
+    (job, maker) = (request.job, request.maker)
+    (self.watch, self.keepsOld) = (watch, keepsOld)
   }
 
   private func exchange(_ claim: borrowing Claim) -> InPlaceSwap {
@@ -26,22 +28,25 @@ final class InPlaceDelivery: Delivery {
   }
 
   func finished() throws -> MigrationSummary? {
-    guard try manager.isMigratedInPlace(), try !WorkFolder.exists(forDestination: job.sourcePath) else { return nil }
+    guard try DestinationLook(job).isMigratedInPlace(), try !WorkFolder.exists(forDestination: job.sourcePath) else {
+      return nil
+    }
     return MigrationSummary(outcome: .alreadyFinished)
   }
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     // Asked again under the lock: another run may have finished meanwhile.
-    if try manager.isMigratedInPlace() { return try finishExchanged(claim) }
+    if try DestinationLook(job).isMigratedInPlace() { return try finishExchanged(claim) }
     lock = try StoreLock(store: job.sourcePath)
     _ = try finishExchange(claim)
     try exchange(claim).checkRights(workFolder: claim.path)
-    let files = try StoreFiles(path: job.sourcePath)
-    switch try manager.lightweightWay(isResumed: claim.journal.isResumable, files: files) {
-    case .definitions(let change): return .edit(change, files)
-    case .sql(let statements): return .edit(statements, files)
-    case .executor: return .make(try SourceFiles(job, attach: false))
+    if maker == .statements, try !claim.journal.isResumable {
+      let files = try StoreFiles(path: job.sourcePath)
+      if let program = try StatementsMaker(job: job, watch: watch).program(for: files) {
+        return .edit(.init(program: program, files: files, swap: keepsOld ? exchange(claim) : nil, lock: lock))
+      }
     }
+    return .make(try SourceFiles(job, attach: false))
   }
 
   /// Ends the work of a run that died after the store had been migrated.
@@ -50,12 +55,12 @@ final class InPlaceDelivery: Delivery {
     if try swap.hasExchanged() {
       try swap.finish(workFolder: claim.path)
     } else if !keepsOld, try StoreFiles(path: job.sourcePath).type == .sqlite {
-      try manager.removeDeadJournal()
-      try manager.removeUnreferencedFiles(in: claim.path)
+      try EditedStore(job).removeDeadJournal()
+      try EditedStore(job).removeUnreferencedFiles(in: claim.path)
     }
     var summary = MigrationSummary(outcome: .alreadyFinished)
     summary.codedNotes = try missingReceiptNote(claim)
-    let settled = try manager.settle(claim)
+    let settled = try ReceiptPlacement(job).settle(claim)
     summary.codedNotes += settled.notes
     return .finished(summary, settled.end)
   }
@@ -63,8 +68,8 @@ final class InPlaceDelivery: Delivery {
   /// The note on a store that was edited itself by a run which died before it had counted the receipt. The
   /// application may have written since: what would be counted now need not be what the run made.
   private func missingReceiptNote(_ claim: borrowing Claim) throws -> [MigrationNote] {
-    guard let path = try manager.receiptPath, try !WorkFolder.exists(claim.folder.receiptPath),
-      try MigrationManager.receipt(at: path).map({ try MigrationManager.isReceipt($0, ofStoreAt: job.sourcePath) })
+    guard let path = try ReceiptPlacement(job).path, try !WorkFolder.exists(claim.folder.receiptPath),
+      try Receipt.found(at: path).map({ try $0.isOfStore(at: job.sourcePath) })
         != true
     else { return [] }
     return [
@@ -79,17 +84,7 @@ final class InPlaceDelivery: Delivery {
     return []
   }
 
-  func edit(
-    _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
-    progress: (MigrationProgress) -> Void
-  ) throws -> RunPipeline.Left {
-    // A killed run left a copy that cannot be resumed.
-    if claim.journal.content == nil { try claim.folder.removeContent() }
-    return try manager.edit(
-      program, files: files, keepsOld ? exchange(claim) : nil, lock, claim, watch, progress: progress)
-  }
-
   func hasBegunExchange(_ claim: borrowing Claim) throws -> Bool {
-    try exchange(claim).hasBegun() || manager.isMigratedInPlace()
+    try exchange(claim).hasBegun() || DestinationLook(job).isMigratedInPlace()
   }
 }

@@ -14,27 +14,29 @@ import GodwitStore
 /// again under the lock.
 /// At every moment a whole store with all its external files has the destination's name.
 final class ReplaceDelivery: Delivery {
-  let manager: MigrationManager
-  let watch: StopCondition
-  let keepsOld: Bool
+  let job: MigrationJob
+  private let isProvedAfter: Bool
+  private let watch: StopCondition
+  private let keepsOld: Bool
   private var notes: [MigrationNote] = []
   private var earlier: EarlierResult?
   /// The results of the comparisons before the work.
   private var seen: (destination: WrittenSince?, kept: WrittenSince?)
 
-  init(manager: MigrationManager, watch: StopCondition, keepsOld: Bool) {
-    (self.manager, self.watch, self.keepsOld) = (manager, watch, keepsOld)
+  init(_ request: RunRequest, watch: StopCondition, keepsOld: Bool) {
+    (job, isProvedAfter) = (request.job, request.isProvedAfter)
+    (self.watch, self.keepsOld) = (watch, keepsOld)
   }
 
   func finished() throws -> MigrationSummary? {
     try finishEarlier()
-    switch try manager.destination() {
+    switch try DestinationLook(job).look() {
     case .current(let digest):
       // A job that is done is so without writing to its destination. The time of its receipt is that of the last run that
       // found it done.
-      try manager.removeNeedlessWork()
-      if !manager.isProvedAfter { try manager.noteSuccess() }
-      return try manager.finishedBefore(digest: digest ?? "", notes)
+      try UnfinishedWork(job).removeNeedless()
+      if !isProvedAfter { try ReplacedStore(job).noteSuccess() }
+      return try QuarantinePlacement(job).finishedBefore(digest: digest ?? "", notes)
     case .outdated(let found): earlier = found
     case .foreign(let error): throw error
     case .absent: break
@@ -47,11 +49,11 @@ final class ReplaceDelivery: Delivery {
     guard try WorkFolder.exists(forDestination: job.destinationPath) else { return }
     let claim = try Claim(job)
     let isInPlace = try finishExchange(claim)
-    let receipt = try MigrationManager.receipt(at: claim.folder.receiptPath)
-    if try receipt.map({ try MigrationManager.isReceipt($0, ofStoreAt: job.destinationPath) }) == true {
-      notes += try manager.placeReceipt(of: claim)
+    let receipt = try Receipt.found(at: claim.folder.receiptPath)
+    if try receipt.map({ try $0.isOfStore(at: job.destinationPath) }) == true {
+      notes += try ReceiptPlacement(job).place(of: claim)
     }
-    if !isInPlace { try MigrationManager.removeLeftoversOfKept(job.destinationPath, in: claim.path) }
+    if !isInPlace { try KeptStore.removeLeftovers(of: job.destinationPath, in: claim.path) }
     // A run that died after its store had got its name leaves a folder without one, or with a second name of it.
     let store = job.lastStepFolder(in: claim.path).storePath
     // One that died while it removed its folder leaves a folder without a journal.
@@ -61,9 +63,9 @@ final class ReplaceDelivery: Delivery {
 
   func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning {
     guard let earlier else { throw GodwitError(.internalBug, "the destination was not looked at") }
-    notes.append(manager.replacementNote(earlier.changes))
+    notes.append(ReplacedStore(job).replacementNote(earlier.changes))
     // Asked again under the lock: another run may have finished meanwhile. The source need not be read again.
-    let receipt = try manager.replaceable()
+    let receipt = try DestinationLook(job).replaceable()
     guard receipt.job.digest == earlier.receipt?.job.digest else {
       throw GodwitError(
         .stopped, "cannot run: another process has just replaced '\(job.destinationPath)'",
@@ -71,9 +73,9 @@ final class ReplaceDelivery: Delivery {
     }
     try checkLosses(receipt)
     try swap(claim, keepsOld: false).checkRights(workFolder: claim.path)
-    try manager.refuseWorkOfOthers(in: claim.path)
+    try UnfinishedWork(job).refuseOthers(in: claim.path)
     let source = try SourceFiles(job, attach: false)
-    notes += try manager.dropOutdatedWork(in: claim, source: source.files) {
+    notes += try UnfinishedWork(job).dropOutdated(in: claim, source: source.files) {
       try earlier.identity?.source ?? source.files.contentDigest()
     }
     return .make(source, notes: notes)
@@ -81,15 +83,15 @@ final class ReplaceDelivery: Delivery {
 
   /// Refuses, before the work, a run at whose end something would be lost.
   private func checkLosses(_ receipt: Receipt) throws {
-    try manager.refuseQuarantineOfReplaced(receipt)
-    try manager.checkDestinationIsWritable()
+    try QuarantinePlacement(job).refuseReplaced(receipt)
+    try ReplacedStore(job).checkIsWritable()
     guard !keepsOld else {
-      seen = (nil, try manager.checkKept(watch, safe: "nothing was written"))
+      seen = (nil, try KeptStore(job).check(watch, safe: "nothing was written"))
       return
     }
-    let written = try manager.writtenSince(receipt, watch)
+    let written = try ReplacedStore(job).writtenSince(receipt, watch)
     guard written.differences.isEmpty else {
-      throw try manager.destinationChanged(written, safe: "nothing was written")
+      throw try ReplacedStore(job).changedError(written, safe: "nothing was written")
     }
     seen = (written, nil)
   }
@@ -99,7 +101,7 @@ final class ReplaceDelivery: Delivery {
   func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote] {
     guard try job.isDestinationTaken else {
       // The destination was moved away meanwhile.
-      try manager.refuseStaleLog()
+      try DestinationLook(job).refuseStaleLog()
       try claim.journal.update { $0.receipt?.replaced = nil }
       try publish(made, claim)
       return []
@@ -109,10 +111,12 @@ final class ReplaceDelivery: Delivery {
     let receipt: Receipt
     let written: WrittenSince
     do {
-      receipt = try manager.replaceable()
+      receipt = try DestinationLook(job).replaceable()
       lock = try lockDestination()
-      written = try manager.writtenSince(receipt, known: seen.destination, watch)
-      guard keepsOld || written.differences.isEmpty else { throw try manager.destinationChanged(written, safe: safe) }
+      written = try ReplacedStore(job).writtenSince(receipt, known: seen.destination, watch)
+      guard keepsOld || written.differences.isEmpty else {
+        throw try ReplacedStore(job).changedError(written, safe: safe)
+      }
     } catch var error as GodwitError {
       error.safe = safe
       throw error
@@ -123,14 +127,16 @@ final class ReplaceDelivery: Delivery {
     try claim.journal.update { $0.receipt?.replaced = receipt.job.digest ?? "" }
     if keepsOld {
       let path = claim.path
-      swap.makeRoom = { [self] in try makeRoomForOld(receipt, known: seen.kept, workFolder: path, safe: safe) }
+      swap.makeRoom = { [self] in
+        try KeptStore(job).makeRoom(watch, receipt, known: seen.kept, workFolder: path, safe: safe)
+      }
     }
     // An atomic store has its binary data inside, and what was carried for it stays in the work folder.
     let support =
       job.destinationType.isAtomic ? SupportFolder(path: claim.path + "/no-files") : made.folder.support
     try swap.replace(with: made.file, support: support, workFolder: claim.path)
     try claim.journal.update { $0.phase = .placing }
-    return written.differences.isEmpty ? [] : [manager.changedNote(written)]
+    return written.differences.isEmpty ? [] : [ReplacedStore(job).changedNote(written)]
   }
 
   /// Locks the destination. A short read or write by another process does not stop the run.
@@ -144,43 +150,5 @@ final class ReplaceDelivery: Delivery {
         usleep(50_000)
       }
     }
-  }
-
-  /// Removes the store that was kept before, and puts the receipt of the one that is to be kept beside its name.
-  private func makeRoomForOld(
-    _ receipt: Receipt, known: WrittenSince?, workFolder: String, safe: String
-  ) throws {
-    try manager.checkKept(watch, known: known, safe: safe)
-    let folder = URL(filePath: manager.keptPath).deletingLastPathComponent().path
-    let removed = MigrationManager.removedPath(in: workFolder)
-    if try manager.isKeptByUs(manager.keptPath) {
-      // The store moves away before its files go: a store without them looks like one that was written to.
-      for suffix in ["-wal", "-shm", "-journal"] { try WorkFolder.removeFile(manager.keptPath + suffix) }
-      // After a power cut both names may stand for one file, and `rename` would leave both.
-      try WorkFolder.removeFile(removed)
-      guard rename(manager.keptPath, removed) == 0 else {
-        throw GodwitError.disk("cannot remove '\(manager.keptPath)'", errno: CLibrary.errno)
-      }
-      try WorkFolder.sync(workFolder)
-      try WorkFolder.sync(folder)
-    }
-    // Without this file a person has moved the store away, and its external files are not ours to remove.
-    if try WorkFolder.exists(removed) {
-      try manager.keptSupport()?.remove()
-      try WorkFolder.sync(folder)
-    }
-    let note = workFolder + "/kept.json"
-    var kept = receipt
-    kept.destination.file = URL(filePath: manager.keptPath).lastPathComponent
-    kept.destination.keptFrom = manager.destinationFile
-    let data: Data
-    do { data = try kept.encoded() } catch { throw GodwitError.disk("cannot write '\(note)'", error) }
-    try WorkFolder.writeNote(data, to: note)
-    // It cannot be on another disk: the work folder and the kept files are beside the destination.
-    guard try MigrationManager.move(note, to: manager.keptReceiptPath, replaces: true, like: job.destinationPath) else {
-      throw GodwitError.disk("cannot write '\(manager.keptReceiptPath)'", errno: EXDEV)
-    }
-    try WorkFolder.sync(folder)
-    try WorkFolder.removeFile(removed)
   }
 }

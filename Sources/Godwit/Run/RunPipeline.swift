@@ -13,10 +13,10 @@ import GodwitStore
 /// 5. Place: the receipt follows.
 /// 6. Release: the work folder goes.
 struct RunPipeline {
-  let manager: MigrationManager
+  let request: RunRequest
   let watch: StopCondition
 
-  var job: MigrationJob { manager.job }
+  private var job: MigrationJob { request.job }
 
   /// The result of the look at the destination, before the store is made.
   enum Beginning {
@@ -25,7 +25,7 @@ struct RunPipeline {
     /// The store is to be made.
     case make(SourceFiles, notes: [MigrationNote] = [])
     /// Statements change the store itself, or a copy of it.
-    case edit(any InPlaceProgram, StoreFiles)
+    case edit(StatementsMaker.Work)
   }
 
   /// The finished store.
@@ -47,13 +47,12 @@ struct RunPipeline {
   }
 
   func run(progress: (MigrationProgress) -> Void) throws -> MigrationSummary {
-    let request = try RunRequest(job, isTaken: try job.isDestinationTaken)
-    try RunCheck.passAll(manager)
-    let delivery = delivery(request.delivery)
+    try RunCheck.passPlaces(job)
+    let delivery = delivery()
     // It may hold the lock of the destination.
     defer { withExtendedLifetime(delivery) {} }
     if let summary = try delivery.finished() { return summary }
-    try manager.refuseUnknownAcceptedLosses()
+    try AcceptedLossesCheck(job).refuseUnknown()
     let claim = try Claim(job, request.durability)
     let left = work(delivery, claim, progress: progress)
     try claim.end(left.end)
@@ -67,7 +66,8 @@ struct RunPipeline {
     do {
       switch try delivery.begin(claim) {
       case .finished(let summary, let end): return Left(result: .success(summary), end: end)
-      case .edit(let program, let files): return try delivery.edit(program, files, claim, progress: progress)
+      case .edit(let work):
+        return try StatementsMaker(job: job, watch: watch).make(work, in: claim, progress: progress)
       case .make(let source, let notes):
         try claim.begin(job)
         return make(source, delivery, claim, notes, progress: progress)
@@ -82,12 +82,12 @@ struct RunPipeline {
     do { return try delivery.hasBegunExchange(claim) ? .kept : .undone } catch { return .kept }
   }
 
-  private func delivery(_ kind: RunRequest.Delivery) -> any Delivery {
-    switch kind {
-    case .create: CreateDelivery(manager: manager, watch: watch)
-    case .replace(let keepsOld): ReplaceDelivery(manager: manager, watch: watch, keepsOld: keepsOld)
-    case .append: AppendDelivery(manager: manager, watch: watch)
-    case .inPlace(let keepsOld): InPlaceDelivery(manager: manager, watch: watch, keepsOld: keepsOld)
+  private func delivery() -> any Delivery {
+    switch request.delivery {
+    case .create: CreateDelivery(job: job, watch: watch)
+    case .replace(let keepsOld): ReplaceDelivery(request, watch: watch, keepsOld: keepsOld)
+    case .append: AppendDelivery(job: job)
+    case .inPlace(let keepsOld): InPlaceDelivery(request, watch: watch, keepsOld: keepsOld)
     }
   }
 
@@ -98,21 +98,22 @@ struct RunPipeline {
     _ source: SourceFiles, _ delivery: any Delivery, _ claim: borrowing Claim, _ notes: [MigrationNote],
     progress: (MigrationProgress) -> Void
   ) -> Left {
-    var manager = manager
-    manager.job.durability = claim.journal.isDurable ? .resumable : .restart
+    let durability = claim.journal.durability
     let control = watch.control
     var check: SourceCheck?
     defer { check?.abandon() }
     var shown = RunProgress(job, in: claim.path, isDurable: claim.journal.isDurable, begin: watch.start)
     var end = claim.journal.isDurable ? Claim.End.kept : .undone
     do {
-      check = manager.job.needsNoThread(reading: source.files) ? nil : try SourceCheck(job, source.files)
-      try manager.refuseOtherWork(in: claim)
+      check = durability.needsNoThread(reading: source.files) ? nil : try SourceCheck(job, source.files, durability)
+      try UnfinishedWork(job).refuseOther(in: claim)
       // The first of several is refused where its mapping is resolved.
       if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
       try delivery.prepare(claim)
       if try !claim.journal.isResumable { try claim.journal.update { $0.owner = job.owner } }
-      var (summary, last) = try manager.makeSteps(in: claim, source: source, watch: watch) { progress(shown.part($0)) }
+      var (summary, last) = try StepsMaker(request: request, watch: watch).make(in: claim, source: source) {
+        progress(shown.part($0))
+      }
       if summary.outcome == .finished, try check?.finish(while: { control.reason == nil }) == false {
         (summary.outcome, summary.reason) = (.stopped, control.reason)
       }
@@ -124,12 +125,12 @@ struct RunPipeline {
         summary.seconds = Date().timeIntervalSince(watch.start)
         var reason = file == nil ? control.reason : nil
         if let file {
-          reason = try manager.prepareReceipt(of: file, in: claim, &summary, control, history: shown.history)
+          reason = try ReceiptPlacement(job).prepare(of: file, in: claim, &summary, control, history: shown.history)
           if reason == nil {
             let made = Made(folder: folder, file: file, source: source.files)
             summary.codedNotes += try delivery.deliver(made, claim)
             claim.journal.delivered()
-            let settled = try manager.settle(claim)
+            let settled = try ReceiptPlacement(job).settle(claim)
             summary.codedNotes += settled.notes + notes
             end = settled.end
             last = shown.complete(last)
@@ -173,100 +174,5 @@ struct RunPipeline {
       return nil
     }
     return path
-  }
-}
-
-/// How a finished store becomes the destination.
-protocol Delivery {
-  var manager: MigrationManager { get }
-  var watch: StopCondition { get }
-
-  /// The summary of a job that is done, where that can be told without the work folder.
-  func finished() throws -> MigrationSummary?
-
-  /// Finishes or reverts the exchange of an earlier run, locks the destination and checks it.
-  func begin(_ claim: borrowing Claim) throws -> RunPipeline.Beginning
-
-  /// Last checks before the store is made.
-  func prepare(_ claim: borrowing Claim) throws
-
-  /// Puts the finished store in its place.
-  ///
-  /// - Returns: Notes for the summary.
-  func deliver(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws -> [MigrationNote]
-
-  /// Has statements change the store.
-  func edit(
-    _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
-    progress: (MigrationProgress) -> Void
-  ) throws -> RunPipeline.Left
-
-  /// Whether files beside the destination must be removed before the folder may go.
-  func hasBegunExchange(_ claim: borrowing Claim) throws -> Bool
-}
-
-extension Delivery {
-  var job: MigrationJob { manager.job }
-
-  func prepare(_ claim: borrowing Claim) throws {}
-
-  func edit(
-    _ program: any InPlaceProgram, _ files: StoreFiles, _ claim: borrowing Claim,
-    progress: (MigrationProgress) -> Void
-  ) throws -> RunPipeline.Left {
-    throw GodwitError(.internalBug, "statements change a store that is not in place")
-  }
-
-  func hasBegunExchange(_ claim: borrowing Claim) throws -> Bool { false }
-
-  /// The exchange of the destination, which goes on where an earlier run has begun it.
-  func swap(_ claim: borrowing Claim, keepsOld: Bool) -> InPlaceSwap {
-    var swap = InPlaceSwap(store: job.destinationPath, keepsOld: keepsOld)
-    swap.makesHardLinks = job.hooks.makesHardLinks
-    let journal = claim.journal
-    swap.mark = journal.content?.exchange
-    swap.record = { mark in
-      try journal.publish {
-        $0.phase = .exchanging
-        $0.exchange = mark
-      }
-    }
-    swap.before = job.hooks.beforeSwapStep
-    return swap
-  }
-
-  /// Finishes the exchange of an earlier run, or reverts it. The next run exchanges again.
-  ///
-  /// - Returns: Whether the store in place came out of this work folder.
-  func finishExchange(_ claim: borrowing Claim) throws -> Bool {
-    let swap = swap(claim, keepsOld: true)
-    guard claim.journal.content?.phase != .placing else {
-      // A power cut may have brought back files that were removed. A store that was put here since has files of its own.
-      if try swap.hasExchanged() { try swap.finish(workFolder: claim.path) }
-      return true
-    }
-    if try swap.finishReplacement(workFolder: claim.path) { return true }
-    guard swap.mark != nil else { return false }
-    try claim.journal.update {
-      $0.phase = .made
-      $0.exchange = nil
-    }
-    return false
-  }
-
-  /// Makes the store the destination where nothing is.
-  func publish(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws {
-    let journal = claim.journal
-    // The receipt must not be lost once the store has its name.
-    if !journal.isDurable, job.receipt != nil { try WorkFolder.sync(claim.path) }
-    let record = { (mark: String) throws in
-      try journal.publish {
-        $0.phase = .exchanging
-        $0.support = mark
-      }
-    }
-    try claim.folder.publish(
-      made.file, to: job.destinationPath, like: made.source.path, mark: journal.content?.support,
-      record: job.destinationType == .sqlite ? record : nil)
   }
 }

@@ -2,10 +2,11 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// The delivery and the durability of a run, decided once from the job and one look at the destination.
+/// A run as it is asked for: what makes the store, how the store becomes the destination, and what survives a kill.
+/// Decided once from the job and one look at the destination, and read by all that take part in the run.
 ///
-/// A combination of keys that cannot run is refused here and nowhere else.
-struct RunRequest: Equatable {
+/// A combination of keys that cannot run is refused by `RunCheck`.
+struct RunRequest {
   /// How the finished store becomes the destination.
   enum Delivery: Equatable {
     /// The destination does not exist.
@@ -18,46 +19,51 @@ struct RunRequest: Equatable {
     case inPlace(keepsOld: Bool)
   }
 
+  /// What makes the store.
+  enum Maker: Equatable {
+    /// The chunks of the only step.
+    case step
+    /// The same in rounds, which set the objects aside that are rejected.
+    case rounds(Quarantine)
+    /// One step after the other, each with a store of its own.
+    case steps
+    /// Statements in the store itself, or in a copy of it. Where they are not enough, the chunks of the only step.
+    case statements
+  }
+
+  let job: MigrationJob
   let delivery: Delivery
+  let maker: Maker
+  /// Work that an earlier run has left may be more durable: see `RunJournal.durability`.
   let durability: MigrationJob.Durability
+  /// Whether a verification follows, so that only it makes a run a success which finds nothing to do.
+  let isProvedAfter: Bool
 
   /// - Parameter isTaken: Whether anything is at the destination.
   /// - Throws: `.configuration` (78) for a job that cannot run.
-  init(_ job: MigrationJob, isTaken: Bool) throws {
-    if let error = Self.refusal(of: job) { throw error }
-    switch job.existingDestination {
-    case .inPlace(let keepsOld): delivery = .inPlace(keepsOld: keepsOld)
-    case .append where isTaken: delivery = .append
-    case .replace(let keepsOld) where isTaken:
-      guard job.receipt != nil else { throw Self.replacesUnknown(job) }
-      delivery = .replace(keepsOld: keepsOld)
-    case .fail, .append, .replace: delivery = .create
-    }
+  init(_ job: MigrationJob, isTaken: Bool, isProvedAfter: Bool = false) throws {
+    try RunCheck.pass(.job, job)
+    (self.job, self.isProvedAfter) = (job, isProvedAfter)
+    maker = Self.maker(of: job)
+    delivery = Self.delivery(of: job, isTaken: isTaken)
     // A job that appends, replaces, exchanges or sets aside keeps its unfinished work.
     let mayRestart = delivery == .create && !isTaken && !job.appends && job.quarantine == nil
     durability = mayRestart ? job.durability : .resumable
   }
 
-  /// Why a job cannot run, whatever is at its destination.
-  static func refusal(of job: MigrationJob) -> GodwitError? {
-    if let error = job.quarantineObstacle { return error }
-    // The log of a source, for example: nothing could open that any more.
-    if !job.isInPlace, let why = OutputFile.reserved(job.destinationPath) {
-      return GodwitError(
-        .configuration, "cannot write the destination to '\(job.destinationPath)': \(why)",
-        remedy: "name another file with `destination`", safe: "nothing was written")
-    }
-    guard job.appends, job.destinationType != .sqlite else { return nil }
-    return GodwitError(
-      .configuration, "cannot append to '\(job.destinationPath)': only a SQLite store can be appended to",
-      remedy: "remove `existing: append` or `destination-type: \(job.destinationType.manifestName)`",
-      safe: "nothing was written")
+  private static func maker(of job: MigrationJob) -> Maker {
+    if job.isStepped { return .steps }
+    if let quarantine = job.quarantine { return .rounds(quarantine) }
+    return job.isInPlace && job.steps.first?.isInferred == true ? .statements : .step
   }
 
-  /// A job that does not know its own work.
-  static func replacesUnknown(_ job: MigrationJob) -> GodwitError {
-    GodwitError(
-      .configuration, "cannot replace '\(job.destinationPath)': the job has no receipt to know its own work by",
-      remedy: "remove `receipt: none`, or write `existing: fail`", safe: "nothing was written")
+  /// How the store of a job becomes the destination.
+  static func delivery(of job: MigrationJob, isTaken: Bool) -> Delivery {
+    switch job.existingDestination {
+    case .inPlace(let keepsOld): .inPlace(keepsOld: keepsOld)
+    case .append where isTaken: .append
+    case .replace(let keepsOld) where isTaken: .replace(keepsOld: keepsOld)
+    case .fail, .append, .replace: .create
+    }
   }
 }

@@ -49,7 +49,7 @@ extension Executor {
 
   private func openWriter(_ index: Int) throws -> SpillWriter {
     try opening(index) {
-      try SpillWriter(path: spillPath(index), resumingAt: $0, isSynced: job.durability == .resumable)
+      try SpillWriter(path: spillPath(index), resumingAt: $0, isSynced: durability == .resumable)
     }
   }
 

@@ -12,6 +12,7 @@ package import GodwitStore
 /// 4. Before every commit the source is compared with its recorded state; a change stops the run.
 package final class Executor {
   let job: MigrationJob
+  let durability: MigrationJob.Durability
   let plan: MigrationPlan
   let program: StepProgram
   let connection: StoreConnection
@@ -48,12 +49,13 @@ package final class Executor {
   var knownLargeRowWriter: LargeRowWriter??
 
   package init(
-    job: MigrationJob, plan: MigrationPlan, program: StepProgram, connection: StoreConnection,
-    functions: SQLFunctions, ledger: Ledger, files: StoreFiles, stamp: StoreFiles.Stamp,
+    job: MigrationJob, durability: MigrationJob.Durability, plan: MigrationPlan, program: StepProgram,
+    connection: StoreConnection, functions: SQLFunctions, ledger: Ledger, files: StoreFiles, stamp: StoreFiles.Stamp,
     sourceDigest: BackgroundTask<String>? = nil, policies: PolicyRun? = nil, rejections: RejectionSearch? = nil,
     spillPath: @escaping (Int) -> String
   ) {
     self.job = job
+    self.durability = durability
     self.plan = plan
     self.program = program
     self.connection = connection
@@ -80,7 +82,7 @@ package final class Executor {
       if first.phase == .index, !hasRoom {
         try makeRoomForSorting()
         // The validator reads committed data.
-        if job.durability == .resumable { ahead = try validateAhead(rest) }
+        if durability == .resumable { ahead = try validateAhead(rest) }
         hasRoom = true
       }
       let chunks = together(rest)
@@ -153,7 +155,7 @@ package final class Executor {
   }
 
   /// Compares the source before a chunk commits.
-  func checkSourceOfChunk() throws { if job.durability == .resumable { try checkSource() } }
+  func checkSourceOfChunk() throws { if durability == .resumable { try checkSource() } }
 
   /// Writes the source's digest to the ledger when it is known. Call inside a transaction.
   func recordDigest() throws {
@@ -170,7 +172,7 @@ package final class Executor {
     if known.context == nil { known.context = context(chunk) }
     if known.safe == nil {
       known.safe =
-        chunk.id == 0 || job.durability == .restart
+        chunk.id == 0 || durability == .restart
         ? "the source is untouched" : "chunks before it are durable; the source is untouched"
     }
     return known
@@ -198,7 +200,7 @@ package final class Executor {
   /// A store that another process writes cannot be migrated: rows read before and after would not fit.
   package func checkSource() throws {
     guard try files.stamp() == stamp else {
-      throw SourceCheck.changed(files, isResumable: job.durability == .resumable)
+      throw SourceCheck.changed(files, isResumable: durability == .resumable)
     }
   }
 

@@ -14,11 +14,14 @@ package final class SourceCheck {
   ///
   /// - Returns: nil if the job wants no check; for an atomic store, whose reader notices damage; for a store with a hot
   ///   journal, which the run itself checks.
-  package init?(_ job: MigrationJob, _ files: StoreFiles, as level: MigrationJob.SourceCheck? = nil) throws {
+  package init?(
+    _ job: MigrationJob, _ files: StoreFiles, _ durability: MigrationJob.Durability,
+    as level: MigrationJob.SourceCheck? = nil
+  ) throws {
     let level = level ?? job.sourceCheck
     guard level != .none, files.type == .sqlite, try !files.hasHotJournal() else { return nil }
     path = job.sourcePath
-    work = BackgroundTask(isShort: job.needsNoThread(reading: files)) { isWanted in
+    work = BackgroundTask(isShort: durability.needsNoThread(reading: files)) { isWanted in
       let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
       try connection.attachSource(files)
       connection.whileRunning { !isWanted() }
@@ -49,8 +52,8 @@ package final class SourceCheck {
       let files = try? StoreFiles(path: job.sourcePath)
     else { return error }
     do {
-      _ = try (check ?? SourceCheck(job, files, as: .full))?.finish { true }
-      if check != nil { _ = try SourceCheck(job, files, as: .full)?.finish { true } }
+      _ = try (check ?? SourceCheck(job, files, .resumable, as: .full))?.finish { true }
+      if check != nil { _ = try SourceCheck(job, files, .resumable, as: .full)?.finish { true } }
     } catch var damage as GodwitError where damage.code == .dataWrong {
       damage.context = known.context
       return damage

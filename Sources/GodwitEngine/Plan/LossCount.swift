@@ -61,6 +61,7 @@ extension Planner {
       job: job, resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema,
       functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing,
       // The thread that writes has a processor to itself.
-      scan: SourceScan(job, sourceSchema, functions, isSample: false, readers: max(1, ReaderPool.processors - 1)))
+      scan: SourceScan(job, sourceSchema, functions, isSample: false, readers: max(1, ReaderPool.processors - 1)),
+      durability: durability)
   }
 }

@@ -33,7 +33,7 @@ extension Planner {
     let inlined = external.reduce(Int64(0)) { $0 + ($1.isInlined ? $1.bytes : 0) }
     let store = (rows + inlined + indexes.reduce(0, +) + relations.joins + scratch) / 100 * 101 + pages
     // A run that begins again after a kill keeps its journal in memory.
-    let journal = job.durability == .restart ? 0 : min(store, journalBytes(program, rows: rows) + scratch)
+    let journal = durability == .restart ? 0 : min(store, journalBytes(program, rows: rows) + scratch)
     var bytes = store + journal + spill
     let copied = external.reduce(Int64(0)) { $0 + ($1.isInlined ? 0 : $1.bytes) }
     if copied > 0, !isSupportLinkable { bytes += copied }
@@ -54,7 +54,7 @@ extension Planner {
   private func rowBytes(_ program: StepProgram) throws -> Int64 {
     let facts = program.facts
     // A small store takes little room whatever its rows are, so a sample is not worth its cost.
-    guard job.durability == .resumable else { return try usedSourceBytes() * 2 }
+    guard durability == .resumable else { return try usedSourceBytes() * 2 }
     var widths: [String: Double] = [:]
     func width(_ entity: String) throws -> Double {
       if let known = widths[entity] { return known }

@@ -20,6 +20,8 @@ package struct Planner {
   /// Whether rows with an unknown entity number stay as they are, as under a change of definitions alone. Otherwise such a
   /// row ends the plan.
   package var takesUnknownEntities = false
+  /// The durability of the run, which the plan of a run need not know.
+  package var durability: MigrationJob.Durability
   /// A callback for the progress of counting.
   package var progress: ((MigrationProgress) -> Void)?
 

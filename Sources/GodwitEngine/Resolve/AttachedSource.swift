@@ -93,7 +93,7 @@ package struct AttachedSource {
     Planner(
       job: job, resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema,
       functions: functions, sourceBytes: bytes, leftOut: leftOut, existing: existing,
-      scan: SourceScan(job, sourceSchema, functions, isSample: job.hooks.samplesPlans),
+      scan: SourceScan(job, sourceSchema, functions, isSample: job.hooks.samplesPlans), durability: job.durability,
       progress: job.hooks.whilePlanning)
   }
 }

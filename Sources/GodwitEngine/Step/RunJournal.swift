@@ -7,8 +7,10 @@ package import GodwitStore
 package final class RunJournal {
   /// nil before anything is recorded.
   package private(set) var content: WorkJournal?
-  /// Whether the next run reads it: not that of a run which begins again after a kill.
-  package let isDurable: Bool
+  /// The durability of the run: what was asked for, or that of the work in the folder. Work that can be resumed stays so.
+  package let durability: MigrationJob.Durability
+  /// Whether the next run reads the journal: not that of a run which begins again after a kill.
+  package var isDurable: Bool { durability == .resumable }
   /// Whether the store has been begun.
   package var hasBegun = false
   /// Whether something of the finished store may have a name beside the destination, or has the destination's.
@@ -21,11 +23,10 @@ package final class RunJournal {
   private let folder: String
   private let owner: WorkJournal.Owner
 
-  package init(_ job: MigrationJob, in folder: String, isDurable: Bool) throws {
+  package init(_ job: MigrationJob, in folder: String, _ durability: MigrationJob.Durability) throws {
     (self.folder, owner) = (folder, job.owner)
     content = try WorkJournal.read(in: folder)
-    // A run that can be resumed stays one.
-    self.isDurable = isDurable || content != nil
+    self.durability = content == nil ? durability : .resumable
   }
 
   /// Whether a later run could go on with what the folder holds now: a store under construction, a finished step or

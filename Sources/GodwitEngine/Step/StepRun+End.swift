@@ -59,11 +59,11 @@ extension StepRun {
           source: opened.sourceSchema, destination: opened.destinationSchema, connection: connection
         ).statements
       for sql in made { try connection.execute(sql) }
-      if job.durability == .restart { try connection.execute(vacuum) }
+      if !journal.isDurable { try connection.execute(vacuum) }
       try atEnd(metadata)
     }
     // A commit of its own keeps the journal of a large store small.
-    if job.durability == .resumable { try connection.execute(vacuum) }
+    if journal.isDurable { try connection.execute(vacuum) }
   }
 
   /// The record of this job in the finished store.

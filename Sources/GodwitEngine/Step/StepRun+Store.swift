@@ -40,7 +40,7 @@ extension StepRun {
 
   func configure(_ connection: StoreConnection, isNew: Bool) throws {
     // First: the kind of vacuum is written at once.
-    let isResumable = job.durability == .resumable
+    let isResumable = journal.isDurable
     try connection.execute("PRAGMA synchronous = \(isResumable ? "NORMAL" : "OFF")")
     if isNew {
       try connection.execute("PRAGMA page_size = 4096")
@@ -64,7 +64,7 @@ extension StepRun {
   func checkSource(_ connection: StoreConnection, isNew: Bool) throws {
     let files = source.files
     guard job.sourceCheck != .none, files.type == .sqlite else { return }
-    let isShort = job.position.isFirst && job.needsNoThread(reading: files)
+    let isShort = job.position.isFirst && journal.durability.needsNoThread(reading: files)
     guard try isShort || (isNew && files.hasHotJournal()) else { return }
     let found = try connection.complaints(
       about: StoreConnection.sourceSchema, isFull: job.sourceCheck == .full, limit: 1)

@@ -74,7 +74,7 @@ package final class StepRun {
       (summary.outcome, summary.reason, summary.wasResumed) = (.finished, nil, true)
       return (summary, nil)
     }
-    let writeback = job.durability == .resumable ? Writeback(of: folder.storePath) : nil
+    let writeback = journal.isDurable ? Writeback(of: folder.storePath) : nil
     defer { writeback?.end() }
     defer { try? connection.close() }
     // The store is started over: external files are those of an earlier attempt.
@@ -89,7 +89,8 @@ package final class StepRun {
     // The record and the copy are of this state of the source.
     try rejections?.known?.checkSource(source.files)
     if made, origin == nil, rejections?.known == nil {
-      digest = BackgroundTask(isShort: job.needsNoThread(reading: source.files)) { [files = source.files] in
+      digest = BackgroundTask(isShort: journal.durability.needsNoThread(reading: source.files)) {
+        [files = source.files] in
         try files.contentDigest(while: $0)
       }
     }
@@ -109,7 +110,7 @@ package final class StepRun {
       connection, job: job, files: source.files, existing: existing,
       digest: { try known?.source ?? identity().source })
     // One transaction, which ends in `complete`: what fails or stops before takes all of it back.
-    if job.durability == .restart { try connection.execute("BEGIN IMMEDIATE") }
+    if !journal.isDurable { try connection.execute("BEGIN IMMEDIATE") }
     let (plan, program) = try withoutActuallyEscaping(progress) { progress in
       try made ? begin(opened, ledger, stamp, progress) : resume(opened, ledger, stamp)
     }
@@ -124,7 +125,7 @@ package final class StepRun {
     let meter = ProgressMeter(plan: plan, done: done, start: Date())
     progress(meter.progress)
     let stopped = try execute(executor, on: connection, meter: meter, progress: progress)
-    if let stopped, job.durability == .restart { return (MigrationSummary(outcome: .stopped, reason: stopped), nil) }
+    if let stopped, !journal.isDurable { return (MigrationSummary(outcome: .stopped, reason: stopped), nil) }
     return try complete(executor, opened, plan, isLast: meter.isComplete, stopped: stopped, made: made) {
       meter.complete()
     }
@@ -157,7 +158,7 @@ package final class StepRun {
       return (summary, nil)
     }
     if let error = job.error(for: summary.losses) { throw error }
-    let isRestart = job.durability == .restart
+    let isRestart = !journal.isDurable
     // Only this connection can count rows that are not committed.
     let counting = isRestart ? nil : countAhead()
     try finish(
@@ -179,7 +180,7 @@ package final class StepRun {
   }
 
   /// Whether losses are counted beside the chunks: not if one of them stops the run, or if that takes no time.
-  private var countsBeside: Bool { !job.failsOnLoss && !job.needsNoThread(reading: source.files) }
+  private var countsBeside: Bool { !job.failsOnLoss && !journal.durability.needsNoThread(reading: source.files) }
 
   /// Begins to count the losses of a plan that has none.
   private func countLosses(_ planner: Planner, _ planned: inout (MigrationPlan, StepProgram)) throws {
@@ -202,6 +203,7 @@ package final class StepRun {
     _ opened: AttachedSource, _ progress: @escaping (MigrationProgress) -> Void
   ) throws -> (MigrationPlan, StepProgram) {
     var planner = opened.planner(job)
+    planner.durability = journal.durability
     // It tells of its counting. The percent is that of the chunks.
     planner.progress = { part in
       var part = part
@@ -301,14 +303,14 @@ package final class StepRun {
       let isLarge = digest != nil && existing == nil && source.files.size >= EngineTuning.current.largeSourceBytes
       try ledger.create(
         identity: isLarge ? quick : identity(), facts: plan.facts, chunks: plan.chunks, stamp: stamp,
-        isTemporary: job.durability == .restart)
+        isTemporary: !journal.isDurable)
       if let existing {
         try ledger.setAppendMark(
           .init(stamp: existing.files.stamp(), digest: existing.files.contentDigest(), triggers: triggers))
       }
     }
     journal.hasBegun = true
-    if job.durability == .resumable { try WorkFolder.sync(folder.path) }
+    if journal.isDurable { try WorkFolder.sync(folder.path) }
     return (plan, program)
   }
 
@@ -322,7 +324,8 @@ package final class StepRun {
     try rejections?.check()
     opened.functions.setNow(facts.now)
     // It tells of no counting: the percent would be less than an earlier run has shown.
-    let planner = opened.planner(job)
+    var planner = opened.planner(job)
+    planner.durability = journal.durability
     var planned = try planner.plan(facts: facts, chunks: try ledger.chunks(), countsLosses: false)
     try Self.checkTables(
       opened.destinationSchema.createStatements, isOwn: existing == nil,
@@ -352,7 +355,8 @@ package final class StepRun {
         job: job, program: program, connection: opened.connection, functions: opened.functions, ledger: ledger,
         folder: folder) : nil
     return Executor(
-      job: job, plan: plan, program: program, connection: opened.connection, functions: opened.functions,
+      job: job, durability: journal.durability, plan: plan, program: program, connection: opened.connection,
+      functions: opened.functions,
       ledger: ledger, files: source.files, stamp: stamp, sourceDigest: lacksDigest ? digest : nil, policies: policies,
       rejections: rejections, spillPath: { [folder] in folder.spillPath(mapping: $0) })
   }

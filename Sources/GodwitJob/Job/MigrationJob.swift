@@ -140,17 +140,17 @@ public struct MigrationJob: Sendable {
     /// No part: a small store of many is made in one transaction, and made again after a kill. That takes less time
     /// than its checkpoints would.
     case restart
+
+    /// Whether a source is too small to read on a second thread. It is one of many stores: the others have work for all
+    /// processors.
+    package func needsNoThread(reading files: StoreFiles) -> Bool {
+      self == .restart && files.firstSize <= EngineTuning.current.shortSourceBytes
+    }
   }
 
   /// The part of an unfinished run that survives for the next one. A run that cannot begin again is resumable in any
   /// case: see `RunRequest`.
   package var durability = Durability.resumable
-
-  /// Whether the source is too small to read on a second thread. A store of many: the others have work for all
-  /// processors.
-  package func needsNoThread(reading files: StoreFiles) -> Bool {
-    durability == .restart && files.firstSize <= EngineTuning.current.shortSourceBytes
-  }
 
   /// How SQLite checks the source beside the run.
   public enum SourceCheck: String, Sendable, Hashable, CaseIterable {

@@ -77,9 +77,9 @@ struct KnownFindingsTests {
     var manager = MigrationManager(job)
     manager.isProvedAfter = true
     #expect(try manager.run().outcome == .alreadyFinished)
-    #expect(try MigrationManager.timeOfChange(receipt) == old)
+    #expect(try DestinationLook.timeOfChange(receipt) == old)
     try manager.noteSuccess()
-    #expect(try #require(try MigrationManager.timeOfChange(receipt)) > old)
+    #expect(try #require(try DestinationLook.timeOfChange(receipt)) > old)
   }
 
   @Test func `what was compared of a store that is gone is removed, whosever it is`() throws {

@@ -202,12 +202,12 @@ struct LastLookTests {
     for attempt in 1...5 {
       var summary = MigrationSummary(outcome: .finished)
       let claim = try Claim(job)
-      let manager = MigrationManager(job)
+      let placement = ReceiptPlacement(job)
       let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
-      try manager.writeReceiptOfEditedStore(
+      try placement.prepareOfEditedStore(
         StoreFiles(path: path), in: claim, &summary, watch,
         history: HistoryRecorder(job, folder: nil, begin: watch.start))
-      let end = try manager.settle(claim).end
+      let end = try placement.settle(claim).end
       try claim.end(end)
       let isThere = exists(path + Receipt.suffix)
       if isThere, attempt < 5 {

@@ -57,7 +57,7 @@ struct LastRunTests {
     next.write(to: descriptor)
     close(descriptor)
     let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
-    try MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.internalBug, "test"), watch)
+    try RunEnd(job: fixture.job, watch: watch).note(failedWith: GodwitError(.internalBug, "test"))
     #expect(try WorkJournal.read(in: folder)?.lastRun == before)
   }
 
@@ -67,7 +67,7 @@ struct LastRunTests {
     let control = MigrationControl()
     control.stop(reason: reason)
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: nil)
-    try MigrationManager(fixture.job).noteEnd(failedWith: GodwitError(.stopped, "test", stopReason: .signal), watch)
+    try RunEnd(job: fixture.job, watch: watch).note(failedWith: GodwitError(.stopped, "test", stopReason: .signal))
     let run = try #require(try MigrationManager(fixture.job).status().run)
     #expect(run.state == .stopped && run.status == status && run.reasonCode == "signal", "\(run)")
   }

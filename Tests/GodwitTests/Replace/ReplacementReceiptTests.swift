@@ -84,8 +84,7 @@ struct ReplacementReceiptTests {
     #expect(found.count == 2 && found.last == "people.receipt.json")
     let aside = try #require(found.first)
     #expect(try Receipt.read(night.first.folder.file("receipts/" + aside)).job.digest != nil)
-    #expect(
-      try MigrationManager.isReceipt(
-        Receipt.read(night.first.folder.file("receipts/" + aside)), ofStoreAt: away + "/people.sqlite"))
+    let receipt = try Receipt.read(night.first.folder.file("receipts/" + aside))
+    #expect(try receipt.isOfStore(at: away + "/people.sqlite"))
   }
 }

@@ -178,7 +178,7 @@ struct ReplacementTests {
     #expect(try !WorkFolder.exists(forDestination: dying.destinationPath))
     // The receipt beside the store is that of the store, so that the job knows it in the nights to come.
     let receipt = try Receipt.read(dying.destinationPath + ".receipt.json")
-    #expect(try MigrationManager.isReceipt(receipt, ofStoreAt: dying.destinationPath))
+    #expect(try receipt.isOfStore(at: dying.destinationPath))
     let next = try MigrationManager(night.job(night.first)).run()
     #expect(next.outcome == (step < 6 ? .finished : .alreadyFinished))
   }

@@ -86,7 +86,7 @@ struct UnfinishedWorkTests {
     var job = try night.job(night.first)
     try stop(job)
     let watch = StopCondition(control: MigrationControl(), start: Date(), maximumSeconds: nil)
-    MigrationManager(job).noteEnd(failedWith: GodwitError(.stopped, "test", stopReason: .sourceChanged), watch)
+    RunEnd(job: job, watch: watch).note(failedWith: GodwitError(.stopped, "test", stopReason: .sourceChanged))
     #expect(try MigrationManager(job).status().run?.isResumable == true)
     job.existingDestination = .fail
     #expect(try MigrationManager(job).status().run?.isResumable == false)

@@ -37,7 +37,8 @@ final class InPlaceSQLRun: InPlaceRun {
     functions.mover = mover
     editor = SchemaOnlyEditor(connection: connection)
     executor = Executor(
-      job: program.job, plan: program.plan, program: program.step, connection: connection, functions: functions,
+      job: program.job, durability: program.job.durability, plan: program.plan, program: program.step,
+      connection: connection, functions: functions,
       ledger: Ledger(connection: connection), files: files, stamp: stamp, spillPath: { _ in "" })
   }
 

@@ -5,52 +5,26 @@ import GodwitModel
 import GodwitStore
 import GodwitVerifier
 
-/// The state of the last run for an outside observer: see `MigrationStatus.Run`.
-extension MigrationManager {
-  // MARK: Recording
+/// The state of a job for an outside observer: its durable work, and what became of its last run.
+struct RunStatus {
+  let job: MigrationJob
 
-  /// Records that a run stopped at a checkpoint. A failure to record it never fails the run.
-  func noteEnd(_ summary: MigrationSummary, _ watch: StopCondition) {
-    let code = Self.signal(summary.reason) ?? .stopped
-    recordEnd(watch) { holder in
-      RunRecord(
-        holder: holder, ended: Date(), isStopped: true, status: code.rawValue, code: code.name,
-        reason: summary.reason ?? "on request", reasonCode: summary.stopReason?.rawValue)
-    }
+  init(_ job: MigrationJob) { self.job = job }
+
+  /// The durable work, and the state of the last run.
+  ///
+  /// - Parameter comparesSource: Whether all of the source is read to tell whether it has changed.
+  func status(comparesSource: Bool) throws -> MigrationStatus {
+    do { return try withRun(durableStatus(comparesSource: comparesSource)) } catch let error as GodwitError
+      where error.code == .stopped
+    {
+      // A run that commits at this moment lets nobody read its ledger. The status can still say that it is at work.
+      guard case .held = try WorkFolder.lockState(ofFolder: job.workPath) else { throw error }
+      return try withRun(MigrationStatus(state: .unfinished, job: job.name))
+    } catch let error as GodwitError { throw job.tellingDiscard(error) }
   }
 
-  /// Records how a run failed, or by what it was stopped.
-  func noteEnd(failedWith error: GodwitError, _ watch: StopCondition) {
-    // Then another run has the folder.
-    guard error.stopReason != .locked else { return }
-    // The process ends by the signal, whatever the statement said that it interrupted.
-    let code = error.stopReason == .signal ? Self.signal(watch.control.reason) ?? error.code : error.code
-    recordEnd(watch) { holder in
-      RunRecord(
-        holder: holder, ended: Date(), isStopped: error.code == .stopped, status: code.rawValue, code: code.name,
-        reason: nil, reasonCode: error.stopReason?.rawValue, message: error.line, remedy: error.remedy)
-    }
-  }
-
-  /// A run that has left nothing to resume leaves no record.
-  private func recordEnd(_ watch: StopCondition, _ record: (LockHolder) -> RunRecord) {
-    WorkFolder.recordEnd(inFolder: job.workPath, runSince: watch.start) { holder in
-      guard var journal = try WorkJournal.read(in: job.workPath) else { return }
-      journal.lastRun = record(holder)
-      try journal.write(in: job.workPath)
-    }
-  }
-
-  /// How a process ends that stopped for a signal.
-  private static func signal(_ reason: String?) -> GodwitError.Code? {
-    switch reason {
-    case "SIGINT"?: .interrupted
-    case "SIGTERM"?: .terminated
-    default: nil
-    }
-  }
-
-  // MARK: Reading
+  // MARK: The last run
 
   /// The status with what became of the last run, and when the job last succeeded.
   func withRun(_ status: MigrationStatus) throws -> MigrationStatus {
@@ -62,7 +36,7 @@ extension MigrationManager {
     case (.none, _): break
     case (.free(let holder), _):
       status.run = try ended(holder)
-      let again = try startsAgain(status)
+      let again = try UnfinishedWork(job).startsAgain(status)
       status.run?.startsAgain = again
     }
     if status.run?.state != .running { status.secondsLeft = nil }
@@ -96,17 +70,15 @@ extension MigrationManager {
   /// When the destination was made, or a run found last that nothing had changed; nil if the job did not make it.
   private func lastSuccess(of state: MigrationStatus.State) throws -> Date? {
     guard try !job.isInPlace && job.isDestinationTaken else { return nil }
-    guard let receipt = try Definite.answer(replaceable) else {
-      return state == .finished ? try Self.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
+    guard let receipt = try Definite.answer(DestinationLook(job).replaceable) else {
+      return state == .finished ? try DestinationLook.timeOfChange(job.destinationPath).map { min($0, Date()) } : nil
     }
     let made = Receipt.date(receipt.finished)
-    guard job.replacesEarlierResult, let asked = try Self.timeOfChange(knownReceiptPath()) else { return made }
+    guard job.replacesEarlierResult,
+      let asked = try DestinationLook.timeOfChange(DestinationLook(job).knownReceiptPath())
+    else { return made }
     // Clamp to now: a future mtime would never expire.
     return min(max(made ?? asked, asked), Date())
-  }
-
-  static func timeOfChange(_ path: String) throws -> Date? {
-    try FileStatus.look(following: path).map { Date(timeIntervalSince1970: $0.modified.interval) }
   }
 }
 

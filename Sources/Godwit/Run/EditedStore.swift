@@ -4,8 +4,12 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// A job whose destination is its source.
-extension MigrationManager {
+/// What a store that is edited itself leaves beside it: its journal, and external files that no row names any more.
+struct EditedStore {
+  let job: MigrationJob
+
+  init(_ job: MigrationJob) { self.job = job }
+
   /// The external files that rows of a store name which is being edited itself.
   private static func namesPath(in folder: String) -> String { folder + "/edited.names" }
 
@@ -47,10 +51,5 @@ extension MigrationManager {
     defer { withExtendedLifetime(lock) {} }
     let files = try StoreFiles(path: job.sourcePath)
     if try !files.hasHotJournal() { unlink(files.journalPath) }
-  }
-
-  /// Whether the store has the destination model already.
-  func isMigratedInPlace() throws -> Bool {
-    job.destinationModel.isCompatible(with: try StoreMetadata(readingStoreAt: job.sourcePath))
   }
 }

@@ -3,9 +3,13 @@ import GodwitJob
 import GodwitModel
 
 /// `accept-losses`: each entry must name a loss that the job may have, whatever its count in this store.
-extension MigrationManager {
+struct AcceptedLossesCheck {
+  let job: MigrationJob
+
+  init(_ job: MigrationJob) { self.job = job }
+
   /// - Throws: `.configuration` (78) for an entry that names no loss.
-  func refuseUnknownAcceptedLosses() throws {
+  func refuseUnknown() throws {
     // Without its policies a job fails in any case, and says so.
     guard !job.acceptedLosses.isEmpty, !isOfDestinationVersion, job.missingPolicies.isEmpty else { return }
     var known = try possibleLosses()
@@ -18,10 +22,10 @@ extension MigrationManager {
     guard !open.isEmpty else { return }
     check(try unmodelledLosses())
     for way in job.otherWays ?? [] where !open.isEmpty {
-      var other = self
-      other.job.steps = way
+      var other = job
+      other.steps = way
       // Only the models and mappings count: a way of another version that cannot be planned is found with its stores.
-      check(try Definite.answer { try MigrationManager(other.job).possibleLosses() } ?? [])
+      check(try Definite.answer { try AcceptedLossesCheck(MigrationManager(other).job).possibleLosses() } ?? [])
     }
     // Each of many stores has tables of its own that no model names.
     if job.otherWays != nil { open.removeAll { $0.mayBeOfTable && isForeignTable($0.subject, among: known) } }
@@ -36,13 +40,13 @@ extension MigrationManager {
   private func possibleLosses() throws -> [LossReport.Loss] {
     let way = (job.steps.map(\.sourceModel) + [job.destinationModel]).map(\.versionHashesDigest)
     return try job.possibleLosses.losses(of: way.joined(separator: " ")) {
-      try job.steps.indices.flatMap { try withoutRows(step: $0) { try $0.possibleLosses() } }
+      try job.steps.indices.flatMap { try PlanMaker(job).withoutRows(step: $0) { try $0.possibleLosses() } }
     }
   }
 
   private func unmodelledLosses() throws -> [LossReport.Loss] {
     let first = try job.step(0)
-    let source = try SourceFiles(first, existing: first.appends ? try existingDestination() : nil)
+    let source = try SourceFiles(first, existing: first.appends ? try DestinationLook(job).existingDestination() : nil)
     return try source.planner(first).unmodelledLosses
   }
 

@@ -4,111 +4,14 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Setting rejected objects aside.
-///
-/// 1. A run that meets a rejected row finds all that the stage rejects, and notes them in the work folder
-///    (`RejectionSearch`).
-/// 2. The result of the round is removed, and the next round reads a copy of the source without these objects
-///    (`FilteredSource`). Objects that need one of them may be rejected then: rounds go on until none is.
-/// 3. The objects of all rounds go into a store (`QuarantineWriter`), which is put in its place before the destination.
-/// The destination is thus the one of a source that never had these objects.
-extension MigrationManager {
-  /// Migrates one step in as many rounds as it takes.
-  func runRounds(
-    in path: String, _ journal: RunJournal, source: SourceFiles, watch: StopCondition,
-    progress: (MigrationProgress) -> Void
-  ) throws -> (MigrationSummary, MigrationProgress?) {
-    let folder = StepFolder(path: path)
-    func run(
-      _ search: RejectionSearch?, _ progress: (MigrationProgress) -> Void
-    ) throws -> (MigrationSummary, MigrationProgress?) {
-      let run = StepRun(job, in: folder, journal, source: source, watch: watch, rejections: search)
-      defer { run.abandon() }
-      return try run.run(progress: progress)
-    }
-    guard let limits = job.quarantine else { return try run(nil, progress) }
-    // A round after the first makes its own store.
-    let isResumed = try journal.isResumable
-    while true {
-      let search = try RejectionSearch(job, limits: limits, in: folder.path) { watch.stopReason }
-      if let record = search.known {
-        try compare(record, with: quickIdentity, files: source.files)
-        try clearRound(record, in: folder)
-      }
-      let round = try search.known?.round ?? 0
-      let before = try RejectionRecord.percentBefore(readingIn: folder.path)
-      var reached = before
-      do {
-        var result = try run(search) { part in
-          var part = part
-          part.percent = min(99.9, before + (100 - before) * part.percent / 100)
-          part.round = round + 1
-          reached = max(reached, part.percent)
-          progress(part)
-        }
-        if let record = search.known { result.0.quarantined = try record.quarantined() }
-        result.0.wasResumed = result.0.wasResumed || isResumed
-        return result
-      } catch is RejectedObjectsFound {
-        guard round + 1 < job.hooks.rejectionRounds else { throw try tooManyRounds(search.record, round + 1) }
-        try search.record.checkSource(source.files)
-        try search.record.finishRound(percent: reached)
-      } catch let error as GodwitError where error.code == .stopped && error.stopReason == .requested {
-        // A statement between two checkpoints was interrupted.
-        guard let reason = watch.stopReason else { throw error }
-        return (MigrationSummary(outcome: .stopped, reason: reason), nil)
-      } catch let stop as RejectionSearchStopped {
-        return (MigrationSummary(outcome: .stopped, reason: stop.reason), nil)
-      }
-    }
-  }
+/// The quarantine of a job at its place beside the destination.
+struct QuarantinePlacement {
+  let job: MigrationJob
 
-  private func tooManyRounds(_ record: RejectionRecord, _ rounds: Int) throws -> GodwitError {
-    GodwitError(
-      .dataWrong,
-      "cannot finish job '\(job.name)': after \(rounds) rounds objects are still rejected, \(try record.count) until now",
-      cause: "each round found objects that are invalid only because those of the round before are missing",
-      remedy:
-        "make the relationships optional in the destination model that lead from one of them to the next, or repair the source; then `godwit discard` the job and run again",
-      safe: "the source is untouched, and no destination was put in place")
-  }
-
-  /// Refuses to go on with objects of another job, or of another state of the source.
-  private func compare(_ record: RejectionRecord, with quick: JobFingerprint, files: StoreFiles) throws {
-    let known = try record.identity
-    var digest = known.source
-    let stamp = try files.stamp()
-    if try record.stamp != stamp {
-      digest = try files.contentDigest()
-      if digest == known.source { try record.setStamp(stamp) }
-    }
-    try known.refuseChanges(in: quick, source: digest, of: job)
-  }
-
-  /// Removes what an earlier round has made, if that was not done.
-  private func clearRound(_ record: RejectionRecord, in folder: StepFolder) throws {
-    guard try record.mustClear else { return }
-    for suffix in ["", "-journal"] { try WorkFolder.removeFile(folder.storePath + suffix) }
-    try FilteredSource.remove(in: folder.path)
-    // A store that came back after a power failure would be taken for this round's.
-    try WorkFolder.sync(folder.path)
-    try record.cleared()
-  }
-
-  /// Refuses to go on without a quarantine where some objects are in it, whatever the job is now.
-  func refuseQuarantined(in folder: String) throws {
-    guard job.quarantine == nil, let count = try RejectionRecord.opened(in: folder)?.count, count > 0 else { return }
-    throw GodwitError(
-      .cannotCreate,
-      "cannot resume '\(job.name)': the run began with a quarantine and has set aside \(count.counted("object"))",
-      remedy: "write `on-invalid: {quarantine: …}` again to resume, or `godwit discard` the job and run again",
-      safe: "what is durable is kept in '\(folder)'")
-  }
-
-  // MARK: The place
+  init(_ job: MigrationJob) { self.job = job }
 
   /// Refuses a place that something else has taken, before anything is written.
-  func checkQuarantinePlace() throws {
+  func check() throws {
     guard job.quarantine != nil,
       try !WorkFolder.exists(forDestination: job.destinationPath) && !job.isDestinationTaken
     else { return }
@@ -128,7 +31,7 @@ extension MigrationManager {
   /// Puts the quarantine of the work folder in its place, if objects are in it. The destination is not in its place yet.
   ///
   /// - Returns: The notes for the summary.
-  func placeQuarantine(
+  func place(
     of claim: borrowing Claim, _ made: RunPipeline.Made, _ control: MigrationControl
   ) throws -> [MigrationNote] {
     guard job.quarantine != nil, let record = try RejectionRecord.opened(in: claim.path), try record.count > 0 else {
@@ -166,7 +69,7 @@ extension MigrationManager {
   /// The digest of the job that a finished store names.
   private static func jobDigest(ofMade made: StepFolder) throws -> String {
     let metadata = try StoreMetadata(readingStoreAt: made.storePath)
-    guard let digest = metadata.applicationValues[jobsKey]?.array?.last?.string else {
+    guard let digest = metadata.applicationValues[StoreMetadata.Key.jobs]?.array?.last?.string else {
       throw GodwitError(.internalBug, "the finished store does not name its job")
     }
     return digest
@@ -218,8 +121,8 @@ extension MigrationManager {
   }
 
   /// How many objects a finished job has set aside, for which a run ends with 3 each time.
-  package func setAsideBefore() throws -> Int64 {
-    guard job.quarantine != nil, case .current(let digest?) = try destination() else { return 0 }
+  func setAsideBefore() throws -> Int64 {
+    guard job.quarantine != nil, case .current(let digest?) = try DestinationLook(job).look() else { return 0 }
     return try finishedBefore(digest: digest).quarantinedObjects
   }
 
@@ -228,7 +131,7 @@ extension MigrationManager {
   ///
   /// - Parameter receipt: That of the store that is to be replaced.
   /// - Throws: `.cannotCreate` (73).
-  func refuseQuarantineOfReplaced(_ receipt: Receipt) throws {
+  func refuseReplaced(_ receipt: Receipt) throws {
     let path = job.quarantinePath
     guard let digest = try QuarantineModel.jobDigest(ofStoreAt: path), receipt.destination.jobs.contains(digest) else {
       return
@@ -244,7 +147,7 @@ extension MigrationManager {
 
   /// Removes the quarantine that an unfinished run has put in its place. Any other file there remains, as does that of
   /// a finished destination.
-  static func removePlacedQuarantine(ofDestination destination: String, in folder: String) throws {
+  static func removePlaced(of destination: String, in folder: String) throws {
     // A discarded job needs no sound record. Without one nobody knows whose a quarantine is: it stays.
     guard let digest = try Definite.answer({ try RejectionRecord.opened(in: folder)?.digest }) ?? nil else { return }
     guard try StoreMetadata.ifStore(at: destination)?.jobs.contains(digest) != true else { return }

@@ -4,45 +4,18 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// A job in place that needs no new store: see `SchemaOnlyRun` and `InPlaceSQLRun`.
-extension MigrationManager {
+/// Has statements change a store in place, where no new store is needed: see `SchemaOnlyRun` and `InPlaceSQLRun`.
+struct StatementsMaker {
+  let job: MigrationJob
+  let watch: StopCondition
+
   static let goesOn = "an unfinished run is resumed"
 
-  // MARK: Plan
-
-  /// The plan of a run that begins, with the way it takes when it is in place.
+  /// The statements of a run that holds the store's lock.
   ///
-  /// - Parameter opening: How long it took to open the source, where the time of a run is to be estimated.
-  func plan(_ source: SourceFiles, opening: Duration?) throws -> MigrationPlan {
-    var planner = try source.planner(job)
-    var counted: (plan: MigrationPlan, program: StepProgram)?
-    func count() throws -> (plan: MigrationPlan, program: StepProgram) {
-      if let counted { return counted }
-      let made = try planner.planLeavingOutUncomputable(now: Date().timeIntervalSinceReferenceDate)
-      counted = made
-      return made
-    }
-    var way: InPlaceStrategy?
-    if job.isInPlace, let attached = source.attached {
-      way = try InPlaceStrategy(job: job, source: attached, type: source.files.type, counted: count)
-    }
-    if case .definitions? = way { planner.takesUnknownEntities = true }
-    var (plan, program) = try count()
-    if let way { plan.describe(way) }
-    try source.addForecast(to: &plan, of: job)
-    if let opening { plan.time = plan.estimate(of: job, chunks: planner.timeEstimate(plan, program), opening: opening) }
-    return plan
-  }
-
-  /// How a run begins that holds the store's lock.
-  ///
-  /// - Parameter isResumed: Whether an earlier run has begun a store.
-  func lightweightWay(isResumed: Bool, files: StoreFiles) throws -> InPlaceStrategy {
-    guard job.steps.count == 1 else { return .executor(reason: "the job has \(job.steps.count) steps") }
-    guard !isResumed else { return .executor(reason: Self.goesOn) }
-    guard job.steps.first?.isInferred == true, files.type == .sqlite else {
-      return .executor(reason: "the mapping is not inferred")
-    }
+  /// - Returns: nil for a store that takes more than statements.
+  func program(for files: StoreFiles) throws -> (any InPlaceProgram)? {
+    guard files.type == .sqlite else { return nil }
     let connection = try StoreConnection(path: nil)
     defer { try? connection.close() }
     try connection.attachSource(files, cache: .init(bytes: job.memory.bytes / 8), model: job.sourceModel)
@@ -64,25 +37,36 @@ extension MigrationManager {
       if let error = job.error(for: losses) { throw error }
     }
     // A change of definitions alone moves no row, and takes the same time for any number of rows.
-    if case .sql = way { _ = try SourceCheck(job, files)?.finish { true } }
-    return way
+    if case .sql = way { _ = try SourceCheck(job, files, job.durability)?.finish { true } }
+    switch way {
+    case .definitions(let change): return change
+    case .sql(let statements): return statements
+    case .executor: return nil
+    }
   }
 
-  // MARK: Run
+  /// Statements, and what they change.
+  struct Work {
+    let program: any InPlaceProgram
+    /// The store.
+    let files: StoreFiles
+    /// Exchanges a copy; nil to change the store itself, under SQLite's own journal and locks.
+    let swap: InPlaceSwap?
+    /// Ours, which SQLite's own would collide with: given up when SQLite takes its own.
+    let lock: StoreLock?
+  }
 
   /// Has statements change the store itself, or a copy that is exchanged for it.
-  ///
-  /// - Parameters:
-  ///   - swap: Exchanges a copy; nil to change the store itself, under SQLite's own journal and locks.
-  ///   - lock: Ours, which SQLite's own would collide with: given up when SQLite takes its own.
-  func edit(
-    _ program: any InPlaceProgram, files: StoreFiles, _ swap: InPlaceSwap?, _ lock: StoreLock?,
-    _ claim: borrowing Claim, _ watch: StopCondition, progress: (MigrationProgress) -> Void
+  func make(
+    _ work: Work, in claim: borrowing Claim, progress: (MigrationProgress) -> Void
   ) throws -> RunPipeline.Left {
+    let (program, files, swap, lock) = (work.program, work.files, work.swap, work.lock)
+    // A killed run left a copy that cannot be resumed.
+    if claim.journal.content == nil { try claim.folder.removeContent() }
     let copy = claim.path + "/copy.sqlite"
     let live = SupportFolder(ofStoreAt: job.sourcePath)
     let support = swap == nil ? live : SupportFolder(ofStoreAt: copy)
-    let digest = quickIdentity.withSource(try program.contentDigest(files)).digest
+    let digest = JobFingerprint(job).withSource(try program.contentDigest(files)).digest
     let stamp = try files.stamp()
     let meter = InPlaceSQLMeter(program, copiedBytes: swap == nil ? 0 : stamp.store.size, start: watch.start)
     let history = HistoryRecorder(job, folder: nil, begin: watch.start)
@@ -105,14 +89,14 @@ extension MigrationManager {
         }
         connection = try connectionToCopy(copy)
       } else {
-        try noteFiles(program, in: claim.path)
+        try EditedStore(job).noteFiles(program, in: claim.path)
         lock?.release()
         connection = try exclusiveConnection(files, stamp: stamp)
       }
       defer { try? connection.close() }
       try edit(
         program, connection: connection, digest: digest, mover: ExternalDataMover(source: live, destination: support),
-        files: files, stamp: stamp, meter: meter, watch: watch, progress: tell)
+        files: files, stamp: stamp, meter: meter, progress: tell)
       try connection.close()
     } catch {
       removeCopy()
@@ -121,7 +105,8 @@ extension MigrationManager {
     }
     var summary = meter.summary()
     if var swap {
-      if let reason = try prepareReceipt(of: copy, in: claim, &summary, watch.control, history: history) {
+      if let reason = try ReceiptPlacement(job).prepare(of: copy, in: claim, &summary, watch.control, history: history)
+      {
         removeCopy()
         return stopped(reason)
       }
@@ -132,11 +117,11 @@ extension MigrationManager {
       try claim.journal.update { $0.phase = .placing }
     } else {
       // The dead journal is unused now: the store is whole even if it cannot be removed.
-      try? removeDeadJournal()
-      if !program.keepsFiles { try removeUnreferencedFiles(in: claim.path) }
-      writeReceiptOfEditedStore(files, in: claim, &summary, watch, history: history)
+      try? EditedStore(job).removeDeadJournal()
+      if !program.keepsFiles { try EditedStore(job).removeUnreferencedFiles(in: claim.path) }
+      ReceiptPlacement(job).prepareOfEditedStore(files, in: claim, &summary, watch, history: history)
     }
-    let settled = try settle(claim)
+    let settled = try ReceiptPlacement(job).settle(claim)
     summary.codedNotes += settled.notes
     return RunPipeline.Left(result: .success(summary), end: settled.end, last: meter.complete())
   }
@@ -185,7 +170,7 @@ extension MigrationManager {
   /// The one transaction.
   private func edit(
     _ program: any InPlaceProgram, connection: StoreConnection, digest: String, mover: ExternalDataMover,
-    files: StoreFiles, stamp: StoreFiles.Stamp, meter: InPlaceSQLMeter, watch: StopCondition,
+    files: StoreFiles, stamp: StoreFiles.Stamp, meter: InPlaceSQLMeter,
     progress: (MigrationProgress) -> Void
   ) throws {
     try connection.execute("PRAGMA temp_store = FILE")
