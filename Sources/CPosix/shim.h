@@ -28,6 +28,7 @@
 #include <sys/clonefile.h>
 #else
 // Declared for _GNU_SOURCE alone.
+int syncfs(int descriptor);
 int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 int sync_file_range(int descriptor, int64_t offset, int64_t length, unsigned int flags);
 extern char **environ;
@@ -50,6 +51,29 @@ static inline int godwit_sync_data(int descriptor) {
   return godwit_sync(descriptor);
 #else
   return fdatasync(descriptor);
+#endif
+}
+
+// Makes all files and names of a file system durable. -1 with ENOTSUP where no call does that.
+static inline int godwit_sync_file_system(int descriptor) {
+#ifdef __APPLE__
+  (void)descriptor;
+  errno = ENOTSUP;
+  return -1;
+#else
+  return syncfs(descriptor);
+#endif
+}
+
+// The type of the file system of a file, as `statfs` tells it (EXT4_SUPER_MAGIC and so on); -1 where it tells none.
+static inline int64_t godwit_file_system_type(int descriptor) {
+#ifdef __APPLE__
+  (void)descriptor;
+  return -1;
+#else
+  // The first word of `struct statfs`, whose header would hide `struct stat` from those that import the C library alone.
+  long words[64] = {0};
+  return syscall(SYS_fstatfs, descriptor, words) == 0 ? (int64_t)(uint32_t)words[0] : -1;
 #endif
 }
 

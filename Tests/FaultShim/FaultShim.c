@@ -269,15 +269,16 @@ ALLOCATE(fallocate64, off64_t)
 
 // MARK: Durability
 
-#define SYNC(name) \
+#define SYNC(name, kind) \
   int name(int descriptor) { \
     REAL(name); \
-    CALL(FAULT_SYNC, descriptor, NULL, NULL, 0) \
+    CALL(kind, descriptor, NULL, NULL, 0) \
     return (int)told(&call, verdict.real ? real(descriptor) : 0); \
   }
 
-SYNC(fsync)
-SYNC(fdatasync)
+SYNC(fsync, FAULT_SYNC)
+SYNC(fdatasync, FAULT_SYNC)
+SYNC(syncfs, FAULT_SYNC_ALL)
 
 // MARK: Names
 

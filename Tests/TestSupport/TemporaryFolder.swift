@@ -7,8 +7,10 @@ package final class TemporaryFolder: Sendable {
   package let path: String
   private let outer: String
 
-  package init(_ name: String = "godwit-test") throws {
-    outer = FileManager.default.temporaryDirectory.appending(path: "\(name)-\(UUID().uuidString)").path
+  /// - Parameter folder: Where to make it; nil for the place of temporary files.
+  package init(_ name: String = "godwit-test", in folder: String? = nil) throws {
+    let place = folder.map { URL(filePath: $0) } ?? FileManager.default.temporaryDirectory
+    outer = place.appending(path: "\(name)-\(UUID().uuidString)").path
     path = outer + "/job"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
   }

@@ -60,7 +60,8 @@ extension ReceiptPlacement {
         receipt.destination.stamp = try Receipt.deliveryStamp(ofStoreAt: store)
         receipt.destination.fileStamp = try Receipt.fileStamp(ofStoreAt: store)
       }
-      try WorkFolder.writeNote(try receipt.encoded(), to: claim.folder.receiptPath)
+      try WorkFolder.writeNote(
+        try receipt.encoded(), to: claim.folder.receiptPath, isSynced: job.groupedSync(of: journal) == nil)
       try journal.update {
         $0.phase = max($0.phase, .made)
         $0.receipt = WorkJournal.ReceiptPlace(path: path, replaced: $0.receipt?.replaced)

@@ -161,7 +161,9 @@ struct ReceiptPlacement {
     let notes = try place(of: claim)
     // Names are durable before the folder goes that has the store and the receipt too.
     let folders = Set([job.destinationPath.parentPath] + (try path.map { [$0.parentPath] } ?? []))
-    for folder in folders { try WorkFolder.sync(folder) }
+    if try job.groupedSync(of: claim.journal)?.syncNames(in: folders) != true {
+      for folder in folders { try WorkFolder.sync(folder) }
+    }
     // A folder that stays is for the next run what a run leaves that dies here.
     let isDone = try notes.isEmpty || !keepsWaitingReceipt() || !WorkFolder.exists(claim.folder.receiptPath)
     return (notes, isDone ? .done : .kept)

@@ -70,8 +70,6 @@ extension Delivery {
   /// Makes the store the destination where nothing is.
   func publish(_ made: RunPipeline.Made, _ claim: borrowing Claim) throws {
     let journal = claim.journal
-    // The receipt must not be lost once the store has its name.
-    if !journal.isDurable, job.receipt != nil { try WorkFolder.sync(claim.path) }
     let record = { (mark: String) throws in
       try journal.publish {
         $0.phase = .exchanging
@@ -80,6 +78,24 @@ extension Delivery {
     }
     try claim.folder.publish(
       made.file, to: job.destinationPath, like: made.source.path, mark: journal.content?.support,
+      makeDurable: { try sync($0, claim) },
       record: job.destinationType == .sqlite ? record : nil)
   }
+
+  /// Makes the store and its receipt durable.
+  private func sync(_ store: String, _ claim: borrowing Claim) throws {
+    if let group = job.groupedSync(of: claim.journal) {
+      if group.syncFiles(in: claim.path) { return }
+      let receipt = claim.folder.receiptPath
+      if try WorkFolder.exists(receipt) { try WorkFolder.sync(receipt) }
+    }
+    // The receipt must not be lost once the store has its name.
+    if !claim.journal.isDurable, job.receipt != nil { try WorkFolder.sync(claim.path) }
+    try WorkFolder.sync(store)
+  }
+}
+
+extension MigrationJob {
+  /// The syncs that a run shares with other runs. A run that can be resumed syncs its own files as it goes.
+  func groupedSync(of journal: RunJournal) -> SyncGroup.Member? { journal.isDurable ? nil : hooks.sync }
 }

@@ -7,6 +7,8 @@ final class BatchControl: Sendable {
   private struct State {
     var running: [Int: MigrationControl] = [:]
     var taken = 0
+    /// The stores that are delivered, and have given up their places.
+    var delivered: Set<Int> = []
     var reason: String?
     var results: [Int: StoreResult] = [:]
   }
@@ -33,10 +35,30 @@ final class BatchControl: Sendable {
   /// Rolls the running chunks back. Call `stop` first.
   func interrupt() { for control in state.withLock({ Array($0.running.values) }) { control.interrupt() } }
 
-  /// Waits until fewer than so many are at work, or all are to stop, and counts one more.
-  func take(limit: Int) {
-    wait { $0.taken < limit || $0.reason != nil }
+  /// Waits until fewer than so many are at work and fewer than so many are delivered, or all are to stop, and counts one
+  /// more at work.
+  func take(limit: Int, delivered: Int = 1) {
+    wait { $0.taken < limit && $0.delivered.count < delivered || $0.reason != nil }
     state.withLock { $0.taken += 1 }
+  }
+
+  /// A store has nothing left to do but its delivery: its place is free.
+  func deliver(_ index: Int) {
+    state.withLock { state in
+      state.delivered.insert(index)
+      state.taken -= 1
+    }
+    tell()
+  }
+
+  /// Takes a place again for a store that was delivered.
+  func resume(_ index: Int, limit: Int) {
+    guard state.withLock({ $0.delivered.contains(index) }) else { return }
+    wait { $0.taken < limit || $0.reason != nil }
+    state.withLock { state in
+      state.delivered.remove(index)
+      state.taken += 1
+    }
   }
 
   /// The control of a store whose place was taken.
@@ -59,13 +81,14 @@ final class BatchControl: Sendable {
   func end(_ index: Int? = nil) {
     state.withLock { state in
       if let index { state.running[index] = nil }
-      state.taken -= 1
+      let isDelivered = index.map { state.delivered.remove($0) != nil } ?? false
+      if !isDelivered { state.taken -= 1 }
     }
     tell()
   }
 
-  /// Waits until none is at work.
-  func waitForAll() { wait { $0.taken == 0 } }
+  /// Waits until none is at work or delivered.
+  func waitForAll() { wait { $0.taken == 0 && $0.delivered.isEmpty } }
 
   private func wait(until isTrue: (State) -> Bool) {
     change.lock()

@@ -130,6 +130,7 @@ struct BatchRun {
     let dispatch = StoreDispatch(
       session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, verifies: verifies, end: work.end,
       isWorker: isWorker, isJSON: mode == .json && !isQuiet,
+      syncs: OpenFiles.batch(besides: jobs).map { SyncGroup(limit: $0) },
       update: { work.progress.update($0, percent: $1) },
       ended: { index, result, error in work.tell(index, result, error) })
     guard let shard = work.shard else {
@@ -140,6 +141,7 @@ struct BatchRun {
     for (indices, jobs) in [(shard.others, jobs), (shard.suspects, 1)] where work.control.reason == nil {
       var dispatch = dispatch
       dispatch.jobs = jobs
+      if indices == shard.suspects { dispatch.syncs = nil }
       var next = indices.makeIterator()
       dispatch.run {
         while shard.mayGoOn, let index = next.next() {

@@ -25,6 +25,8 @@ struct StoreDispatch: Sendable {
   var isJSON = false
   /// The room on the disks, which the jobs share.
   var space = SharedSpace()
+  /// The syncs that small stores share; nil where each syncs its own files.
+  var syncs: SyncGroup?
   /// How far a store came, from 0 to 100.
   let update: @Sendable (_ index: Int, _ percent: Double) -> Void
   /// A store has ended, or was stopped; with its error if it has one. Called by its own thread, before its place is
@@ -39,8 +41,10 @@ struct StoreDispatch: Sendable {
   /// - Parameter next: The next store and its number, asked for when there is a place for it; nil when there is none.
   func run(_ next: () -> (index: Int, store: ManifestStore)?) {
     var warned: Set<[String]> = []
+    defer { syncs?.close() }
     while true {
-      control.take(limit: jobs)
+      // A batch may be delivered while the next one is collected.
+      control.take(limit: jobs, delivered: 2 * (syncs?.limit ?? 1))
       if secondsLeft == 0 { control.stop(reason: StopCondition.timeLimit) }
       guard control.reason == nil, let (index, store) = next() else { return control.end() }
       begin(index, store, &warned)
@@ -75,8 +79,19 @@ struct StoreDispatch: Sendable {
     }
     let (ready, place, proof) = (job, StorePlace(store), ProofLoader(store))
     let control = control.begin(index)
-    let body: @Sendable () -> Void = { migrate(ready, proof, index, place, control, since: begin) }
-    if jobs == 1 || !WorkerThread.start(body) { body() }
+    let tuning = EngineTuning.current
+    let body: @Sendable (SyncGroup.Member?) -> Void = { sync in
+      var job = ready
+      job.hooks.sync = sync
+      EngineTuning.$current.withValue(tuning) { migrate(job, proof, index, place, control, since: begin) }
+      sync?.end()
+    }
+    let sync = job.durability == .restart ? syncs?.begin { [self] in self.control.deliver(index) } : nil
+    if jobs == 1, syncs == nil { return body(nil) }
+    guard !WorkerThread.start({ body(sync) }) else { return }
+    // Nobody would begin the stores that this one could wait for.
+    sync?.end()
+    body(nil)
   }
 
   /// Runs one job, and tells what became of it.
@@ -94,6 +109,7 @@ struct StoreDispatch: Sendable {
       if verifies, let note = job.noteOfNoProof(after: summary) {
         (result.notes, result.noteCodes) = ((result.notes ?? []) + [note.text], (result.noteCodes ?? []) + [note.code])
       } else if verifies, summary.outcome != .stopped {
+        self.control.resume(index, limit: jobs)
         let report = try prove(job, loader, index, control)
         result.findings = report.totalFindings
         if !report.isClean {

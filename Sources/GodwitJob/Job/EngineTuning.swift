@@ -41,6 +41,8 @@ package struct EngineTuning: Sendable {
     package var freeSpace: @Sendable (String) -> FreeSpace? = FreeSpace.at
     /// The job's part of the room that several jobs share; nil for a job that is alone.
     package var space: SpaceShare?
+    /// The syncs that the job shares with other small stores of the process; nil for a job that is alone.
+    package var sync: SyncGroup.Member?
     /// The most rounds of a run that sets rejected objects aside. Each is a run of its own on a copy of the source.
     package var rejectionRounds = 100
     /// Whether a plan counts a sample of the source in place of all of it.

@@ -33,6 +33,12 @@ package enum CLibrary {
   /// As `sync`, without times and mode where the system can leave them out.
   package static func syncData(_ descriptor: Int32) -> Int32 { godwit_sync_data(descriptor) }
 
+  /// Makes all files and names of the file system of a file durable. 0, or -1 as `syncfs`; always -1 outside Linux.
+  package static func syncFileSystem(of descriptor: Int32) -> Int32 { godwit_sync_file_system(descriptor) }
+
+  /// The type of the file system of a file, as Linux numbers them; -1 where it is not known.
+  package static func fileSystemType(of descriptor: Int32) -> Int64 { godwit_file_system_type(descriptor) }
+
   /// Begins to write the changed bytes of a file to its disk, without waiting for them. Does nothing outside Linux.
   package static func beginWriting(_ descriptor: Int32) { godwit_begin_writing(descriptor) }
 

@@ -142,16 +142,17 @@ package struct WorkFolder: ~Copyable {
   /// Makes a store of the folder the destination, without replacing anything. The caller syncs the destination's folder.
   ///
   /// - Parameters:
-  ///   - storePath: The file inside the folder. It is synced.
+  ///   - storePath: The file inside the folder.
   ///   - original: The source, whose permissions it gets under the umask.
   ///   - mark: The journal's record of a support folder that was moved.
+  ///   - makeDurable: Makes the file durable, and whatever must be durable before the destination has its name.
   ///   - record: Writes the mark of the support folder into the journal; nil for a store without external files.
   package func publish(
     _ storePath: String, to destination: String, like original: String, mark: String?,
-    record: ((String) throws -> Void)?
+    makeDurable: (String) throws -> Void = { try sync($0) }, record: ((String) throws -> Void)?
   ) throws {
     try FileRights.copyMode(of: original, to: storePath)
-    try Self.sync(storePath)
+    try makeDurable(storePath)
     if let record { try Self.publishSupport(ofStoreAt: storePath, to: destination, mark: mark, record: record) }
     // A hard link fails when the name exists, where a rename would silently replace it.
     if link(storePath, destination) == 0 {

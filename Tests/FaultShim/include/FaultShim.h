@@ -15,6 +15,8 @@ enum fault_kind {
   FAULT_TRUNCATE,
   FAULT_ALLOCATE,
   FAULT_SYNC,
+  // The whole file system of the descriptor.
+  FAULT_SYNC_ALL,
   FAULT_RENAME,
   FAULT_LINK,
   FAULT_UNLINK,

@@ -49,6 +49,28 @@ struct StoreDispatchTests {
     #expect(space.share { "asked" }.claim(SpaceClaim(bytes: all, folder: "none", device: nil) { all }) == nil)
   }
 
+  @Test(.timeLimit(.minutes(2)))
+  func `a store that waits for its delivery lets another begin, also where one is at work at a time`() throws {
+    let job = try Many.job(3)
+    let loader = try JobLoader(
+      manifestPath: job.file("job.yaml"), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    var stores = try loader.stores(jobs: 1).enumerated().makeIterator()
+    let events = Events()
+    let control = BatchControl()
+    var dispatch = StoreDispatch(
+      session: CommandSession(output: .memory(), diagnostics: .memory()), control: control,
+      update: { _, _ in }, ended: { _, result, _ in events.add(result.outcome.rawValue) })
+    dispatch.syncs = SyncGroup(limit: 3, patience: .seconds(3600))
+    dispatch.run {
+      if let next = stores.next() { return (next.offset, next.element) }
+      // As long as stores may come, the batch is complete when all three wait.
+      while events.all.count < 3 { usleep(1000) }
+      return nil
+    }
+    control.waitForAll()
+    #expect(events.all == ["finished", "finished", "finished"])
+  }
+
   @Test func `with few open files, fewer stores are at work at the same time`() throws {
     #expect(OpenFiles.possibleJobs(limit: 1024) == 31 && OpenFiles.possibleJobs(limit: 8) == 0)
     let job = try Many.job(12)

@@ -35,7 +35,7 @@ private struct FaultSweep {
     for (index, operation) in operations.enumerated() {
       let name = (operation.path as NSString).lastPathComponent
       // The first kind of job covers the work that every job does.
-      let isTriedElsewhere = ![.everyStage, .restart, .smallStore].contains(whole.kind)
+      let isTriedElsewhere = whole.kind != .everyStage && !whole.kind.beginsAgain
       if isTriedElsewhere, ["store.sqlite", "store.sqlite-journal"].contains(name) { continue }
       let sign = "\(operation.kind.rawValue) \(name.hasPrefix("0000") ? "file" : name)"
       first[sign] = first[sign] ?? index + 1

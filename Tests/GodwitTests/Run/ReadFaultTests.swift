@@ -127,7 +127,7 @@ struct ReadFaultSweep {
         let summary = try job.run()
         let found = Answer(outcome: summary.outcome, wasResumed: summary.wasResumed, state: status.state)
         // A job that begins again after a kill has nothing to resume: a run of it that fails removes what is left.
-        let beginsAgain = [.restart, .smallStore].contains(whole.kind) && !known.wasResumed && !found.wasResumed
+        let beginsAgain = whole.kind.beginsAgain && !known.wasResumed && !found.wasResumed
         // A run that begins may have got further before it failed.
         if state != .nothing, known.state != .notStarted, !beginsAgain || summary.outcome != .finished {
           #expect(

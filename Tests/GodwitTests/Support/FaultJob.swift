@@ -21,22 +21,30 @@ final class FaultJob {
     case restart
     /// A small store of many: one step of plain copies, in several chunks, with a receipt, that begins again after a kill.
     case smallStore
+    /// The same in a batch of one store, which syncs its file system.
+    case sharedSync
     /// Two rows that are rejected, in rounds of their own, one with a file of binary data.
     case quarantine
+
+    /// Whether nothing of an unfinished run is durable.
+    var beginsAgain: Bool { [.restart, .smallStore, .sharedSync].contains(self) }
   }
 
   let kind: Kind
   let folder: TemporaryFolder
+  /// The stores that share its syncs; nil for a group of its own.
+  var group: SyncGroup?
   var chunkRows: Int?
   var memory = ByteCount.mebibytes(64)
   var chunkPredicates: [String: [FilterPredicate]] = [:]
 
+  private var isSmall: Bool { [.smallStore, .sharedSync].contains(kind) }
   private var sourceName: String { "people.sqlite" }
   var sourcePath: String { folder.file(kind == .inPlace ? "out/people.sqlite" : sourceName) }
   var destinationPath: String {
     switch kind {
-    case .everyStage, .severalSteps, .restart, .smallStore, .inPlace, .quarantine: folder.file("out/people.sqlite")
     case .xml: folder.file("out/people.xml")
+    default: folder.file("out/people.sqlite")
     }
   }
 
@@ -44,7 +52,7 @@ final class FaultJob {
   var leftNames: [String] {
     switch kind {
     case .everyStage, .severalSteps, .restart: [".people_SUPPORT", "people.sqlite"]
-    case .smallStore: [".people_SUPPORT", "people.sqlite", "people.sqlite.receipt.json"]
+    case .smallStore, .sharedSync: [".people_SUPPORT", "people.sqlite", "people.sqlite.receipt.json"]
     case .inPlace: [".people_SUPPORT", ".people~_SUPPORT", "people.sqlite", "people~.sqlite"]
     case .xml: ["people.xml"]
     case .quarantine:
@@ -88,12 +96,14 @@ final class FaultJob {
   }
 
   /// The same job on a copy of the source.
-  init(again other: FaultJob) throws {
+  ///
+  /// - Parameter place: Where its folder is made; nil for the place of temporary files.
+  init(again other: FaultJob, in place: String? = nil) throws {
     kind = other.kind
     chunkRows = other.chunkRows
     memory = other.memory
     chunkPredicates = other.chunkPredicates
-    folder = try TemporaryFolder("godwit-fault")
+    folder = try TemporaryFolder("godwit-fault", in: place)
     let manager = FileManager.default
     let to = (sourcePath as NSString).deletingLastPathComponent
     let from = (other.sourcePath as NSString).deletingLastPathComponent
@@ -124,7 +134,7 @@ final class FaultJob {
       var first = MigrationStep(
         sourceModel: try Self.source, destinationModel: try Self.destination,
         mappingModels: [MappingModel(entityMappings: try Self.mappings)])
-      if kind == .smallStore {
+      if isSmall {
         first = MigrationStep(
           sourceModel: try Self.source, destinationModel: try Self.renamed,
           mappingModels: [try MappingModel(inferredFrom: Self.source, to: Self.renamed)],
@@ -140,10 +150,11 @@ final class FaultJob {
       }
       var job = MigrationJob(
         name: "fault", sourcePath: sourcePath, destinationPath: destinationPath,
-        first: first, later: later, chunkRows: kind == .smallStore ? 6 : chunkRows,
+        first: first, later: later, chunkRows: isSmall ? 6 : chunkRows,
         chunkPredicates: chunkPredicates, memory: memory)
-      if [.restart, .smallStore].contains(kind) { job.durability = .restart }
-      if kind == .smallStore { job.receipt = .besideDestination }
+      if kind.beginsAgain { job.durability = .restart }
+      if isSmall { job.receipt = .besideDestination }
+      if kind == .sharedSync { job.hooks.sync = (group ?? SyncGroup(limit: 1)).begin() }
       if kind == .inPlace { job.existingDestination = .inPlace(keepsOld: true) }
       if kind == .xml { job.destinationType = .xml }
       if kind == .quarantine { job.quarantine = Quarantine(maximumRows: 2) }
@@ -234,7 +245,7 @@ final class FaultJob {
     if kind == .xml {
       return try String(contentsOfFile: destinationPath, encoding: .utf8).split(separator: "\n").map(String.init)
     }
-    var lines = kind == .smallStore ? try receiptLines() : []
+    var lines = isSmall ? try receiptLines() : []
     for path in [destinationPath] + (kind == .quarantine ? [destinationPath + Quarantine.suffix] : []) {
       lines += try StoreDump(path).lines
       let support = SupportFolder(ofStoreAt: path)

@@ -4,7 +4,7 @@ import Foundation
 /// A change of the file system that the code under test asks for, or a look at it.
 package struct DiskOperation: Sendable, CustomStringConvertible {
   package enum Kind: String, Sendable {
-    case create, makeFolder, write, truncate, allocate, sync, rename, link, unlink, removeFolder
+    case create, makeFolder, write, truncate, allocate, sync, syncAll, rename, link, unlink, removeFolder
     case open, read, status
 
     /// Whether a full disk refuses it.
@@ -27,6 +27,7 @@ package struct DiskOperation: Sendable, CustomStringConvertible {
       case FAULT_TRUNCATE: .truncate
       case FAULT_ALLOCATE: .allocate
       case FAULT_SYNC: .sync
+      case FAULT_SYNC_ALL: .syncAll
       case FAULT_RENAME: .rename
       case FAULT_LINK: .link
       case FAULT_UNLINK: .unlink

@@ -72,21 +72,34 @@ package final class DurableDisk {
       var info = stat()
       if lstat(operation.path, &info) == 0 { nodes[UInt64(info.st_ino)] = nil }
       _ = node(at: operation.path)
-    case .sync:
-      guard let node = node(at: operation.path) else { return }
-      guard node.isFolder else {
-        node.bytes = Self.bytes(operation.path)
-        return
-      }
-      let names = liveNames(of: operation.path)
-      // A folder has one parent: its move is one act, whichever of the two folders is synced.
-      for moved in names.values where moved.isFolder {
-        for folder in nodes.values where folder !== node {
-          folder.names = folder.names.filter { $0.value !== moved }
-        }
-      }
-      node.names = names
+    case .sync: sync(operation.path)
+    // The root stands for a file system.
+    case .syncAll: syncAll(root)
     case .write, .truncate, .allocate, .rename, .link, .unlink, .removeFolder, .open, .read, .status: break
+    }
+  }
+
+  private func sync(_ path: String) {
+    guard let node = node(at: path) else { return }
+    guard node.isFolder else {
+      node.bytes = Self.bytes(path)
+      return
+    }
+    let names = liveNames(of: path)
+    // A folder has one parent: its move is one act, whichever of the two folders is synced.
+    for moved in names.values where moved.isFolder {
+      for folder in nodes.values where folder !== node {
+        folder.names = folder.names.filter { $0.value !== moved }
+      }
+    }
+    node.names = names
+  }
+
+  private func syncAll(_ folder: String) {
+    sync(folder)
+    for (name, node) in liveNames(of: folder) {
+      let path = folder + "/" + name
+      if node.isFolder { syncAll(path) } else { sync(path) }
     }
   }
 

@@ -7,7 +7,8 @@ import Foundation
 ///    under test is counted, from 1, and fails as the fault says.
 ///    A layer for looks counts what opens files, reads their bytes or asks for their status instead.
 /// 2. After a power cut, `survive` leaves on the disk what would be there when the power is back.
-/// The layer sits under libc's calls, so that no code of the product knows of it.
+/// The layer sits under libc's calls, so that no code of the product knows of it. Several threads may run code on one
+/// disk: their operations come one after the other.
 package final class FaultLayer {
   package enum Fault: Sendable, CustomStringConvertible {
     case none
@@ -47,6 +48,9 @@ package final class FaultLayer {
   /// Whether the code under test got as far as the fault.
   package private(set) var hasStruck = false
 
+  /// Whether no file system can be synced at once.
+  package var failsSyncAll = false
+
   /// Hears of every operation before it is carried out.
   package var beforeEach: ((DiskOperation) -> Void)?
   /// Hears of every operation that was carried out.
@@ -58,6 +62,10 @@ package final class FaultLayer {
   private var count = 0
   private var owesFullDisk = false
   private let disk: DurableDisk?
+  /// Held from the question whether an operation may go on until it was carried out.
+  private let turn = NSLock()
+  /// The thread whose operation is being carried out.
+  private var holder: pthread_t?
 
   /// - Parameters:
   ///   - root: The folder that a power cut is about; needed for that fault alone.
@@ -82,14 +90,11 @@ package final class FaultLayer {
     fault_arm(
       { context, call in
         guard let context, let call else { return fault_verdict(failure: 0, allowed: -1, real: 1) }
-        return Unmanaged<FaultLayer>.fromOpaque(context).takeUnretainedValue().verdict(DiskOperation(call.pointee))
+        return Unmanaged<FaultLayer>.fromOpaque(context).takeUnretainedValue().begin(DiskOperation(call.pointee))
       },
       { context, call, result in
-        guard let context, let call, result >= 0 else { return }
-        let layer = Unmanaged<FaultLayer>.fromOpaque(context).takeUnretainedValue()
-        let operation = DiskOperation(call.pointee)
-        layer.disk?.follow(operation)
-        layer.afterEach?(operation)
+        guard let context, let call else { return }
+        Unmanaged<FaultLayer>.fromOpaque(context).takeUnretainedValue().end(DiskOperation(call.pointee), result)
       }, context, looksAt == nil ? 0 : 1)
     defer {
       fault_disarm()
@@ -101,17 +106,39 @@ package final class FaultLayer {
   /// Puts the disk into the state in which the power cut left it.
   package func survive(_ survival: DurableDisk.Survival) throws { try disk?.restore(survival) }
 
+  private func begin(_ operation: DiskOperation) -> fault_verdict {
+    guard looksAt == nil, Self.isOfDisk(operation) else { return verdict(operation) }
+    turn.lock()
+    let verdict = verdict(operation)
+    if verdict.failure == 0 { holder = pthread_self() } else { turn.unlock() }
+    return verdict
+  }
+
+  private func end(_ operation: DiskOperation, _ result: Int64) {
+    guard holder == pthread_self() else { return }
+    if result >= 0 {
+      disk?.follow(operation)
+      afterEach?(operation)
+    }
+    holder = nil
+    turn.unlock()
+  }
+
+  /// Pipes, terminals and the like are not disks; a folder in memory stands for one.
+  private static func isOfDisk(_ operation: DiskOperation) -> Bool {
+    operation.path.hasPrefix("/") && !operation.path.hasPrefix("/proc/")
+      && (!operation.path.hasPrefix("/dev/") || operation.path.hasPrefix("/dev/shm/"))
+  }
+
   private func verdict(_ operation: DiskOperation) -> fault_verdict {
     // A sync of the machine's own disk proves nothing here, and costs most of the time.
-    let pass = fault_verdict(failure: 0, allowed: -1, real: operation.kind == .sync ? 0 : 1)
-    // Pipes, terminals and the like are not disks; a folder in memory stands for one.
-    guard operation.path.hasPrefix("/"), !operation.path.hasPrefix("/proc/"),
-      !operation.path.hasPrefix("/dev/") || operation.path.hasPrefix("/dev/shm/")
-    else { return pass }
+    let pass = fault_verdict(failure: 0, allowed: -1, real: [.sync, .syncAll].contains(operation.kind) ? 0 : 1)
+    guard Self.isOfDisk(operation) else { return pass }
     if let looksAt, !operation.path.hasPrefix(looksAt) { return pass }
     count += 1
     beforeEach?(operation)
     if !hasStruck || keepsAll { operations.append(operation) }
+    if operation.kind == .syncAll, failsSyncAll { return fault_verdict(failure: EIO, allowed: -1, real: 1) }
     if count == fault.position { hasStruck = true }
     guard hasStruck else { return pass }
     switch fault {
