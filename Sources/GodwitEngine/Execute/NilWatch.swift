@@ -123,7 +123,7 @@ struct ExpressionInputs {
       switch part.node {
       case .keyPath(let base, let segments):
         if let base, !Self.isOwn(base) { return visit(base) }
-        if attribute(segments) != nil, !found.contains(segments) { found.append(segments) }
+        if let input = input(segments), !found.contains(input.path) { found.append(input.path) }
       case .ternary(_, let yes, let no):
         visit(yes)
         visit(no)
@@ -157,6 +157,23 @@ struct ExpressionInputs {
     return attribute
   }
 
+  /// The attribute that a path reads, with the path to it. A property of its value may follow, as in `homepage.path`.
+  private func input(_ segments: [String]) -> (path: [String], attribute: AttributeDescription, keys: [ValueKey])? {
+    for count in segments.indices.map({ $0 + 1 }) {
+      let path = Array(segments[..<count])
+      guard let attribute = attribute(path) else { continue }
+      let keys = segments[count...].compactMap(ValueKey.init(rawValue:))
+      return keys.count == segments.count - count ? (path, attribute, keys) : nil
+    }
+    return nil
+  }
+
+  private func mayTurnToNil(path segments: [String]) -> Bool {
+    guard let (_, attribute, keys) = input(segments) else { return true }
+    // A decimal may be stored that has no value.
+    return attribute.type == .decimal || keys.contains(where: \.mayBeNil)
+  }
+
   private func read(_ expression: ValueExpression) -> AttributeDescription? {
     guard case .keyPath(let base, let segments) = expression.node, base.map(Self.isOwn) ?? true else { return nil }
     return attribute(segments)
@@ -166,8 +183,7 @@ struct ExpressionInputs {
   func mayTurnToNil(_ expression: ValueExpression) -> Bool {
     switch expression.node {
     case .constant(let value): value.isNull
-    // A decimal may be stored that has no value.
-    case .keyPath: read(expression).map { $0.type == .decimal } ?? true
+    case .keyPath(let base, let segments): base.map(Self.isOwn) == false || mayTurnToNil(path: segments)
     case .negation(let operand): mayTurnToNil(operand)
     case .ternary(_, let yes, let no): mayTurnToNil(yes) || mayTurnToNil(no)
     case .arithmetic(let op, let a, let b): mayTurnToNil(op, a, b)

@@ -39,6 +39,14 @@ package enum ValueKey: String, CaseIterable, Sendable {
     }
   }
 
+  /// Whether a value may have no such property, although its type has.
+  package var mayBeNil: Bool {
+    switch self {
+    case .path, .lastPathComponent, .pathExtension, .stringByRemovingPercentEncoding: true
+    default: false
+    }
+  }
+
   /// The properties that values of a type have.
   package static func all(on type: AttributeType) -> [ValueKey] { allCases.filter { $0.result(on: type) != nil } }
 

@@ -196,6 +196,42 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: fixture.destinationPath))
   }
 
+  @Test(arguments: [false, true], [1, 100])
+  func `a value without the property that is read is a counted loss`(inSwift: Bool, rows: Int) throws {
+    let fixture = try MigrationFixture(
+      [.make("Page", ["price": .decimal, "link": .uri, "name": .string])],
+      to: [.make("Page", ["isSold": .boolean, "price": .string, "path": .string, "plain": .string])])
+    try fixture.build { store in
+      for (key, link, name) in [(Int64(1), "https://a.org/b", "a%20b"), (2, "mailto:a", "100%"), (3, "a/b", "c")] {
+        try store.insert(
+          "Page", key: key, attributes: ["price": .decimal(1), "link": .uri(Text(link)), "name": .init(name)])
+      }
+    }
+    // No decimal has this value.
+    try fixture.alter("UPDATE ZPAGE SET ZPRICE = 1e200 WHERE Z_PK > 1")
+    fixture.mappings = [
+      try .make(
+        "Page", "Page",
+        attributes: [
+          "isSold": "$source.price.boolValue", "price": "$source.price.stringValue", "path": "$source.link.path",
+          "plain": "$source.name.stringByRemovingPercentEncoding",
+        ])
+    ]
+    fixture.chunkRows = rows
+    var job = try fixture.job
+    job.onLoss = .fail
+    try EngineTuning.with(\.runsAllInSwift, inSwift) {
+      let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+      #expect(error?.code == .dataWrong, "\(String(describing: error))")
+      let losses = try fixture.run().losses
+      #expect(
+        nils(losses) == [
+          "1 Page.isSold 2 mapping PageToPage", "1 Page.path 1 mapping PageToPage",
+          "1 Page.plain 1 mapping PageToPage", "1 Page.price 2 mapping PageToPage",
+        ])
+    }
+  }
+
   @Test func `expressions that keep what they read are not watched`() throws {
     let fixture = try fixture()
     let model = fixture.source
@@ -207,7 +243,7 @@ import Testing
     for text in [
       "$source.text", "$source.parent.text", "uppercase($source.text)", "$source.kind + 1", "-$source.kind",
       "($source.level - 32.0) / 1.8", "TERNARY($source.kind == 1, $source.text, 'x')", "$source.kind * $source.kind",
-      "nil",
+      "nil", "$source.text.length", "$source.parent.kind.stringValue",
       "TERNARY($source.kind == 1, 'x', nil)", "$source.children.@count",
     ] {
       #expect(try !isWatched(text), "\(text)")
@@ -216,6 +252,7 @@ import Testing
       "1 / $source.level", "$source.level * 0", "$source.level - $source.level", "sqrt($source.level)",
       "$source.kind ** 2",
       "CAST($source.text, 'NSNumber')", "TERNARY($source.kind == 1, $source.text, nil)", "$source.sum + 1",
+      "$source.sum.boolValue", "$source.parent.sum.stringValue", "$source.text.stringByRemovingPercentEncoding",
       "1 / ($source.kind - 1)", "uppercase(TERNARY($source.kind == 1, $source.text, nil))",
     ] {
       #expect(try isWatched(text), "\(text)")
