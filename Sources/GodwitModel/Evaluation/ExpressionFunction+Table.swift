@@ -110,7 +110,7 @@ extension ExpressionFunction {
         return a.number.map { $0.order(to: .integer(0)) == -1 ? -$0 : $0 }?.value
       }, sql: .callOfNumber, isTotal: true),
     Row(
-      "onesComplement:", taking: 1, .numbers(.integer64), .number { $0.whole.map { .integer(~$0) } },
+      "onesComplement:", taking: 1, .numbers(.integer64), .bits { ~$0 },
       sql: .call(.integer64), isTotal: true),
     Row("bitwiseAnd:with:", taking: 2, .numbers(.integer64), .bits(&), sql: .call(.integer64), isTotal: true),
     Row("bitwiseOr:with:", taking: 2, .numbers(.integer64), .bits(|), sql: .call(.integer64), isTotal: true),
@@ -205,11 +205,24 @@ extension ExpressionFunction.Body {
     }
   }
 
+  fileprivate static func bits(_ apply: @escaping @Sendable (Int64) -> Int64) -> Self {
+    .one { a, range in
+      guard let number = a.number else { return nil }
+      guard let whole = number.whole else { throw notWhole(range) }
+      return .integer(apply(whole))
+    }
+  }
+
   fileprivate static func bits(_ apply: @escaping @Sendable (Int64, Int64) -> Int64) -> Self {
-    .two { a, b, _ in
-      guard let x = a.number?.whole, let y = b.number?.whole else { return nil }
+    .two { a, b, range in
+      guard let x = a.number, let y = b.number else { return nil }
+      guard let x = x.whole, let y = y.whole else { throw notWhole(range) }
       return .integer(apply(x, y))
     }
+  }
+
+  private static func notWhole(_ range: Range<Int>) -> ExpressionError {
+    ExpressionError("an operation on bits needs whole numbers that 64 bits hold", range: range)
   }
 
   /// A function of archives, which says what is wrong with one.

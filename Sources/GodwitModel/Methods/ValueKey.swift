@@ -124,6 +124,7 @@ package enum ValueKey: String, CaseIterable, Sendable {
     switch value {
     case .boolean(let truth): truth ? 1 : 0
     case .integer(let number): number
+    case .decimal(let number): number.isNaN ? nil : number.rounded(.towardZero).wholeNumber
     default: value.number.flatMap { Int64(exactly: $0.double.rounded(.towardZero)) }
     }
   }

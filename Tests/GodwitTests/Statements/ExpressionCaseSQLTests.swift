@@ -162,7 +162,7 @@ import Testing
     ),
     (
       "UPDATE ZPERSON SET ZHEIGHT = 1.5", "bitwiseAnd:with:(height, 1) == 1",
-      "cannot evaluate 'bitwiseAnd:with:(height, 1) == 1' for Person p1: cannot calculate 'bitwiseAnd:with:' with a number and a number"
+      "cannot evaluate 'bitwiseAnd:with:(height, 1) == 1' for Person p1: an operation on bits needs whole numbers that 64 bits hold"
     ),
   ]) func `a value of the wrong type is an error that names its row`(alter: String, text: String, message: String)
     throws

@@ -86,6 +86,7 @@ extension ExpressionCases {
       ("FUNCTION($source.rating, 'compare:', 1)", .null), ("FUNCTION($source.age, 'stringValue')", .string("40")),
       ("FUNCTION($source.height, 'integerValue')", .integer(1)),
       ("FUNCTION($source.big, 'longLongValue')", .integer(.max)),
+      ("FUNCTION(CAST('123456789012345678.9', 'NSDecimalNumber'), 'longLongValue')", .integer(123_456_789_012_345_678)),
       ("FUNCTION($source.age, 'isEqualToNumber:', 40)", .boolean(true)),
       ("FUNCTION($source.pay, 'decimalNumberByAdding:', 0.1)", .decimal(Decimal(51) / 10)),
       ("FUNCTION($source.pay, 'decimalNumberBySubtracting:', $source.age)", .decimal(-35)),

@@ -46,6 +46,8 @@ extension ExpressionCases {
       ("leftshift:by:(1, 64)", .integer(0)), ("rightshift:by:(-1, 70)", .integer(-1)),
       ("leftshift:by:(4, -1)", .integer(2)), ("onesComplement:(0)", .integer(-1)), ("$source.age & 8", .integer(8)),
       ("$source.rating & 1", .null), ("4.0 & 5", .integer(4)),
+      ("CAST('123456789012345678', 'NSDecimalNumber') & 255", .integer(78)),
+      ("~CAST('123456789012345678', 'NSDecimalNumber')", .integer(-123_456_789_012_345_679)),
     ],
     filters: [("age & 1 == 0", true), ("(age & 8) != 0", true), ("age ^ age == 0", true), ("rating | 1 == 1", nil)])
 

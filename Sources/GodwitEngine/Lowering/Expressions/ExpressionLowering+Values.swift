@@ -21,8 +21,8 @@ extension ExpressionLowering {
 
   /// The same for a Swift function, to which 2 and 2.0 are different numbers.
   ///
-  /// - Parameter name: A function whose result for a decimal is a decimal, which SQL cannot distinguish from floating
-  ///   point; nil for one that treats any number as floating point.
+  /// - Parameter name: A function that needs all digits of a decimal, which SQL cannot distinguish from floating point;
+  ///   nil for one that treats any number as floating point.
   private func argument(_ expression: ValueExpression, ofExact name: String? = nil) throws -> (
     sql: String, type: AttributeType?
   ) {
@@ -93,7 +93,8 @@ extension ExpressionLowering {
     case .cast:
       guard arguments.count == 2, case .constant(.string(let type)) = arguments[1].node else { break }
       return try cast(arguments[0], type.string)
-    case .call(let type): return try call(name, arguments, type: type)
+    // A whole decimal may have more digits than floating point.
+    case .call(let type): return try call(name, arguments, type: type, isExact: type == .integer64)
     case .callOfNumber: return try call(name, arguments, type: nil, isExact: true)
     case .statistic: return try statistic(name, arguments)
     default: break
