@@ -22,8 +22,8 @@ struct MergeLosses {
     var ifNil: String?
     /// Whether nil in the first object takes the first value that is not nil.
     var isFilled = false
-    /// Whether others may link the object too, so that one of them is kept, whichever it is.
-    var keepsAny = false
+    /// Whether the last link of all stays, and not that of the first object: a later mapping sets it from its other end.
+    var keepsLast = false
   }
 
   /// The losses of the objects of a mapping.
@@ -48,7 +48,8 @@ struct MergeLosses {
         LossReport.Loss(
           step: planner.job.position.index + 1, kind: one.kind, subject: "\(mapping.destination.name).\(one.name)",
           count: nil,
-          reason: "mapping \(mapping.name) makes one object of those with the same \(keys) and keeps the first\(order)",
+          reason: "mapping \(mapping.name) makes one object of those with the same \(keys)"
+            + (one.keepsLast ? ", and a later mapping sets the link" : " and keeps the first\(order)"),
           cause: .merged)
       }
       guard isCounted else { return Part(mapping: mapping, part: .init(walk: nil, wanted: losses)) }
@@ -68,10 +69,10 @@ struct MergeLosses {
     let merged = try program.associationStage.merged(mapping.index, association)
     let counts = compared.map { one in
       let given = "(SELECT s.Z_PK AS k, \(one.given) AS v FROM \(table) AS s)"
-      if one.keepsAny {
+      if one.keepsLast {
         return """
-          (SELECT COALESCE(SUM(n - 1), 0) FROM (SELECT COUNT(DISTINCT m.v) AS n FROM g CROSS JOIN \(given) AS m \
-          ON m.k = g.k GROUP BY g.f HAVING COUNT(DISTINCT m.v) > 0))
+          (SELECT COUNT(*) FROM (SELECT m.v AS v, MAX(m.v) OVER (PARTITION BY g.f) AS kept FROM g \
+          CROSS JOIN \(given) AS m ON m.k = g.k) WHERE v <> kept)
           """
       }
       func or(_ value: String) -> String { one.ifNil.map { "COALESCE(\(value), \($0))" } ?? value }
@@ -204,14 +205,18 @@ struct MergeLosses {
             ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")
             : try association.lookup(index, key: chain.scalar(chain.key))
         }
-        let given =
-          keys.count == 1
-          ? keys[0] : "COALESCE(\(zip(lookups, keys).map { "\($0) || ':' || \($1)" }.joined(separator: ", ")))"
-        found.append(Compared(name: side.relationship.name, kind: .links, given: given, keepsAny: !owners.isEmpty))
+        // Sorted as the objects come: by mapping, then key.
+        let sorted = zip(lookups, keys).map { "printf('%06d:', \($0)) || substr('\(Self.zeros)' || \($1), -20)" }
+        let given = keys.count == 1 ? keys[0] : "COALESCE(\(sorted.joined(separator: ", ")))"
+        // A link that the mapping itself sets last is that of the first object, also where that has none.
+        let isLast = owners.contains { own == nil || $0.mapping > mapping.index }
+        found.append(Compared(name: side.relationship.name, kind: .links, given: given, keepsLast: isLast))
       }
     }
     return found
   }
+
+  private static let zeros = String(repeating: "0", count: 20)
 
   private func mappings(_ assignment: InversePair.Assignment) -> ResolvedEntityMapping.RelationshipSource {
     resolved.entityMappings[assignment.mapping].relationships[assignment.part]
