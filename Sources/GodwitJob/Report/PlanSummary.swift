@@ -123,7 +123,8 @@ extension MigrationPlan {
     let reason = forecast?.rejections.first.map { ", \($0.text)" } ?? ""
     let further = (forecast?.rejections.count ?? 1) - 1
     let rest = further > 0 ? " (and \(further) more)" : ""
-    return "\(count.counted("object")) \(count == 1 ? "is" : "are") set aside\(reason)\(rest)"
+    return "\(count.counted("object")) \(count == 1 ? "is" : "are") set aside\(reason)\(rest); "
+      + "the objects and losses of this plan still count \(count == 1 ? "it" : "them")"
   }
 
   fileprivate var furtherStops: String {
