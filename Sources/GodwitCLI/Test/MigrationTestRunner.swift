@@ -203,6 +203,8 @@ struct MigrationTestRunner: Sendable {
 
   /// Copies the made store to the folder of failed tests, with a job that names it.
   private func keepFiles(of test: MigrationTest, in folder: String, _ result: inout MigrationTestResult) {
+    // A store whose version cannot be read was never made.
+    if case .made = test.store, !FileManager.default.fileExists(atPath: "\(folder)/\(Self.sourceName)") { return }
     let name = "\(result.version) \(test.name)".map { $0.isLetter || $0.isNumber || $0 == "." ? $0 : "-" }
     let manager = FileManager.default
     var kept = "\(keep)/\(String(name))"
@@ -216,7 +218,7 @@ struct MigrationTestRunner: Sendable {
       var source = "\(folder)/\(Self.sourceName)"
       if case .given(let path) = test.store {
         source = path
-      } else if manager.fileExists(atPath: source) {
+      } else {
         for file in try manager.contentsOfDirectory(atPath: folder) where file.contains("source") {
           try manager.copyItem(atPath: "\(folder)/\(file)", toPath: "\(kept)/\(file)")
         }
