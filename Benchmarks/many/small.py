@@ -4,7 +4,7 @@
   Benchmarks/many/small.py [GODWIT [STORES [OBJECTS [ROUNDS]]]]
   Benchmarks/many/small.py --list [GODWIT [PATHS]]
 
-Migrates copies of a store from `Peoplizer` to `Peoplizer 2` with two and with three jobs, with receipts and without.
+Migrates copies of a store from `Peoplizer` to `Peoplizer 2` with one, two and three jobs, with receipts and without.
 The floor copies each with `VACUUM INTO` and syncs the copy and its folder, in two processes. The stores are in TMPDIR.
 Prints the medians of milliseconds a store, and of the ratio to the floor of the same round.
 
@@ -82,7 +82,7 @@ def main(godwit=REPOSITORY / ".build" / "release" / "godwit", stores="200", obje
             list(pool.map(len, ["a", "b", "c", "d"]))
             for _ in range(int(rounds)):
                 for what, job in jobs.items():
-                    for count in (2, 3):
+                    for count in (1, 2, 3):
                         floors.append(floor(paths, pool))
                         seconds = migrate(godwit, job, count)
                         times.setdefault((what, count), []).append(seconds)
