@@ -29,7 +29,7 @@ extension Verification {
   func externalDifference(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject, found: StoredContent
   ) throws -> String? {
-    let expected: Content
+    var expected: Content
     switch mapping.values[attribute.name] {
     case nil, .unknown: return nil
     case .stored(let from):
@@ -44,6 +44,10 @@ extension Verification {
       default: return "mapping '\(mapping.name)' gives no bytes for p\(object.key) of the source"
       }
     }
+    if case .missing = expected, job.missingFilesAreNil, needsBytes(attribute) {
+      report.count("values that are nil because their external file is missing (on-invalid: keep)", 1)
+      expected = .none
+    }
     let isSame: Bool
     switch (expected, try Self.content(found, as: attribute, in: destinationFolder, of: destination)) {
     case (.none, .none), (.missing, .missing): isSame = true
@@ -52,6 +56,25 @@ extension Verification {
     default: isSame = false
     }
     return isSame ? nil : "the bytes are not what mapping '\(mapping.name)' gives for p\(object.key) of the source"
+  }
+
+  /// Whether a finished store has the bytes of an attribute's values in any case.
+  private func needsBytes(_ attribute: AttributeDescription) -> Bool {
+    !attribute.allowsExternalBinaryDataStorage || job.needsBytesOfFiles
+  }
+
+  /// Whether the bytes of a value are needed, and the source has none: its file is missing, or its form is not known.
+  func lacksBytes(
+    _ attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
+  ) throws -> Bool {
+    guard needsBytes(attribute), case .stored(let from)? = mapping.values[attribute.name], from.type == .binary,
+      from.allowsExternalBinaryDataStorage, let column = sourceSchema.column(of: from.name, in: object.entityName)
+    else { return false }
+    switch try Self.content(object.content(column), as: from, in: sourceFolder, of: source) {
+    case .missing: return !job.missingFilesAreNil
+    case .unknown: return true
+    case .none, .bytes: return false
+    }
   }
 
   private static func content(

@@ -106,6 +106,7 @@ final class Verification {
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
     for store in [job.sourcePath, job.destinationPath] { try SupportFolder(ofStoreAt: store).refuseLinks() }
     objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    objects.missingFilesAreNil = job.missingFilesAreNil
     objects.leavesLargeValues = true
     try scratch.execute("CREATE TEMP TABLE probe (x)")
     try scratch.execute("PRAGMA temp.cache_size = -\(max(job.memory.bytes / 8, 1 << 20) / 1024)")
@@ -119,6 +120,7 @@ final class Verification {
     (sourceSchema, destinationSchema) = (other.sourceSchema, other.destinationSchema)
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
     objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    objects.missingFilesAreNil = job.missingFilesAreNil
     objects.leavesLargeValues = true
     (counterparts, claimed) = (other.counterparts, other.claimed)
     linkPlans = other.linkPlans.mapValues(\.withoutCount)

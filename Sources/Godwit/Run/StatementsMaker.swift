@@ -95,7 +95,8 @@ struct StatementsMaker {
       }
       defer { try? connection.close() }
       try edit(
-        program, connection: connection, digest: digest, mover: ExternalDataMover(source: live, destination: support),
+        program, connection: connection, digest: digest,
+        mover: ExternalDataMover(job, source: live, destination: support),
         files: files, stamp: stamp, meter: meter, progress: tell)
       try connection.close()
     } catch {

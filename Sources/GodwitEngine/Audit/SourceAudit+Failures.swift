@@ -14,8 +14,10 @@ extension SourceAudit {
     /// Whether a run with a quarantine sets such rows aside.
     var isOfObject = true
 
-    mutating func take(_ error: GodwitError) {
-      (message, isOfObject) = (error.message, error.topic == .rejectedRow)
+    /// - Parameter setsAside: Whether the job has a quarantine.
+    mutating func take(_ error: GodwitError, setsAside: Bool) {
+      message = error.message
+      isOfObject = error.topic == .rejectedRow || setsAside && error.isOfObject
     }
 
     /// More are not looked for: each takes a statement of its own.
@@ -57,7 +59,7 @@ extension SourceAudit {
         }
       })
     try search.search(from: .min, through: .max) { key, error in
-      if found.keys.isEmpty { found.take(error) }
+      if found.keys.isEmpty { found.take(error, setsAside: job.quarantine != nil) }
       found.keys.append(key)
     }
     if found.keys.count == Failures.limit, let last = found.keys.last, last < .max {

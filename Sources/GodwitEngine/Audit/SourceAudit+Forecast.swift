@@ -20,7 +20,7 @@ extension SourceAudit {
       try auditMappings()
       taken = computable + (before ?? uncomputableCount)
       rejections.removeAll { $0.code != .objectsRejected }
-      rejections += report.findings.map(RunForecast.Rejection.init)
+      rejections += report.findings.map { .init($0, isSetAside: job.quarantine != nil) }
     } while job.quarantine.map { rejectedCount > known && Int64(rejectedCount) <= $0.limit(of: taken) } == true
     var forecast = RunForecast(rejections: rejections, kept: KeptInvalid.sums(kept))
     guard let quarantine = job.quarantine, rejectedCount > 0 else { return forecast }
@@ -48,7 +48,9 @@ extension SourceAudit {
     let enough = max(0, min(quarantine.limit(of: .max), .max - 1)) + 1
     let broken = "SELECT \(check.key) AS k \(rows.from(nil, "(\(check.condition))"))"
     // An object that is made of several is set aside with all of them.
-    let members = rows.merged.map { " UNION SELECT k FROM (\($0)) WHERE f IN (\(broken))" } ?? ""
+    // One whose value cannot be made is set aside alone, and the next object takes its place.
+    let merged = check.kind == .missingFile ? nil : rows.merged
+    let members = merged.map { " UNION SELECT k FROM (\($0)) WHERE f IN (\(broken))" } ?? ""
     let query = "SELECT k FROM (\(broken)\(members)) LIMIT \(enough)"
     for row in try rows.read(query, attached.functions, nil) {
       if case .integer(let key)? = row.first { rejected[rows.table, default: []].insert(key) }
@@ -62,36 +64,6 @@ extension SourceAudit {
     }
     let list = keys.sorted().map(String.init).joined(separator: ", ")
     return "(CASE WHEN \(alias).Z_PK IN (\(list)) THEN 0 ELSE (\(condition)) END)"
-  }
-
-  /// The values that a run reads from external files which are missing: the new version stores them in rows, or the
-  /// destination is no SQLite store.
-  func auditFilesRead(by mapping: ResolvedEntityMapping, _ program: StepProgram, in rows: TakenRows) throws {
-    let folder = SupportFolder(ofStoreAt: job.sourcePath)
-    let writesAtomic = job.position.isLast && job.destinationType.isAtomic
-    for (attribute, source) in mapping.attributes {
-      guard case .copy(let name) = source.withoutDefault,
-        model.attribute(name, of: mapping.source.name)?.allowsExternalBinaryDataStorage == true,
-        writesAtomic || !attribute.allowsExternalBinaryDataStorage,
-        let column = schema.column(of: name, in: mapping.source.name).map({ "s.\(quoted($0))" })
-      else { continue }
-      let statement = ChunkStatement(
-        sql:
-          "SELECT \(column) FROM \(rows.table) AS s WHERE \(ExternalDataSQL.isReference(column)) AND (\(rows.taken))",
-        builder: rows.builder)
-      var missing: Int64 = 0
-      try attached.functions.running(statement, context: "planning, the external files of \(mapping.source.name)") {
-        try connection.query(statement.sql, rows.builder.arguments()) { row in
-          if case .external(let file)? = StoredBinary(row.bytes(0)), try folder.size(of: file) == nil { missing += 1 }
-          return true
-        }
-      }
-      guard missing > 0 else { continue }
-      add(
-        AuditReport.Finding(
-          .missingFile, model: model.name, entity: mapping.source.name, property: name, mapping: mapping.name,
-          count: missing, message: "the external file of '\(name)' is missing", samples: []))
-    }
   }
 
   func addDuplicates(_ count: Int64, of entity: String, _ properties: [String], isPartial: Bool) {

@@ -134,7 +134,7 @@ extension SourceAudit {
         let kind = schema.isObject(of: [mapping.source.name], row: "s")
         var failed = try failures(in: table, kind, computing: "typeof((\(condition)))", builder)
         if failed.keys.isEmpty {
-          failed.take(error)
+          failed.take(error, setsAside: job.quarantine != nil)
           failed.isComplete = false
         }
         filterFailures[mapping.index] = failed
@@ -167,11 +167,15 @@ extension SourceAudit {
       let filled = Set(mapping.attributes.filter { mapping.fills($0.attribute, from: $0.source) }.map(\.attribute.name))
       skip(
         "values of \(mapping.destination.name) that 'fill-nil' may take from another object (mapping \(mapping.name))")
-      parts.removeAll { filled.contains($0.property) }
+      parts = parts.compactMap { part in
+        guard filled.contains(part.property) else { return part }
+        var part = part
+        part.checks.removeAll { $0.kind != .missingFile }
+        return part.checks.isEmpty ? nil : part
+      }
     }
     rows.patterns = compiled
     try check(parts[...], in: rows)
-    if isForecast, !planner.scan.isSample { try auditFilesRead(by: mapping, program, in: rows) }
   }
 
   /// Leaves out the objects of a `unique-by` mapping that become one with an earlier object, which gives it its values.
@@ -215,7 +219,7 @@ extension SourceAudit {
     var failed = try failures(
       in: rows.table, rows.kind, computing: "CASE WHEN (\(rows.taken)) THEN typeof(\(part.sql)) END", rows.builder)
     if failed.keys.isEmpty {
-      failed.take(error)
+      failed.take(error, setsAside: job.quarantine != nil)
       failed.isComplete = false
     }
     add(failed, of: rows.mapping, property: part.property, "the value")
@@ -282,6 +286,7 @@ extension SourceAudit {
         // It is computed, whether it has rules or not.
         checks.append(check("", "\(value) IS NULL AND \(value) IS NOT NULL"))
       }
+      checks += fileChecks(attribute, from: source, in: mapping, value: value)
       guard !checks.isEmpty else { continue }
       parts.append(
         Part(
@@ -305,7 +310,11 @@ extension SourceAudit {
     in mapping: ResolvedEntityMapping
   ) -> String? {
     switch source {
-    case .copy(let name): return schema.column(of: name, in: mapping.source.name).map { "s.\(quoted($0))" } ?? "NULL"
+    case .copy(let name):
+      return schema.column(of: name, in: mapping.source.name).map {
+        readable("s.\(quoted($0))", attribute, name, mapping)
+      }
+        ?? "NULL"
     case .expression(let parsed):
       guard attribute.type.integerRange != nil,
         case .keyPath(let base?, let segments) = parsed.node, segments.count == 1,

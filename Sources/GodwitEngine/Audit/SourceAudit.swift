@@ -262,6 +262,7 @@ package final class SourceAudit {
     add(
       AuditReport.Finding(
         .missingFile, model: model.name, entity: entity, property: attribute, count: count,
-        message: "values whose external file is missing", samples: samples))
+        message: "values whose external file is missing"
+          + (job.missingFilesAreNil ? "; they are nil where a mapping needs their bytes" : ""), samples: samples))
   }
 }

@@ -39,7 +39,7 @@ extension Executor {
       let reader = try connection.anotherReader(cache: .init(bytes: job.memory.bytes / 32))
     else { return nil }
     let own = try SQLFunctions(connection: reader, sourceSchema: program.sourceSchema, now: functions.now)
-    own.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
+    own.setSupportFolder(ofSourceOf: job)
     return (low...high, reader, own)
   }
 }

@@ -56,7 +56,7 @@ extension Planner {
   /// The same planner with another connection to the source.
   func reading(with reader: StoreConnection, now: Double) throws -> Planner {
     let functions = try SQLFunctions(connection: reader, sourceSchema: sourceSchema, now: now)
-    functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
+    functions.setSupportFolder(ofSourceOf: job)
     return Planner(
       job: job, resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema,
       functions: functions, sourceBytes: sourceBytes, leftOut: leftOut, existing: existing,

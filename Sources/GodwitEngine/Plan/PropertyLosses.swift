@@ -70,7 +70,7 @@ struct PropertyLosses {
         try values(of: entity, in: table) + links(of: entity, in: table) + orders(of: entity, in: table)
       }
     }
-    return found
+    return try found + files()
   }
 
   /// A loss.

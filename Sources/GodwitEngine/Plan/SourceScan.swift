@@ -78,13 +78,12 @@ package final class SourceScan {
     items.sort { ($0.table, $0.part, $0.walk) < ($1.table, $1.part, $1.walk) }
     let total = items.reduce(0) { $0 + $1.rows }
     let (own, now) = (functions, functions.now)
-    let path = job.sourcePath
     let found = try ReaderPool(connection, budget: job.memory, readers: readers).map(
       items, weights: items.map(\.rows), isWorthThreads: cuts.contains { $0.ranges.count > 1 && !isSample }
-    ) { [connection, sourceSchema] reader in
+    ) { [connection, sourceSchema, job] reader in
       if reader === connection { return own }
       let functions = try SQLFunctions(connection: reader, sourceSchema: sourceSchema, now: now)
-      functions.setSupportFolder(SupportFolder(ofStoreAt: path))
+      functions.setSupportFolder(ofSourceOf: job)
       return functions
     } progress: {
       progress?($0, total)

@@ -200,9 +200,15 @@ final class PolicyObjectWriter {
     _ value: SQLValue, _ attribute: AttributeDescription, of object: ManagedObject
   ) throws -> SQLValue {
     guard attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value, let mover = step.functions.mover,
-      case .external(let name)? = StoredBinary(bytes), try mover.source.size(of: name) != nil
+      case .external(let name)? = StoredBinary(bytes)
     else { return value }
-    return .blob(try mover.carry(bytes, salt: "\(object.entityName).\(attribute.name).p\(object.key)"))
+    if let carried = try mover.carry(bytes, salt: "\(object.entityName).\(attribute.name).p\(object.key)") {
+      return .blob(carried)
+    }
+    if mover.missingFilesAreNil { return .null }
+    throw GodwitError.missingFile(
+      mover.source.path(of: name), of: attribute.name, entityName: object.entityName, key: object.key,
+      action: "store", schema: step.program.destinationSchema)
   }
 
   // MARK: Statements

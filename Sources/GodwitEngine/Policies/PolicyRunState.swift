@@ -76,6 +76,7 @@ final class PolicyRunState {
     draftContext = ObjectContext(connection: connection, schema: program.destinationSchema, database: "main")
     let sourceFiles = SupportFolder(ofStoreAt: job.sourcePath)
     (sourceContext.support, draftContext.support) = (sourceFiles, sourceFiles)
+    for context in [sourceContext, draftContext] { context.missingFilesAreNil = job.missingFilesAreNil }
     destinationContext.support = folder.support
   }
 

@@ -10,7 +10,7 @@ extension Executor {
   /// - Throws: `RejectedObjectsFound` when the run must begin again without them. Returns when the caller must report
   ///   the error: it belongs to no row, or no single row has it.
   func searchRejected(after error: any Error, in chunk: Chunk) throws {
-    guard let rejections, let known = error as? GodwitError, known.topic == .rejectedRow else { return }
+    guard let rejections, let known = error as? GodwitError, known.isOfObject else { return }
     switch chunk.work {
     case .associate, .create: try searchMaking(chunk.phase, rejections)
     case .validate, .validateEntity: try searchInvalid(rejections)

@@ -9,7 +9,7 @@ extension Planner {
   /// - Throws: `RejectedObjectsFound` when the run must begin again without them. Returns when the caller must report
   ///   the error.
   package func searchRejected(after error: any Error, _ rejections: RejectionSearch) throws {
-    guard let known = error as? GodwitError, known.topic == .rejectedRow else { return }
+    guard let known = error as? GodwitError, known.isOfObject else { return }
     var objects: Int64 = 0
     for entity in Set(resolved.entityMappings.map(\.source.name)).sorted(by: { $0 < $1 }) {
       guard let table = sourceSchema.table(of: entity) else { continue }
@@ -37,7 +37,7 @@ extension Planner {
   /// - Throws: as `plan`; also when there are more such objects than the job may set aside.
   package func planLeavingOutUncomputable(now: Double) throws -> (MigrationPlan, StepProgram) {
     do { return try plan(now: now) } catch let error as GodwitError
-      where error.topic == .rejectedRow && job.quarantine != nil
+      where error.isOfObject && job.quarantine != nil
     {
       let found = try uncomputable()
       let keys = Dictionary(grouping: found) { resolved.entityMappings[$0.mapping].source.name }

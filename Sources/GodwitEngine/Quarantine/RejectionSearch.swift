@@ -132,7 +132,7 @@ struct RowSearch {
   /// The search ends when it has found so many.
   let enough: Int64
   /// Whether an error is about a single row.
-  var isOfRow: (GodwitError) -> Bool = { $0.topic == .rejectedRow }
+  var isOfRow: (GodwitError) -> Bool = { $0.isOfObject }
   /// The lowest and the highest key between two keys; nil without rows.
   let ends: (Int64, Int64) throws -> (Int64, Int64)?
   /// Carries out the rows between two keys and rolls back; throws when it cannot.

@@ -84,7 +84,7 @@ package struct AttachedSource {
     try destinationSchema.checkColumns()
     functions = try SQLFunctions(
       connection: connection, sourceSchema: sourceSchema, now: Date().timeIntervalSinceReferenceDate)
-    functions.setSupportFolder(SupportFolder(ofStoreAt: job.sourcePath))
+    functions.setSupportFolder(ofSourceOf: job)
     let stamp = try files?.stamp()
     bytes = (stamp?.store.size ?? 0) + (stamp?.wal?.size ?? 0)
   }

@@ -23,7 +23,9 @@ extension CreationStatements {
     case (true, true):
       builder.movesFiles = true
       let salt = externalSalt(of: attribute, copying: name, in: mapping).map { builder.bind(.text($0)) } ?? "NULL"
-      return "(CASE WHEN \(reference) THEN godwit_carry(\(column), \(salt)) ELSE \(checked) END)"
+      let isCarried = attribute.type == .binary ? ExternalDataSQL.isNotInline(column) : reference
+      return
+        "(CASE WHEN \(isCarried) THEN godwit_carry(\(column), \(salt), \(site), s.Z_PK) ELSE \(checked) END)"
     case (true, false):
       builder.movesFiles = true
       let key =
@@ -31,7 +33,7 @@ extension CreationStatements {
         ? associations(builder).counterpart(mapping.index, ofRow: "s") : "u.destination"
       let target = destinationSchema.column(of: attribute.name, in: mapping.destination.name) ?? ""
       return
-        "(CASE WHEN \(column) IS NULL THEN NULL WHEN typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) = x'01' THEN substr(\(column), 2) WHEN \(reference) THEN godwit_inline(\(column), \(site), s.Z_PK, \(builder.bind(.text(target))), \(key)) ELSE godwit_bad(\(site), s.Z_PK, typeof(\(column))) END)"
+        "(CASE WHEN \(column) IS NULL THEN NULL WHEN typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) = x'01' THEN substr(\(column), 2) WHEN \(reference) THEN godwit_inline(\(column), \(site), s.Z_PK, \(builder.bind(.text(target))), \(key)) ELSE godwit_bad(\(site), s.Z_PK, replace(typeof(\(column)), 'blob', 'reference')) END)"
     }
   }
 

@@ -344,7 +344,7 @@ package final class StepRun {
   ) throws -> Executor {
     opened.functions.setNow(plan.facts.now)
     opened.functions.mover = ExternalDataMover(
-      source: SupportFolder(ofStoreAt: job.sourcePath), destination: folder.support)
+      job, source: SupportFolder(ofStoreAt: job.sourcePath), destination: folder.support)
     let lacksDigest = try origin == nil && ledger.identity().source.isEmpty
     if lacksDigest {
       digest = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }

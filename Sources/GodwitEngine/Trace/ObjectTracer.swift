@@ -65,6 +65,7 @@ package final class ObjectTracer {
       connection: source.connection, schema: source.sourceSchema, database: StoreConnection.sourceSchema)
     objects.leavesLargeValues = true
     objects.support = SupportFolder(ofStoreAt: files ?? job.sourcePath)
+    objects.missingFilesAreNil = job.missingFilesAreNil
     self.now = now
     host = SourceHost(context: objects, now: now, fetches: FetchedObjects())
     evaluator = ExpressionEvaluator(now: now, role: .filter, host: host)

@@ -175,6 +175,10 @@ public struct MigrationJob: Sendable {
   public var keepsInvalid = false
   /// Whether a job of one step keeps objects whatever rules they break.
   package var keepsAllInvalid: Bool { keepsInvalid && steps.allSatisfy(\.isInferred) }
+  /// Whether a value becomes nil whose bytes are needed and whose external file is missing. Otherwise it is an error.
+  package var missingFilesAreNil: Bool { keepsInvalid }
+  /// Whether the finished store has the bytes of all values: only a SQLite store can leave them in external files.
+  package var needsBytesOfFiles: Bool { position.isLast && destinationType.isAtomic }
   /// Whether the data of CloudKit mirroring is left out. Otherwise a mirrored store is an error.
   public var dropsMirroring = false
   package var hooks = EngineTuning.JobHooks()

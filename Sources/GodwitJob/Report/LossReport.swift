@@ -61,6 +61,8 @@ public struct LossReport: Sendable, Codable, Hashable {
     case merged
     /// No model names the table or column.
     case notInModel = "not-in-model"
+    /// The external file of the values is missing, and their bytes are needed.
+    case missingFile = "missing-file"
     /// Validation rejects the objects, or those at one end of the links.
     case quarantined
   }

@@ -10,12 +10,14 @@ package struct RunForecast: Sendable, Hashable {
     /// The entity of the source.
     package var entity: String
 
-    /// - Parameter finding: What an audit found.
-    package init(_ finding: AuditReport.Finding) {
+    /// - Parameters:
+    ///   - finding: A finding of an audit.
+    ///   - isSetAside: Whether the job sets objects aside, those with a missing file too.
+    package init(_ finding: AuditReport.Finding, isSetAside: Bool) {
       code =
         switch finding.kind {
         case .duplicate: .duplicates
-        case .missingFile: .missingFile
+        case .missingFile: isSetAside ? .objectsRejected : .missingFile
         default: .objectsRejected
         }
       entity = finding.entity

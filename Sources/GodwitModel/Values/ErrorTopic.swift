@@ -20,7 +20,15 @@ package enum ErrorTopic: Sendable {
   case diskFull
   /// A job that needs more room than there is, by an estimate: another one may fit.
   case tooLittleRoom
-  /// A file of external binary data that is missing, or cannot become a value. The fault is beside the store, not in
-  /// the row.
+  /// A file of external binary data that cannot become a value, or a link in place of its folder. The fault is beside
+  /// the store, not in the row.
   case externalFile
+  /// A file of external binary data that is missing although a value's bytes are needed. A job may set the object aside,
+  /// or go on without the value.
+  case missingFile
+}
+
+extension GodwitError {
+  /// Whether it is about a single object, which a job with a quarantine sets aside.
+  package var isOfObject: Bool { topic == .rejectedRow || topic == .missingFile }
 }

@@ -15,6 +15,8 @@ package final class ObjectContext {
   package var willRead: () throws -> Void = {}
   /// The folder of external binary data; nil if external data cannot be read.
   package var support: SupportFolder?
+  /// Whether a value whose external file is missing is read as nil; otherwise reading it is an error.
+  package var missingFilesAreNil = false
   /// Whether values above `LargeValue.limit` are left in their rows and read on demand, for a comparison that need not
   /// hold values that are only copied.
   package var leavesLargeValues = false
@@ -248,21 +250,21 @@ extension ObjectContext {
     _ stored: SQLValue, of attribute: AttributeDescription, entityName: String, key: Int64
   ) throws -> AttributeValue {
     var problem: GodwitError?
+    var isMissing = false
     do {
       return try AttributeValue(
         decoding: stored, as: attribute,
-        external: { [support] name in
+        external: { [support, schema] name in
           do {
             if let bytes = try support?.bytes(of: name, limit: ObjectContext.externalLimit) { return bytes }
-            problem = GodwitError(
-              .dataWrong,
-              "cannot evaluate '\(attribute.name)' for \(entityName) p\(key): its external file '\(support?.path(of: name) ?? name)' is missing",
-              remedy: "restore the file, or set the value to nil in a copy of the source; then run the same command"
-            ).about(.externalFile)
+            isMissing = true
+            problem = .missingFile(
+              support?.path(of: name) ?? name, of: attribute.name, entityName: entityName, key: key, schema: schema)
           } catch let error as GodwitError { problem = error }
           throw problem ?? GodwitError(.dataWrong, "cannot read an external file").about(.externalFile)
         })
     } catch {
+      if isMissing, missingFilesAreNil { return .null }
       if let problem { throw problem }
       throw GodwitError(
         .dataWrong,

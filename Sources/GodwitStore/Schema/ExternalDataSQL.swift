@@ -8,6 +8,11 @@ package enum ExternalDataSQL {
     "(typeof(\(column)) = 'blob' AND length(\(column)) = \(referenceBytes) AND substr(\(column), 1, 1) = x'02' AND substr(\(column), \(referenceBytes)) = x'00')"
   }
 
+  /// Whether it is a blob that does not hold the data: it refers to a file, or has no known form.
+  package static func isNotInline(_ column: String) -> String {
+    "(typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) <> x'01')"
+  }
+
   /// Byte 1 before the data.
   package static func prefixed(_ sql: String) -> String { "CAST(x'01' || \(sql) AS BLOB)" }
 }

@@ -29,7 +29,7 @@ extension Verification {
         case .unknown: isUnknown = true
         case .none: break
         }
-      } catch is ExpressionError { return .proved } catch let error as GodwitError where error.topic == .rejectedRow {
+      } catch is ExpressionError { return .proved } catch let error as GodwitError where error.isOfObject {
         return .proved
       } catch let error as GodwitError where error.topic == .externalFile {
         // A run rejects no object for a file beside the store. Other faults of the object cannot be seen.
@@ -50,6 +50,7 @@ extension Verification {
   private func breaksRuleOfValue(_ object: StoredObject, in mapping: VerifiedMapping) throws -> Bool {
     for attribute in job.destinationModel.attributes(of: mapping.destinationEntity)
     where !attribute.isTransient && !attribute.isDerived {
+      if try lacksBytes(attribute, in: mapping, from: object) { return true }
       guard let value = try expectedContent(of: attribute, in: mapping, from: object) else { continue }
       if try !brokenRules(attribute, value, on: source).isEmpty { return true }
     }

@@ -192,7 +192,10 @@ struct ExternalDataTests {
       }
       let error = try #require(throws: GodwitError.self) { try MigrationManager(fixture.job).run() }
       #expect(error.code == .dataWrong)
-      #expect(error.message == "cannot evaluate 'photo' for Person p2: expected bytes, found bytes")
+      #expect(
+        error.message
+          == "cannot evaluate 'photo' for Person p2: expected bytes, found neither bytes nor the name of an external file"
+      )
     }
   }
 

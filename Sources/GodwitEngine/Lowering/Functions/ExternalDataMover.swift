@@ -1,4 +1,5 @@
 import Foundation
+package import GodwitJob
 import GodwitModel
 package import GodwitStore
 
@@ -13,6 +14,10 @@ package final class ExternalDataMover {
   private var isFolderMade = false
   private var isSynced = true
   private var pending: [Pending] = []
+  /// Whether the bytes of values that stay external are needed: see `MigrationJob.needsBytesOfFiles`.
+  private let needsBytes: Bool
+  /// Whether a value whose bytes are needed and whose file is missing becomes nil.
+  let missingFilesAreNil: Bool
 
   /// A large file whose bytes a row waits for; NULL is in their place.
   private struct Pending {
@@ -26,9 +31,10 @@ package final class ExternalDataMover {
   /// The most bytes that SQLite takes in one value.
   private static let limitBytes: Int64 = 1_000_000_000
 
-  package init(source: SupportFolder, destination: SupportFolder) {
+  package init(_ job: MigrationJob, source: SupportFolder, destination: SupportFolder) {
     self.source = source
     self.destination = destination
+    (needsBytes, missingFilesAreNil) = (job.needsBytesOfFiles, job.missingFilesAreNil)
   }
 
   package func beginChunk() { pending = [] }
@@ -57,9 +63,11 @@ package final class ExternalDataMover {
   ///   - salt: makes a new name of the file's, for a second value that refers to it.
   ///   - servesPolicy: Whether the value is handed to a policy: then its reference stays that of the source until the
   ///     object is inserted.
-  /// - Returns: the stored value; that of the source when its file is missing, so that the reference is not lost.
-  package func carry(_ value: [UInt8], salt: String?, servesPolicy: Bool = false) throws -> [UInt8] {
+  /// - Returns: the stored value. Where its file is missing it is the source's, so that the reference is not lost; nil if
+  ///   its bytes are needed.
+  package func carry(_ value: [UInt8], salt: String?, servesPolicy: Bool = false) throws -> [UInt8]? {
     guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
+    if needsBytes, try source.size(of: name) == nil { return nil }
     if !isFolderMade {
       for (folder, like) in [(destination.path, source.path), (destination.dataPath, source.dataPath)] {
         try WorkFolder.makeFolder(folder, mode: FileRights.folderMode(like: like))
@@ -79,6 +87,10 @@ package final class ExternalDataMover {
     let cuts = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32]
     return cuts.map { String(digits[$0]) }.joined(separator: "-")
   }
+
+  /// Whether a value has no form that the finished store can have: its bytes are needed, and it has none and names no
+  /// file.
+  func isUnusable(_ value: [UInt8]) -> Bool { needsBytes && StoredBinary(value) == nil }
 
   /// The plain value of an external one, or NULL for a large one, which is written later; nil when the file is missing.
   ///

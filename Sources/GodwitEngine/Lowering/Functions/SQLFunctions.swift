@@ -1,4 +1,5 @@
 package import Foundation
+package import GodwitJob
 package import GodwitModel
 package import GodwitStore
 
@@ -89,7 +90,10 @@ package final class SQLFunctions {
   func note(_ error: any Error) { statement.thrown = error }
 
   /// Sets the folder in which expressions find the source's external binary data.
-  package func setSupportFolder(_ folder: SupportFolder) { evaluation.setSupportFolder(folder) }
+  package func setSupportFolder(ofSourceOf job: MigrationJob) {
+    evaluation.setSupportFolder(
+      SupportFolder(ofStoreAt: job.sourcePath), missingFilesAreNil: job.missingFilesAreNil)
+  }
 
   package func setNow(_ now: Double) {
     evaluation.now = now
@@ -164,6 +168,7 @@ package final class SQLFunctions {
     case "blob": "bytes"
     case "integer": "an integer that does not fit"
     case "null": "nil"
+    case "reference": "neither bytes nor the name of an external file"
     default: storage
     }
   }
@@ -188,7 +193,7 @@ package final class SQLFunctions {
   /// Whether an error is about a value, not about a file.
   private static func isOfValue(_ error: any Error) -> Bool {
     guard let known = error as? GodwitError else { return error is ExpressionError }
-    return known.code == .dataWrong && (known.topic == nil || known.topic == .rejectedRow)
+    return known.code == .dataWrong && (known.topic == nil || known.isOfObject)
   }
 
   // MARK: Checks

@@ -17,7 +17,12 @@ package final class SourceEvaluation {
     self.now = now
   }
 
-  func setSupportFolder(_ folder: SupportFolder) { context.support = folder }
+  func setSupportFolder(_ folder: SupportFolder, missingFilesAreNil: Bool) {
+    (context.support, context.missingFilesAreNil) = (folder, missingFilesAreNil)
+  }
+
+  var support: SupportFolder? { context.support }
+  var schema: StoreSchema { context.schema }
 
   /// Drops the rows and statements kept since the last call.
   func forget() { context.reset() }
