@@ -20,6 +20,7 @@ package struct PublishedSchema: Sendable {
 
   private static let files: [(String, [UInt8])] = [
     ("audit", PackageResources.audit_schema_json),
+    ("compact", PackageResources.compact_schema_json),
     ("discard", PackageResources.discard_schema_json),
     ("error", PackageResources.error_schema_json),
     ("export-raw", PackageResources.export_raw_schema_json),

@@ -1,6 +1,7 @@
 /// The kinds of JSON that the command prints. Each has a schema of its name, `godwit schema NAME`.
 enum OutputKind: String, CaseIterable {
-  case audit, discard, error, export, `init`, inspect, lint, log, plan, progress, results, salvage, schemas, status
+  case audit, compact, discard, error, export, `init`, inspect, lint, log, plan, progress, results, salvage, schemas,
+    status
   case stores, test, trace, verify, why
   case exportRaw = "export-raw"
   case makeStore = "make-store"

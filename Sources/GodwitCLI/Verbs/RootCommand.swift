@@ -5,8 +5,8 @@ struct RootCommand: ParsableCommand {
   static let verbs: [any ParsableCommand.Type] = [
     InitVerb.self, RunVerb.self, PlanVerb.self, AuditVerb.self, StatusVerb.self, VerifyVerb.self, ReportVerb.self,
     DiscardVerb.self, InspectVerb.self, WhyVerb.self, LintVerb.self, TestVerb.self, ModelVerb.self, MappingVerb.self,
-    PolicyVerb.self, QuarantineVerb.self, MakeStoreVerb.self, ExportVerb.self, SalvageVerb.self, TraceVerb.self,
-    TortureVerb.self, SchemaVerb.self,
+    PolicyVerb.self, QuarantineVerb.self, MakeStoreVerb.self, ExportVerb.self, SalvageVerb.self, CompactVerb.self,
+    TraceVerb.self, TortureVerb.self, SchemaVerb.self,
   ]
 
   static let configuration = CommandConfiguration(

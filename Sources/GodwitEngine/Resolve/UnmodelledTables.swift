@@ -7,7 +7,7 @@ package import GodwitStore
 /// The history tables stay, empty, with their counters: a token from before the migration then never names a
 /// transaction that is made after it. The mirroring tables are dropped.
 package struct UnmodelledTables {
-  static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
+  package static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
 
   /// The statements that make the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.
   package let statements: [String]

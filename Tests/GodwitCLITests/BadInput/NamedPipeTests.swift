@@ -12,6 +12,7 @@ struct NamedPipeTests {
     "inspect library.sqlite", "why library.sqlite Library.xcdatamodeld", "export library.sqlite --raw --all",
     "model extract library.sqlite -o x.xcdatamodel", "init library.sqlite Library.xcdatamodeld -o -",
     "test Library.xcdatamodeld --from none --stores .", "salvage library.sqlite -o salvaged.sqlite",
+    "compact library.sqlite",
   ]
   private static let modelVerbs = [
     "lint Library.xcdatamodeld", "model hash Library.xcdatamodeld", "model schema Library.xcdatamodeld",

@@ -563,6 +563,20 @@ struct `The JSON contract of files` {
       "error", "salvage", contract.file("nosuch"), "-o", contract.file("none.sqlite"), status: 66)
   }
 
+  @Test func `a compaction before, after and without anything to do`() throws {
+    let contract = try Contract()
+    let store = try contract.store()
+    try contract.change(
+      store, "CREATE TABLE ACHANGE ( Z_PK INTEGER PRIMARY KEY )", "INSERT INTO ACHANGE VALUES (1), (2)")
+    let plan = try contract.document("compact", "compact", store, "--dry-run")
+    #expect(plan["outcome"] == .string("planned") && plan["newBytes"] == nil)
+    let made = try contract.document("compact", "compact", store, "--keep-old")
+    #expect(made["outcome"] == .string("compacted") && made["keptAs"] != nil && made["newBytes"] != nil)
+    let again = try contract.document("compact", "compact", store)
+    #expect(again["outcome"] == .string("nothing-to-do"))
+    try contract.document("error", "compact", contract.file("nosuch"), status: 66)
+  }
+
   @Test func `exported objects and rows, line by line`() throws {
     let contract = try Contract()
     let store = contract.file("nasty.sqlite")
