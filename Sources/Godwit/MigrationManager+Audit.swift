@@ -11,7 +11,7 @@ extension MigrationManager {
   ///
   /// - Parameters:
   ///   - samples: How many objects of each finding are named.
-  ///   - showsValues: Whether the values concerned are told. They are data of users.
+  ///   - showsValues: Whether the values concerned are told, and the shapes of encoded values. They are data of users.
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet; what makes the source or the job unusable as
   ///   a whole, as `plan()` does; `.stopped` (75) if the source changed meanwhile.
   package func audit(samples: Int = 5, showingValues showsValues: Bool = false) throws -> AuditReport {
@@ -23,7 +23,8 @@ extension MigrationManager {
     let stamp = try original.stamp()
     let source = try SourceFiles(step, existing: step.appends ? try DestinationLook(job).existingDestination() : nil)
     guard let attached = source.attached else { throw GodwitError(.internalBug, "the source is not attached") }
-    let report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
+    var report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
+    if showsValues { report.shapes = try shapes(of: attached, step) }
     guard try original.stamp() == stamp else {
       throw GodwitError(
         .stopped, "cannot audit '\(job.sourcePath)': it changed meanwhile",

@@ -258,4 +258,24 @@ struct `Models inside stores` {
     #expect(cached.model.attributes(of: "E").map(\.defaultValue) == [.null, .null])
     #expect(failure { _ = try ManagedObjectModel(compiled: bytes, name: "M") }?.code == .missingInput)
   }
+
+  @Test func `what is unknown in a store's own model is named, and the rest is read`() throws {
+    var a = ArchiveFixture()
+    let known = a.attribute("name", .string, ["NSNewKey": .integer(1)])
+    let flagged = a.attribute("place", .binary, ["NSFlagsKey": .integer(64 + 4)])
+    let fields: [String: PropertyListValue] = [
+      "NSPropertyName": a.string("details"), "NSAttributeType": .integer(1000), "NSIsOptional": .boolean(true),
+    ]
+    let newer = a.object("NSCodableAttributeDescription", fields)
+    let bytes = a.model([a.entity("E", [known, flagged, ("details", newer)])])
+    let cached = try CachedModel(modelCache: bytes.deflated, name: "M")
+    #expect(cached.model.attributes(of: "E").map(\.name) == ["details", "name", "place"])
+    #expect(cached.model.attribute("details", of: "E")?.type == .binary)
+    #expect(cached.model.attribute("place", of: "E")?.allowsExternalBinaryDataStorage == true)
+    for part in ["'NSNewKey'", "64 of key 'NSFlagsKey'", "'NSCodableAttributeDescription'"] {
+      #expect(cached.omissions.contains { $0.contains(part) }, "\(cached.omissions)")
+    }
+    // A model that a job migrates to is not read in part.
+    #expect(failure { _ = try ManagedObjectModel(compiled: bytes, name: "M") }?.code == .missingInput)
+  }
 }

@@ -39,11 +39,20 @@ enum TransformableForm: String, CaseIterable, ExpressibleByArgument {
   case json
 }
 
+/// How JSON lines and CSV have binary values.
+enum BinaryForm: String, CaseIterable, ExpressibleByArgument {
+  /// Base64, whatever the bytes are.
+  case base64
+  /// JSON, property lists and archives decoded, each with its form; base64 for other bytes.
+  case decoded
+}
+
 /// The forms of an export that a reader may need.
 struct ExportStyle {
   var dates = DateForm.iso
   var links = LinkForm.uris
   var transformables = TransformableForm.text
+  var binaries = BinaryForm.base64
   /// The text that CSV has for nil. Another value with this text is quoted.
   var null = ""
 

@@ -1,6 +1,7 @@
 import Foundation
 import GodwitModel
 import GodwitStore
+import GodwitXcode
 
 /// Prints objects as JSON lines or CSV records. Equal objects give equal text.
 ///
@@ -13,7 +14,7 @@ import GodwitStore
 /// | Decimal | a string | the same |
 /// | Date | `"2001-01-01T00:00:00.000000Z"`, or a number | the same |
 /// | UUID, URI | a string | the same |
-/// | Binary | base64 | base64 |
+/// | Binary | base64; with `--binaries decoded` also `{"@json": …}`, `{"@plist": …}`, `{"@archive": …}` | base64; also `json:…`, `plist:…`, `archive:…` |
 /// | Transformable: an archive of property-list classes | a string with its JSON; with `--transformables json` the JSON itself, `{"@archive": …}` around a string and nil | its JSON |
 /// | Transformable: other bytes | base64 | base64 |
 /// | String that is not UTF-8 | `{"@base64": "…"}` | `base64:…` |
@@ -125,6 +126,7 @@ struct ObjectWriter {
       if let archived = Self.archived(value, attribute) {
         return style.transformables == .json ? archived : JSONString.quoted(archived)
       }
+      if let encoded = encoded(value) { return encoded.markedJSON }
       if case .date(let seconds) = value, let number = style.dates.number(seconds) { return number.description }
       switch value {
       case .null: return "null"
@@ -154,6 +156,12 @@ struct ObjectWriter {
     return archived.isString || archived == .null ? "{\"@archive\":\(archived.json)}" : archived.json
   }
 
+  /// The value that binary data encodes, if it is to be decoded; nil for other bytes.
+  private func encoded(_ value: AttributeValue) -> EncodedValue? {
+    guard style.binaries == .decoded, case .data(let bytes) = value else { return nil }
+    return EncodedValue(bytes)
+  }
+
   // MARK: CSV
 
   private func plain(_ value: ObjectReader.Value) -> String {
@@ -165,7 +173,8 @@ struct ObjectWriter {
       style.links == .count ? String(references.count) : references.map(link).joined(separator: " ")
     case .attribute(.date(let seconds), _):
       style.dates.number(seconds)?.description ?? Self.plain(AttributeValue.date(seconds))
-    case .attribute(let value, let attribute): Self.archived(value, attribute) ?? Self.plain(value)
+    case .attribute(let value, let attribute):
+      Self.archived(value, attribute) ?? encoded(value)?.markedText ?? Self.plain(value)
     }
   }
 

@@ -17,7 +17,7 @@ struct AuditVerb: Verb {
   @OptionGroup var job: JobOptions
   @OptionGroup var overrides: OverrideOptions
 
-  @Flag(help: "Print the values concerned too. They are data of users.")
+  @Flag(help: "Print the values concerned too, and the shapes of encoded values. They are data of users.")
   var values = false
 
   @Option(help: ArgumentHelp("How many objects of each finding to name.", valueName: "N"))

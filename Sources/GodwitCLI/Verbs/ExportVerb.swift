@@ -47,6 +47,11 @@ struct ExportVerb: Verb {
   var transformables: TransformableForm?
   @Option(
     help: ArgumentHelp(
+      "In JSON lines and CSV: write binary values as base64, or decode those that are JSON, a property list or an archive, as those of a .codable property.",
+      valueName: "base64|decoded"))
+  var binaries: BinaryForm?
+  @Option(
+    help: ArgumentHelp(
       "In CSV: write this for nil. By default nil is empty, and an empty text \"\".", valueName: "TEXT"))
   var null: String?
   @Option(
@@ -103,6 +108,7 @@ struct ExportVerb: Verb {
     try expect(dates != nil, "--dates", !raw, "objects, without --raw,")
     try expect(links != nil, "--links", !raw && format != .sqlite, "--format jsonl or csv, without --raw,")
     try expect(transformables != nil, "--transformables", !raw && format == .jsonl, "--format jsonl, without --raw,")
+    try expect(binaries != nil, "--binaries", !raw && format != .sqlite, "--format jsonl or csv, without --raw,")
     try expect(null != nil, "--null", format == .csv, "--format csv")
     let isField = null.map { ObjectWriter.field($0) == $0 } ?? true
     guard isField else {
@@ -115,6 +121,7 @@ struct ExportVerb: Verb {
     if let dates { style.dates = dates }
     if let links { style.links = links }
     if let transformables { style.transformables = transformables }
+    if let binaries { style.binaries = binaries }
     if let null { style.null = null }
     return style
   }

@@ -64,6 +64,23 @@ package struct AuditReport: Sendable, Codable {
     }
   }
 
+  /// Values of one attribute that are encoded alike, and have the same keys and types.
+  package struct Shape: Sendable, Codable, Hashable {
+    /// The entity of the source.
+    package var entity: String
+    package var attribute: String
+    /// `json`, `plist` or `archive`; `more` for values of further shapes, `other` for values that are not decoded.
+    package var form: String
+    /// Keys and types, as in `{name: string}`; nil for `more` and `other`.
+    package var shape: String?
+    /// How many values.
+    package var count: Int64
+
+    package init(entity: String, attribute: String, form: String, shape: String?, count: Int64) {
+      (self.entity, self.attribute, self.form, self.shape, self.count) = (entity, attribute, form, shape, count)
+    }
+  }
+
   /// The findings, in the order of the checks.
   package var findings: [Finding] = []
   /// How many objects of the source were looked at.
@@ -72,6 +89,8 @@ package struct AuditReport: Sendable, Codable {
   package var checks: Int64 = 0
   /// Faults that only the run itself can find.
   package var notLookedAt: [String] = []
+  /// The shapes of encoded values; nil unless they were asked for. They are not faults.
+  package var shapes: [Shape]?
 
   package init() {}
 
@@ -93,6 +112,15 @@ extension AuditReport: CustomStringConvertible {
       if rest > 0, !finding.samples.isEmpty {
         lines.append("  and \(finding.isLowerBound ? "at least " : "")\(rest) more")
       }
+    }
+    lines += (shapes ?? []).map { shape in
+      let what =
+        switch shape.form {
+        case "more": "values of further shapes"
+        case "other": "other bytes, or more than 1 MiB"
+        default: "\(shape.form) \(shape.shape ?? "")"
+        }
+      return "shape: \(shape.entity).\(shape.attribute): \(shape.count): \(what)"
     }
     lines += notLookedAt.map { "not looked at: \($0)" }
     lines.append("checked \(objects.counted("object")) by \(checks.counted("rule"))")

@@ -27,6 +27,20 @@ extension CompiledModelReader {
     return name
   }
 
+  /// Checks class and keys of a property. The model that a store carries may be of a later framework: what is unknown in
+  /// it is named, and the rest read.
+  private mutating func checkProperty(
+    _ object: KeyedArchive.Object, is className: String, keys: Set<String>, at place: String
+  ) throws {
+    guard allowsOmissions else { return try check(object, is: className, keys: keys, at: place) }
+    if object.className != className {
+      try omit("the unknown class '\(object.className)' at \(place), which is read as '\(className)'")
+    }
+    for key in object.keys where !keys.contains(key) {
+      try omit("the unknown key '\(key)' of class '\(object.className)' at \(place)")
+    }
+  }
+
   // MARK: Attributes
 
   mutating func attribute(
@@ -37,7 +51,7 @@ extension CompiledModelReader {
     let name = isDerived || isComposite ? object.className : "NSAttributeDescription"
     let keys =
       isDerived ? Self.derivedAttributeKeys : isComposite ? Self.compositeAttributeKeys : Self.attributeKeys
-    try check(object, is: name, keys: keys, at: place)
+    try checkProperty(object, is: name, keys: keys, at: place)
     let number = try integer("NSAttributeType", of: object) ?? 0
     guard let type = AttributeType(rawValue: number), (type == .composite) == isComposite else {
       throw problem("unknown value \(number) of key 'NSAttributeType' at \(place)")
@@ -51,7 +65,10 @@ extension CompiledModelReader {
     }
     attribute.isIndexed = try flag("NSIsIndexed", of: object)
     let flags = try integer("NSFlagsKey", of: object) ?? 0
-    guard flags & ~20 == 0 else { throw problem("unknown value \(flags) of key 'NSFlagsKey' at \(place)") }
+    if flags & ~20 != 0 {
+      guard allowsOmissions else { throw problem("unknown value \(flags) of key 'NSFlagsKey' at \(place)") }
+      try omit("the unknown part \(flags & ~20) of key 'NSFlagsKey' at \(place)")
+    }
     attribute.allowsExternalBinaryDataStorage = flags & 4 != 0
     attribute.preservesValueInHistoryOnDeletion = flags & 16 != 0
     attribute.allowsCloudEncryption = try flag("NSAllowsCloudEncryption", of: object)
@@ -136,7 +153,7 @@ extension CompiledModelReader {
   mutating func relationship(
     _ object: KeyedArchive.Object, key: String, at place: String
   ) throws -> RelationshipDescription {
-    try check(object, is: "NSRelationshipDescription", keys: Self.relationshipKeys, at: place)
+    try checkProperty(object, is: "NSRelationshipDescription", keys: Self.relationshipKeys, at: place)
     let destination = try self.object("NSDestinationEntity", of: object).map { try required("NSEntityName", of: $0) }
     let inverse = try self.object("NSInverseRelationship", of: object).map { try underlying($0) }
     let maxCount = try integer("NSMaxCount", of: object) ?? 0

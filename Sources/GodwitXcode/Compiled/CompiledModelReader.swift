@@ -227,6 +227,9 @@ package struct CompiledModelReader: ArchiveReader {
       case "_NSPropertyDescriptionProxy":
         // It represents a property that an ancestor declares.
         guard entity.superentityName != nil else { throw problem("\(place) is inherited, and there is no parent") }
+      case _ where allowsOmissions && property.keys.contains("NSAttributeType"):
+        // A kind of attribute that is newer than this reader.
+        entity.attributes.append(try attribute(property, key: key, at: place))
       default: throw problem("unknown class '\(property.className)' of key 'NSProperties' at \(place)")
       }
     }
