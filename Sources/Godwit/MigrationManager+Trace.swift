@@ -103,6 +103,8 @@ private final class TraceChain {
 
   private let job: MigrationJob
   private let steps: [MigrationJob]
+  /// The version before each step, with the links that become objects.
+  private let models: [ManagedObjectModel]
   /// One more than steps.
   private var paths: [String]
   private var readers: [Int: ObjectReader] = [:]
@@ -150,10 +152,11 @@ private final class TraceChain {
       step.sourcePath = source.keptPath
       steps = [step]
     }
+    models = try steps.map { try $0.loweringPairs().sourceModel }
   }
 
   private func model(_ place: Int) -> ManagedObjectModel {
-    place < steps.count ? steps[place].sourceModel : steps[place - 1].destinationModel
+    place < steps.count ? models[place] : steps[place - 1].destinationModel
   }
 
   /// The store before step `place`, from 0; after the last one the destination.
@@ -263,10 +266,16 @@ private final class TraceChain {
           continue
         }
         let tracer = try tracer(step)
-        let (made, refused) = try isForwards ? tracer.results(of: reference) : tracer.origins(of: reference)
+        let results = try isForwards ? tracer.results(of: reference) : tracer.origins(of: reference)
+        let (made, refused) = (results.made, results.refused)
         for found in made {
           trace.associations.append(try association(found, step))
-          next += isForwards ? [found.destination] : [found.source] + found.merged
+          next += isForwards ? [found.destination] : (found.ends.isEmpty ? [found.source] : found.ends) + found.merged
+        }
+        if results.linksLeftOut > 0 {
+          trace.remarks.append(
+            "\(results.linksLeftOut.counted("link")) of \(reference.entity)/p\(reference.key) \(results.linksLeftOut == 1 ? "is" : "are") not listed"
+          )
         }
         let place = isForwards ? step : step + 1
         // A mapping without a policy explains the object.

@@ -84,7 +84,7 @@ struct AppendedPart {
   func earlierMappings(_ job: MigrationJob) throws -> [(mapping: EntityMapping, offset: Int64)] {
     try earlier.filter { $0.source == record.source }.flatMap { record in
       try record.mappings.compactMap { known -> (EntityMapping, Int64)? in
-        guard case .offset(let offset) = known.keys, known.uniqueBy.isEmpty,
+        guard case .offset(let offset) = known.keys, known.uniqueBy.isEmpty, !PairEntity.isName(known.source),
           job.sourceModel.entity(known.source) != nil, job.destinationModel.entity(known.destination) != nil
         else { return nil }
         var mapping = EntityMapping(

@@ -16,6 +16,7 @@ extension Verification {
       if let offset = mapping.earlierOffset { try findEarlierObjects(mapping, offset: offset, limit: limit) }
     }
     try countSources()
+    if sample == nil { try provePairs() }
     for root in job.destinationModel.rootEntities { try assignKeys(root: root.name) }
     try checkCounters()
   }
@@ -129,7 +130,7 @@ extension Verification {
 
   /// Every source object is migrated, filtered out or dropped with its entity.
   private func countSources() throws {
-    for table in sourceSchema.tables {
+    for table in sourceSchema.tables + sourceSchema.pairTables {
       let members = job.sourceModel.family(of: table.rootEntityName)
       let known = isKind(table.rootEntityName, "Z_ENT", in: sourceSchema)
       try source.query(

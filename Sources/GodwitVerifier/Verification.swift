@@ -85,18 +85,19 @@ final class Verification {
     _ job: MigrationJob, moment: JobClock, part: AppendedPart? = nil, original: PreMigrationStore? = nil,
     usesShortcuts: Bool = true, sample: KeySample? = nil, readingSourceAt path: String? = nil
   ) throws {
-    (self.job, self.moment, self.sample) = (job, moment, sample)
+    let lowered = try job.loweringPairs()
+    (self.job, self.moment, self.sample) = (lowered, moment, sample)
     self.usesShortcuts = usesShortcuts
     self.original = original
     appended = part
-    mappings = try VerifiedMapping.all(of: job, at: moment, earlier: appended?.earlierMappings(job) ?? [])
+    mappings = try VerifiedMapping.all(of: lowered, at: moment, earlier: appended?.earlierMappings(lowered) ?? [])
     let cache = ByteCount(bytes: max(job.memory.bytes / 8, 1 << 20))
     source = try .openStore(readingAt: path ?? job.sourcePath, cache: cache, model: job.sourceModel)
     destination = try .openStore(
       readingAt: job.destinationPath, cache: cache, model: job.destinationModel, purpose: .comparison)
     scratch = try StoreConnection(path: nil, cache: .mebibytes(1))
     for connection in [source, destination, scratch] { try connection.execute("PRAGMA temp_store = FILE") }
-    sourceSchema = try StoreSchema(model: job.sourceModel, probing: source)
+    sourceSchema = try StoreSchema(model: lowered.sourceModel, probing: source)
     // A store that was there before may be numbered as an old version of Core Data did.
     destinationSchema =
       appended?.foundStore == true

@@ -190,10 +190,15 @@ private struct StepPicture {
     var found: [[String]] = []
     func note(_ expression: ValueExpression) {
       _ = expression.contains { part in
-        if case .keyPath(_, let segments) = part.node { found.append(segments) }
+        if case .keyPath(let base, let segments) = part.node {
+          // The names behind `$element` are behind the relationship whose links become objects.
+          let isElement = base?.node == .variable("element")
+          found.append((isElement ? mapping.forEach.map { [$0] } ?? [] : []) + segments)
+        }
         return false
       }
     }
+    if let relationship = mapping.forEach { found.append([relationship]) }
     for entry in mapping.attributeMappings { note(entry.value) }
     for entry in mapping.relationshipMappings {
       switch entry.value {
@@ -223,6 +228,7 @@ private struct StepPicture {
       mark = .dropped
     }
     if mapping.kind == .add { mark = .added }
+    if let relationship = mapping.forEach { lines.append("one for each link of \(relationship)") }
     if let filter = mapping.filter { lines.append("filter: \(Self.short(filter.source.text))") }
     if !mapping.uniqueBy.isEmpty { lines.append("one for each \(mapping.uniqueBy.joined(separator: ", "))") }
     if let policy = mapping.policyName {

@@ -28,6 +28,7 @@ struct PlanExpressions: Codable, Equatable {
         switch entry.value {
         case .mapping(let name, let path):
           "mapping \(name)" + (path.isEmpty ? "" : " of \(path.joined(separator: "."))")
+            + (entry.end.map { ", links of $\($0.rawValue)" } ?? "")
         case .sourceRelationship(let name): "source relationship \(name)"
         case .expression(let value): value.source.text
         }

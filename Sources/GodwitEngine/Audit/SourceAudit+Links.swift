@@ -17,7 +17,7 @@ extension SourceAudit {
       }
       walks[place].checks.append(check)
     }
-    for entity in model.entities {
+    for entity in model.withoutPairs.entities {
       for relationship in entity.relationships where !relationship.isTransient {
         let name = relationship.name
         guard model.declaringEntity(of: name, in: entity.name)?.name == entity.name else { continue }

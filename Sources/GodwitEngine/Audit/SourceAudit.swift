@@ -208,7 +208,7 @@ package final class SourceAudit {
             condition: "s.Z_ENT IS NULL OR s.Z_ENT NOT IN (\(known.joined(separator: ", ")))", value: "s.Z_ENT")
         ], on: .all(of: table.name))
     }
-    for entity in model.entities where !entity.isAbstract {
+    for entity in model.withoutPairs.entities where !entity.isAbstract {
       guard let rows = objects(of: entity.name) else { continue }
       countObjects(try connection.integer("SELECT COUNT(*) \(rows.from(nil, nil))") ?? 0)
       var checks: [Check] = []

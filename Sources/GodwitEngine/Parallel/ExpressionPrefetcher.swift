@@ -117,6 +117,8 @@ extension CreationStatements {
       return nil
     }
     let builder = statement.builder
+    // This statement walks the rows alone.
+    builder.joinedEnds = [:]
     let association = associations(builder)
     let conditions = members.map { association.matches($0, alias: "s").sql }
     var calls: [String] = []

@@ -10,7 +10,8 @@ extension Planner {
     var found: [(relationship: String, walk: SourceWalk)] = []
     var seen: Set<String> = []
     let ends = try KeyEnds(self, facts: facts)
-    for entity in resolved.sourceModel.entities {
+    // Pairs are links whose ends are there.
+    for entity in resolved.sourceModel.withoutPairs.entities {
       for relationship in entity.relationships where !relationship.isTransient {
         let name = relationship.name
         guard resolved.sourceModel.declaringEntity(of: name, in: entity.name)?.name == entity.name else { continue }
@@ -54,7 +55,7 @@ extension Planner {
       // Estimates cannot show gaps.
       guard !planner.scan.isSample else { return }
       let rowsByEntity = Dictionary(facts.entities.map { ($0.name, $0.rows) }, uniquingKeysWith: +)
-      for root in planner.resolved.sourceModel.rootEntities {
+      for root in planner.resolved.sourceModel.withoutPairs.rootEntities {
         guard let table = planner.sourceSchema.table(of: root.name) else { continue }
         let rows = planner.resolved.sourceModel.family(of: root.name).reduce(0) { $0 + (rowsByEntity[$1.name] ?? 0) }
         guard rows > 0, let ends = try planner.connection.keys(of: "source.\(quoted(table.name))"),

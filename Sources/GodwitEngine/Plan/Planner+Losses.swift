@@ -115,7 +115,8 @@ extension Planner {
   /// Rows of an entity that has its table to itself are its objects whatever number they bear.
   private func foreignNumberWalks(_ facts: PlanFacts) -> [ForeignNumbers] {
     facts.entities.compactMap { entity in
-      guard sourceSchema.fillsTable(entity.name), let number = sourceSchema.number(of: entity.name),
+      guard sourceSchema.fillsTable(entity.name), !PairEntity.isName(entity.name),
+        let number = sourceSchema.number(of: entity.name),
         let table = sourceSchema.table(of: entity.name)?.name
       else { return nil }
       let walk = SourceWalk(table, key: "s.Z_PK") {

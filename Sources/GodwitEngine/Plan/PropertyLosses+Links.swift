@@ -31,8 +31,19 @@ extension PropertyLosses {
     /// Set from the other end, by its entity; only those that look this end up.
     var backward: [String: [Assignment]]
 
+    /// Whether some of the links are objects of their own, whose links are counted in their place.
+    var hasPairs = false
+
     /// Whether some relationship of the destination is set along the links.
     var isTaken: Bool { !forward.isEmpty || !backward.isEmpty }
+
+    /// Leaves out the entities of the other end from which some links are objects of their own.
+    mutating func withoutPairs(_ isPaired: (String) -> Bool) {
+      let others = mapped.count + unmapped.count
+      mapped.removeAll(where: isPaired)
+      unmapped.removeAll(where: isPaired)
+      hasPairs = hasPairs || mapped.count + unmapped.count < others
+    }
   }
 
   func linkEnds(of relationship: RelationshipDescription, from entity: String) -> LinkEnds {
@@ -41,12 +52,20 @@ extension PropertyLosses {
       entity: entity, relationship: relationship, mapped: others.filter { takers[$0] != nil },
       unmapped: others.filter { takers[$0] == nil }, forward: assignments(along: relationship.name, from: entity),
       backward: [:])
+    if hasPairs(along: relationship.name, from: entity) {
+      (ends.mapped, ends.unmapped, ends.hasPairs) = ([], [], true)
+    }
     guard let inverse = model.inverse(of: relationship) else { return ends }
+    ends.withoutPairs { hasPairs(along: inverse.name, from: $0) }
     for other in ends.mapped {
       let found = assignments(along: inverse.name, from: other).filter { hits($0, entity) }
       if !found.isEmpty { ends.backward[other] = found }
     }
     return ends
+  }
+
+  private func hasPairs(along relationship: String, from entity: String) -> Bool {
+    model.pairEntities.contains { $0.relationshipName == relationship && $0.sourceEntityName == entity }
   }
 
   private func assignments(along relationship: String, from entity: String) -> [Assignment] {
@@ -77,8 +96,10 @@ extension PropertyLosses {
 
   func links(of entity: String, in table: String) throws -> [Part] {
     var found: [Part] = []
-    for relationship in model.relationships(of: entity) where model.isStored(relationship) {
+    for relationship in model.relationships(of: entity)
+    where model.isStored(relationship) && model.pairEntity(along: relationship) == nil {
       let ends = linkEnds(of: relationship, from: entity)
+      if ends.hasPairs, ends.mapped.isEmpty, ends.unmapped.isEmpty { continue }
       let inverse = model.inverse(of: relationship)?.name
       // A policy decides about links that its mapping hands to it.
       let isAnswered =
@@ -100,7 +121,9 @@ extension PropertyLosses {
     if ends.mapped.isEmpty, reads.isFollowed(ends.relationship.name, of: ends.entity) { return [] }
     var walk: SourceWalk?
     if isCounted {
-      guard let counter = try allLinks(ends, in: table) else { return [] }
+      let counter =
+        try ends.hasPairs ? self.walk(ends, to: ends.mapped + ends.unmapped, in: table) : allLinks(ends, in: table)
+      guard let counter else { return [] }
       walk = counter
     }
     return [
@@ -262,7 +285,7 @@ extension PropertyLosses {
       else { continue }
       found.append(
         part(
-          .order, "\(entity).\(relationship.name)",
+          .order, model.pairEntity(along: relationship)?.name ?? "\(entity).\(relationship.name)",
           isCounted ? try orderedLinks(ends, to: reached, keepers: keepers, others: others, in: table) : nil,
           isSorted ? "order-by sorts them" : "no ordered relationship of the destination takes them", .notOrdered))
     }

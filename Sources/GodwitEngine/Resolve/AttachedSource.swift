@@ -76,10 +76,12 @@ package struct AttachedSource {
         location: policy.mapping.location,
         remedy: "replace the policy by expressions, or migrate into a separate store")
     }
+    try resolved.checkPairs(of: job)
     try resolved.checkChunkPredicates(of: job)
     sourceSchema = try StoreSchema(
-      model: job.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
+      model: resolved.sourceModel, probing: connection, schema: StoreConnection.sourceSchema)
     try sourceSchema.checkKeys(connection)
+    try resolved.checkPairKeys(of: job, sourceSchema)
     destinationSchema = try existing?.schema ?? job.destinationSchema(from: sourceSchema)
     try destinationSchema.checkColumns()
     functions = try SQLFunctions(
@@ -99,6 +101,47 @@ package struct AttachedSource {
 }
 
 extension ResolvedMapping {
+  /// Refuses what a job cannot do with the links of a relationship, each of which becomes an object.
+  fileprivate func checkPairs(of job: MigrationJob) throws {
+    guard let mapping = entityMappings.first(where: { $0.mapping.forEach != nil })?.mapping else { return }
+    func cannot(_ what: String, at location: GodwitError.Location?, try remedy: String) -> GodwitError {
+      GodwitError(
+        .configuration, "mapping '\(mapping.name)': 'for-each' and \(what) exclude each other",
+        location: location ?? mapping.locations["for-each"] ?? mapping.location, remedy: remedy,
+        safe: "nothing was written")
+    }
+    guard job.quarantine == nil else {
+      throw cannot(
+        "a quarantine", at: nil,
+        try:
+          "write `on-invalid: fail`, and leave links out with a filter that the objects pass: a quarantine holds objects, and a link is none"
+      )
+    }
+    for name in job.chunkPredicates.keys.sorted() {
+      guard let mapping = entityMappings.first(where: { $0.name == name }), mapping.mapping.forEach != nil else {
+        continue
+      }
+      throw cannot(
+        "'chunks.by'", at: job.chunkPredicates[name]?.first?.source.location,
+        try: "remove the mapping from chunks.by: the links are cut by the rows that hold them")
+    }
+  }
+
+  /// Refuses links whose order of rows in a store between two steps depends on its chunks.
+  fileprivate func checkPairKeys(of job: MigrationJob, _ schema: StoreSchema) throws {
+    guard !job.position.isFirst else { return }
+    for pair in sourceModel.pairEntities {
+      guard case .join(let join, _, _, _) = schema.storage(of: pair.relationshipName, in: pair.sourceEntityName),
+        join.isReflexive
+      else { continue }
+      throw GodwitError(
+        .configuration,
+        "'for-each' cannot number the links of '\(pair.name)' in a store between two steps: the relationship is its own inverse",
+        location: entityMappings.first { $0.source.name == pair.name }?.mapping.locations["for-each"],
+        remedy: "make the objects in the first step of the job, or in a job of its own", safe: "nothing was written")
+    }
+  }
+
   /// One walk counts all of them, and SQLite has at most 2000 columns.
   private static var chunkPredicatesMaximum: Int { 1000 }
 

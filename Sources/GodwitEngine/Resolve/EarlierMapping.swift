@@ -50,7 +50,7 @@ extension ExistingDestination {
       try record.mappings.compactMap { mapping -> EarlierMapping? in
         guard let table = schema.table(of: mapping.destination) else { return nil }
         var filter: FilterPredicate?
-        if let text = mapping.filter {
+        if let text = mapping.filter, !PairEntity.isName(mapping.source) {
           let source = SourceText(text)
           do throws(ExpressionError) {
             filter = try FilterPredicate(parsing: source)
@@ -58,6 +58,8 @@ extension ExistingDestination {
         }
         let access: EarlierMapping.Access
         switch mapping.keys {
+        case _ where PairEntity.isName(mapping.source):
+          access = .lost("it has an object for each link of '\(mapping.source)'")
         case _ where digest != record.source:
           access = .otherSource(isSameStore: record.sourceUUID == sourceUUID)
         case _ where !mapping.uniqueBy.isEmpty:

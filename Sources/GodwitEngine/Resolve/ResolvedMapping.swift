@@ -6,6 +6,7 @@ package import GodwitModel
 /// Resolving checks names, types and forms, so that a resolved mapping can be planned. Listed mapping files are
 /// concatenated; their order is the mapping order.
 package struct ResolvedMapping: Sendable {
+  /// The version of the source, with an entity for the links of each `for-each`.
   package let sourceModel: ManagedObjectModel
   package let destinationModel: ManagedObjectModel
   /// The mappings that make objects, in mapping order. `add` mappings make none without a policy and
@@ -27,11 +28,12 @@ package struct ResolvedMapping: Sendable {
     _ mappingModels: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel,
     policies registry: PolicyRegistry = [:], unregistered: UnregisteredPolicies = .fail, earlier: [EarlierMapping] = []
   ) throws {
-    sourceModel = source
+    let lowering = try PairLowering(mappingModels, from: source)
+    sourceModel = lowering.source
     destinationModel = destination
     var all: [EntityMapping] = []
     var firsts: [String: EntityMapping] = [:]
-    for model in mappingModels {
+    for model in lowering.models {
       try Self.check(model.sourceModelName, is: source.name, key: "source-model", in: model)
       try Self.check(model.destinationModelName, is: destination.name, key: "destination-model", in: model)
       for mapping in model.entityMappings {
@@ -48,7 +50,7 @@ package struct ResolvedMapping: Sendable {
       }
     }
     let resolver = MappingResolver(
-      source: source, destination: destination, mappings: all, registry: registry, unregistered: unregistered,
+      source: sourceModel, destination: destination, mappings: all, registry: registry, unregistered: unregistered,
       earlier: earlier)
     let resolved = try resolver.resolve()
     entityMappings = resolved

@@ -101,6 +101,7 @@ package struct CreationStatements: StageStatements {
     var reasons: [String] = []
     var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
     let isUnique = !mapping.mapping.uniqueBy.isEmpty
+    let links = isUnique ? nil : try linkRows(of: mapping, builder)
     var values = [
       isUnique ? "u.destination" : association.counterpart(index, ofRow: "s"),
       "\(destinationSchema.number(of: mapping.destination.name) ?? 0)", "1",
@@ -111,7 +112,7 @@ package struct CreationStatements: StageStatements {
       columns.append(column)
       values.append(try filledValue(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons))
     }
-    var joins: [String] = []
+    var joins = links?.joins ?? []
     for column in try foreignKeys(of: mapping, association: association, joins: &joins) {
       columns.append(column.name)
       values.append(column.sql)
@@ -125,7 +126,7 @@ package struct CreationStatements: StageStatements {
     } else {
       let taken = association.matches(index, alias: "s")
       reasons += taken.reason.map { [$0] } ?? []
-      from = "\(try association.table(index)) AS s"
+      from = "\(try links?.table ?? association.table(index)) AS s"
       condition = "s.Z_PK BETWEEN ?1 AND ?2 AND \(taken.sql)"
     }
     if let predicate {

@@ -20,6 +20,8 @@ package final class ObjectTracer {
     package var destination: Reference
     /// The other source objects that became the same object, by key.
     package var merged: [Reference] = []
+    /// The two objects of the link, where the source object is one.
+    package var ends: [Reference] = []
     package var chunk: ChunkPosition?
   }
 
@@ -29,6 +31,17 @@ package final class ObjectTracer {
     package var number, count, pass: Int
     package var range: String
   }
+
+  /// The results of a source object.
+  package struct Results: Sendable {
+    package var made: [Association] = []
+    package var refused: [Refusal] = []
+    /// How many of its links are not looked at, because there are too many.
+    package var linksLeftOut: Int64 = 0
+  }
+
+  /// How many links of a source object are looked at.
+  private static let linksMaximum = 100
 
   /// Why a mapping did not take a source object.
   package enum Refusal: Sendable {
@@ -80,41 +93,69 @@ package final class ObjectTracer {
 
   /// The objects that mappings made of a source object, and the reasons why other mappings did not take it, in mapping
   /// order. Both are empty for an entity that no mapping takes.
-  package func results(of source: Reference) throws -> (made: [Association], refused: [Refusal]) {
-    var made: [Association] = []
-    var refused: [Refusal] = []
-    for mapping in program.mappings where mapping.earlier == nil && mapping.source.name == source.entity {
-      guard try takes(mapping, source.key) else {
-        refused.append(.filter(mapping))
+  ///
+  /// An object with links that become objects has those objects too.
+  package func results(of source: Reference) throws -> Results {
+    var results = Results()
+    for mapping in program.mappings where mapping.earlier == nil {
+      guard mapping.source.name != source.entity else {
+        try addResults(of: source.key, in: mapping, to: &results)
         continue
       }
-      if let policy = policy(mapping) {
-        refused.append(.policy(mapping, policy: policy))
-      } else if let winner = try winner(mapping, source.key) {
-        made.append(try association(mapping, winner: winner))
-      }
+      guard let links = try links(of: source, in: mapping) else { continue }
+      results.linksLeftOut += links.total - Int64(links.keys.count)
+      for key in links.keys { try addResults(of: key, in: mapping, to: &results) }
     }
-    return (made, refused)
+    return results
+  }
+
+  private func addResults(of key: Int64, in mapping: ResolvedEntityMapping, to results: inout Results) throws {
+    guard try takes(mapping, key) else { return results.refused.append(.filter(mapping)) }
+    if let policy = policy(mapping) {
+      results.refused.append(.policy(mapping, policy: policy))
+    } else if let winner = try winner(mapping, key) {
+      results.made.append(try association(mapping, winner: winner))
+    }
+  }
+
+  /// The first links of an object, at either end, for which a mapping makes objects; nil for any other mapping.
+  private func links(of source: Reference, in mapping: ResolvedEntityMapping) throws -> (keys: [Int64], total: Int64)? {
+    let model = program.resolved.sourceModel
+    guard let pair = model.pairEntity(mapping.source.name) else { return nil }
+    let columns = PairEntity.End.allCases.filter { model.isKind(source.entity, of: pair.entityName(of: $0)) }
+      .compactMap { end -> String? in
+        guard case .foreignKey(_, let column, _, _) = objects.schema.storage(of: end.toOne, in: pair.name) else {
+          return nil
+        }
+        return "\(quoted(column)) = ?1"
+      }
+    guard !columns.isEmpty else { return nil }
+    let rows = "FROM source.\(quoted(try program.sourceTable(pair.name))) WHERE \(columns.joined(separator: " OR "))"
+    let keys = try connection.rows(
+      "SELECT Z_PK \(rows) ORDER BY Z_PK LIMIT \(Self.linksMaximum)", [.integer(source.key)])
+    return (
+      keys.compactMap { if case .integer(let key) = $0[0] { key } else { nil } },
+      try connection.integer("SELECT COUNT(*) \(rows)", [.integer(source.key)]) ?? 0
+    )
   }
 
   // MARK: Backwards
 
   /// The source objects of an object of the destination, in mapping order; and the mappings whose policies may have
   /// made it without a record.
-  package func origins(of destination: Reference) throws -> (made: [Association], refused: [Refusal]) {
-    var made: [Association] = []
-    var refused: [Refusal] = []
+  package func origins(of destination: Reference) throws -> Results {
+    var results = Results()
     for mapping in program.mappings where mapping.earlier == nil && mapping.destination.name == destination.entity {
       if let policy = policy(mapping) {
-        refused.append(.policy(mapping, policy: policy))
+        results.refused.append(.policy(mapping, policy: policy))
         continue
       }
       guard let key = try sourceKey(mapping, of: destination.key), try takes(mapping, key),
         try winner(mapping, key) == key
       else { continue }
-      made.append(try association(mapping, winner: key))
+      results.made.append(try association(mapping, winner: key))
     }
-    return (made, refused)
+    return results
   }
 
   // MARK: One mapping
@@ -255,7 +296,18 @@ package final class ObjectTracer {
       }
     }
     association.chunk = try chunk(mapping, of: winner)
+    association.ends = try ends(mapping, of: winner)
     return association
+  }
+
+  /// The two objects of a link; none for an object that is no link.
+  private func ends(_ mapping: ResolvedEntityMapping, of key: Int64) throws -> [Reference] {
+    guard program.resolved.sourceModel.pairEntity(mapping.source.name) != nil, let link = try object(mapping, key)
+    else { return [] }
+    return try PairEntity.End.allCases.compactMap { end -> Reference? in
+      guard case .object(let object?) = try link.value(end.toOne) else { return nil }
+      return Reference(entity: object.entityName, key: object.key)
+    }
   }
 
   private func destinationKey(_ mapping: ResolvedEntityMapping, of source: Int64) throws -> Int64 {

@@ -373,6 +373,7 @@ public struct MigrationJob: Sendable {
       lines.append(
         "mapping \(mapping.name) \(mapping.kind.rawValue) \(mapping.sourceEntityName ?? "-") \(mapping.destinationEntityName ?? "-")"
       )
+      if let relationship = mapping.forEach { lines.append("for-each \(relationship)") }
       if let filter = mapping.filter { lines.append("filter \(filter)") }
       if let policy = mapping.policyName { lines.append("policy \(policy)") }
       if !mapping.uniqueBy.isEmpty {
@@ -395,7 +396,8 @@ public struct MigrationJob: Sendable {
             + (attribute.usesDefaultForNil ? " else the default" : ""))
       }
       for relationship in mapping.relationshipMappings.sorted(by: { Text($0.name) < Text($1.name) }) {
-        let order = relationship.order.map { ", by \($0)" }.joined()
+        let order =
+          relationship.order.map { ", by \($0)" }.joined() + (relationship.end.map { ", of \($0.rawValue)" } ?? "")
         switch relationship.value {
         case .mapping(let name, let path):
           lines.append("relationship \(relationship.name) mapping \(name) \(path.joined(separator: "."))\(order)")

@@ -30,12 +30,12 @@ package struct MappingReader {
   package static let keys: [String: [String]] = [
     "": ["godwit-mapping", "source-model", "destination-model", "entity-mappings"],
     "entity-mappings": [
-      "name", "type", "source", "destination", "filter", "policy", "unique-by", "merge-nil", "attributes",
+      "name", "type", "source", "for-each", "destination", "filter", "policy", "unique-by", "merge-nil", "attributes",
       "relationships", "user-info", "property-user-info",
     ],
     "unique-by": ["attributes", "order-by", "fill-nil", "nil-keys"],
     "attributes": ["value", "if-nil"],
-    "relationships": ["mapping", "key-path", "source-relationship", "order-by"],
+    "relationships": ["mapping", "key-path", "of", "source-relationship", "order-by"],
   ]
 
   let reader: YAMLReader
@@ -86,6 +86,7 @@ package struct MappingReader {
     mapping.location = reader.file.location(of: node)
     mapping.locations = entries.mapValues { reader.file.textLocation(of: $0.value) }
     if let entry = entries["type"] { mapping.kind = try reader.choice(entry.value, key: "type") }
+    mapping.forEach = try self.name("for-each", entries)
     mapping.filter = try entries["filter"].map { try filter($0.value, of: name) }
     mapping.policyName = try self.name("policy", entries)
     if let entry = entries["unique-by"] { try unique(entry, &mapping, beside: entries["merge-nil"]) }
@@ -211,7 +212,7 @@ package struct MappingReader {
     let value: RelationshipMapping.Value
     let place: Node
     if let source = parts["source-relationship"] {
-      if let other = parts["mapping"] ?? parts["key-path"] {
+      if let other = parts["mapping"] ?? parts["key-path"] ?? parts["of"] {
         throw reader.error(
           "expected 'source-relationship' alone in '\(entry.key)', found '\(other.key)' beside it", at: other.location,
           remedy: "remove one of the two")
@@ -229,11 +230,26 @@ package struct MappingReader {
     }
     var found = RelationshipMapping(
       name: entry.key, value: value, location: entry.location, valueLocation: reader.file.textLocation(of: place))
+    if let end = parts["of"] {
+      found.end = try self.end(end.value)
+      found.endLocation = reader.file.textLocation(of: end.value)
+    }
     if let order = parts["order-by"] {
       found.order = try descriptors(order.value)
       found.orderLocation = reader.file.textLocation(of: order.value)
     }
     return found
+  }
+
+  /// `$source` or `$element`.
+  private func end(_ node: Node) throws -> RelationshipMapping.End {
+    let text = try reader.text(node, key: "of", expected: "$source or $element")
+    guard let end = RelationshipMapping.End.allCases.first(where: { "$\($0.rawValue)" == text }) else {
+      throw reader.error(
+        "expected $source or $element for 'of', found '\(text)'", at: reader.file.textLocation(of: node),
+        remedy: "write `of: $source`, or `of: $element`")
+    }
+    return end
   }
 
   /// The segments of `$source.a.@count.b` or `a.b`; none for `$source` and for no text at all.
@@ -242,7 +258,9 @@ package struct MappingReader {
     if YAMLReader.isNull(scalar) || scalar.string.isEmpty || scalar.string == "$source" { return [] }
     var segments = scalar.string.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     if segments.first == "$source" { segments.removeFirst() }
-    let sound = segments.allSatisfy { segment in
+    // The other end of a link starts a key path too.
+    let names = segments.first == "$element" ? segments.dropFirst() : segments[...]
+    let sound = names.allSatisfy { segment in
       let name = segment.hasPrefix("@") ? segment.dropFirst() : segment[...]
       guard let first = name.unicodeScalars.first else { return false }
       return (first == "_" || first.properties.isXIDStart)

@@ -67,6 +67,7 @@ extension EntityMapping {
     }
     if kind != .transform { lines.append("  type: \(kind.rawValue)") }
     add("source", sourceEntityName)
+    add("for-each", forEach)
     add("destination", destinationEntityName)
     add("filter", filter.map { $0.source.text.isEmpty ? $0.description : $0.source.text })
     add("policy", policyName)
@@ -129,7 +130,8 @@ extension ValueExpression {
 extension RelationshipMapping {
   fileprivate var yaml: String {
     let descriptors = order.map { YAMLText.scalar($0.description) }.joined(separator: ", ")
-    let sorting = order.isEmpty ? "" : ", order-by: [\(descriptors)]"
+    let sorting =
+      (end.map { ", of: $\($0.rawValue)" } ?? "") + (order.isEmpty ? "" : ", order-by: [\(descriptors)]")
     switch value {
     case .mapping(let name, let keyPath):
       let path = keyPath.isEmpty ? "" : ", key-path: \(YAMLText.scalar(keyPath.joined(separator: ".")))"

@@ -165,6 +165,7 @@ package struct ExpressionChecker {
 
   private static let variables = [
     "source", "manager", "entityPolicy", "destination", "entityMapping", "propertyMapping", "index",
+    "element",
   ]
 
   private func variable(
@@ -185,6 +186,9 @@ package struct ExpressionChecker {
     case "destination": return .other
     case "entityMapping", "propertyMapping": return .facts(of: name)
     case "index": return try index(nil, range)
+    case "element":
+      throw ExpressionError(
+        "'$element' has a value only in a mapping with 'for-each': it is the object that a link leads to", range: range)
     default:
       let known = Self.variables + scope.variables.keys
       let hint = Spelling.nearest(to: name, among: known).map { " (did you mean '$\($0)'?)" } ?? ""

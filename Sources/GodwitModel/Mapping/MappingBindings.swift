@@ -24,7 +24,7 @@ package struct MappingBindings: Sendable, Hashable {
     // The raw values of NSEntityMappingType.
     let kinds: [EntityMapping.Kind: Int64] = [.custom: 1, .add: 2, .remove: 3, .copy: 4, .transform: 5]
     entityMapping = [
-      "name": text(mapping.name), "sourceEntityName": text(mapping.sourceEntityName),
+      "name": text(mapping.name), "sourceEntityName": text(mapping.declaredSource),
       "destinationEntityName": text(mapping.destinationEntityName),
       "mappingType": .integer(kinds[mapping.kind] ?? 0), "entityMigrationPolicyClassName": text(mapping.policyName),
     ]

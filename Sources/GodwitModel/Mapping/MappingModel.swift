@@ -123,6 +123,10 @@ public struct EntityMapping: Sendable, Hashable {
   public var sourceEntityName: String?
   /// The destination entity; nil for a mapping of kind remove.
   public var destinationEntityName: String?
+  /// A to-many relationship of the source entity: the mapping makes one object for each of its links, where
+  /// `$source` is the object that has the relationship, and `$element` the object that it leads to. nil makes one
+  /// object for each source object. Core Data has no such mapping.
+  public var forEach: String?
   /// Takes only the source objects for which the predicate holds; nil takes all.
   public var filter: FilterPredicate?
   /// The name of a registered `EntityMigrationPolicy`.
@@ -252,6 +256,14 @@ public struct RelationshipMapping: Sendable, Hashable {
     case expression(ValueExpression)
   }
 
+  /// An end of the links for which a mapping with ``EntityMapping/forEach`` makes objects.
+  public enum End: String, Sendable, Hashable, CaseIterable {
+    /// The object that has the relationship.
+    case source
+    /// The object that the relationship leads to.
+    case element
+  }
+
   /// The destination relationship's name.
   public var name: String
   /// How the destination objects are found.
@@ -260,12 +272,17 @@ public struct RelationshipMapping: Sendable, Hashable {
   /// are made of. Objects that they do not tell apart keep their order in the source, else they go by key. Empty: all
   /// of them do.
   public var order: [EntityMapping.SortDescriptor] = []
+  /// For a look-up in a mapping with ``EntityMapping/forEach``, the end of the pairs at which the objects of the key path
+  /// stand. In such a mapping itself, the end of its pair that is looked up.
+  public var end: End?
   /// The place of the relationship's name in its file; nil for one made in code.
   package var location: GodwitError.Location?
   /// The places of the value's parts: `mapping`, `key-path`, `source-relationship`.
   package var valueLocation: GodwitError.Location?
   /// The place of `order-by`.
   package var orderLocation: GodwitError.Location?
+  /// The place of `of`.
+  package var endLocation: GodwitError.Location?
 
   package init(
     name: String, value: Value, location: GodwitError.Location? = nil,

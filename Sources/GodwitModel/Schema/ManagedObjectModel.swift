@@ -28,6 +28,22 @@ public struct ManagedObjectModel: Sendable, Hashable {
     set { mirrored.value = newValue }
   }
   private var mirrored = Derived<Set<String>>([])
+  /// The entities of pairs that the model has beside those of its version: see ``PairEntity``.
+  package var pairEntities: [PairEntity] { paired.value.pairs }
+  /// The version without them.
+  package var withoutPairs: ManagedObjectModel { paired.value.version.first ?? self }
+  private var paired = Derived(Paired())
+
+  private struct Paired: Sendable {
+    var pairs: [PairEntity] = []
+    /// One, or none without pairs.
+    var version: [ManagedObjectModel] = []
+  }
+
+  mutating func setPairs(_ pairs: [PairEntity], besides version: ManagedObjectModel) {
+    paired = Derived(Paired(pairs: pairs, version: [version]))
+  }
+
   /// The computed version hashes, which all copies share, because their inputs never change.
   let hashCache = Derived(MadeOnce<[String: VersionHash]>())
   private let madeTexts = Derived(ModelTexts())

@@ -28,7 +28,7 @@ package final class ObjectContext {
   private var keptBytes = 0
   private var knownIdentifier: Text?
   /// The places of the objects of owners, by to-one and owner.
-  private var indexes: [String: [Int64: [Int64: Int64]]] = [:]
+  private var indexes: [String: [Int64: PlacedMembers]] = [:]
   private var indexCount = 0
   private static let limitIndexes = 200_000
   private var statements: [String: SQLStatement] = [:]
@@ -124,15 +124,14 @@ package final class ObjectContext {
       try object(entityName: toOne.destinationEntityName, key: owner) != nil
     else { return nil }
     let name = "\(table).\(column)"
-    if let known = indexes[name]?[owner] { return known[key] }
+    if let known = indexes[name]?[owner] { return known.place(of: key) }
     let members = try keys(
       "SELECT Z_PK FROM \(rows) WHERE \(link) = ?1 ORDER BY \(quoted(order)) IS NULL, \(quoted(order)), Z_PK", owner)
     if indexCount + members.count > Self.limitIndexes { dropIndexes() }
     indexCount += members.count
-    // A damaged table may have a key twice; the check of the source says so.
-    let places = Dictionary(zip(members, Int64(0)...), uniquingKeysWith: { first, _ in first })
+    let places = PlacedMembers(members)
     indexes[name, default: [:]][owner] = places
-    return places[key]
+    return places.place(of: key)
   }
 
   /// The row with a primary key in the table of an entity, its large values left where they are; nil without one.
@@ -284,5 +283,25 @@ extension [SQLValue] {
       case .text(let bytes), .blob(let bytes): sum + 48 + bytes.count
       }
     }
+  }
+}
+
+/// The places of the objects of one owner, which may have a million: 16 bytes each.
+private struct PlacedMembers {
+  /// By key. A damaged table may have a key twice; the check of the source says so, and the first place counts.
+  private let members: [(key: Int64, place: Int64)]
+
+  /// - Parameter keys: In the order of the owner.
+  init(_ keys: [Int64]) {
+    members = zip(keys, Int64(0)...).map { (key: $0, place: $1) }.sorted { ($0.key, $0.place) < ($1.key, $1.place) }
+  }
+
+  func place(of key: Int64) -> Int64? {
+    var (low, high) = (0, members.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if members[middle].key < key { low = middle + 1 } else { high = middle }
+    }
+    return low < members.count && members[low].key == key ? members[low].place : nil
   }
 }

@@ -34,7 +34,7 @@ extension StoreConnection {
           throw GodwitError(
             .internalBug, "cannot read '\(files.givenPath)': \(files.type.nounWithArticle) needs its model")
         }
-        let conversion = AtomicStoreConversion(files: files, model: model, purpose: purpose)
+        let conversion = AtomicStoreConversion(files: files, model: model.withoutPairs, purpose: purpose)
         try attachConverted(conversion, cache: cache, workFolder: workFolder, checkpoint: checkpoint)
       } else if try files.hasHotJournal() {
         if workFolder == nil, let uri = try RolledBackStore.uri(of: files) {
@@ -113,6 +113,7 @@ extension StoreConnection {
     try reader.attaching(name, at: name) { try reader.attach(sourceURI) }
     reader.sourcePath = sourcePath
     try reader.execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
+    try reader.showPairs(as: self)
     return reader
   }
 

@@ -21,6 +21,8 @@ package final class StoreConnection: @unchecked Sendable {
   var sourceURI: String?
   /// Whether the main database is the source too: see `aliasSourceToMain`.
   package internal(set) var isOwnSource = false
+  /// The statements that made the views of pairs: see `showPairs`.
+  var pairViews: [String] = []
   /// Whether SQLite refused a value or a row since `withLengthLimit` began.
   private var hasRefused = false
   /// Short statements that `query` has run, by their text: one that comes again is not compiled again.
@@ -145,7 +147,7 @@ package final class StoreConnection: @unchecked Sendable {
   package func query(
     _ sql: String, _ arguments: [SQLValue] = [], _ body: (SQLRow) throws -> Bool
   ) throws {
-    let sql = isOwnSource ? Self.movedToMain(sql) : sql
+    let sql = addressed(sql)
     let known = idle.removeValue(forKey: sql)
     let statement = try known.map { SQLStatement($0, connection: self, sql: sql) } ?? compile(sql)
     // A statement that failed is not kept.
@@ -216,7 +218,7 @@ package final class StoreConnection: @unchecked Sendable {
 
   /// A statement to run many times. Finalize it before the connection closes.
   package func prepare(_ sql: String) throws -> SQLStatement {
-    try compile(isOwnSource ? Self.movedToMain(sql) : sql)
+    try compile(addressed(sql))
   }
 
   private func compile(_ sql: String) throws -> SQLStatement {

@@ -17,6 +17,12 @@ extension StoreSchema {
   package init(
     model: ManagedObjectModel, probing connection: StoreConnection, schema: String = StoreConnection.sourceSchema
   ) throws {
+    guard model.pairEntities.isEmpty else {
+      try self.init(model: model.withoutPairs, probing: connection, schema: schema)
+      addPairs(of: model)
+      try connection.showPairs(of: self, in: schema)
+      return
+    }
     do {
       let listing = try StoreListing(connection, schema: schema)
       self = try SchemaCache.schema(model, .existing(listing.text)) {

@@ -139,6 +139,8 @@ package struct StoreSchema: Sendable, Hashable {
   package internal(set) var entityNumbers: [String: Int]
   /// In the order Core Data makes them.
   package internal(set) var tables: [EntityTable]
+  /// The views of the pairs that the model has beside those of its version: see `StoreConnection.showPairs`.
+  package internal(set) var pairTables: [EntityTable] = []
   /// The join tables, in the order Core Data makes them.
   package internal(set) var joinTables: [JoinTable]
   /// By join table of an existing store, the columns that come first in an index of the file's. Not part of the
@@ -214,7 +216,7 @@ package struct StoreSchema: Sendable, Hashable {
   mutating func rebuildLookUps() {
     var found = LookUps()
     for (name, number) in entityNumbers { found.entityNames[number] = name }
-    for table in tables {
+    for table in tables + pairTables {
       found.tables[table.rootEntityName] = table
       for column in table.columns {
         guard case .attribute(let owner, let name, _) = column.role else { continue }

@@ -73,7 +73,7 @@ struct DocumentedExampleTests {
 
   @Test(arguments: [
     "jobs/peoplizer/README.md", "jobs/many/README.md", "jobs/recipes/README.md", "jobs/cards/README.md",
-    "jobs/playlists/README.md",
+    "jobs/playlists/README.md", "jobs/pizzas/README.md",
     "jobs/todo/README.md", "jobs/travel/README.md", "jobs/contacts/README.md",
   ])
   func `the commands of the examples do what their README says`(name: String) throws {

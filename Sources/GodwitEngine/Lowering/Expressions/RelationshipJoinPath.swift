@@ -35,6 +35,9 @@ package struct RelationshipJoinPath {
       throw NotLowerable(reason: "'\(entityName)' has no relationship '\(name)'")
     }
     switch schema.storage(of: name, in: entityName) {
+    case .foreignKey where hops == 0 && alias == "s" && builder.joinedEnds[name] != nil:
+      let end = builder.joinedEnds[name] ?? ""
+      (alias, key) = (end, "\(end).Z_PK")
     case .foreignKey(_, let column, _, _):
       key = "\(try loadedRow().alias).\(quoted(column))"
       alias = nil

@@ -26,6 +26,9 @@ package final class StatementBuilder {
   /// Tests of the row `s` that the statement makes in one call; nil while each value is tested where it is read.
   package var rowChecks: RowChecks?
 
+  /// The rows at the ends of the row `s`, which the statement has joined in, by the to-one that leads to each.
+  package var joinedEnds: [String: String] = [:]
+
   /// Attributes of the destination that get NULL until their row is completed, although the copied values are tested.
   package var leftOut: Set<String> = []
 

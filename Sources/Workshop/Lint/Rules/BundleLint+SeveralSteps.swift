@@ -86,6 +86,9 @@ extension BundleLint {
           carried[name(was), default: []].insert(Name(entity: mapping.destination.name, property: now))
         }
         carry("", "")
+        if let pair = resolved.sourceModel.pairEntity(source) {
+          consumed.insert(Name(entity: pair.sourceEntityName, property: pair.relationshipName))
+        }
         for (attribute, value) in mapping.attributes {
           if case .copy(let name) = value.withoutDefault { carry(name, attribute.name) }
         }
