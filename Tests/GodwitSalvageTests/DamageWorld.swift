@@ -98,8 +98,8 @@ struct StoreContent {
 
   init(_ connection: StoreConnection) throws {
     for name in try connection.strings(
-      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
-    {
+      "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT wr AND name NOT LIKE 'sqlite%'"
+    ) {
       var rows: [Int64: [SQLValue]] = [:]
       try connection.query("SELECT rowid, * FROM \(quoted(name))") { row in
         rows[row.int64(0)] = row.values(1..<row.count)

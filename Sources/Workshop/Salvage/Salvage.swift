@@ -67,6 +67,11 @@ package struct Salvage {
 
   /// Refuses a place where something is, or where SQLite or Core Data would take other files for those of the copy.
   private func checkPlace() throws {
+    guard copy != "-" else {
+      throw GodwitError(
+        .usage, "cannot write the copy to the standard output: a store is a file", remedy: "name a file with -o",
+        safe: "nothing was written")
+    }
     try OutputFile(copy, "a copy of the store", like: [store]).check()
     for suffix in ["-wal", "-shm", "-journal"] where try FileStatus.look(named: copy + suffix) != nil {
       throw GodwitError(
@@ -86,7 +91,7 @@ package struct Salvage {
         "cannot salvage '\(store)': expected a file, found \(status.isFolder ? "a folder" : "a special file")",
         remedy: "name the store itself")
     }
-    let head = try SourceFile(store, named: store).bytes(4096, at: 0) ?? []
+    let head = try SourceFile(store, named: store).readable(4096, at: 0) ?? []
     if GitLFSPointer.matches(head) { throw GitLFSPointer.problem(store, what: "store", .dataWrong) }
     guard case .store(let type) = StoreType.Content(head: head), type.isAtomic else { return }
     throw GodwitError(
@@ -101,8 +106,9 @@ private struct Stamp: Equatable {
   private var parts: [String] = []
 
   init(_ path: String) throws {
+    let file = StoreFiles.resolvingLink(path)
     for suffix in ["", "-wal", "-journal"] {
-      guard let status = try FileStatus.look(following: path + suffix) else { continue }
+      guard let status = try FileStatus.look(following: file + suffix) else { continue }
       parts.append("\(suffix) \(status.size) \(status.modified.seconds) \(status.modified.nanoseconds)")
     }
   }

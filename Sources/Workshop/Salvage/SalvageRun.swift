@@ -7,6 +7,8 @@ final class SalvageRun {
   private let source: SalvageSource
   private let copy: CopyStore
   private let references: [String]
+  /// The copy under construction.
+  private let temporary: String
   private var report: SalvageReport
 
   /// The tables that every Core Data store has, with what else their rows must be.
@@ -14,7 +16,7 @@ final class SalvageRun {
 
   init(_ source: SalvageSource, copy path: String, models: [String], cache: ByteCount) throws {
     self.source = source
-    references = models
+    (references, temporary) = (models, path)
     copy = try CopyStore(source, path: path, cache: cache)
     report = SalvageReport(
       source: source.path, copy: path,
@@ -33,13 +35,18 @@ final class SalvageRun {
     try loadFixedTables()
     let found = try findModel()
     var schema: StoreSchema?
-    if let found { schema = try layModel(found) }
+    if let found {
+      schema = try layModel(found)
+    } else if !source.catalog.lost.isEmpty {
+      report.losses.append("definitions of tables, and without a model nothing says which tables there were")
+    }
     guard !copy.names.isEmpty else {
       throw GodwitError(
         .dataWrong, "cannot salvage '\(source.path)': the definitions of its tables are lost",
         remedy: "give the model of the store with --model MODEL", safe: "the store is untouched")
     }
     try loadRows(schema)
+    report.losses += try IndexCheck(copy, schema).run()
     try repair(schema, areNumbersKnown: copy.states["Z_PRIMARYKEY"]?.rows ?? 0 > 0)
     try finishTables(schema)
     try makeIndexes(schema)
@@ -64,8 +71,8 @@ final class SalvageRun {
       report.inferred.append(
         "the header of the file is lost: pages of \(source.pages.pageSize) bytes and UTF-8 are assumed")
     }
-    if let refusal = source.logRefusal { report.inferred.append(refusal) }
-    if let problem = source.logProblem { report.losses.append(problem) }
+    report.inferred += source.pages.notes
+    report.losses += source.losses
     if !source.catalog.lost.isEmpty {
       let orphans = source.catalog.orphanPages
       report.inferred.append(
@@ -112,7 +119,7 @@ final class SalvageRun {
           guard case .blob(let bytes)? = row.values.first else { return false }
           return row.values.count == 1 && bytes.count > 64 && bytes[0] == 0x78
         },
-      ])
+      ], isLast: false)
   }
 
   private func findModel() throws -> SalvageModel? {
@@ -163,7 +170,9 @@ final class SalvageRun {
       return schema
     } catch let error as GodwitError where error.code == .dataWrong {
       report.inferred += tables.notes
-      report.losses.append("the model does not fit the tables, so links were not looked at: \(error.message)")
+      report.losses.append(
+        "the model does not fit the tables, so links were not looked at: \(error.message.replacing(temporary, with: source.path))"
+      )
       return nil
     }
   }
@@ -178,9 +187,10 @@ final class SalvageRun {
         "the definitions of \(found.count.counted("table")) are lost: the roots and columns follow from the model (\(found.values.sorted().joined(separator: ", ")))"
       )
     }
+    if schema == nil { report.losses += try EntityNumbers(copy).shape() }
     for name in copy.names { try copy.load(name) }
     try copy.noteUnreached()
-    try copy.findOrphans(of: copy.names.filter { !Self.fixed.contains($0) })
+    try copy.findOrphans(of: copy.names.filter { !Self.fixed.contains($0) }, isLast: true)
   }
 
   private func repair(_ schema: StoreSchema?, areNumbersKnown: Bool) throws {
@@ -188,6 +198,7 @@ final class SalvageRun {
     var joins = JoinRebuild(copy, schema)
     try joins.run()
     report.inferred += joins.notes
+    report.losses += joins.losses
     var repairs = CopyRepairs(copy, schema)
     try repairs.findStrays(areNumbersKnown: areNumbersKnown)
     try repairs.fillMadeColumns()
@@ -201,6 +212,7 @@ final class SalvageRun {
 
   private func finishTables(_ schema: StoreSchema?) throws {
     let connection = copy.connection
+    if schema == nil { report.losses += try EntityNumbers(copy).losses() }
     if schema != nil {
       // The rows that are lost follow from the model.
       copy.states["Z_PRIMARYKEY"]?.parts = []
@@ -238,6 +250,12 @@ final class SalvageRun {
       if state.healedParts > 0 {
         report.inferred.append(
           "table '\(name)': \(state.healedParts.counted("lost part")) could be read whole from other pages")
+      }
+      if state.doubtfulRows > 0 {
+        let more = Int64(state.doubtfulKeys.count) < state.doubtfulRows ? ", …" : ""
+        report.losses.append(
+          "table '\(name)': the last page of \(state.doubtfulRows.counted("value")) is zeros, which are the value's own or in place of what is lost (keys \(state.doubtfulKeys.map(String.init).joined(separator: ", "))\(more))"
+        )
       }
       if !state.madeColumns.isEmpty {
         report.losses.append(

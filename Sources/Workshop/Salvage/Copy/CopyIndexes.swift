@@ -11,6 +11,7 @@ struct CopyIndexes {
 
   /// - Parameter schema: The model's indexes are made too, if the source has none of their names; nil without a model.
   mutating func make(_ schema: StoreSchema?) throws {
+    try copy.beginIndexes()
     try makeVirtualTables()
     for entry in copy.source.catalog.entries {
       guard let sql = entry.sql else { continue }

@@ -20,6 +20,9 @@ final class CopyStore {
     /// Lost parts whose pages were found without their parents.
     var healedParts = 0
     var knownLengths: Set<Int> = []
+    /// Rows whose last value ends with a page of zeros, which may be a hole; the keys of the first.
+    var doubtfulRows: Int64 = 0
+    var doubtfulKeys: [Int64] = []
     /// Whether the definition is the model's, as the source has none.
     var isMade = false
     var madeColumns: [String] = []
@@ -73,9 +76,9 @@ final class CopyStore {
 
   /// Whether a definition only lists columns: it runs no query.
   private static func isPlain(_ sql: String) -> Bool {
-    let text = sql.uppercased()
+    let text = Catalog.Entry.words(of: sql).uppercased()
     guard text.hasPrefix("CREATE TABLE ") else { return false }
-    return !text.contains(/\bAS\s*\(?\s*(SELECT|WITH|VALUES)\b/)
+    return !text.contains(/\bAS\b\s*\(?\s*(SELECT|WITH|VALUES)\b/)
   }
 
   /// Makes a table that the source does not define.
@@ -116,7 +119,7 @@ final class CopyStore {
     }
     try table.begin(connection)
     defer { table.finish() }
-    let walk = TableWalk(pages: source.pages) { [self] leaf, bytes, page, keys in
+    let walk = TableWalk(pages: source.pages, map: source.map) { [self] leaf, bytes, page, keys in
       try take(leaf, bytes, page, keys, table)
     } lost: { [self] in
       note($0, name)
@@ -146,11 +149,19 @@ final class CopyStore {
   }
 
   private func add(_ row: LeafRows.Row, _ table: CopyTable) throws {
-    if try table.insert(row, on: connection) {
+    if try insert(row, table) {
       states[table.name]?.rows += 1
     } else {
       states[table.name]?.refusedRows += 1
     }
+  }
+
+  private func insert(_ row: LeafRows.Row, _ table: CopyTable) throws -> Bool {
+    guard try table.insert(row, on: connection) else { return false }
+    guard row.isDoubtful else { return true }
+    states[table.name]?.doubtfulRows += 1
+    if (states[table.name]?.doubtfulRows ?? 0) <= 10 { states[table.name]?.doubtfulKeys.append(row.key) }
+    return true
   }
 
   /// Whether no row of a page can be of the table, and all can be of another one.
@@ -162,7 +173,8 @@ final class CopyStore {
       sample.append(row.values)
     }
     guard !sample.isEmpty else { return false }
-    return shapes.contains { name, other in name != shape.table && sample.allSatisfy(other.begins) }
+    return sample.allSatisfy { Catalog.isEntry($0, source.pages.pageCount) }
+      || shapes.contains { name, other in name != shape.table && sample.allSatisfy(other.begins) }
   }
 
   private func known(_ shape: TableShape) -> TableShape {
@@ -186,10 +198,10 @@ final class CopyStore {
   /// Notes the tables of which pages are left that their trees do not lead to: a tree that looks whole may have the page
   /// of another place as its root.
   func noteUnreached() throws {
-    guard source.pages.pageCount > 2 else { return }
+    guard source.pages.ownPages > 2 else { return }
     let tables = Dictionary(roots.map { ($1, $0) }) { first, _ in first }
     var noted: Set<String> = []
-    for page in 3...source.pages.pageCount where !source.reached.contains(page) {
+    for page in 3...source.pages.ownPages where !source.reached.contains(page) {
       if source.map.isPresent {
         guard let root = try source.map.root(of: page), let name = tables[root], noted.insert(name).inserted,
           states[name]?.parts.contains(where: { $0.reason != .rows }) == false
@@ -222,7 +234,8 @@ final class CopyStore {
   /// - Parameters:
   ///   - wanted: The tables to look for.
   ///   - isRow: More that rows of a table must fulfil.
-  func findOrphans(of wanted: [String], isRow: [String: (LeafRows.Row) -> Bool] = [:]) throws {
+  ///   - isLast: Whether all tables were walked, so that a page that is left has rows of no table that is known.
+  func findOrphans(of wanted: [String], isRow: [String: (LeafRows.Row) -> Bool] = [:], isLast: Bool) throws {
     var candidates: [OrphanSearch.Candidate] = []
     for name in wanted {
       guard let table = tables[name], let shape = shapes[name], let parts = states[name]?.parts,
@@ -232,13 +245,13 @@ final class CopyStore {
         .init(table: table, shape: known(shape), root: roots[name], parts: parts, isRow: isRow[name] ?? { _ in true }))
       try table.begin(connection)
     }
-    guard !candidates.isEmpty else { return }
+    guard !candidates.isEmpty || isLast && !source.catalog.lost.isEmpty else { return }
     let search = OrphanSearch(
       source.pages, source.map, source.free, source.rows, candidates: candidates,
       roots: source.catalog.roots.merging(roots.map { ($1, $0) }) { first, _ in first }
-    ) { [connection] table, row in try table.insert(row, on: connection) }
+    ) { [self] table, row in try insert(row, table) }
     try search.run(reached: &source.reached)
-    (unassignedPages, freedPages) = (search.unassigned, search.freedPages)
+    if isLast { (unassignedPages, freedPages) = (search.unassigned, search.freedPages) }
     for candidate in candidates {
       candidate.table.finish()
       guard let result = search.results[candidate.table.name] else { continue }
@@ -252,6 +265,13 @@ final class CopyStore {
       }
       for part in result.lost { note(part, candidate.table.name) }
     }
+  }
+
+  /// Lets a statement that fails leave nothing behind: an index that two rows forbid.
+  func beginIndexes() throws {
+    try connection.execute("COMMIT")
+    try connection.execute("PRAGMA main.journal_mode = MEMORY")
+    try connection.execute("BEGIN IMMEDIATE")
   }
 
   /// The end of the transaction, and of the connection.

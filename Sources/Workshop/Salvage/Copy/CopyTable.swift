@@ -16,6 +16,8 @@ final class CopyTable {
     let declaredType: String
     /// Whether a statement may set it: not a generated one.
     let isSet: Bool
+    /// The value of rows from before the column was added.
+    var standard = SQLValue.null
   }
 
   /// - Returns: nil for a table without row keys, whose rows no leaf of a table holds.
@@ -23,15 +25,18 @@ final class CopyTable {
     self.name = name
     var columns: [Column] = []
     var keys: [Int] = []
+    var standards: [Int: String] = [:]
     try connection.query("PRAGMA main.table_xinfo(\(quoted(name)))") { row in
       // Values of virtual generated columns are not stored.
       guard row.int(6) != 2 else { return true }
       if row.int(5) > 0 { keys.append(columns.count) }
+      if let text = row.string(4), Self.isLiteral(text) { standards[columns.count] = text }
       columns.append(
         Column(
           name: row.string(1) ?? "", declaredType: row.string(2)?.uppercased() ?? "", isSet: row.int(6) == 0))
       return true
     }
+    for (place, text) in standards { columns[place].standard = try connection.value("SELECT \(text)") ?? .null }
     guard !columns.isEmpty else { return nil }
     let withoutRowids = try connection.integer(
       "SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main'", [.text(name)])
@@ -45,6 +50,13 @@ final class CopyTable {
       "SELECT count(*) FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'", [.text(name)])
     let isAlias = keys.count == 1 && columns[keys[0]].declaredType == "INTEGER" && keyIndexes == 0
     keyPlace = isAlias ? keys[0] : nil
+  }
+
+  /// Whether a default is a plain value, with a sign and in parentheses at most: SQLite adds no column with another one.
+  private static func isLiteral(_ text: String) -> Bool {
+    text.wholeMatch(
+      of: /(?i)[\s(+-]*(\d+(\.\d*)?(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|0x[0-9a-f]+|x?'([^']|'')*'|null|true|false)[\s)]*/)
+      != nil
   }
 
   /// Prepares for rows.
@@ -74,7 +86,7 @@ final class CopyTable {
       if place == keyPlace {
         values.append(.integer(row.key))
       } else {
-        values.append(place < row.values.count ? row.values[place] : .null)
+        values.append(place < row.values.count ? row.values[place] : column.standard)
       }
     }
     do {

@@ -10,6 +10,7 @@ struct JoinRebuild {
   private let copy: CopyStore
   private let schema: StoreSchema
   private(set) var notes: [String] = []
+  private(set) var losses: [String] = []
 
   init(_ copy: CopyStore, _ schema: StoreSchema) { (self.copy, self.schema) = (copy, schema) }
 
@@ -51,8 +52,15 @@ struct JoinRebuild {
   private func walk(
     _ index: PairIndex, _ body: @escaping (_ owner: Int64, _ destination: Int64) throws -> Void
   ) throws -> Bool {
-    let walk = IndexWalk(copy.source.pages) { first, second in
+    var last: (Int64, Int64, Int64)?
+    let walk = IndexWalk(copy.source) { values in
+      guard values.count == 3, case .integer(let first) = values[0], case .integer(let second) = values[1],
+        case .integer(let row) = values[2]
+      else { return false }
+      if let last, last >= (first, second, row) { return false }
+      last = (first, second, row)
       try index.isTurned ? body(second, first) : body(first, second)
+      return true
     }
     return try walk.walk(from: index.root, reached: &copy.source.reached)
   }
@@ -60,6 +68,7 @@ struct JoinRebuild {
   // MARK: Completing
 
   private mutating func complete(_ join: StoreSchema.JoinTable, _ indexes: [PairIndex]) throws {
+    try leaveOutOthers(join, indexes)
     let (count, isWhole) = try insert(join, from: indexes)
     if count > 0 {
       copy.states[join.name]?.rows += count
@@ -70,6 +79,34 @@ struct JoinRebuild {
     let healed = copy.states[join.name]?.parts.count ?? 0
     copy.states[join.name]?.healedParts += healed
     copy.states[join.name]?.parts = []
+  }
+
+  /// Deletes the pairs of a table if some are of another one: two whole indexes agree, and do not have them.
+  private mutating func leaveOutOthers(_ join: StoreSchema.JoinTable, _ indexes: [PairIndex]) throws {
+    guard indexes.count > 1 else { return }
+    let connection = copy.connection
+    var sums: [PairSum] = []
+    try connection.execute("CREATE TEMP TABLE godwit_salvage_pairs (a, b, PRIMARY KEY (a, b)) WITHOUT ROWID")
+    defer { try? connection.execute("DROP TABLE temp.godwit_salvage_pairs") }
+    let insert = try connection.prepare("INSERT OR IGNORE INTO temp.godwit_salvage_pairs VALUES (?1, ?2)")
+    defer { insert.finalize() }
+    for index in indexes {
+      let sum = PairSumBox()
+      let isFirst = sums.isEmpty
+      let isWhole = try walk(index) { owner, destination in
+        sum.value.add(owner, destination)
+        if isFirst { try insert.run([.integer(owner), .integer(destination)]) }
+      }
+      guard isWhole, isFirst || sums[0] == sum.value else { return }
+      sums.append(sum.value)
+    }
+    let columns = [join.ownerColumn, join.destinationColumn].map(quoted).joined(separator: ", ")
+    try connection.execute(
+      "DELETE FROM main.\(quoted(join.name)) WHERE (\(columns)) NOT IN (SELECT a, b FROM temp.godwit_salvage_pairs)")
+    guard connection.changes > 0 else { return }
+    copy.states[join.name]?.rows -= connection.changes
+    notes.append(
+      "\(connection.changes.counted("pair")) in join table '\(join.name)' were of another table, as its indexes show")
   }
 
   private func isOrdered(_ join: StoreSchema.JoinTable) -> Bool {
@@ -119,7 +156,7 @@ struct JoinRebuild {
     }
     guard let first = sums.first else { return }
     guard sums.count > 1, sums.allSatisfy({ $0 == first }) else {
-      notes.append("the pairs of join table '\(join.name)' are not those of its index: which are right is not known")
+      losses.append("the pairs of join table '\(join.name)' are not those of its index: which are right is not known")
       return
     }
     try copy.connection.execute("DELETE FROM main.\(quoted(join.name))")

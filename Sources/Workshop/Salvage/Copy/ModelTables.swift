@@ -26,6 +26,7 @@ struct ModelTables {
   /// Adds the rows of `Z_PRIMARYKEY` that are lost. Their numbers follow from the model.
   private mutating func completeEntities() throws {
     let standard = StoreSchema(model: model).entityNumbers
+    try correctNumbers(standard)
     var names: Set<String> = []
     var numbers: [Int64: String] = [:]
     try connection.query("SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY") { row in
@@ -54,6 +55,45 @@ struct ModelTables {
       isEmpty
         ? "the entity numbers follow from the model, as 'Z_PRIMARYKEY' is lost"
         : "rows of 'Z_PRIMARYKEY' were made, with numbers that follow from the model: " + made.joined(separator: ", "))
+  }
+
+  /// Gives `Z_PRIMARYKEY` the numbers of a new store, if more rows of the tables have these than those that it says: it is
+  /// damaged then.
+  private mutating func correctNumbers(_ standard: [String: Int]) throws {
+    var found: [String: Set<Int64>] = [:]
+    var count = 0
+    try connection.query("SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY") { row in
+      guard let name = row.string(1), standard[name] != nil else { return true }
+      found[name, default: []].insert(row.int64(0))
+      count += 1
+      return true
+    }
+    guard count > 0 else { return }
+    let samples = try EntityNumbers(copy).samples()
+    var (byStandard, byStore) = (0, 0)
+    for table in StoreSchema(model: model).tables {
+      guard let sample = samples[table.name], !sample.isEmpty else { continue }
+      let family = model.family(of: table.rootEntityName).map(\.name)
+      let expected = sample.intersection(family.compactMap { standard[$0].map(Int64.init) })
+      guard !expected.isEmpty else { return }
+      byStandard += expected.count
+      byStore += sample.intersection(family.flatMap { found[$0] ?? [] }).count
+    }
+    // A name that comes twice is damage too.
+    guard byStandard > byStore || byStandard == byStore && byStore > 0 && count > found.count else { return }
+    for (entity, number) in standard {
+      try connection.execute(
+        "UPDATE main.Z_PRIMARYKEY SET Z_NAME = ?1 WHERE Z_ENT = ?2", [.text(entity), .int(number)])
+      guard connection.changes == 0 else { continue }
+      try connection.execute(
+        "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) SELECT ?2, ?1, 0, coalesce(max(Z_MAX), 0) FROM main.Z_PRIMARYKEY WHERE Z_NAME = ?1",
+        [.text(entity), .int(number)])
+    }
+    for (entity, number) in standard {
+      try connection.execute(
+        "DELETE FROM main.Z_PRIMARYKEY WHERE Z_NAME = ?1 AND Z_ENT <> ?2", [.text(entity), .int(number)])
+    }
+    notes.append("the numbers of 'Z_PRIMARYKEY' are not those of the rows: they follow from the model")
   }
 
   /// The next number of an entity; the numbers of persistent history are high.

@@ -32,7 +32,9 @@ struct SalvageModel {
           let model = try ModelVersions(references: references).model(fitting: metadata, path: path, isJob: false)
           return SalvageModel(model: model, origin: .given, isProved: true)
         } catch let error as GodwitError where error.code == .noPath {
-          guard let model = try named(references, nearlyFitting: metadata) else { throw error }
+          guard let model = try named(references, nearlyFitting: metadata) else {
+            throw refusal(error, isNamed: ModelReference(parsing: references[0]).version != nil)
+          }
           notes.append("some version hashes of the metadata are not those of model '\(model.name)', which was named")
           return SalvageModel(model: model, origin: .given, isProved: true)
         }
@@ -50,6 +52,16 @@ struct SalvageModel {
       return nil
     }
     return SalvageModel(model: model, origin: .receipt, isProved: true)
+  }
+
+  /// The error of a store that no version fits: of a damaged one, some hashes may be wrong.
+  private static func refusal(_ error: GodwitError, isNamed: Bool) -> GodwitError {
+    GodwitError(
+      error.code, error.message, cause: error.cause,
+      remedy: isNamed
+        ? "name the version with which the application wrote the store"
+        : "if hashes of the store are damaged, name its version: `--model BUNDLE#VERSION`",
+      safe: "the store is untouched")
   }
 
   /// The version that the user names, if the metadata has hashes of all its entities and most are equal: the others are

@@ -12,33 +12,43 @@ final class SalvageSource {
   let catalog: Catalog
   /// The pages of all trees that were walked.
   var reached: PageBits
-  /// Why the log or the journal is not used; nil if it is, or there is none.
-  let logRefusal: String?
-  /// The reason why a part of the log is lost; nil if all of it counts.
-  let logProblem: String?
+  /// The losses with the log or the journal, one sentence each.
+  let losses: [String]
 
+  /// - Parameter path: As the user names it; a link is followed.
   init(path: String) throws {
     self.path = path
-    var pages = try PageFile(path: path, usesLog: true)
-    logRefusal = try LogCheck.refusal(of: pages, path: path)
-    if logRefusal != nil { pages = try PageFile(path: path, usesLog: false) }
-    let log = logRefusal == nil ? try LogPages(path + "-wal") : nil
-    if let log, let problem = log.problem {
-      logProblem =
-        log.usedFrames == 0
-        ? "'\(path)-wal' is not used: \(problem)"
-        : "'\(path)-wal' is used up to frame \(log.usedFrames): \(problem)"
-    } else if let log, pages.log == nil, log.usedFrames > 0 {
-      logProblem = "'\(path)-wal' is not used: its pages have \(log.pageSize) bytes, so it is of another file"
-    } else {
-      logProblem = nil
+    let file = StoreFiles.resolvingLink(path)
+    var pages = try PageFile(path: file, usesLog: true)
+    var losses = pages.losses
+    if let refusal = try LogCheck.refusal(of: pages, path: file) {
+      losses.append(refusal)
+      pages = try PageFile(path: file, usesLog: false)
     }
+    try Self.checkPageCount(pages)
+    self.losses = losses + pages.losses.filter { !losses.contains($0) }
     self.pages = pages
     (map, free) = (try PointerMap(pages), try FreePages(pages))
     overflow = OverflowReader(pages, map)
     rows = LeafRows(pages, overflow)
     reached = PageBits(pageCount: pages.pageCount)
     catalog = try Catalog(pages, map, free, rows, reached: &reached)
+  }
+
+  /// Looks whether the file is longer than its page count because the count is wrong: a tree then leads behind it.
+  static func checkPageCount(_ pages: PageFile) throws {
+    guard pages.ownPages < pages.pageCount else { return }
+    let (map, free) = (try PointerMap(pages), try FreePages(pages))
+    var reached = PageBits(pageCount: pages.pageCount)
+    let catalog = try Catalog(pages, map, free, LeafRows(pages, OverflowReader(pages, map)), reached: &reached)
+    guard catalog.lost.isEmpty else {
+      return pages.ownAllPages("definitions are damaged, so all pages are looked at")
+    }
+    for entry in catalog.entries where entry.root > 0 {
+      if try TreeReach.leadsBehind(pages.ownPages, from: entry.root, pages) {
+        return pages.ownAllPages("'\(entry.name)' has pages behind it")
+      }
+    }
   }
 
   /// The first leaf of a tree; nil if the way there is damaged.

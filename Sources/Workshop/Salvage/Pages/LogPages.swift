@@ -9,12 +9,14 @@ final class LogPages {
   private(set) var pageSize = 0
   /// The pages of the database after the last sound commit.
   private(set) var pageCount: UInt32 = 0
-  /// How many pages the log has, each counted once.
-  var distinctPages: Int { places.count }
+  /// The pages that the log has.
+  var pages: some Collection<UInt32> { places.keys }
   /// The frames that count.
   private(set) var usedFrames: Int64 = 0
   /// Why frames behind do not count, if they are lost; nil if none are.
   private(set) var problem: String?
+  /// The frames of a transaction that never ended; nil if there are none.
+  private(set) var unended: ClosedRange<Int64>?
 
   private let file: SourceFile
   /// The place of the newest copy of each page.
@@ -24,7 +26,10 @@ final class LogPages {
   init?(_ path: String) throws {
     guard let status = FileStatus(following: path), status.isFile, status.size > 0 else { return nil }
     file = try SourceFile(path, named: path)
-    let header = try file.bytes(32, at: 0) ?? []
+    guard let header = try file.readable(32, at: 0) else {
+      problem = "the disk cannot read its header"
+      return
+    }
     guard header.count == 32 else {
       problem = "it is shorter than a header"
       return
@@ -45,16 +50,21 @@ final class LogPages {
     try readFrames(sum, salts: Array(header[16..<24]))
   }
 
+  private var frameBytes: Int64 { Int64(pageSize + 24) }
+
+  private func place(of frame: Int64) -> Int64 { 32 + (frame - 1) * frameBytes }
+
   private func readFrames(_ start: LogChecksum, salts: [UInt8]) throws {
     var sum = start
     var open: [UInt32: Int64] = [:]
-    var number: Int64 = 0
-    let frameBytes = Int64(pageSize + 24)
-    while let frame = try file.bytes(Int(frameBytes), at: 32 + number * frameBytes) {
-      number += 1
-      guard frame.count >= 24, frame[8..<16].elementsEqual(salts) else {
-        // Frames with other salts are of an earlier use of the file.
-        if number == 1 { problem = "its frames are of an earlier use of the file" }
+    var number: Int64 = 1
+    while place(of: number) < file.size {
+      guard let frame = try file.readable(Int(frameBytes), at: place(of: number)) else {
+        problem = "the disk cannot read frame \(number)"
+        break
+      }
+      guard salts.starts(with: frame.dropFirst(8).prefix(8)) else {
+        problem = frame.count < 24 ? nil : try problem(ofFrame: number, frame, salts)
         break
       }
       guard frame.count == Int(frameBytes) else {
@@ -68,13 +78,32 @@ final class LogPages {
         problem = "frame \(number) has a wrong checksum"
         break
       }
-      open[page] = 32 + (number - 1) * frameBytes + 24
+      open[page] = place(of: number) + 24
+      number += 1
       let committed = UInt32(frame.number(at: 4, size: 4))
       guard committed != 0 else { continue }
       places.merge(open) { _, new in new }
       open.removeAll(keepingCapacity: true)
-      (usedFrames, pageCount) = (number, committed)
+      (usedFrames, pageCount) = (number - 1, committed)
     }
+    if problem == nil, usedFrames + 1 < number { unended = usedFrames + 1...number - 1 }
+  }
+
+  /// Why a frame with other salts is damaged; nil if it is of an earlier use of the file.
+  ///
+  /// Each use of a log has a first salt of its own, and a second one that is random. So a frame of an earlier use shares
+  /// neither with the header, and no frame behind it is of this use.
+  private func problem(ofFrame number: Int64, _ frame: [UInt8], _ salts: [UInt8]) throws -> String? {
+    let damage = "frame \(number) is damaged"
+    if frame[8..<12].elementsEqual(salts[..<4]) || frame[12..<16].elementsEqual(salts[4...]) { return damage }
+    if frame.prefix(24).allSatisfy({ $0 == 0 }) { return damage }
+    var next = number + 1
+    while place(of: next) < file.size {
+      let head = try file.readable(16, at: place(of: next))
+      if let head, head.count == 16, head[8..<16].elementsEqual(salts) { return damage }
+      next += 1
+    }
+    return number == 1 ? "its frames are of an earlier use of the file" : nil
   }
 
   /// The page as the log has it; nil if it has none.

@@ -22,32 +22,34 @@ final class OverflowReader {
 
   /// Hands out a record piece by piece.
   ///
-  /// - Returns: false unless the chain of pages is whole: each page exists and comes once, the last one names no other, the
-  ///   pointer map agrees where it can be read, and the last page is not a hole of zeros behind other bytes.
-  func read(_ record: Record, _ body: (ArraySlice<UInt8>) -> Void) throws -> Bool {
+  /// - Returns: nil unless the chain of pages is whole: each page exists and comes once, the last one names no other, and
+  ///   the pointer map agrees where it can be read. Otherwise the bytes of the record in its last page, if that is all
+  ///   zeros behind other bytes, and may be a hole; 0 for any other record.
+  func read(_ record: Record, _ body: (ArraySlice<UInt8>) -> Void) throws -> Int? {
     let room = pages.usableSize - 4
-    guard (record.byteCount - record.local.count + room - 1) / room <= Int(pages.pageCount) else { return false }
+    guard (record.byteCount - record.local.count + room - 1) / room <= Int(pages.pageCount) else { return nil }
     var seen: Set<UInt32> = [record.owner]
     var (next, parent, use) = (record.first, record.owner, PointerMap.Use.firstOverflow)
     var done = record.local.count
     var zeros = Zeros()
+    var doubtful = 0
     body(record.local)
     zeros.add(record.local)
     while done < record.byteCount {
-      guard next > 1, seen.insert(next).inserted, let page = try pages.page(next) else { return false }
-      if let entry = try map.entry(of: next), entry.use != use || entry.parent != parent { return false }
+      guard next > 1, seen.insert(next).inserted, let page = try pages.page(next) else { return nil }
+      if let entry = try map.entry(of: next), entry.use != use || entry.parent != parent { return nil }
       let count = min(room, record.byteCount - done)
       let isLast = done + count == record.byteCount
       let following = UInt32(page.number(at: 0, size: 4))
-      guard isLast == (following == 0) else { return false }
-      // Zeros behind zeros may be the value's own.
-      if isLast, zeros.isHole(page) { return false }
+      guard isLast == (following == 0) else { return nil }
+      // Zeros behind zeros are taken for the value's own.
+      if isLast, zeros.isHole(page) { doubtful = count }
       body(page[4..<4 + count])
       zeros.add(page[4..<4 + count])
       done += count
       (parent, next, use) = (next, following, .laterOverflow)
     }
-    return true
+    return doubtful
   }
 
   /// How the bytes before a page end.
@@ -63,11 +65,11 @@ final class OverflowReader {
     func isHole(_ page: [UInt8]) -> Bool { count < 64 && page.allSatisfy { $0 == 0 } }
   }
 
-  /// All bytes of a record; nil unless it is whole.
-  func bytes(_ record: Record) throws -> [UInt8]? {
+  /// All bytes of a record, and how many of the last are zeros that may be a hole; nil unless it is whole.
+  func bytes(_ record: Record) throws -> (bytes: [UInt8], doubtful: Int)? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(record.byteCount)
-    return try read(record) { bytes += $0 } ? bytes : nil
+    return try read(record) { bytes += $0 }.map { (bytes, $0) }
   }
 }
 
@@ -77,6 +79,8 @@ struct LargeRecord {
   private(set) var values: [SQLValue] = []
   /// The large values by their places.
   private(set) var large: [Int: ChainBytes] = [:]
+  /// Whether the last value ends with a page of zeros that may be a hole.
+  private(set) var isDoubtful = false
 
   /// Binary data above this size is written piece by piece.
   static let limitBytes = 1 << 20
@@ -109,7 +113,7 @@ struct LargeRecord {
     }
     guard end == record.byteCount, !parts.isEmpty else { return nil }
     var position = 0
-    let isWhole = try overflow.read(record) { piece in
+    let doubtful = try overflow.read(record) { piece in
       for index in parts.indices where !parts[index].isLarge {
         let first = max(parts[index].start, position)
         let last = min(parts[index].start + parts[index].length, position + piece.count)
@@ -119,7 +123,8 @@ struct LargeRecord {
       }
       position += piece.count
     }
-    guard isWhole else { return nil }
+    guard let doubtful, StoredRecord.endsInBytes(doubtful, parts.map { ($0.type, $0.length) }) else { return nil }
+    isDoubtful = doubtful > 0
     for (index, part) in parts.enumerated() {
       if part.isLarge {
         large[index] = ChainBytes(pages, record, start: part.start, byteCount: part.length)

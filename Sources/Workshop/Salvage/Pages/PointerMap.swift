@@ -76,7 +76,7 @@ final class PointerMap {
   /// The bytes of a map page if each entry of a page that exists says something that is possible.
   private static func sound(_ map: UInt32, _ pages: PageFile, _ pagesPerMap: UInt32) throws -> [UInt8]? {
     guard let bytes = try pages.page(map) else { return nil }
-    let last = min(UInt64(map) + UInt64(pagesPerMap) - 1, UInt64(pages.pageCount))
+    let last = min(UInt64(map) + UInt64(pagesPerMap) - 1, UInt64(pages.ownPages))
     guard last > UInt64(map) else { return nil }
     for page in map + 1...UInt32(last) where !pages.isLockPage(page) {
       let place = Int(page - map - 1) * 5

@@ -1,4 +1,3 @@
-import Foundation
 import GodwitModel
 import GodwitStore
 
@@ -23,6 +22,31 @@ enum StoredRecord {
     return value == bytes.count && !values.isEmpty ? values : nil
   }
 
+  /// Whether the last bytes of a record are binary data, in which zeros are as good as other bytes.
+  ///
+  /// - Parameters:
+  ///   - count: The number of these bytes.
+  ///   - parts: The types and lengths of the values.
+  static func endsInBytes(_ count: Int, _ parts: [(type: Int64, length: Int)]) -> Bool {
+    var rest = count
+    for part in parts.reversed() where rest > 0 && part.length > 0 {
+      guard part.type >= 12, part.type % 2 == 0 else { return false }
+      rest -= part.length
+    }
+    return true
+  }
+
+  /// The types and lengths of a record that was decoded.
+  static func parts(_ bytes: [UInt8]) -> [(type: Int64, length: Int)] {
+    var place = 0
+    let head = Int(Varint.read(bytes, &place, bytes.count) ?? 0)
+    var parts: [(type: Int64, length: Int)] = []
+    while place < head, let type = Varint.read(bytes, &place, head), let length = length(of: type) {
+      parts.append((type, length))
+    }
+    return parts
+  }
+
   /// nil for a type that does not exist.
   static func length(of type: Int64) -> Int? {
     switch type {
@@ -35,7 +59,7 @@ enum StoredRecord {
     }
   }
 
-  /// - Returns: nil for a number that is none, and a text that is not in its encoding.
+  /// - Returns: nil for a number that is none.
   static func decode(
     _ bytes: [UInt8], at place: Int, _ length: Int, _ type: Int64, _ encoding: DatabaseHeader.TextEncoding
   ) -> SQLValue? {
@@ -54,15 +78,39 @@ enum StoredRecord {
     default:
       let content = bytes[place..<place + length]
       guard type % 2 == 1 else { return .blob(Array(content)) }
-      return text(content, encoding).map { .text($0) }
+      return .text(text(content, encoding))
     }
   }
 
-  private static func text(_ bytes: ArraySlice<UInt8>, _ encoding: DatabaseHeader.TextEncoding) -> [UInt8]? {
-    switch encoding {
-    case .utf8: Array(bytes)
-    case .utf16LittleEndian: String(data: Data(bytes), encoding: .utf16LittleEndian).map { Array($0.utf8) }
-    case .utf16BigEndian: String(data: Data(bytes), encoding: .utf16BigEndian).map { Array($0.utf8) }
+  /// The UTF-8 bytes of a text, as SQLite converts it: a surrogate and any unit behind it are one character.
+  static func text(_ bytes: ArraySlice<UInt8>, _ encoding: DatabaseHeader.TextEncoding) -> [UInt8] {
+    guard encoding != .utf8 else { return Array(bytes) }
+    let (high, low) = encoding == .utf16BigEndian ? (0, 1) : (1, 0)
+    let units = stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map {
+      UInt32(bytes[$0 + high]) << 8 | UInt32(bytes[$0 + low])
+    }
+    var text: [UInt8] = []
+    text.reserveCapacity(units.count)
+    var place = 0
+    while place < units.count {
+      var point = units[place]
+      place += 1
+      if 0xD800..<0xE000 ~= point, place < units.count {
+        point = units[place] & 0x3FF + (point & 0x3F) << 10 + (point & 0x3C0 + 0x40) << 10
+        place += 1
+      }
+      append(point, to: &text)
+    }
+    return text
+  }
+
+  private static func append(_ point: UInt32, to text: inout [UInt8]) {
+    func tail(_ shift: UInt32) -> UInt8 { UInt8(0x80 | point >> shift & 0x3F) }
+    switch point {
+    case ..<0x80: text.append(UInt8(point))
+    case ..<0x800: text += [UInt8(0xC0 | point >> 6), tail(0)]
+    case ..<0x10000: text += [UInt8(0xE0 | point >> 12), tail(6), tail(0)]
+    default: text += [UInt8(0xF0 | point >> 18), tail(12), tail(6), tail(0)]
     }
   }
 }

@@ -11,6 +11,20 @@ struct Catalog {
     /// 0 for what has no pages.
     let root: UInt32
     let sql: String?
+
+    /// Whether the rows of a table are in the tree of an index.
+    var isWithoutRowKeys: Bool {
+      sql.map(Self.words)?.contains(/(?i)\)[^()]*\bWITHOUT\s+ROWID\b[^()]*$/) == true
+    }
+
+    /// Whether an index has entries for some rows alone.
+    var isPartial: Bool { sql.map(Self.words)?.contains(/(?i)\bWHERE\b/) == true }
+
+    /// A definition without its comments, and with an empty text in place of each that is quoted.
+    static func words(of sql: String) -> String {
+      sql.replacing(
+        /(?s)\/\*.*?\*\/|--[^\n]*|'(?:[^']|'')*'|"(?:[^"]|"")*"|\[[^\]]*\]|`(?:[^`]|``)*`/, with: "''")
+    }
   }
 
   /// In the order of the file.
@@ -49,7 +63,7 @@ struct Catalog {
     }
     try walk.walk(from: 1, reached: &reached)
     if parts.contains(where: { $0.reason != .rows }) || !parts.isEmpty {
-      for page in 2...max(2, pages.pageCount) where !reached.contains(page) && !map.isMap(page) {
+      for page in 2...max(2, pages.ownPages) where !reached.contains(page) && !map.isMap(page) {
         guard !(free.isSound && free.contains(page)), try map.entry(of: page)?.use != .free,
           let bytes = try pages.page(page), let leaf = TableLeaf(bytes, at: 0, usableSize: pages.usableSize),
           leaf.isSound, !leaf.cells.isEmpty
@@ -71,6 +85,9 @@ struct Catalog {
     entries = found.sorted { $0.key < $1.key }.map(\.value)
     lost = parts
   }
+
+  /// Whether values are those of a row of the schema.
+  static func isEntry(_ values: [SQLValue], _ pageCount: UInt32) -> Bool { entry(values, pageCount) != nil }
 
   private static func entry(_ values: [SQLValue], _ pageCount: UInt32) -> Entry? {
     guard values.count == 5, case .text(let type) = values[0], case .text(let name) = values[1],
@@ -117,90 +134,5 @@ struct Catalog {
         return (entry.root, entry.type == "table" ? entry.name : "")
       }
     ) { first, _ in first }
-  }
-}
-
-/// Whether the log beside a file is its own.
-///
-/// A log does not name the file that it belongs to. A log of another file shows in two ways: the store alone is whole
-/// and is not with the log, or its identifier is another one with the log.
-enum LogCheck {
-  /// - Returns: Why the log or the journal is not used; nil if it is.
-  static func refusal(of withLog: PageFile, path: String) throws -> String? {
-    guard withLog.log != nil || withLog.hasJournal else { return nil }
-    let name = withLog.log != nil ? "-wal" : "-journal"
-    guard let alone = try? PageFile(path: path, usesLog: false), alone.header.isRead else { return nil }
-    let (first, second) = (try Look(withLog), try Look(alone))
-    if let a = first.identifier, let b = second.identifier, a != b {
-      return "'\(path)\(name)' is not used: it is of another store, as its identifier shows"
-    }
-    if first.failures > 0, second.failures == 0 {
-      return
-        "'\(path)\(name)' is not used: the store is whole without it, and damaged with it, so it is of another file"
-    }
-    return nil
-  }
-
-  /// The state of the pages with or without the log.
-  private struct Look {
-    /// Parts of trees that are damaged, and indexes that do not have as many entries as their table has rows.
-    var failures = 0
-    var identifier: [UInt8]?
-    private var counts: [String: Int] = [:]
-
-    init(_ pages: PageFile) throws {
-      let (map, free) = (try PointerMap(pages), try FreePages(pages))
-      let rows = LeafRows(pages, OverflowReader(pages, map))
-      var reached = PageBits(pageCount: pages.pageCount)
-      let catalog = try Catalog(pages, map, free, rows, reached: &reached)
-      failures = catalog.lost.count + (pages.missingPages > 0 ? 1 : 0)
-      for table in catalog.tables {
-        var found: [UInt8]?
-        var (count, failed) = (0, 0)
-        let walk = TableWalk(pages: pages) { leaf, bytes, page, _ in
-          count += leaf.count
-          if table.name == "Z_METADATA", let cell = leaf.cells.first,
-            let row = try rows.row(cell, bytes, page: page), row.values.count > 1, case .text(let text) = row.values[1]
-          {
-            found = text
-          }
-          return leaf.isSound
-        } lost: { _ in
-          failed += 1
-        }
-        try walk.walk(from: table.root, reached: &reached)
-        if table.name == "Z_METADATA" { identifier = found }
-        failures += failed
-        counts[table.name] = count
-      }
-      for index in catalog.indexes where index.sql?.uppercased().contains(" WHERE ") != true {
-        guard let rows = counts[index.table] else { continue }
-        if try IndexCount.entries(from: index.root, pages, &reached) != rows { failures += 1 }
-      }
-    }
-  }
-}
-
-/// How many entries an index has.
-private enum IndexCount {
-  /// - Returns: nil if a page of the tree is none of an index.
-  static func entries(from root: UInt32, _ pages: PageFile, _ reached: inout PageBits, depth: Int = 0) throws -> Int? {
-    guard depth < 40, root > 1, reached.insert(root), let bytes = try pages.page(root),
-      bytes[0] == 0x0A || bytes[0] == 0x02
-    else { return nil }
-    var count = Int(bytes.number(at: 3, size: 2))
-    guard bytes[0] == 0x02 else { return count }
-    guard 12 + 2 * count <= pages.usableSize else { return nil }
-    var children = [UInt32(bytes.number(at: 8, size: 4))]
-    for index in 0..<count {
-      let place = Int(bytes.number(at: 12 + 2 * index, size: 2))
-      guard place + 4 <= pages.usableSize else { return nil }
-      children.append(UInt32(bytes.number(at: place, size: 4)))
-    }
-    for child in children {
-      guard let entries = try entries(from: child, pages, &reached, depth: depth + 1) else { return nil }
-      count += entries
-    }
-    return count
   }
 }

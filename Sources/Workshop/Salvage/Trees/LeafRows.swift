@@ -8,6 +8,8 @@ final class LeafRows {
     let values: [SQLValue]
     /// Large binary data by the place of its column, where `values` has empty data.
     var large: [Int: ChainBytes] = [:]
+    /// Whether its last value ends with a page of zeros, which are the value's own or a hole.
+    var isDoubtful = false
   }
 
   private let pages: PageFile
@@ -24,12 +26,15 @@ final class LeafRows {
     let record = OverflowReader.Record(
       local: local, byteCount: cell.payloadBytes, first: cell.overflowPage, owner: page)
     if cell.payloadBytes > LargeRecord.limitBytes, let large = try LargeRecord(record, overflow, pages) {
-      return Row(key: cell.key, values: large.values, large: large.large)
+      return Row(key: cell.key, values: large.values, large: large.large, isDoubtful: large.isDoubtful)
     }
-    guard let whole = try overflow.bytes(record), let values = StoredRecord.values(whole, pages.header.encoding) else {
-      return nil
-    }
-    return Row(key: cell.key, values: values)
+    guard let whole = try overflow.bytes(record),
+      let values = StoredRecord.values(whole.bytes, pages.header.encoding)
+    else { return nil }
+    guard whole.doubtful > 0 else { return Row(key: cell.key, values: values) }
+    // A text does not end with zeros.
+    guard StoredRecord.endsInBytes(whole.doubtful, StoredRecord.parts(whole.bytes)) else { return nil }
+    return Row(key: cell.key, values: values, isDoubtful: true)
   }
 
   /// Hands out the rows of a page that is sound and where it belongs.
@@ -49,13 +54,13 @@ final class LeafRows {
     of leaf: TableLeaf, _ bytes: [UInt8], page: UInt32, keys: ClosedRange<Int64>, shape: TableShape
   ) throws -> [Row] {
     var rows: [Row] = []
-    var taken: [Range<Int>] = []
+    var taken = TakenBytes()
     for cell in leaf.cells where keys.contains(cell.key) {
       let range = cell.place..<cell.place + cell.size
-      guard !taken.contains(where: { $0.overlaps(range) }), let row = try row(cell, bytes, page: page),
+      guard taken.isFree(range), let row = try row(cell, bytes, page: page),
         shape.fits(row.values)
       else { continue }
-      taken.append(range)
+      taken.take(range)
       rows.append(row)
     }
     return Self.longestAscending(rows)
@@ -63,20 +68,46 @@ final class LeafRows {
 
   /// The most rows whose keys ascend: a key that was overwritten stands out.
   private static func longestAscending(_ rows: [Row]) -> [Row] {
-    var lengths = [Int](repeating: 1, count: rows.count)
+    // The row with the lowest key that ends such a sequence, by the length of the sequence.
+    var ends: [Int] = []
     var before = [Int?](repeating: nil, count: rows.count)
     for index in rows.indices {
-      for earlier in 0..<index
-      where rows[earlier].key < rows[index].key && lengths[earlier] >= lengths[index] {
-        (lengths[index], before[index]) = (lengths[earlier] + 1, earlier)
-      }
+      let length = ends.partitionPoint { rows[$0].key < rows[index].key }
+      before[index] = length > 0 ? ends[length - 1] : nil
+      if length == ends.count { ends.append(index) } else { ends[length] = index }
     }
     var kept: [Row] = []
-    var next = lengths.indices.max { lengths[$0] < lengths[$1] }
+    var next = ends.last
     while let index = next {
       kept.append(rows[index])
       next = before[index]
     }
     return kept.reversed()
+  }
+}
+
+/// The bytes of a page that cells were taken from: ranges in order that do not overlap.
+private struct TakenBytes {
+  private var ranges: [Range<Int>] = []
+
+  func isFree(_ range: Range<Int>) -> Bool {
+    let next = ranges.partitionPoint { $0.upperBound <= range.lowerBound }
+    return next == ranges.count || ranges[next].lowerBound >= range.upperBound
+  }
+
+  mutating func take(_ range: Range<Int>) {
+    ranges.insert(range, at: ranges.partitionPoint { $0.upperBound <= range.lowerBound })
+  }
+}
+
+extension Array {
+  /// The number of elements at the beginning that fulfil a condition, where none behind them does.
+  fileprivate func partitionPoint(_ condition: (Element) -> Bool) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if condition(self[middle]) { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 }

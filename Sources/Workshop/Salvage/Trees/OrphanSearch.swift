@@ -50,6 +50,8 @@ final class OrphanSearch {
   private let insert: (CopyTable, LeafRows.Row) throws -> Bool
 
   private(set) var results: [String: Result] = [:]
+  /// The tables of which a page is lost for certain.
+  private var incomplete: Set<String> = []
   /// Sound leaves with rows whose table is not known.
   private(set) var unassigned: [UInt32] = []
   private(set) var freedPages: Int64 = 0
@@ -65,20 +67,11 @@ final class OrphanSearch {
 
   /// - Parameter reached: The pages of trees that were walked; the pages that are found are added.
   func run(reached: inout PageBits) throws {
-    guard !candidates.isEmpty, pages.pageCount >= 2 else { return }
+    guard pages.ownPages >= 2 else { return }
     for candidate in candidates.values { results[candidate.table.name] = Result() }
-    var parents = PageBits(pageCount: pages.pageCount)
-    var isMapWhole = map.isPresent && pages.missingPages == 0
-    for page in 2...pages.pageCount where map.isPresent && !map.isMap(page) && !pages.isLockPage(page) {
-      if let entry = try map.entry(of: page) {
-        if entry.use == .tree { parents.insert(entry.parent) }
-      } else if page > 2 {
-        isMapWhole = false
-      }
-    }
-    var incomplete: Set<String> = []
+    let (parents, isMapWhole) = try parents()
     var open = PageBits(pageCount: pages.pageCount)
-    for page in 2...pages.pageCount
+    for page in 2...pages.ownPages
     where !reached.contains(page) && !map.isMap(page) && !pages.isLockPage(page) {
       let entry = try map.entry(of: page)
       if free.isSound && free.contains(page) || entry?.use == .free {
@@ -88,25 +81,39 @@ final class OrphanSearch {
       let owner = try owner(of: page)
       let bytes = try pages.page(page)
       let leaf = bytes.flatMap { TableLeaf($0, at: 0, usableSize: pages.usableSize) }
-      if let leaf, leaf.isSound, leaf.cells.isEmpty { continue }
       if case .table(let name) = owner, let candidate = candidates[name] {
-        if let bytes, let leaf, try take(leaf, bytes, page, for: candidate) {
+        if let bytes, let leaf, !leaf.cells.isEmpty, try take(leaf, bytes, page, for: candidate) {
           reached.insert(page)
-          if !leaf.isSound { incomplete.insert(name) }
           continue
         }
-        let isInterior = bytes.flatMap { TableInterior($0, at: 0, usableSize: pages.usableSize) } != nil
-        if !isInterior, !parents.contains(page) { incomplete.insert(name) }
+        // The rows of an inner page are in its children.
+        if !parents.contains(page) { incomplete.insert(name) }
       }
       if owner != .other, let leaf, leaf.isSound, !leaf.cells.isEmpty { open.insert(page) }
     }
-    for page in 2...pages.pageCount where open.contains(page) {
+    for page in 2...pages.ownPages where open.contains(page) {
       if try !assign(page) { unassigned.append(page) } else { reached.insert(page) }
     }
     for name in candidates.keys where isMapWhole && !incomplete.contains(name) {
       let isRooted = candidates[name]?.root != nil || found.values.contains(name)
       results[name]?.isComplete = isRooted
     }
+  }
+
+  /// The parents of pages by the pointer map, and whether the map is whole.
+  private func parents() throws -> (parents: PageBits, isMapWhole: Bool) {
+    var parents = PageBits(pageCount: pages.pageCount)
+    var isMapWhole = map.isPresent && pages.missingPages == 0
+    for page in 2...pages.ownPages where map.isPresent && !map.isMap(page) && !pages.isLockPage(page) {
+      if let entry = try map.entry(of: page) {
+        if entry.use == .tree { parents.insert(entry.parent) }
+      } else if page > 2 {
+        isMapWhole = false
+      }
+    }
+    // Without a header, an entry of a page behind the end shows that the file is cut off.
+    if pages.header.pageCount == nil, try map.entry(of: pages.pageCount + 1) != nil { isMapWhole = false }
+    return (parents, isMapWhole)
   }
 
   // MARK: By the pointer map
@@ -119,11 +126,15 @@ final class OrphanSearch {
   private func owner(_ name: String) -> Owner { candidates[name] == nil ? .other : .table(name) }
 
   /// Takes the rows of a page that the map gives to a table, if they fit.
+  ///
+  /// The table stays incomplete if the page is damaged, or has keys that are not of a lost part: what was there is lost.
   private func take(_ leaf: TableLeaf, _ bytes: [UInt8], _ page: UInt32, for candidate: Candidate) throws -> Bool {
     guard leaf.isSound else {
-      let keys = Int64.min...Int64.max
+      let own = candidate.parts.first { $0.page == page && $0.reason != .rows }
+      let keys = own?.keys ?? .min ... .max
       let remains = try rows.remains(of: leaf, bytes, page: page, keys: keys, shape: candidate.shape)
       guard !remains.isEmpty else { return false }
+      incomplete.insert(candidate.table.name)
       for row in remains { try add(row, to: candidate, isGuess: false) }
       let range = (remains.first?.key ?? .min)...(remains.last?.key ?? .max)
       results[candidate.table.name]?.lost.append(LostPart(page: page, keys: range, reason: .rows))
@@ -132,6 +143,10 @@ final class OrphanSearch {
     }
     // One row that fits is enough where the map says the same.
     guard try fits(leaf, bytes, page, candidate, needsAll: false) else { return false }
+    let isOfGap = candidate.parts.contains { part in
+      part.reason != .rows && leaf.cells.allSatisfy { part.keys.contains($0.key) }
+    }
+    if !isOfGap { incomplete.insert(candidate.table.name) }
     try takeAll(leaf, bytes, page, candidate, isGuess: false)
     return true
   }
@@ -186,7 +201,11 @@ final class OrphanSearch {
   }
 
   private func add(_ row: LeafRows.Row, to candidate: Candidate, isGuess: Bool) throws {
-    guard try insert(candidate.table, row) else { return }
+    guard try insert(candidate.table, row) else {
+      // The page is a copy of another one, and its own rows are lost.
+      incomplete.insert(candidate.table.name)
+      return
+    }
     results[candidate.table.name]?.rows += 1
     if isGuess { results[candidate.table.name]?.guessedRows += 1 }
   }
