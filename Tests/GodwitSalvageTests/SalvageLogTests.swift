@@ -107,6 +107,24 @@ import Testing
     #expect(!SalvagePromiseTests.namesLoss(try world.salvage(live.main, log: live.log).report))
   }
 
+  @Test func `a log that lacks frames of its index is a loss`() throws {
+    let world = try DamageWorld(seed: 0)
+    let live = world.folder.file("live.sqlite")
+    try FileManager.default.copyItem(atPath: world.store, toPath: live)
+    let connection = try StoreConnection(path: live)
+    for statement in ["PRAGMA journal_mode = WAL", Self.insert(100_000...100_100), Self.insert(100_200...100_300)] {
+      try connection.execute(statement)
+    }
+    let (main, log) = (try Self.bytes(live), try Self.bytes(live + "-wal"))
+    let index = world.folder.file("damaged.sqlite-shm")
+    try FileManager.default.copyItem(atPath: live + "-shm", toPath: index)
+    try connection.close()
+    #expect(!SalvagePromiseTests.namesLoss(try world.salvage(main, log: log).report))
+    let frames = (log.count - 32) / (world.pages.size + 24)
+    let cut = try world.salvage(main, log: Array(log.prefix(Self.frame(frames, world))))
+    #expect(cut.report.losses.contains { $0.contains("cut off") }, "\(cut.report)")
+  }
+
   @Test func `frames of an earlier use of a log are no loss`() throws {
     let world = try DamageWorld(seed: 0)
     let live = try Self.logged(

@@ -54,6 +54,8 @@ final class CopyStore {
     // A copy that fails is deleted, so a rollback is not needed.
     try connection.undefended { try connection.execute("PRAGMA main.journal_mode = OFF") }
     try connection.execute("PRAGMA main.synchronous = OFF")
+    // A row that the source has comes over.
+    try connection.execute("PRAGMA ignore_check_constraints = ON")
     try connection.execute("PRAGMA temp_store = FILE")
     try connection.execute("BEGIN IMMEDIATE")
   }
@@ -138,7 +140,7 @@ final class CopyStore {
       note(LostPart(page: page, keys: keys, reason: .rows), table.name)
       return true
     }
-    guard try !isMisplaced(leaf, bytes, page, shape) else { return false }
+    guard try !isMisplaced(leaf, bytes, page, shape), try !isOfCatalog(leaf, bytes, page) else { return false }
     try source.rows.forEachRow(of: leaf, bytes, page: page) { row in
       if row.values.count < table.recordColumns.count { states[table.name]?.knownLengths.insert(row.values.count) }
       try add(row, table)
@@ -175,6 +177,14 @@ final class CopyStore {
     guard !sample.isEmpty else { return false }
     return sample.allSatisfy { Catalog.isEntry($0, source.pages.pageCount) }
       || shapes.contains { name, other in name != shape.table && sample.allSatisfy(other.begins) }
+  }
+
+  /// Whether a page is a copy of a page with definitions.
+  private func isOfCatalog(_ leaf: TableLeaf, _ bytes: [UInt8], _ page: UInt32) throws -> Bool {
+    guard let cell = leaf.cells.first, let row = try source.rows.row(cell, bytes, page: page),
+      Catalog.isEntry(row.values, source.pages.pageCount)
+    else { return false }
+    return try source.catalog.leaves.contains { try source.pages.page($0) == bytes }
   }
 
   private func known(_ shape: TableShape) -> TableShape {
@@ -250,6 +260,7 @@ final class CopyStore {
       source.pages, source.map, source.free, source.rows, candidates: candidates,
       roots: source.catalog.roots.merging(roots.map { ($1, $0) }) { first, _ in first }
     ) { [self] table, row in try insert(row, table) }
+    search.isForeign = { [self] leaf, bytes, page in try isOfCatalog(leaf, bytes, page) }
     try search.run(reached: &source.reached)
     if isLast { (unassignedPages, freedPages) = (search.unassigned, search.freedPages) }
     for candidate in candidates {

@@ -17,6 +17,8 @@ final class JournalPages {
 
   private let file: SourceFile
   private var places: [UInt32: Int64] = [:]
+  /// The highest page that the database has or had.
+  private var lastPage: UInt32 = 0
   /// The records that are not whole, with others behind them.
   private var damaged: Int64 = 0
 
@@ -55,6 +57,7 @@ final class JournalPages {
       return
     }
     pageSize = page
+    lastPage = max(UInt32(header.number(at: 16, size: 4)), UInt32(clamping: database.size / Int64(page)))
     try readSegments(sector, database)
     if damaged > 0 {
       problem =
@@ -118,7 +121,8 @@ final class JournalPages {
   private func record(at place: Int64, _ nonce: UInt32) throws -> Record? {
     guard let bytes = try file.readable(pageSize + 8, at: place), bytes.count == pageSize + 8 else { return nil }
     let page = UInt32(bytes.number(at: 0, size: 4))
-    let isPage = page != 0 && page != UInt32(0x4000_0000 / pageSize + 1)
+    // The checksum does not cover the number.
+    let isPage = page != 0 && page != UInt32(0x4000_0000 / pageSize + 1) && page <= lastPage
     let sum = bytes.number(at: pageSize + 4, size: 4)
     return Record(page: page, isWhole: isPage && sum == Self.checksum(of: bytes[4..<pageSize + 4], nonce))
   }
@@ -142,7 +146,7 @@ final class JournalPages {
       }
       damaged += bad
       bad = 0
-      // A page comes once. The checksum does not cover its number.
+      // A page comes once.
       if places[record.page] != nil { damaged += 1 }
       places[record.page] = places[record.page] ?? start + index * recordBytes + 4
       read = index + 1

@@ -48,6 +48,21 @@ final class LogPages {
     }
     pageSize = size
     try readFrames(sum, salts: Array(header[16..<24]))
+    if problem == nil, let frames = try Self.indexedFrames(path, salts: header[16..<24]), frames > usedFrames {
+      problem = "it is cut off: \(frames.counted("frame")) were committed by its '-shm'"
+    }
+  }
+
+  /// The last committed frame by the index of the log, the `-shm` file, whose numbers have the byte order of the machine;
+  /// nil without one, and if it is of another use of the log.
+  private static func indexedFrames(_ path: String, salts: ArraySlice<UInt8>) throws -> Int64? {
+    let index = path.dropLast(4) + "-shm"
+    guard FileStatus(following: String(index))?.isFile == true,
+      let bytes = try SourceFile(String(index), named: String(index)).readable(136, at: 0), bytes.count == 136,
+      // The header comes twice, and is whole if both are equal.
+      bytes[0..<48].elementsEqual(bytes[48..<96]), bytes[12] == 1, bytes[32..<40].elementsEqual(salts)
+    else { return nil }
+    return Int64(UInt32(littleEndian: bytes[16..<20].withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }))
   }
 
   private var frameBytes: Int64 { Int64(pageSize + 24) }

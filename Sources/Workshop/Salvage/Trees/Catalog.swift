@@ -31,6 +31,8 @@ struct Catalog {
   private(set) var entries: [Entry] = []
   /// The parts of the table that are lost.
   private(set) var lost: [LostPart] = []
+  /// The leaves of the table.
+  private(set) var leaves: [UInt32] = []
   /// The pages that were found without the tree.
   private(set) var orphanPages = 0
 
@@ -48,7 +50,9 @@ struct Catalog {
       if found.count < Self.limitEntries, found[row.key] == nil { found[row.key] = entry }
       return true
     }
+    var leaves: [UInt32] = []
     let walk = TableWalk(pages: pages) { leaf, bytes, page, keys in
+      leaves.append(page)
       var isAny = false
       try rows.forEachRow(of: leaf, bytes, page: page) { row in
         guard leaf.isSound || keys.contains(row.key) else { return }
@@ -79,11 +83,13 @@ struct Catalog {
         guard !all.isEmpty else { continue }
         for row in all { _ = add(row) }
         reached.insert(page)
+        leaves.append(page)
         orphanPages += 1
       }
     }
     entries = found.sorted { $0.key < $1.key }.map(\.value)
     lost = parts
+    self.leaves = leaves
   }
 
   /// Whether values are those of a row of the schema.

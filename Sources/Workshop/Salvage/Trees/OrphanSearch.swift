@@ -48,6 +48,8 @@ final class OrphanSearch {
   /// Roots that no definition names, and the tables that they were found to be of.
   private var found: [UInt32: String] = [:]
   private let insert: (CopyTable, LeafRows.Row) throws -> Bool
+  /// Whether a page is of no table that is searched for, whatever its rows look like.
+  var isForeign: (_ leaf: TableLeaf, _ bytes: [UInt8], _ page: UInt32) throws -> Bool = { _, _, _ in false }
 
   private(set) var results: [String: Result] = [:]
   /// The tables of which a page is lost for certain.
@@ -80,7 +82,8 @@ final class OrphanSearch {
       }
       let owner = try owner(of: page)
       let bytes = try pages.page(page)
-      let leaf = bytes.flatMap { TableLeaf($0, at: 0, usableSize: pages.usableSize) }
+      var leaf = bytes.flatMap { TableLeaf($0, at: 0, usableSize: pages.usableSize) }
+      if let bytes, let found = leaf, try isForeign(found, bytes, page) { leaf = nil }
       if case .table(let name) = owner, let candidate = candidates[name] {
         if let bytes, let leaf, !leaf.cells.isEmpty, try take(leaf, bytes, page, for: candidate) {
           reached.insert(page)
