@@ -81,14 +81,25 @@ import Testing
 
   @Test(arguments: [true, false]) func `a leaf that is a copy of another leaf of its table is lost`(hasMap: Bool) throws
   {
-    let world = try DamageWorld(seed: 3, hasMap: hasMap)
+    let world = try DamageWorld(seed: 3, rows: 20, hasMap: hasMap)
+    try Self.edit(
+      world.store, "CREATE TABLE OWN (a INTEGER PRIMARY KEY, b TEXT)",
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) \
+      INSERT INTO OWN SELECT i, 'row ' || i FROM n
+      """)
+    let content = try Self.content(world.store)
+    let connection = try StoreConnection(path: world.store)
+    let leaves = try connection.rows("SELECT pageno FROM dbstat WHERE name = 'OWN' AND pagetype = 'leaf'").compactMap {
+      if case .integer(let page) = $0[0] { Int(page) } else { nil }
+    }
+    try connection.close()
+    #expect(leaves.count > 2)
     let sound = try world.bytes()
-    let leaves = Self.pages(world, "leaf")
-    for leaf in TestTier.sample(leaves, each: 6) {
-      guard let other = leaves.first(where: { $0.table == leaf.table && $0.number != leaf.number }) else { continue }
+    for (page, other) in zip(leaves, leaves.dropFirst() + leaves.prefix(1)) {
       var bytes = sound
-      Self.place(&bytes, leaf.number, world, Self.page(sound, other.number, world))
-      Self.expectHonest(try world.salvage(bytes), world.content, "page \(leaf.number) as \(other.number)")
+      Self.place(&bytes, page, world, Self.page(sound, other, world))
+      Self.expectHonest(try world.salvage(bytes), content, "page \(page) as \(other)")
     }
   }
 
@@ -191,19 +202,65 @@ import Testing
     #expect(!Self.namesLoss(try world.salvage(world.bytes()).report))
   }
 
-  @Test func `without a model a root that is a copy of another root is a loss`() throws {
-    let world = try DamageWorld(seed: 2, rows: 60)
-    try Self.edit(world.store, "DROP TABLE IF EXISTS Z_MODELCACHE")
-    let connection = try StoreConnection(path: world.store)
-    let roots = try connection.rows(
-      "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name IN ('ZTAG', 'ZPODCAST') ORDER BY name")
-    try connection.close()
-    guard case .integer(let podcasts) = roots[0][0], case .integer(let tags) = roots[1][0] else { return }
-    let sound = try world.bytes()
-    for (from, to) in [(podcasts, tags), (tags, podcasts)] {
-      var bytes = sound
-      Self.place(&bytes, Int(to), world, Self.page(sound, Int(from), world))
-      Self.expectHonest(try world.salvage(bytes, models: []), world.content, "\(to) as \(from)")
+  /// Two tables of entities whose rows look alike.
+  private static func twins(_ world: DamageWorld) throws -> (content: StoreContent, roots: [Int]) {
+    try edit(world.store, "DROP TABLE IF EXISTS Z_MODELCACHE")
+    for (number, name) in [(200, "AA"), (201, "BB")] {
+      try edit(
+        world.store,
+        "CREATE TABLE Z\(name) (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR)",
+        "INSERT INTO Z_PRIMARYKEY VALUES (\(number), '\(name)', 0, 2)",
+        "INSERT INTO Z\(name) VALUES (1, \(number), 1, '\(name) 1'), (2, \(number), 1, '\(name) 2')")
     }
+    let connection = try StoreConnection(path: world.store)
+    defer { try? connection.close() }
+    let roots = try connection.rows("SELECT rootpage FROM sqlite_master WHERE name IN ('ZAA', 'ZBB') ORDER BY name")
+    return (
+      try StoreContent(connection), roots.compactMap { if case .integer(let root) = $0[0] { Int(root) } else { nil } }
+    )
+  }
+
+  @Test(arguments: [true, false])
+  func `without a model a root that is a copy of another root is a loss`(hasMap: Bool) throws {
+    let world = try DamageWorld(seed: 2, rows: 60, hasMap: hasMap)
+    let (content, roots) = try Self.twins(world)
+    let sound = try world.bytes()
+    #expect(!Self.namesLoss(try world.salvage(sound, models: []).report))
+    for (from, to) in [(roots[0], roots[1]), (roots[1], roots[0])] {
+      var bytes = sound
+      Self.place(&bytes, to, world, Self.page(sound, from, world))
+      let result = try world.salvage(bytes, models: [])
+      Self.expectHonest(result, content, "\(to) as \(from)")
+      #expect(Self.namesLoss(result.report))
+      let copied = result.content.tables[to == roots[0] ? "ZAA" : "ZBB"]?.rows
+      #expect(copied?.isEmpty == true, "\(result.report)")
+    }
+  }
+
+  @Test func `without a model roots that changed places are a loss`() throws {
+    let world = try DamageWorld(seed: 2, rows: 60)
+    let (_, roots) = try Self.twins(world)
+    let sound = try world.bytes()
+    var bytes = sound
+    Self.place(&bytes, roots[0], world, Self.page(sound, roots[1], world))
+    Self.place(&bytes, roots[1], world, Self.page(sound, roots[0], world))
+    #expect(Self.namesLoss(try world.salvage(bytes, models: []).report))
+  }
+
+  @Test func `a table with fewer rows than its index is a loss`() throws {
+    let world = try DamageWorld(seed: 3, rows: 20)
+    try Self.edit(
+      world.store, "CREATE TABLE OWN (a INTEGER PRIMARY KEY, b TEXT, c REAL)", "CREATE INDEX OWN_B ON OWN (b, c DESC)",
+      "INSERT INTO OWN VALUES (1, 'x', 1), (2, 'y', 2.5), (3, NULL, 1e300)")
+    let connection = try StoreConnection(path: world.store)
+    let root = Int(try #require(try connection.integer("SELECT rootpage FROM sqlite_master WHERE name = 'OWN'")))
+    let before = Self.page(try world.bytes(), root, world)
+    try connection.execute("INSERT INTO OWN VALUES (4, 'z', 4)")
+    try connection.close()
+    var bytes = try world.bytes()
+    #expect(!Self.namesLoss(try world.salvage(bytes).report))
+    Self.place(&bytes, root, world, before)
+    let result = try world.salvage(bytes)
+    #expect(result.report.losses.contains { $0.contains("'OWN_B'") }, "\(result.report)")
   }
 }
