@@ -128,8 +128,7 @@ struct MissingFileTests {
     try expectProof(job)
   }
 
-  @Test func `more missing files than the job may set aside stop it, and a smaller number found later does not`() throws
-  {
+  @Test func `more missing files than the job may set aside stop it`() throws {
     let fixture = try fixture(.copy)
     let job = try job(.copy, fixture) { $0.quarantine = Quarantine(maximumRows: 1) }
     #expect(try MigrationManager(job).plan().obstacles.map(\.code) == [.objectsRejected, .objectsRejected])
