@@ -55,9 +55,9 @@ struct DatabaseHeader: Equatable {
   }
 
   /// The header of a file that lost it: what Core Data writes.
-  init(assumedPageSize size: Int) {
-    pageSize = size
-    (reservedBytes, pageCount, firstTrunk, freePages) = (0, nil, 0, 0)
+  init(assumedPageSize size: Int, reservedBytes: Int) {
+    (pageSize, self.reservedBytes) = (size, reservedBytes)
+    (pageCount, firstTrunk, freePages) = (nil, 0, 0)
     (hasPointerMap, encoding, userVersion, applicationID) = (nil, .utf8, 0, 0)
   }
 
@@ -65,23 +65,38 @@ struct DatabaseHeader: Equatable {
   var isRead: Bool { hasPointerMap != nil }
 }
 
-/// The page size of a file whose header is gone: the size with which most bytes are sound pages of tables.
+/// The page size of a file whose header is gone, and the bytes that each page reserves: those with which most bytes are
+/// sound pages of tables.
 struct PageSizeGuess {
   private(set) var pageSize: Int?
+  private(set) var reservedBytes = 0
 
-  private static let sampledBytes = 16 << 20
+  private static let sampledBytes: Int64 = 16 << 20
+  /// Fewer bytes are sampled where each number of reserved bytes is tried.
+  private static let fewerBytes: Int64 = 1 << 20
 
   init(_ file: SourceFile) throws {
+    try search(file, 0...0, Self.sampledBytes)
+    if pageSize == nil { try search(file, 1...255, Self.fewerBytes) }
+  }
+
+  private mutating func search(_ file: SourceFile, _ reserved: ClosedRange<Int>, _ limit: Int64) throws {
     var best = 0
     for size in [4096, 1024, 2048, 8192, 16384, 32768, 65536, 512] {
-      var sound = 0
-      for number in 0..<min(Int64(Self.sampledBytes), file.size) / Int64(size) {
-        guard let bytes = try file.readable(size, at: number * Int64(size)), bytes.count == size, bytes[0] == 0x0D,
-          let leaf = TableLeaf(bytes, at: 0, usableSize: size), leaf.isSound, !leaf.cells.isEmpty
-        else { continue }
-        sound += size
+      var sound: [Int: Int] = [:]
+      for number in 0..<min(limit, file.size) / Int64(size) {
+        guard let bytes = try file.readable(size, at: number * Int64(size)), bytes.count == size, bytes[0] == 0x0D
+        else {
+          continue
+        }
+        for count in reserved where size - count >= 480 {
+          guard let leaf = TableLeaf(bytes, at: 0, usableSize: size - count), leaf.isSound, !leaf.cells.isEmpty else {
+            continue
+          }
+          sound[count, default: 0] += size
+        }
       }
-      if sound > best { (best, pageSize) = (sound, size) }
+      for (count, bytes) in sound where bytes > best { (best, pageSize, reservedBytes) = (bytes, size, count) }
     }
   }
 }

@@ -53,7 +53,8 @@ final class PageFile {
     let foundJournal =
       usesLog ? try JournalPages(path + "-journal", databasePageSize: raw?.pageSize, database: database) : nil
     journal = log == nil && foundJournal?.pageCount != nil ? foundJournal : nil
-    guard let size = try raw?.pageSize ?? log?.pageSize ?? journal?.pageSize ?? PageSizeGuess(database).pageSize else {
+    let guess = raw == nil ? try PageSizeGuess(database) : nil
+    guard let size = raw?.pageSize ?? log?.pageSize ?? journal?.pageSize ?? guess?.pageSize else {
       throw GodwitError(
         .dataWrong, "cannot salvage '\(path)': no page of a SQLite database is in it",
         cause: "the file has another format, is encrypted, or was overwritten as a whole",
@@ -62,7 +63,9 @@ final class PageFile {
     pageSize = size
     let first = try log?.page(1) ?? journal?.page(1) ?? database.readable(100, at: 0)
     let repaired = DatabaseHeader(first ?? [], damaged: size)
-    let header = DatabaseHeader(first ?? []) ?? raw ?? repaired ?? DatabaseHeader(assumedPageSize: size)
+    let header =
+      DatabaseHeader(first ?? []) ?? raw ?? repaired
+      ?? DatabaseHeader(assumedPageSize: size, reservedBytes: guess?.reservedBytes ?? 0)
     if raw == nil, repaired != nil { notes.append("the header of the file is damaged; its other fields are used") }
     self.header = header
     usableSize = size - header.reservedBytes
@@ -146,7 +149,6 @@ extension PageFile {
 
   /// Compares two fields of the header with the pages: the bytes that each page reserves, and the encoding of texts.
   private func checkHeader() throws {
-    guard header.isRead else { return }
     var leaves: [(bytes: [UInt8], start: Int)] = []
     for number in 1...max(1, min(pageCount, Self.sampledPages)) {
       let start = number == 1 ? 100 : 0
@@ -164,7 +166,7 @@ extension PageFile {
         .max { $0.sound < $1.sound || $0.sound == $1.sound && $1.reserved == named }
       if let likely, likely.reserved != named, likely.sound > sound(named) {
         usableSize = pageSize - likely.reserved
-        notes.append("by the header, each page reserves \(named) bytes, and the pages reserve \(likely.reserved)")
+        notes.append("each page reserves \(likely.reserved) bytes, and not \(named) as the header says")
       }
     }
     if let found = try schemaEncoding(), found != header.encoding {
