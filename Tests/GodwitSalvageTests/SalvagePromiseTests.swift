@@ -189,7 +189,8 @@ import Testing
     try Self.edit(
       world.store, "CREATE TABLE OWN (a INTEGER PRIMARY KEY)", "INSERT INTO OWN VALUES (1), (2)",
       "ALTER TABLE OWN ADD COLUMN b TEXT DEFAULT 'it''s'", "ALTER TABLE OWN ADD COLUMN c INTEGER DEFAULT (-7)",
-      "ALTER TABLE OWN ADD COLUMN d DEFAULT x'00ff'", "INSERT INTO OWN VALUES (3, 'x', 1, NULL)")
+      "ALTER TABLE OWN ADD COLUMN d DEFAULT x'00ff'", "ALTER TABLE OWN ADD COLUMN e DEFAULT hey",
+      "INSERT INTO OWN VALUES (3, 'x', 1, NULL, 2)")
     let content = try Self.content(world.store)
     let result = try world.salvage(world.bytes())
     #expect(result.content.tables["OWN"]?.rows == content.tables["OWN"]?.rows)

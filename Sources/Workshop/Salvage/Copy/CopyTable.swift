@@ -30,7 +30,7 @@ final class CopyTable {
       // Values of virtual generated columns are not stored.
       guard row.int(6) != 2 else { return true }
       if row.int(5) > 0 { keys.append(columns.count) }
-      if let text = row.string(4), Self.isLiteral(text) { standards[columns.count] = text }
+      if let text = row.string(4).flatMap(Self.literal) { standards[columns.count] = text }
       columns.append(
         Column(
           name: row.string(1) ?? "", declaredType: row.string(2)?.uppercased() ?? "", isSet: row.int(6) == 0))
@@ -52,11 +52,16 @@ final class CopyTable {
     keyPlace = isAlias ? keys[0] : nil
   }
 
-  /// Whether a default is a plain value, with a sign and in parentheses at most: SQLite adds no column with another one.
-  private static func isLiteral(_ text: String) -> Bool {
-    text.wholeMatch(
-      of: /(?i)[\s(+-]*(\d+(\.\d*)?(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|0x[0-9a-f]+|x?'([^']|'')*'|null|true|false)[\s)]*/)
-      != nil
+  /// A default as an expression that runs nothing: a plain value with a sign and in parentheses, or a word, which SQLite
+  /// takes for a text. SQLite adds no column with another default.
+  private static func literal(_ text: String) -> String? {
+    let plain =
+      /(?i)[\s(+-]*(\d+(\.\d*)?(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|0x[0-9a-f]+|x?'([^']|'')*'|null|true|false)[\s)]*/
+    if text.wholeMatch(of: plain) != nil { return text }
+    if text.wholeMatch(of: /"(?:[^"]|"")*"/) != nil {
+      return "'" + text.dropFirst().dropLast().replacing("\"\"", with: "\"").replacing("'", with: "''") + "'"
+    }
+    return text.wholeMatch(of: /(?!(?i)current_)[A-Za-z_]\w*/) != nil ? "'\(text)'" : nil
   }
 
   /// Prepares for rows.

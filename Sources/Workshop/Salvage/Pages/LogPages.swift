@@ -58,7 +58,8 @@ final class LogPages {
   private static func indexedFrames(_ path: String, salts: ArraySlice<UInt8>) throws -> Int64? {
     let index = path.dropLast(4) + "-shm"
     guard FileStatus(following: String(index))?.isFile == true,
-      let bytes = try SourceFile(String(index), named: String(index)).readable(136, at: 0), bytes.count == 136,
+      let file = try? SourceFile(String(index), named: String(index)),
+      let bytes = try file.readable(136, at: 0), bytes.count == 136,
       // The header comes twice, and is whole if both are equal.
       bytes[0..<48].elementsEqual(bytes[48..<96]), bytes[12] == 1, bytes[32..<40].elementsEqual(salts)
     else { return nil }
