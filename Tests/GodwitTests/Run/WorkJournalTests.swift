@@ -132,14 +132,13 @@ struct WorkJournalTests {
     if isNewFile {
       try FileManager.default.removeItem(atPath: path)
       try store.write(to: URL(filePath: path))
-      var info = stat()
-      try #require(stat(path, &info) == 0)
+      let identity = try #require(FileStatus(following: path)?.identity)
       // As if the new file had got the inode of the exchanged store, whose time it cannot have.
       let journal = try #require(try WorkJournal.read(in: job.workPath))
       let mark = try #require(journal.exchange)
       var text = try String(contentsOfFile: job.workPath + "/run.json", encoding: .utf8)
       let made = try #require(mark.made.split(separator: " ").dropFirst(2).last)
-      text = text.replacing("\"\(mark.made)\"", with: "\"\(info.st_dev) \(info.st_ino) \(made)\"")
+      text = text.replacing("\"\(mark.made)\"", with: "\"\(identity) \(made)\"")
       text = text.replacing(/"content":"[^"]*",/, with: "")
       try text.write(toFile: job.workPath + "/run.json", atomically: false, encoding: .utf8)
     } else {
@@ -158,11 +157,10 @@ struct WorkJournalTests {
     let job = try fault.job
     let support = SupportFolder(ofStoreAt: job.destinationPath)
     try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
-    var info = stat()
-    try #require(lstat(support.path, &info) == 0)
+    let identity = try #require(FileStatus(named: support.path)?.identity)
     do {
       let folder = try WorkFolder(forDestination: job.destinationPath)
-      let mark = "\(info.st_dev) \(info.st_ino) 1.5"
+      let mark = "\(identity) 1.5"
       try WorkJournal(owner: job.owner, support: mark).write(in: folder.path)
     }
     let error = #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
@@ -176,11 +174,10 @@ struct WorkJournalTests {
     let support = SupportFolder(ofStoreAt: job.destinationPath)
     try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
     try Data("other".utf8).write(to: URL(filePath: support.path(of: "00000000-0000-0000-9000-000000000001")))
-    var info = stat()
-    try #require(lstat(support.path, &info) == 0)
+    let identity = try #require(FileStatus(named: support.path)?.identity)
     do {
       let folder = try WorkFolder(forDestination: job.destinationPath)
-      try WorkJournal(owner: .edits, support: "\(info.st_dev) \(info.st_ino)").write(in: folder.path)
+      try WorkJournal(owner: .edits, support: identity.description).write(in: folder.path)
     }
     #expect(try MigrationManager(job).run().outcome == .finished)
     #expect(try fault.namesLeft() == fault.leftNames)
