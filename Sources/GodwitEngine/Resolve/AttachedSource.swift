@@ -114,7 +114,7 @@ extension ResolvedMapping {
       throw cannot(
         "a quarantine", at: nil,
         try:
-          "write `on-invalid: fail`, and leave links out with a filter that the objects pass: a quarantine holds objects, and a link is none"
+          "write `on-invalid: fail`, and leave links out with a filter that the objects pass: a quarantine holds objects, and a link is not an object of the source"
       )
     }
     for name in job.chunkPredicates.keys.sorted() {

@@ -300,7 +300,7 @@ package final class ObjectTracer {
     return association
   }
 
-  /// The two objects of a link; none for an object that is no link.
+  /// The two objects of a link; empty for any other object.
   private func ends(_ mapping: ResolvedEntityMapping, of key: Int64) throws -> [Reference] {
     guard program.resolved.sourceModel.pairEntity(mapping.source.name) != nil, let link = try object(mapping, key)
     else { return [] }

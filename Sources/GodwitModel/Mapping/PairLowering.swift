@@ -59,7 +59,7 @@ package struct PairLowering {
     }
     if let policy = mapping.policyName {
       throw wrong(
-        "'for-each' and policy '\(policy)' exclude each other: a policy gets source objects, and a link is none",
+        "'for-each' and policy '\(policy)' exclude each other: a policy gets source objects, and a link is not one",
         at: mapping.locations["policy"],
         try:
           "replace the policy by expressions, or remove 'for-each' and have the policy make the objects of a source object"
