@@ -48,7 +48,8 @@ package final class ObjectContext {
     dropRows()
     statements = [:]
     readers = [:]
-    dropIndexes()
+    // The source does not change during a run, and its places take long to read.
+    if !isSource { dropIndexes() }
   }
 
   private func dropIndexes() { (indexes, indexCount) = ([:], 0) }
