@@ -18,12 +18,9 @@ struct DefiniteTests {
   /// Where `try?` stays: it cleans up, writes what may be lost, reads a text that is there already, or takes the side on which
   /// the work is kept.
   private static let harmless = [
-    "(try? delivery.hasBegunExchange(claim)) == false", "try? WorkFolder.removeStep(before.path)",
-    "try? removeDeadJournal()", "(try? RejectionRecord.exists(in: folder.path)) != false", "try? Date(text, strategy:",
-    // The same look follows, and says why it fails.
-    "(try? replaceable()) != nil { notes.append(",
-    "(try? WorkFolder.exists(job.lastStepFolder(in: claim.path).storePath)) == true", "(try? checkOwn(path)) != nil",
-    "let lock = try? FileLock(path:", "try? body(holder)", "try? sortedJSON()", "try? JSONDecoder().decode(",
+    "try? WorkFolder.removeStep(before.path)", "try? EditedStore(job).removeDeadJournal()", "try? Date(text, strategy:",
+    "(try? checkOwn(path)) != nil", "let lock = try? FileLock(path:", "try? body(holder)", "try? sortedJSON()",
+    "try? JSONDecoder().decode(",
     "try? writeNote(data, to: path, isSynced: false)", "try? task.value()", "guard (try? remove()) != nil",
     "try? counting?.value {", "(try? connection.checkTransaction()) != nil", ".connection.close()",
     "try? connection.close()", "try? Derivation(of:", "try? copy.execute(\"DROP TABLE temp.",
