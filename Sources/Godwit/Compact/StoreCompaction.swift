@@ -157,7 +157,7 @@ package struct StoreCompaction {
     try refuseOthersWork()
     let lock = try StoreLock(store: path, action: "compact '\(path)'")
     defer { withExtendedLifetime(lock) {} }
-    var swap = swap(in: folder.path)
+    var swap = try swap(in: folder.path)
     let isDone = try swap.finishReplacement(workFolder: folder.path)
     try folder.removeContent()
     swap.mark = nil
@@ -190,11 +190,11 @@ package struct StoreCompaction {
     return try MigrationManager.discard(destination: path, isInPlace: true)
   }
 
-  private func swap(in folder: String) -> InPlaceSwap {
+  private func swap(in folder: String) throws -> InPlaceSwap {
     var swap = InPlaceSwap(store: path, keepsOld: keepsOld)
     // Every value stays, so every external file does.
     swap.keepsOldFiles = true
-    swap.mark = (try? WorkJournal.read(in: folder))?.exchange
+    swap.mark = try WorkJournal.read(in: folder)?.exchange
     swap.before = beforeExchangeStep
     swap.record = { mark in
       var journal = WorkJournal(owner: Self.owner)

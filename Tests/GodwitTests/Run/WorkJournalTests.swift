@@ -1,4 +1,3 @@
-import CPosix
 import Foundation
 import GodwitEngine
 import GodwitJob
