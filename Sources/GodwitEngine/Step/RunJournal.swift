@@ -52,7 +52,8 @@ package final class RunJournal {
     // The first of several steps is like a job of its own.
     let first = content.steps == nil ? StepFolder(path: folder) : StepFolder(ofStep: 1, in: folder)
     if content.steps?.finished.isEmpty == false { return true }
-    guard try WorkFolder.exists(first.storePath) else { return false }
+    // The hook before the first step comes before its store: what the journal says of the source holds from there on.
+    guard try WorkFolder.exists(first.storePath) else { return content.steps != nil }
     guard content.phase == .making, content.outcome == nil else { return true }
     // Until the plan is committed, the next run begins again. The run itself reports a ledger that cannot be read.
     do { return try Ledger.opened(in: first.path) != nil } catch { return true }
