@@ -130,7 +130,8 @@ struct BatchRun {
     let dispatch = StoreDispatch(
       session: session, control: work.control, jobs: jobs, isQuiet: isQuiet, verifies: verifies, end: work.end,
       isWorker: isWorker, isJSON: mode == .json && !isQuiet,
-      syncs: OpenFiles.batch(besides: jobs).map { SyncGroup(limit: $0) },
+      // One store at a time is through before the next one begins, so that a kill can be told from those before it.
+      syncs: jobs > 1 ? OpenFiles.batch(besides: jobs).map { SyncGroup(limit: $0) } : nil,
       update: { work.progress.update($0, percent: $1) },
       ended: { index, result, error in work.tell(index, result, error) })
     guard let shard = work.shard else {
