@@ -7,7 +7,7 @@ import GodwitStore
 /// The work folder of a run, with its lock and its journal. It ends once, by `end`; one that is never ended stays for the
 /// next run.
 struct Claim: ~Copyable {
-  /// What becomes of the folder.
+  /// The fate of the folder.
   enum End {
     /// The job is done: the folder goes.
     case done

@@ -4,7 +4,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What is in the way at the place of a new destination.
+/// The obstacles at the place of a new destination.
 extension DestinationLook {
   /// - Throws: `.cannotCreate` (73) for the log of another store.
   func refuseStaleLog() throws {

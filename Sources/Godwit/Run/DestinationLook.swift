@@ -4,7 +4,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// A look at the destination of a job: what it is, what made it, and what is in the way of a run. Writes nothing.
+/// A look at the destination of a job: its kind, its maker, and the obstacles to a run. Writes nothing.
 struct DestinationLook {
   let job: MigrationJob
 

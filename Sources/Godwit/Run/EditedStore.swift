@@ -4,7 +4,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What a store that is edited itself leaves beside it: its journal, and external files that no row names any more.
+/// The leftovers of a store that is edited itself: its journal, and external files that no row names any more.
 struct EditedStore {
   let job: MigrationJob
 

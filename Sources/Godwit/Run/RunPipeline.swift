@@ -38,7 +38,7 @@ struct RunPipeline {
     let source: StoreFiles
   }
 
-  /// What the work in the folder has left.
+  /// The rest of the work in the folder.
   struct Left {
     var result: Result<MigrationSummary, any Error>
     var end: Claim.End

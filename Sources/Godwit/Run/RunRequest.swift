@@ -19,7 +19,7 @@ struct RunRequest {
     case inPlace(keepsOld: Bool)
   }
 
-  /// What makes the store.
+  /// The maker of the store.
   enum Maker: Equatable {
     /// The chunks of the only step.
     case step

@@ -36,7 +36,7 @@ enum OpenFiles {
 
   /// How many stores may share their syncs: while one batch is delivered, the next one is collected.
   ///
-  /// - Returns: nil where there are no files for two.
+  /// - Returns: nil where the files do not suffice for two.
   static func batch(besides jobs: Int) -> Int? {
     guard let limit = CLibrary.raiseOpenFiles(to: 0) else { return nil }
     let size = min(largestBatch, (limit - ofProgram - jobs * ofStore) / (2 * ofDelivery))

@@ -89,7 +89,7 @@ struct StoreDispatch: Sendable {
     let sync = job.durability == .restart ? syncs?.begin { [self] in self.control.deliver(index) } : nil
     if jobs == 1, syncs == nil { return body(nil) }
     guard !WorkerThread.start({ body(sync) }) else { return }
-    // Nobody would begin the stores that this one could wait for.
+    // The calling thread is needed to begin the stores that this one would wait for.
     sync?.end()
     body(nil)
   }

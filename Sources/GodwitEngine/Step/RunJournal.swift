@@ -30,7 +30,7 @@ package final class RunJournal {
   }
 
   /// Whether a later run could go on with what the folder holds now: a store under construction, a finished step or
-  /// rejected objects. What has a name beside the destination is always left to the next run.
+  /// rejected objects. Files with a name beside the destination are always left to the next run.
   ///
   /// - Throws: When the folder cannot be looked at: nobody can tell then.
   package var isResumable: Bool {

@@ -95,7 +95,7 @@ package final class SyncGroup: @unchecked Sendable {
     /// Waits until the names in some folders are durable.
     ///
     /// - Returns: false where the caller has to sync the folders: the store is in no batch.
-    /// - Throws: What `WorkFolder.sync` throws.
+    /// - Throws: The errors of `WorkFolder.sync`.
     package func syncNames(in folders: Set<String>) throws -> Bool {
       guard let batch else { return false }
       self.batch = nil

@@ -6,7 +6,7 @@ import GodwitStore
 import TestSupport
 import Testing
 
-/// What a later run could resume, as the journal and its folder tell it.
+/// The journal and its folder tell which work a later run could resume.
 struct RunJournalTests {
   private let fixture: MigrationFixture
   private let job: MigrationJob

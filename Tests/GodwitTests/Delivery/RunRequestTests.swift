@@ -7,7 +7,7 @@ import Testing
 
 @testable import Godwit
 
-/// What is decided of a run before it looks at anything but the place of its destination.
+/// The decisions about a run that need no look at anything but the place of its destination.
 struct RunRequestTests {
   private static func job(_ change: (inout MigrationJob) throws -> Void = { _ in }) throws -> MigrationJob {
     var job = try MigrationFixture.notes().job

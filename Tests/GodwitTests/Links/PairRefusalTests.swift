@@ -7,7 +7,7 @@ import GodwitStore
 import TestSupport
 import Testing
 
-/// What `for-each` and `of` cannot do: 78, with the reason and what to do.
+/// The limits of `for-each` and `of`: 78, with the reason and the remedy.
 @Suite struct PairRefusalTests {
   private static func fixture() throws -> MigrationFixture {
     let fixture = try MigrationFixture(

@@ -46,7 +46,7 @@ struct PairWorld {
   init(seed: UInt64, shape: Shape? = nil, isPlain: Bool = false, ordered: Bool? = nil) throws {
     var random = SeededGenerator(seed: seed)
     let shape = shape ?? Shape.allCases[random.below(Shape.allCases.count)]
-    // Nothing shows how Core Data orders a relationship that is its own inverse, or has none.
+    // The order of a relationship that is its own inverse, or has none, is unknown in Core Data.
     let isOrdered = shape != .ownInverse && shape != .withoutInverse && (ordered ?? random.chance(50))
     (self.shape, self.isOrdered) = (shape, isOrdered)
     fixture = try MigrationFixture(

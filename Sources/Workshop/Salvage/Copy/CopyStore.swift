@@ -54,7 +54,7 @@ final class CopyStore {
     // A copy that fails is deleted, so a rollback is not needed.
     try connection.undefended { try connection.execute("PRAGMA main.journal_mode = OFF") }
     try connection.execute("PRAGMA main.synchronous = OFF")
-    // A row that the source has comes over.
+    // A row of the source is copied although it breaks a CHECK.
     try connection.execute("PRAGMA ignore_check_constraints = ON")
     try connection.execute("PRAGMA temp_store = FILE")
     try connection.execute("BEGIN IMMEDIATE")
