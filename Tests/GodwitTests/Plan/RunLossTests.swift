@@ -226,8 +226,8 @@ import Testing
       let losses = try fixture.run().losses
       #expect(
         nils(losses) == [
-          "1 Page.isSold 2 mapping PageToPage", "1 Page.path 1 mapping PageToPage",
-          "1 Page.plain 1 mapping PageToPage", "1 Page.price 2 mapping PageToPage",
+          "1 Page.isSold 2 mapping PageToPage", "1 Page.plain 1 mapping PageToPage",
+          "1 Page.price 2 mapping PageToPage",
         ])
     }
   }
