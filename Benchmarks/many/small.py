@@ -2,11 +2,15 @@
 """Compares the migration of many small stores with copying them, in turns.
 
   Benchmarks/many/small.py [GODWIT [STORES [OBJECTS [ROUNDS]]]]
+  Benchmarks/many/small.py --flush MS [GODWIT [STORES [OBJECTS [ROUNDS]]]]
   Benchmarks/many/small.py --list [GODWIT [PATHS]]
 
 Migrates copies of a store from `Peoplizer` to `Peoplizer 2` with one, two and three jobs, with receipts and without.
 The floor copies each with `VACUUM INTO` and syncs the copy and its folder, in two processes. The stores are in TMPDIR.
 Prints the medians of milliseconds a store, and of the ratio to the floor of the same round.
+
+With --flush each sync of a file or a file system takes so many milliseconds more, one at a time, as on a disk that writes
+its cache out. That needs a C compiler.
 
 With --list it makes a million empty files in a thousand folders, and times a shard of one store in a thousand, which
 lists all of them, beside `find`.
@@ -94,6 +98,37 @@ def main(godwit=REPOSITORY / ".build" / "release" / "godwit", stores="200", obje
             print(f"{what}, --jobs {count}: {statistics.median(seconds) * each:.2f} ms a store, {ratio:.1f} times the floor")
 
 
+FLUSH = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
+#define SYNC(name) \\
+  int name(int descriptor) { \\
+    int (*real)(int) = dlsym(RTLD_NEXT, #name); \\
+    pthread_mutex_lock(&disk); \\
+    usleep(MICROSECONDS); \\
+    pthread_mutex_unlock(&disk); \\
+    return real(descriptor); \\
+  }
+SYNC(fsync)
+SYNC(fdatasync)
+SYNC(syncfs)
+"""
+
+
+def flushing(milliseconds, *arguments):
+    """Runs the comparison with a library between the programs and the C library."""
+    with tempfile.TemporaryDirectory(prefix="godwit-flush-") as name:
+        source = pathlib.Path(name) / "flush.c"
+        source.write_text(FLUSH)
+        library = source.with_suffix(".so")
+        microseconds = f"-DMICROSECONDS={int(float(milliseconds) * 1000)}"
+        subprocess.run(["cc", "-shared", "-fPIC", microseconds, source, "-o", library, "-ldl", "-lpthread"], check=True)
+        subprocess.run([sys.executable, __file__, *arguments], check=True, env=os.environ | {"LD_PRELOAD": str(library)})
+
+
 def listing(godwit=REPOSITORY / ".build" / "release" / "godwit", paths="1000000"):
     with tempfile.TemporaryDirectory(prefix="godwit-list-") as name:
         root = pathlib.Path(name)
@@ -122,5 +157,7 @@ if __name__ == "__main__":
     arguments = sys.argv[1:]
     if arguments[:1] == ["--list"]:
         listing(*arguments[1:])
+    elif arguments[:1] == ["--flush"]:
+        flushing(*arguments[1:])
     else:
         main(*arguments)

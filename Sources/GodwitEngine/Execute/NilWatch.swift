@@ -159,7 +159,7 @@ struct ExpressionInputs {
 
   /// The attribute that a path reads, with the path to it. A property of its value may follow, as in `homepage.path`.
   private func input(_ segments: [String]) -> (path: [String], attribute: AttributeDescription, keys: [ValueKey])? {
-    for count in segments.indices.map({ $0 + 1 }) {
+    for count in 1..<(segments.count + 1) {
       let path = Array(segments[..<count])
       guard let attribute = attribute(path) else { continue }
       let keys = segments[count...].compactMap(ValueKey.init(rawValue:))

@@ -58,9 +58,10 @@ package enum FileRights {
   ///
   /// - Throws: `.permission` (77) when the process may not; `.inputOutput` when it fails otherwise.
   package static func copyAll(of original: String, to path: String) throws {
-    guard let old = FileStatus(following: original), let new = FileStatus(following: path) else {
-      throw failure(errno, "read the permissions of", path)
+    guard let old = FileStatus(following: original) else {
+      throw failure(errno, "read the permissions of", original)
     }
+    guard let new = FileStatus(following: path) else { throw failure(errno, "read the permissions of", path) }
     if old.owner != new.owner || old.group != new.group {
       guard chown(path, old.owner, old.group) == 0 else { throw failure(errno, "keep owner and group of", original) }
     }

@@ -34,6 +34,7 @@ struct ReplaceDeliveryTests {
     #expect(claim.journal.content?.phase == .placing)
     let settled = try ReceiptPlacement(world.job).settle(claim)
     try claim.end(settled.end)
+    try night.expectDone(night.first, "delivered by hand")
   }
 
   @Test func `a destination must be looked at before it is replaced`() throws {

@@ -37,6 +37,21 @@ struct RunPipelineTests {
     #expect(seen.isDelivered && seen.isReceipted && !seen.hasFolder)
   }
 
+  @Test func `run.json names the phases in their order`() throws {
+    let world = try world {
+      $0.destinationPath = $0.sourcePath
+      $0.existingDestination = .inPlace(keepsOld: true)
+    }
+    var phases: [WorkJournal.Phase] = []
+    let layer = try FaultLayer(.none)
+    layer.afterEach = { _ in
+      guard let phase = try? WorkJournal.read(in: world.job.workPath)?.phase, phases.last != phase else { return }
+      phases.append(phase)
+    }
+    #expect(try layer.run { try run(world) }.outcome == .finished)
+    #expect(phases == [.making, .made, .exchanging, .placing])
+  }
+
   @Test func `a run that is stopped keeps its folder, and one that begins again leaves no trace`() throws {
     for durability in [MigrationJob.Durability.resumable, .restart] {
       let world = try world { $0.durability = durability }

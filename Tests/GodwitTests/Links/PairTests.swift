@@ -73,18 +73,7 @@ import Testing
     let world = try PairWorld(seed: 3, shape: .manyToMany, isPlain: true)
     world.fixture.chunkRows = 2
     let job = try world.fixture.job
-    var (limit, stops) = (1, 0)
-    while true {
-      let control = MigrationControl()
-      var count = 0
-      let summary = try MigrationManager(job).run(control: control) { _ in
-        count += 1
-        if count == limit { control.stop(reason: "test") }
-      }
-      if summary.outcome == .finished { break }
-      (limit, stops) = (limit % 3 + 1, stops + 1)
-    }
-    #expect(stops > 3)
+    #expect(try world.fixture.runStoppingAfterChunks() > 3)
     #expect(try world.made() == world.expected())
     #expect(try Verifier(job: job).run().isClean)
   }
@@ -98,13 +87,9 @@ import Testing
     again.name = "again"
     again.steps[0].mappingModels = [
       MappingModel(
-        entityMappings: world.fixture.mappings.map { mapping in
+        entityMappings: world.fixture.mappings(renamed: "Again").map { mapping in
           var mapping = mapping
-          mapping.name += "Again"
           for place in mapping.relationshipMappings.indices {
-            if case .mapping(let name, let path) = mapping.relationshipMappings[place].value {
-              mapping.relationshipMappings[place].value = .mapping(name + "Again", keyPath: path)
-            }
             if case .sourceRelationship = mapping.relationshipMappings[place].value {
               mapping.relationshipMappings[place].value = .mapping("ToppingToToppingAgain", keyPath: ["$element"])
             }

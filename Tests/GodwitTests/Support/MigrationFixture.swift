@@ -171,3 +171,37 @@ extension MigrationFixture {
     return fixture
   }
 }
+
+extension MigrationFixture {
+  /// Runs the job until it is finished, stopped after one, two and three chunks in turns.
+  ///
+  /// - Returns: How often it was stopped.
+  func runStoppingAfterChunks() throws -> Int {
+    let job = try job
+    var stops = 0
+    while true {
+      let control = MigrationControl()
+      var count = 0
+      let summary = try MigrationManager(job).run(control: control) { _ in
+        count += 1
+        if count == stops % 3 + 1 { control.stop(reason: "test") }
+      }
+      if summary.outcome == .finished { return stops }
+      stops += 1
+    }
+  }
+
+  /// The mappings under other names, which look each other up, for a job that appends after one with their own names.
+  func mappings(renamed suffix: String) -> [EntityMapping] {
+    mappings.map { mapping in
+      var mapping = mapping
+      mapping.name += suffix
+      for place in mapping.relationshipMappings.indices {
+        if case .mapping(let name, let path) = mapping.relationshipMappings[place].value {
+          mapping.relationshipMappings[place].value = .mapping(name + suffix, keyPath: path)
+        }
+      }
+      return mapping
+    }
+  }
+}

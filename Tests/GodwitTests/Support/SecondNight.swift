@@ -98,8 +98,8 @@ final class SecondNight {
 
   /// The files beside the destination at the end.
   var leftNames: [String] {
-    let name = URL(filePath: first.destinationPath).lastPathComponent
-    var names = first.leftNames + [name + ".receipt.json"]
+    let receipt = URL(filePath: first.destinationPath).lastPathComponent + ".receipt.json"
+    var names = first.leftNames.filter { $0 != receipt } + [receipt]
     if keepsOld {
       let kept = URL(filePath: InPlaceSwap.oldPath(of: first.destinationPath)).lastPathComponent
       names += [kept, kept + ".receipt.json"]
