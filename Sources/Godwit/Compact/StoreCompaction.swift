@@ -10,7 +10,7 @@ package import GodwitStore
 /// 2. A copy in the work folder beside it loses the rows of history. The counters of history stay, so that a token from
 ///    before never names a later transaction.
 /// 3. SQLite writes the copy into a new file without free pages (`VACUUM INTO`).
-/// 4. The result is checked against the store, table by table, and exchanged for it: see `InPlaceSwap`.
+/// 4. The result is compared with the store, value by value, and exchanged for it: see `InPlaceSwap`.
 /// A process that dies before the exchange leaves the old store; the next call begins again. One that dies after it leaves
 /// the new store, and the next call ends the work.
 package struct StoreCompaction {

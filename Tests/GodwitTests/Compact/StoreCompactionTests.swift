@@ -103,6 +103,23 @@ struct StoreCompactionTests {
     #expect(try SupportFolder(ofStoreAt: path).size(of: "00000001-1111-2222-3333-444444444444") == 1)
   }
 
+  @Test(arguments: [
+    "UPDATE own SET b = 1.25 WHERE a = 'x'", "UPDATE own SET b = x'01' WHERE a IS NULL", "UPDATE own SET b = 'x'",
+    "DELETE FROM own WHERE a IS NULL", "INSERT INTO own VALUES (NULL, NULL)",
+  ]) func `a value that differs is seen before the exchange`(change: String) throws {
+    let other = folder.file("other.sqlite")
+    try FileManager.default.copyItem(atPath: path, toPath: other)
+    func isEqual() throws -> Bool {
+      let (old, new) = (try StoreConnection.openStore(readingAt: path), try StoreConnection.openStore(readingAt: other))
+      return try StoreCompaction.isEqual("own", old, new) {}
+    }
+    #expect(try isEqual())
+    let connection = try StoreConnection(path: other)
+    try connection.execute(change)
+    try connection.close()
+    #expect(try !isEqual())
+  }
+
   @Test func `a number of history is never given out again`() throws {
     _ = try StoreCompaction(store: path).run()
     // CHANGE counted to 50 although it had the key 2000.
