@@ -143,33 +143,36 @@ struct StoreDetails: Encodable {
 
 extension StoreDetails {
   /// As lines of text.
-  var lines: [String] {
-    ["  details"]
-      + entities.flatMap { entity in
-        let width = (entity.attributes.map(\.name) + entity.relationships.map(\.name)).map(\.count).max() ?? 0
-        func line(_ name: String, _ facts: [String?]) -> String {
-          "      \(name.padded(to: width))  " + facts.compactMap(\.self).joined(separator: ", ")
-        }
-        return ["    \(entity.name): \(entity.rows.counted("row"))"]
-          + entity.attributes.map { attribute in
-            line(
-              attribute.name,
-              [
-                attribute.type, "\(attribute.nulls) NULL",
-                attribute.minimum.map { "\($0) to \(attribute.maximum ?? "")" },
-                attribute.minimumBytes.map { "\($0) to \(attribute.maximumBytes ?? 0) bytes" },
-                attribute.totalBytes.map { "\(ByteCount(bytes: $0)) in all" },
-              ])
-          }
-          + entity.relationships.map { relationship in
-            line(
-              relationship.name,
-              [
-                (relationship.isOrdered ? "ordered to-many " : relationship.isToMany ? "to-many " : "to-one ")
-                  + relationship.destination, relationship.nulls.map { "\($0) NULL" },
-                relationship.links.counted("link"),
-              ])
-          }
-      }
+  var lines: [String] { ["  details"] + entities.flatMap(\.lines) }
+}
+
+extension StoreDetails.Entity {
+  fileprivate var lines: [String] {
+    let names = attributes.map(\.name) + relationships.map(\.name)
+    let width = names.map(\.count).max() ?? 0
+    var lines = ["    \(name): \(rows.counted("row"))"]
+    func add(_ name: String, _ facts: [String?]) {
+      lines.append("      \(name.padded(to: width))  " + facts.compactMap(\.self).joined(separator: ", "))
+    }
+    for attribute in attributes { add(attribute.name, attribute.facts) }
+    for relationship in relationships { add(relationship.name, relationship.facts) }
+    return lines
+  }
+}
+
+extension StoreDetails.Attribute {
+  fileprivate var facts: [String?] {
+    [
+      type, "\(nulls) NULL", minimum.map { "\($0) to \(maximum ?? "")" },
+      minimumBytes.map { "\($0) to \(maximumBytes ?? 0) bytes" },
+      totalBytes.map { "\(ByteCount(bytes: $0)) in all" },
+    ]
+  }
+}
+
+extension StoreDetails.Relationship {
+  fileprivate var facts: [String?] {
+    let kind = isOrdered ? "ordered to-many" : isToMany ? "to-many" : "to-one"
+    return ["\(kind) \(destination)", nulls.map { "\($0) NULL" }, links.counted("link")]
   }
 }

@@ -368,15 +368,17 @@ private func rows(_ text: String, _ sql: String) throws -> [[SQLValue]] { try op
   @Test(.enabled(if: Corpus.isPresent && Corpus.kinds != nil))
   func `every XML store and mapping model is written again with the texts that Core Data wrote`() throws {
     var texts = (values: 0, escaped: 0)
-    let folders = [Corpus.folder, Corpus.kinds].compactMap(\.self)
-    let paths = try folders.flatMap { folder in
-      try #require(FileManager.default.enumerator(atPath: folder.path)).compactMap { $0 as? String }
-        .map { folder.path + "/" + $0 }
-    }.filter { ["xcmapping.xml", "Database.xml", "TestStore.storedata"].contains(($0 as NSString).lastPathComponent) }
-    #expect(paths.count >= 14)
-    let (mappings, others) = (
-      paths.filter { $0.hasSuffix("xcmapping.xml") }, paths.filter { !$0.hasSuffix("xcmapping.xml") }
-    )
+    let names: Set<String> = ["xcmapping.xml", "Database.xml", "TestStore.storedata"]
+    var (mappings, others): ([String], [String]) = ([], [])
+    for folder in [Corpus.folder, Corpus.kinds].compactMap(\.self) {
+      for case let file as String in try #require(FileManager.default.enumerator(atPath: folder.path)) {
+        let name = (file as NSString).lastPathComponent
+        guard names.contains(name) else { continue }
+        let path = folder.path + "/" + file
+        if name == "xcmapping.xml" { mappings.append(path) } else { others.append(path) }
+      }
+    }
+    #expect(mappings.count + others.count >= 14)
     for path in TestTier.sample(mappings.sorted(), each: 4) + others {
       let folder = try TemporaryFolder()
       let link = #/<relationship [^>]*></relationship>/#

@@ -37,10 +37,13 @@ struct JoinRebuild {
     copy.source.catalog.indexes.compactMap { index in
       guard index.table == join.name else { return nil }
       // The index of a primary key has no text: the table's definition has the columns in its order.
-      let words =
-        index.sql.map { sql in
-          sql.drop { $0 != "(" }.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init)
-        } ?? copy.tables[join.name]?.recordColumns.map(\.name) ?? []
+      let words: [String]
+      if let sql = index.sql {
+        let list: Substring = sql.drop { $0 != "(" }
+        words = list.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init)
+      } else {
+        words = copy.tables[join.name]?.recordColumns.map(\.name) ?? []
+      }
       guard let owner = words.firstIndex(of: join.ownerColumn),
         let destination = words.firstIndex(of: join.destinationColumn)
       else { return nil }

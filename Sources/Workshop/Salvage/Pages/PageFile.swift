@@ -162,9 +162,12 @@ extension PageFile {
     }
     let named = header.reservedBytes
     if sound(named) * 2 < leaves.count {
-      let likely = (0...min(255, pageSize - 480)).map { (reserved: $0, sound: sound($0)) }
-        .max { $0.sound < $1.sound || $0.sound == $1.sound && $1.reserved == named }
-      if let likely, likely.reserved != named, likely.sound > sound(named) {
+      var likely = (reserved: named, sound: sound(named))
+      for reserved in 0...min(255, pageSize - 480) {
+        let found = sound(reserved)
+        if found > likely.sound { likely = (reserved, found) }
+      }
+      if likely.reserved != named {
         usableSize = pageSize - likely.reserved
         notes.append("each page reserves \(likely.reserved) bytes, and not \(named) as the header says")
       }
