@@ -1,5 +1,4 @@
 public import Foundation
-import GodwitEngine
 public import GodwitJob
 import GodwitModel
 import GodwitStore
@@ -37,7 +36,7 @@ public struct MigrationManager: Sendable {
   /// The metadata key under which a finished store names the digests of the jobs that made it.
   package static let jobsKey = StoreMetadata.Key.jobs
 
-  // MARK: Plan
+  // MARK: Before a run
 
   /// Plans what `run` would do. Counts rows in the source, writes nothing, and works on a read-only file system.
   ///
@@ -51,6 +50,24 @@ public struct MigrationManager: Sendable {
     try refuseWithoutStore()
     return try PlanMaker(job).plan(estimatesTime)
   }
+
+  /// Looks for what a run would stop at, or carry along broken: see `AuditReport`. Writes nothing, and works on a
+  /// read-only file system.
+  ///
+  /// In a job of several steps it looks at the first one: the sources of the others are not made yet.
+  ///
+  /// - Parameters:
+  ///   - samples: How many objects of each finding are named.
+  ///   - showsValues: Whether the values concerned are told, and the shapes of encoded values. They are data of users.
+  /// - Throws: `.usage` (64) for a manager whose stores are not named yet; what makes the source or the job unusable as
+  ///   a whole, as `plan()` does; `.stopped` (75) if the source changed meanwhile.
+  package func audit(samples: Int = 5, showingValues showsValues: Bool = false) throws -> AuditReport {
+    try refuseWithoutStore()
+    return try JobAudit(job).report(samples: samples, showingValues: showsValues)
+  }
+
+  /// The obstacles to a run at its destination. Writes nothing.
+  package func destinationObstacles() throws -> [RunObstacle] { try DestinationFindings(job).obstacles }
 
   /// The durable work: the chunks of an unfinished run, or that the destination is finished; and the state of the last
   /// run.
@@ -72,8 +89,60 @@ public struct MigrationManager: Sendable {
     return try DestinationLook(job).isFinished()
   }
 
-  /// The obstacles to a run at its destination. Writes nothing.
-  package func destinationObstacles() throws -> [RunObstacle] { try DestinationFindings(job).obstacles }
+  // MARK: Run
+
+  /// Starts or resumes the migration on the calling thread. If the job is already finished, the summary says so.
+  ///
+  /// If the calling task is cancelled, the run stops at the next checkpoint, as with `control`: the summary's outcome
+  /// is `.stopped`.
+  ///
+  /// - Parameters:
+  ///   - control: Stops the run from another thread.
+  ///   - maximumSeconds: A time limit; the run stops at the first checkpoint after it.
+  ///   - progress: Called after every chunk, and up to four times a second while one runs, on the calling thread.
+  /// - Throws: `GodwitError`. Durable work remains, and the same call resumes if it can. `.usage` (64) for a manager
+  ///   whose stores are not named yet.
+  @discardableResult
+  public func run(
+    control: MigrationControl = MigrationControl(), maximumSeconds: Double? = nil,
+    progress: (MigrationProgress) -> Void = { _ in }
+  ) throws -> MigrationSummary {
+    try refuseWithoutStore()
+    let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
+    return try RecordedRun(job: job, isProvedAfter: isProvedAfter, watch: watch).run(progress: progress)
+  }
+
+  // MARK: After a run
+
+  /// Finds out what became of an object of the source, or what an object of the destination was made of. Writes to
+  /// neither store.
+  ///
+  /// The stores between the steps of a job are made again in `TMPDIR`, where the job has several that were not fused. If
+  /// objects are in quarantine, the source is copied there.
+  ///
+  /// - Parameters:
+  ///   - uri: `x-coredata://STORE/Entity/p1`, or `Entity/p1`.
+  ///   - side: Which store the object is in. nil for the one that the URI names; for `Entity/p1` the destination.
+  /// - Throws: `.usage` (64) for a text that is not a URI, for the URI of another store, and for a job that appends or
+  ///   migrates in place; `.missingInput` (66) without a finished destination or such an object; `.dataWrong` (65) for
+  ///   a value that cannot be read.
+  package func trace(_ uri: String, in side: ObjectTrace.Side? = nil) throws -> ObjectTrace {
+    try trace(uri, in: side, leavingLarge: false) { trace, _ in trace }
+  }
+
+  /// As the other.
+  ///
+  /// - Parameters:
+  ///   - isLeft: Whether large values are left in their stores.
+  ///   - body: Gets the trace, and what tells the bytes of large values meanwhile.
+  package func trace<T>(
+    _ uri: String, in side: ObjectTrace.Side?, leavingLarge isLeft: Bool,
+    _ body: (ObjectTrace, (ObjectTrace.LargeValue) throws -> StoredBytes) throws -> T
+  ) throws -> T {
+    try refuseWithoutStore()
+    let chain = try TraceChain(job, leavesLargeValues: isLeft)
+    return try body(chain.trace(uri, in: side), chain.bytes)
+  }
 
   /// How many objects a finished job has set aside, for which a run ends with 3 each time.
   package func setAsideBefore() throws -> Int64 { try QuarantinePlacement(job).setAsideBefore() }

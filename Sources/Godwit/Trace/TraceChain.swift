@@ -5,103 +5,12 @@ import GodwitModel
 import GodwitStore
 import GodwitVerifier
 
-extension MigrationManager {
-  /// Finds out what became of an object of the source, or what an object of the destination was made of. Writes to
-  /// neither store.
-  ///
-  /// The stores between the steps of a job are made again in `TMPDIR`, where the job has several that were not fused. If
-  /// objects are in quarantine, the source is copied there.
-  ///
-  /// - Parameters:
-  ///   - uri: `x-coredata://STORE/Entity/p1`, or `Entity/p1`.
-  ///   - side: Which store the object is in. nil for the one that the URI names; for `Entity/p1` the destination.
-  /// - Throws: `.usage` (64) for a text that is not a URI, for the URI of another store, and for a job that appends or
-  ///   migrates in place; `.missingInput` (66) without a finished destination or such an object; `.dataWrong` (65) for
-  ///   a value that cannot be read.
-  package func trace(_ uri: String, in side: ObjectTrace.Side? = nil) throws -> ObjectTrace {
-    try trace(uri, in: side, leavingLarge: false) { trace, _ in trace }
-  }
-
-  /// As the other.
-  ///
-  /// - Parameters:
-  ///   - isLeft: Whether large values are left in their stores.
-  ///   - body: Gets the trace, and what tells the bytes of large values meanwhile.
-  package func trace<T>(
-    _ uri: String, in side: ObjectTrace.Side?, leavingLarge isLeft: Bool,
-    _ body: (ObjectTrace, (ObjectTrace.LargeValue) throws -> StoredBytes) throws -> T
-  ) throws -> T {
-    try refuseWithoutStore()
-    try refuseUntraceable()
-    let chain = try TraceChain(self, leavesLargeValues: isLeft)
-    let (side, reference) = try chain.find(ObjectAddress(parsing: uri), in: side)
-    var trace = try chain.trace(reference, from: side)
-    if !chain.moment.isKnown, job.callsNow {
-      trace.remarks.append(
-        "the destination does not say what now() was: what depends on it is that of the time of its last change")
-    }
-    let old = MigrationJob.oldPath(of: job.destinationPath)
-    let isOld = URL(filePath: old).standardizedFileURL == URL(filePath: job.sourcePath).standardizedFileURL
-    if try !isOld && Definite.answer(DestinationLook(job).isFinished) != true {
-      trace.remarks.append(
-        "the destination does not name this job: another job made it, or the source, a model or a mapping changed since"
-      )
-    }
-    return try body(trace, chain.bytes)
-  }
-
-  private func refuseUntraceable() throws {
-    func cannot(_ why: String, _ remedy: String, _ code: GodwitError.Code = .usage) -> GodwitError {
-      GodwitError(code, "cannot trace objects of job '\(job.name)': \(why)", remedy: remedy)
-    }
-    if job.isInPlace {
-      throw cannot(
-        "it migrates in place",
-        "with `keep-old: true`, set the source to the old store and the destination to the new one: --source 'NAME~.sqlite' --destination 'NAME.sqlite'"
-      )
-    }
-    if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
-    guard try !WorkFolder.exists(job.workPath) else {
-      throw cannot(
-        "it is unfinished, '\(job.workPath)' exists", "run the job to its end with `godwit run`", .missingInput)
-    }
-    guard try WorkFolder.exists(job.destinationPath) else {
-      throw cannot(
-        "'\(job.destinationPath)' does not exist", "run the job with `godwit run` first", .missingInput)
-    }
-  }
-}
-
-/// An object's URI, taken apart.
-struct ObjectAddress {
-  /// nil for `Entity/p1`.
-  var storeUUID: String?
-  var entityName: String
-  var key: Int64
-  var text: String
-
-  init(parsing text: String) throws {
-    self.text = text
-    let scheme = "x-coredata://"
-    var parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    if text.hasPrefix(scheme) {
-      parts.removeFirst(2)
-      storeUUID = parts.isEmpty ? nil : parts.removeFirst()
-    }
-    guard parts.count == 2, parts[1].hasPrefix("p"), let key = Int64(parts[1].dropFirst()) else {
-      throw GodwitError(
-        .usage, "cannot trace '\(text)': expected an object's URI",
-        remedy: "write x-coredata://STORE/Entity/p1 as `godwit export` prints it, or Entity/p1")
-    }
-    (entityName, self.key) = (parts[0], key)
-  }
-}
-
 /// The stores before and after each step of a job, with a tracer for each step.
-private final class TraceChain {
+final class TraceChain {
   typealias Reference = ObjectReader.Reference
 
-  private let job: MigrationJob
+  /// The job as it was given, and with its missing policies.
+  private let traced, job: MigrationJob
   private let steps: [MigrationJob]
   /// The version before each step, with the links that become objects.
   private let models: [ManagedObjectModel]
@@ -117,16 +26,19 @@ private final class TraceChain {
 
   private let leavesLargeValues: Bool
 
-  init(_ manager: MigrationManager, leavesLargeValues: Bool) throws {
+  /// - Throws: `.usage` (64) for a job that appends or migrates in place; `.missingInput` (66) without a finished
+  ///   destination.
+  init(_ traced: MigrationJob, leavesLargeValues: Bool) throws {
+    try Self.check(traced)
     self.leavesLargeValues = leavesLargeValues
     // The name of an unregistered policy is enough to say that it decides.
-    var job = manager.job
+    var job = traced
     for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
-    self.job = job
+    (self.traced, self.job) = (traced, job)
     let source = try RunSource(job)
     self.source = source
     moment = try JobClock(of: job) {
-      let resolved = manager.job.resolvingLinks().fusingSteps()
+      let resolved = traced.resolvingLinks().fusingSteps()
       return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
     }
     if job.isStepped {
@@ -153,6 +65,28 @@ private final class TraceChain {
       steps = [step]
     }
     models = try steps.map { try $0.loweringPairs().sourceModel }
+  }
+
+  /// Refuses a job whose objects cannot be traced.
+  private static func check(_ job: MigrationJob) throws {
+    func cannot(_ why: String, _ remedy: String, _ code: GodwitError.Code = .usage) -> GodwitError {
+      GodwitError(code, "cannot trace objects of job '\(job.name)': \(why)", remedy: remedy)
+    }
+    if job.isInPlace {
+      throw cannot(
+        "it migrates in place",
+        "with `keep-old: true`, set the source to the old store and the destination to the new one: --source 'NAME~.sqlite' --destination 'NAME.sqlite'"
+      )
+    }
+    if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
+    guard try !WorkFolder.exists(job.workPath) else {
+      throw cannot(
+        "it is unfinished, '\(job.workPath)' exists", "run the job to its end with `godwit run`", .missingInput)
+    }
+    guard try WorkFolder.exists(job.destinationPath) else {
+      throw cannot(
+        "'\(job.destinationPath)' does not exist", "run the job with `godwit run` first", .missingInput)
+    }
   }
 
   private func model(_ place: Int) -> ManagedObjectModel {
@@ -192,7 +126,27 @@ private final class TraceChain {
 
   // MARK: The object that is asked for
 
-  func find(_ address: ObjectAddress, in wanted: ObjectTrace.Side?) throws -> (ObjectTrace.Side, Reference) {
+  /// The trace of the object that a URI names.
+  ///
+  /// - Parameter side: Which store the object is in; nil for the one that the URI names.
+  func trace(_ uri: String, in side: ObjectTrace.Side?) throws -> ObjectTrace {
+    let (side, reference) = try find(ObjectAddress(parsing: uri), in: side)
+    var trace = try trace(reference, from: side)
+    if !moment.isKnown, job.callsNow {
+      trace.remarks.append(
+        "the destination does not say what now() was: what depends on it is that of the time of its last change")
+    }
+    let old = MigrationJob.oldPath(of: job.destinationPath)
+    let isOld = URL(filePath: old).standardizedFileURL == URL(filePath: job.sourcePath).standardizedFileURL
+    if try !isOld && Definite.answer(DestinationLook(traced).isFinished) != true {
+      trace.remarks.append(
+        "the destination does not name this job: another job made it, or the source, a model or a mapping changed since"
+      )
+    }
+    return trace
+  }
+
+  private func find(_ address: ObjectAddress, in wanted: ObjectTrace.Side?) throws -> (ObjectTrace.Side, Reference) {
     var sides: [ObjectTrace.Side] = wanted.map { [$0] } ?? [.destination, .source]
     let (source, destination) = (try reader(0).storeUUID, try reader(steps.count).storeUUID)
     if let uuid = address.storeUUID {
@@ -246,7 +200,7 @@ private final class TraceChain {
 
   // MARK: Through the steps
 
-  func trace(_ reference: Reference, from side: ObjectTrace.Side) throws -> ObjectTrace {
+  private func trace(_ reference: Reference, from side: ObjectTrace.Side) throws -> ObjectTrace {
     let isForwards = side == .source
     // A quarantined object may hold an unreadable value: that may be the reason.
     let isHeld = try isForwards && !source.reasons(for: reference).isEmpty

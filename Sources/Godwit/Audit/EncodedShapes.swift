@@ -4,17 +4,21 @@ import GodwitModel
 import GodwitStore
 import GodwitXcode
 
-extension MigrationManager {
+/// The shapes of the values that bytes of a source encode.
+struct EncodedShapes {
+  let source: AttachedSource
+  let step: MigrationJob
+
   /// The most shapes that are told apart in one attribute.
   private static let limitShapes = 50
   /// Larger values are not decoded.
   private static let limitBytes: Int64 = 1 << 20
 
-  /// The shapes of the values that bytes of the source encode, by attribute: a property marked `.codable` may have another
-  /// one in each row, because a change of its type does not change the model.
+  /// The shapes by attribute: a property marked `.codable` may have another one in each row, because a change of its type
+  /// does not change the model.
   ///
   /// An attribute of which no value is JSON, a property list or an archive is left out.
-  func shapes(of source: AttachedSource, _ step: MigrationJob) throws -> [AuditReport.Shape] {
+  func found() throws -> [AuditReport.Shape] {
     let support = SupportFolder(ofStoreAt: step.sourcePath)
     let (schema, connection) = (source.sourceSchema, source.connection)
     var found: [AuditReport.Shape] = []

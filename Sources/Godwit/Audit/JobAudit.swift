@@ -1,0 +1,33 @@
+import GodwitEngine
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// A look for what a run of a job would stop at, or carry along broken.
+struct JobAudit {
+  private let job: MigrationJob
+
+  /// - Parameter audited: Policies that nobody registered are only named.
+  init(_ audited: MigrationJob) {
+    var job = audited
+    for use in job.missingPolicies { job.policies.register(use.policy, PlannedPolicy()) }
+    self.job = job
+  }
+
+  /// - Parameters: See `MigrationManager.audit`.
+  func report(samples: Int, showingValues showsValues: Bool) throws -> AuditReport {
+    let step = try job.isStepped ? job.step(0) : job
+    let original = try StoreFiles(path: step.sourcePath)
+    let stamp = try original.stamp()
+    let source = try SourceFiles(step, existing: step.appends ? try DestinationLook(job).existingDestination() : nil)
+    guard let attached = source.attached else { throw GodwitError(.internalBug, "the source is not attached") }
+    var report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
+    if showsValues { report.shapes = try EncodedShapes(source: attached, step: step).found() }
+    guard try original.stamp() == stamp else {
+      throw GodwitError(
+        .stopped, "cannot audit '\(job.sourcePath)': it changed meanwhile",
+        remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
+    }
+    return report
+  }
+}
