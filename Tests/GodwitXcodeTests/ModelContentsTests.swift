@@ -79,6 +79,15 @@ private let full = model(
   <elements><element name="Person" positionX="0" positionY="0" width="1" height="1"/></elements>
   """)
 
+@Test func `each type of an attribute has a row of its own in the table`() {
+  #expect(Set(AttributeType.allCases.map(\.xcodeName)).count == AttributeType.allCases.count)
+  for type in AttributeType.allCases {
+    #expect(AttributeType(xcodeName: type.xcodeName) == type)
+    #expect(type.isStored == ![.undefined, .objectID, .composite].contains(type))
+    #expect(type.facts.xmlNames.isEmpty != type.isStored && (type.facts.literal == nil) != type.isStored)
+  }
+}
+
 @Test func `every kind of property is read as the file says`() throws {
   let model = try read(full)
   #expect(model.name == "Test")

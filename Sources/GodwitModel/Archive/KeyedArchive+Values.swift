@@ -37,7 +37,7 @@ extension KeyedArchive {
       return .integer(number)
     case .decimal: return try number(value).map { .decimal($0.decimal) }
     case .double, .float: return try number(value)?.double.map { .double($0) }
-    case .undefined, .transformable, .objectID, .composite: return nil
+    default: return nil
     }
   }
 

@@ -83,7 +83,7 @@ package enum ExpressionType: Sendable, Hashable {
 
 extension AttributeType {
   /// Types whose values compare with each other.
-  enum ExpressionClass: Hashable {
+  package enum ExpressionClass: Hashable, Sendable {
     case number, string, date, data, uuid, transformable, objectID, composite, any
 
     var phrase: String {
@@ -101,19 +101,7 @@ extension AttributeType {
     }
   }
 
-  var expressionClass: ExpressionClass {
-    switch self {
-    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: .number
-    case .string, .uri: .string
-    case .date: .date
-    case .binary: .data
-    case .uuid: .uuid
-    case .transformable: .transformable
-    case .objectID: .objectID
-    case .composite: .composite
-    case .undefined: .any
-    }
-  }
+  package var expressionClass: ExpressionClass { facts.expressionClass }
 
   /// Whether arithmetic on it stays in integers; booleans count as 0 and 1.
   var isWhole: Bool { isInteger || self == .boolean }

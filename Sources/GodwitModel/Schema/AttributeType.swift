@@ -37,26 +37,7 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case composite = 2100
 
   /// The spelling in Xcode's model files (`attributeType`), also used in messages.
-  package var xcodeName: String {
-    switch self {
-    case .undefined: "Undefined"
-    case .integer16: "Integer 16"
-    case .integer32: "Integer 32"
-    case .integer64: "Integer 64"
-    case .decimal: "Decimal"
-    case .double: "Double"
-    case .float: "Float"
-    case .string: "String"
-    case .boolean: "Boolean"
-    case .date: "Date"
-    case .binary: "Binary"
-    case .uuid: "UUID"
-    case .uri: "URI"
-    case .transformable: "Transformable"
-    case .objectID: "ObjectID"
-    case .composite: "Composite"
-    }
-  }
+  package var xcodeName: String { facts.xcodeName }
 
   /// The type that Xcode's `attributeType` names, or nil when it names none.
   package init?(xcodeName: String) {
@@ -92,19 +73,5 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
 
 extension AttributeType {
   /// The type in a message: `an integer`.
-  package var phrase: String {
-    switch self {
-    case .integer16: "an integer of 16 bits"
-    case .integer32: "an integer of 32 bits"
-    case .integer64: "an integer"
-    case .boolean: "a boolean"
-    case .double, .float, .decimal: "a number"
-    case .date: "a date"
-    case .string: "text"
-    case .uri: "a URI"
-    case .uuid: "a UUID of 16 bytes"
-    case .binary, .transformable: "bytes"
-    case .undefined, .objectID, .composite: "a value"
-    }
-  }
+  package var phrase: String { facts.phrase }
 }

@@ -16,6 +16,16 @@ package struct RowCheck: Sendable, Hashable {
     static let all: Kinds = [.null, .integer, .real, .text, .blob]
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    init(_ storageClass: AttributeType.StorageClass) {
+      self =
+        switch storageClass {
+        case .integer: .integer
+        case .real: .real
+        case .text: .text
+        case .blob: .blob
+        }
+    }
   }
 
   /// The rules for one value.
@@ -39,21 +49,10 @@ package struct RowCheck: Sendable, Hashable {
 
     /// A column as a store may hold it.
     package init(reading type: AttributeType, site: Int) {
-      kinds = .null
+      kinds = type.facts.storageClasses.reduce(into: .null) { $0.insert(Kinds($1)) }
+      byteCount = type.facts.byteCount
+      takesNaN = type == .decimal
       self.site = site
-      switch type {
-      case .integer16, .integer32, .integer64, .boolean: kinds.insert(.integer)
-      case .double, .float, .date: kinds.formUnion([.integer, .real])
-      case .decimal:
-        kinds.formUnion([.integer, .real])
-        takesNaN = true
-      case .string, .uri: kinds.insert(.text)
-      case .binary, .transformable: kinds.insert(.blob)
-      case .uuid:
-        kinds.insert(.blob)
-        byteCount = 16
-      case .undefined, .objectID, .composite: kinds = .all
-      }
     }
 
     /// A computed value on its way into a column of the type; nil where it is not stored as it comes.

@@ -1,23 +1,6 @@
 import GodwitModel
 
 extension StoreSchema {
-  /// The column type that Core Data declares, and the group of the column; nil when the
-  /// type has no column.
-  static func storage(of type: AttributeType) -> (declaredType: String, group: Int)? {
-    switch type {
-    case .integer16, .integer32, .integer64, .boolean: ("INTEGER", 1)
-    case .double, .float: ("FLOAT", 3)
-    case .date: ("TIMESTAMP", 3)
-    case .decimal: ("DECIMAL", 4)
-    case .string: ("VARCHAR", 5)
-    case .uri: ("VARCHAR", 6)
-    case .uuid: ("BLOB", 7)
-    case .transformable: ("BLOB", 8)
-    case .binary: ("BLOB", 9)
-    case .undefined, .objectID, .composite: nil
-    }
-  }
-
   /// Hands out column names of one table: the first taker gets the plain name, later ones a number.
   struct Names {
     private var taken: Set<String>
@@ -80,7 +63,7 @@ extension StoreSchema {
     var orderKeys: [(inverse: String, column: Column)] = []
     for entity in model.family(of: root) {
       for attribute in entity.attributes.sorted(by: { Text($0.name) < Text($1.name) }).flatMap(\.leaves) {
-        guard !attribute.isTransient, let storage = Self.storage(of: attribute.type),
+        guard !attribute.isTransient, let storage = attribute.type.facts.column,
           !isInherited(attribute.name, in: entity)
         else { continue }
         groups[storage.group, default: []].append(

@@ -14,28 +14,6 @@ import GodwitModel
 ///
 /// `int16`, `int32`, `bool`, `date`, `string` and `binary` were seen in real stores; the others follow their pattern.
 /// Nil is an attribute left out.
-extension AttributeType {
-  /// The `type` of the element, first, and other names that are read as it; empty for a type that is not stored.
-  var xmlNames: [String] {
-    switch self {
-    case .integer16: ["int16"]
-    case .integer32: ["int32"]
-    case .integer64: ["int64"]
-    case .decimal: ["decimal"]
-    case .double: ["double"]
-    case .float: ["float"]
-    case .string: ["string"]
-    case .boolean: ["bool"]
-    case .date: ["date"]
-    case .binary: ["binary"]
-    case .uuid: ["uuid", "string"]
-    case .uri: ["uri", "string"]
-    case .transformable: ["transformable", "binary"]
-    case .undefined, .objectID, .composite: []
-    }
-  }
-}
-
 extension AttributeValue {
   /// - Parameter text: Valid UTF-8, without escapes.
   /// - Returns: nil when the text does not fit the attribute's type.
@@ -69,7 +47,7 @@ extension AttributeValue {
       } else {
         self = .double(attribute.type == .float ? Self.float(word, number) : number)
       }
-    case .undefined, .objectID, .composite: return nil
+    default: return nil
     }
   }
 

@@ -79,7 +79,7 @@ final class XMLStoreFormat: AtomicStoreFormat {
   private func write(
     _ value: AttributeValue, _ attribute: AttributeDescription, of object: ObjectReader.Reference
   ) throws {
-    guard let type = attribute.type.xmlNames.first else { return }
+    guard let type = attribute.type.facts.xmlNames.first else { return }
     let text: [UInt8]?
     do throws(XMLText.Unwritable) { text = try value.xmlText(as: attribute) } catch {
       throw GodwitError(

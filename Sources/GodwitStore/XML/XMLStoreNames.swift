@@ -26,7 +26,7 @@ struct XMLStoreNames {
     for description in model.entities {
       var entity = Entity(name: description.name, root: model.root(of: description.name)?.name ?? description.name)
       for attribute in model.attributes(of: description.name)
-      where !attribute.isTransient && !attribute.type.xmlNames.isEmpty {
+      where !attribute.isTransient && !attribute.type.facts.xmlNames.isEmpty {
         if let other = entity.attributes.updateValue(attribute, forKey: attribute.name.lowercased()) {
           throw collision("attributes of entity '\(description.name)',", other.name, attribute.name)
         }

@@ -110,7 +110,7 @@ final class XMLStoreObjects: AtomicStoreReader {
       guard let attribute = entity.attributes[found.name.lowercased()] else {
         throw wrong("entity '\(entity.name)' has no attribute '\(found.name)'", at: found.place, object: object)
       }
-      let types = attribute.type.xmlNames
+      let types = attribute.type.facts.xmlNames
       guard types.contains(found.type.lowercased()) else {
         throw wrong(
           "expected type '\(types.first ?? "")' of attribute '\(attribute.name)', found '\(found.type)'",

@@ -94,7 +94,7 @@ extension ModelContents {
       isNumber(text) ? Decimal(string: text).flatMap { $0.isFinite ? .decimal($0) : nil } : nil
     case .date: number(text).map { .date($0) }
     case .uuid: UUID(uuidString: text).map { .uuid($0) }
-    case .undefined, .binary, .transformable, .objectID, .composite: nil
+    default: nil
     }
   }
 

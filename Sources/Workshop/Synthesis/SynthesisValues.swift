@@ -155,7 +155,7 @@ struct SynthesisValues: Sendable {
     case .uuid: .uuid(Self.uuid(bits, position))
     case .binary: .data(data(position, bits))
     case .transformable: .data(Self.archive(of: isNasty ? nastyText(bits) : word(bits), position))
-    case .undefined, .objectID, .composite: .null
+    default: .null
     }
   }
 

@@ -136,7 +136,7 @@ struct SourceStore {
     let expected =
       attribute.type.integerRange.map { "an integer from \($0.lowerBound) to \($0.upperBound)" }
       ?? attribute.type.phrase
-    let example = Self.example(attribute.type)
+    let example = attribute.type.facts.literal
     func mismatch(_ found: String) -> GodwitError {
       failure(
         object, "attribute '\(attribute.name)' takes \(expected), found \(found)",
@@ -152,21 +152,6 @@ struct SourceStore {
       throw mismatch(value.phrase)
     }
     return value
-  }
-
-  /// The spelling of a value of a type that has no Swift literal.
-  private static func example(_ type: AttributeType) -> String? {
-    switch type {
-    case .date: "Date(timeIntervalSinceReferenceDate: 0)"
-    case .uuid: "UUID()"
-    case .binary, .transformable: "Data([1, 2, 3])"
-    case .uri: "URL(string: \"https://example.com\")"
-    case .string: "\"text\""
-    case .boolean: "true"
-    case .integer16, .integer32, .integer64, .decimal: "1"
-    case .double, .float: "1.5"
-    case .undefined, .objectID, .composite: nil
-    }
   }
 
   private func links(

@@ -183,12 +183,12 @@ extension AttributeType {
 
   /// Values of one kind can replace each other in SQL.
   var expressionKind: ExpressionKind {
-    switch self {
-    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: .number
-    case .string, .uri: .text
+    switch expressionClass {
+    case .number: .number
+    case .string: .text
     case .date: .date
-    case .binary, .uuid, .transformable: .bytes
-    case .undefined, .objectID, .composite: .other
+    case .data, .uuid, .transformable: .bytes
+    case .any, .objectID, .composite: .other
     }
   }
 

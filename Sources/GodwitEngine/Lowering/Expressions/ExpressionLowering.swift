@@ -320,7 +320,7 @@ package struct ExpressionLowering {
   }
 
   package static func checked(_ sql: String, type: AttributeType, site: Int, key: String) -> String {
-    let allowed = (type.storageClasses + ["null"]).map { "'\($0)'" }.joined(separator: ",")
+    let allowed = (type.facts.storageClasses.map(\.rawValue) + ["null"]).map { "'\($0)'" }.joined(separator: ",")
     let test =
       switch type {
       case .decimal: "typeof(\(sql)) IN (\(allowed)) OR \(sql) = 'NaN'"

@@ -228,8 +228,8 @@ package final class SQLFunctions {
       case .string, .uri: return kind == .text ? .argument(0) : misfit()
       case .binary, .transformable: return kind == .blob ? .argument(0) : misfit()
       case .uuid: return kind == .blob && arguments.withBytes(0, { $0.count }) == 16 ? .argument(0) : misfit()
-      case .undefined, .objectID, .composite: return .argument(0)
-      case .integer16, .integer32, .integer64, .boolean, .double, .float, .decimal, .date: return misfit()
+      case _ where type.isStored: return misfit()
+      default: return .argument(0)
       }
     }
   }

@@ -155,16 +155,3 @@ package struct LoweredFunctions {
     return evaluations.count - 1
   }
 }
-
-extension AttributeType {
-  /// SQLite storage classes that values of the type may have in a store.
-  var storageClasses: [String] {
-    switch self {
-    case .integer16, .integer32, .integer64, .boolean: ["integer"]
-    case .double, .float, .date, .decimal: ["integer", "real"]
-    case .string, .uri: ["text"]
-    case .binary, .transformable, .uuid: ["blob"]
-    case .undefined, .objectID, .composite: ["integer", "real", "text", "blob"]
-    }
-  }
-}
