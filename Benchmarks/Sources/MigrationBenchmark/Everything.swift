@@ -95,7 +95,7 @@ enum Everything: Workload {
   }
 
   /// The join table's name and its columns: of the tag, of the person.
-  private static func join(_ model: ManagedObjectModel) throws -> (name: String, tag: String, person: String) {
+  static func join(_ model: ManagedObjectModel) throws -> (name: String, tag: String, person: String) {
     guard case .join(let table, let subject, let object, _) = StoreSchema(model: model).storage(of: "people", in: "Tag")
     else { fatalError("no join table") }
     return (table.name, subject, object)

@@ -4,8 +4,9 @@ import Godwit
 /// Time and memory of whole migrations beside the same work done by other means.
 ///
 ///     MigrationBenchmark make WORKLOAD FILE ROWS     a source store
-///     MigrationBenchmark WAY WORKLOAD FILE [MIB]     one way, to FILE.WAY, in a process of its own
+///     MigrationBenchmark WAY WORKLOAD FILE [MIB]     one way, to FILE-WAY, in a process of its own
 ///     MigrationBenchmark compare WORKLOAD ROWS [TIMES]
+///     MigrationBenchmark pages everything FILE
 ///
 /// `compare` runs every way of a workload in turn, so many times, and prints the best time of each, its ratio to
 /// hand-written SQL, and the peak of resident memory.
@@ -24,10 +25,11 @@ import Godwit
     switch arguments[0] {
     case "compare":
       return try compare(workload, rows: Int64(arguments[2]) ?? 100_000, times: Int(arguments.last ?? "") ?? 3)
+    case "pages": return try PageSpike.run(source: arguments[2])
     case "make": try workload.make(arguments[2], rows: arguments.count > 3 ? Int64(arguments[3]) ?? 0 : 100_000)
     default:
       guard let way = Way(rawValue: arguments[0]), workload.ways.contains(way) else { usage() }
-      let output = arguments[2] + "." + way.rawValue
+      let output = arguments[2] + "-" + way.rawValue
       for suffix in ["", "-wal", "-journal"] { try? FileManager.default.removeItem(atPath: output + suffix) }
       try workload.run(
         way, from: arguments[2], to: output,
