@@ -86,9 +86,11 @@ extension AssociationLowering {
     return sql
   }
 
-  /// How many objects a policy associated with a source key, or with several.
+  /// How many objects a policy associated with a source key, or with several: 0, 1, or 2 for any more.
+  ///
+  /// The lowest and the highest key tell as much as `COUNT(DISTINCT)`, which makes a table for each row.
   func policyCount(_ index: Int, key: String, isSubselect: Bool, entity: String?) -> String {
-    "(SELECT COUNT(DISTINCT q.destination) FROM main.\(StepProgram.pairTable(index)) AS q WHERE \(pairCondition(index, key: key, isSubselect: isSubselect, entity: entity)))"
+    "(SELECT COALESCE(1 + (MIN(q.destination) < MAX(q.destination)), 0) FROM main.\(StepProgram.pairTable(index)) AS q WHERE \(pairCondition(index, key: key, isSubselect: isSubselect, entity: entity)))"
   }
 
   /// The lowest of the keys of the objects that a policy associated with a source key.

@@ -173,7 +173,7 @@ struct UnusedLogTests {
       uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(filePath: folder + "/" + $0))) })
   }
 
-  @Test(arguments: kinds)
+  @Test(arguments: TestTier.sample(kinds, each: 2))
   func `no verb changes a file beside a source, and a log that is not used is named`(kind: Kind) throws {
     let project = try folder(kind)
     let before = try content(project)

@@ -147,7 +147,7 @@ import Testing
   func `trace holds a value of the object that it shows once`(kind: Kind) throws {
     let folder = try folder(kind, external: (kind == .file, false))
     #expect(try BuiltCommand.run("run", folder.file("job.yaml"), "--quiet").status == 0)
-    for format in ["text", "json"] {
+    for format in TestTier.choose(["text"], long: ["text", "json"]) {
       try check(
         ["trace", folder.file("job.yaml"), "Doc/p2", "--format", format], copies: 1, output: folder.file(format))
     }
