@@ -2,55 +2,6 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Relationships whose assignments cannot interfere, so that the result is known without a replay.
-///
-/// A link *p* → *c* of a source row is assigned at most twice: when *p* is set, and when *c* is, along the inverse. The
-/// later assignment wins. If both give the same, or only one takes place, the order does not matter. Then a to-one is
-/// compared with the row that holds it, and a many-to-many as a set of pairs. The replay (`compareRelationships`)
-/// reports any difference.
-struct LinkPlan {
-  enum Kind {
-    case toOne(end: Int, table: String, column: String, entityColumn: String?, proof: ToOneProof)
-    case join(Join)
-  }
-
-  struct Join {
-    var name: String
-    var columns: (String, String)
-    /// In the source; nil when nothing is assigned.
-    var source: (name: String, columns: (String, String))?
-  }
-
-  var kind: Kind
-  /// The mappings that assign at each end, with the targets.
-  var assignments: [[Int: VerifiedMapping.Assignment]]
-  /// For a to-one: the column of the source that has the key.
-  var column: (table: String, name: String)?
-
-  /// The result for the keys of a to-one; nil for a many-to-many.
-  var proof: ToOneProof? { if case .toOne(_, _, _, _, let proof) = kind { proof } else { nil } }
-
-  /// The plan with a count of its own.
-  var withoutCount: LinkPlan {
-    var plan = self
-    if case .toOne(let end, let table, let column, let entityColumn, let proof) = kind {
-      let fresh = ToOneProof()
-      if proof.isDoubtful { fresh.doubt() }
-      plan.kind = .toOne(end: end, table: table, column: column, entityColumn: entityColumn, proof: fresh)
-    }
-    return plan
-  }
-
-  /// Whether a link between objects of two mappings is there at the end.
-  ///
-  /// - Parameters:
-  ///   - first: The mapping of the object at the end `end`.
-  func links(_ first: Int, _ second: Int, from end: Int) -> Bool {
-    assignments[end][first]?.lookups.contains(second) == true
-      || assignments[1 - end][second]?.lookups.contains(first) == true
-  }
-}
-
 extension Verification {
   /// Finds out which relationships need no replay.
   func planLinks() throws {
@@ -265,34 +216,5 @@ extension Verification {
       return true
     }
     return isSound && expected == found ? found.count : nil
-  }
-}
-
-/// A sum over a set of pairs that does not depend on their order: 128 bits under random keys, so that no two different
-/// sets have the same one but by a chance of nothing.
-struct PairSum: Hashable {
-  private(set) var count: Int64 = 0
-  private var first: UInt64 = 0
-  private var second: UInt64 = 0
-  private let keys: [UInt64]
-
-  init() {
-    var random = SystemRandomNumberGenerator()
-    keys = (0..<4).map { _ in random.next() }
-  }
-
-  mutating func add(_ a: Int64, _ b: Int64) {
-    let (x, y) = (UInt64(bitPattern: a), UInt64(bitPattern: b))
-    count += 1
-    keys.withUnsafeBufferPointer { keys in
-      let mixed = Self.fold(x ^ keys[0], y ^ keys[1])
-      first &+= Self.fold(mixed ^ keys[2], x &+ keys[3])
-      second &+= Self.fold(mixed ^ keys[3], y &+ keys[2])
-    }
-  }
-
-  private static func fold(_ a: UInt64, _ b: UInt64) -> UInt64 {
-    let product = a.multipliedFullWidth(by: b)
-    return product.high ^ product.low
   }
 }
