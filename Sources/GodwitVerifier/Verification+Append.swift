@@ -3,27 +3,6 @@ import GodwitModel
 import GodwitStore
 
 extension Verification {
-  /// The keys of the job's objects in a table.
-  func keys(of root: String) -> AppendedPart.Keys { appended?.keys(of: root) ?? .init() }
-
-  /// A further condition, with its AND, that an object is one of the job's; empty when every object is.
-  func own(_ key: String, _ entity: String) -> String {
-    let range = range(of: entity)
-    return range == .init() ? "" : " AND \(key) BETWEEN \(range.first) AND \(range.last)"
-  }
-
-  /// The same for a row of the join table `j`: none of its ends is younger than the job, and one is the job's.
-  func ownRows(_ from: String, _ entity: String, _ to: String, _ other: String) -> String {
-    guard appended != nil else { return "" }
-    let (a, b) = (range(of: entity), range(of: other))
-    return
-      " AND j.\(from) <= \(a.last) AND j.\(to) <= \(b.last) AND (j.\(from) >= \(a.first) OR j.\(to) >= \(b.first))"
-  }
-
-  private func range(of entity: String) -> AppendedPart.Keys {
-    keys(of: job.destinationModel.root(of: entity)?.name ?? entity)
-  }
-
   /// Finds the objects that an earlier job made of its source objects. Links to a deleted object are not expected.
   func findEarlierObjects(_ mapping: VerifiedMapping, offset: Int64, limit: ByteCount) throws {
     let table = table(try destinationTable(mapping.destinationEntity).name)

@@ -8,10 +8,11 @@ extension Verification {
     let limit = ByteCount(bytes: max(job.memory.bytes / 8 / Int64(max(mappings.count, 1)), 256 << 10))
     for mapping in mappings {
       let counterparts = try Counterparts(
-        mapping: mapping.index, isUnique: !mapping.uniqueBy.isEmpty, scratch: scratch, turn: scratchTurn, limit: limit)
-      self.counterparts.append(counterparts)
+        mapping: mapping.index, isUnique: !mapping.uniqueBy.isEmpty, scratch: scratch, turn: stores.scratchTurn,
+        limit: limit)
+      keys.add(counterparts)
       try take(mapping, counterparts)
-      advance(
+      progress.advance(
         Share.file + (Share.associations - Share.file) * Double(mapping.index + 1) / Double(mappings.count + 1))
       if let offset = mapping.earlierOffset { try findEarlierObjects(mapping, offset: offset, limit: limit) }
     }
@@ -21,32 +22,11 @@ extension Verification {
     try checkCounters()
   }
 
-  /// Whether a mapping leads to an object of a table.
-  func isMade(_ key: Int64, root: String) throws -> Bool {
-    for mapping in claimed[root] ?? [] { if try counterparts[mapping].makes(key) { return true } }
-    return false
-  }
-
-  /// The expected objects of a table from about a key on, in the order of keys.
-  func made(_ root: String, from first: Int64) throws -> MadeObjects {
-    try MadeObjects(claimed[root] ?? [], counterparts, from: first)
-  }
-
-  /// A cursor on the rows of an entity's table in the source, and the object that each is.
-  func sourceObjects(of entity: String) throws -> CursorObject? {
-    guard let table = objects.table(of: entity), let number = sourceSchema.number(of: entity),
-      let layout = table.layouts[Int64(number)]
-    else { return nil }
-    let cursor = try RowCursor(source, database: Self.attached, table: table.table.name, columns: table.selected)
-    return CursorObject(context: objects, layout: layout, cursor: cursor)
-  }
-
   // MARK: Taking
 
   private func take(_ mapping: VerifiedMapping, _ counterparts: Counterparts) throws {
     defer { counterparts.finish() }
-    let evaluator = ExpressionEvaluator(
-      now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
+    let evaluator = stores.filterEvaluator
     let filter = mapping.filter.map { evaluator.compile($0) }
     let isOrdered = counterparts.isUnique && (!mapping.uniqueOrder.isEmpty || mapping.fillsNil)
     let ranks = try isOrdered ? UniqueRanks(mapping: mapping.index, scratch: scratch) : nil
@@ -150,17 +130,17 @@ extension Verification {
             "SELECT COUNT(*) FROM \(self.table(table.name)) WHERE Z_ENT IS NOT ?1",
             [.int(sourceSchema.number(of: entity.name) ?? -1)])
           if let others, others > 0 {
-            report.count("source objects of \(entity.name) that have another entity's number", others)
+            findings.count("source objects of \(entity.name) that have another entity's number", others)
           }
         }
         let takers = mappings.filter { $0.sourceEntity == entity.name && $0.earlierOffset == nil }
         guard !takers.isEmpty else {
-          report.count("source objects dropped with entity \(entity.name)", total)
+          findings.count("source objects dropped with entity \(entity.name)", total)
           continue
         }
         let taken = try unionCount(takers.map { counterparts[$0.index].taken })
-        report.count("source objects of \(entity.name) that mappings take", taken)
-        report.count("source objects of \(entity.name) that no filter accepts", total - taken)
+        findings.count("source objects of \(entity.name) that mappings take", taken)
+        findings.count("source objects of \(entity.name) that no filter accepts", total - taken)
       }
     }
   }
@@ -209,7 +189,7 @@ extension Verification {
         groups.append((sourceRoot, [mapping.index]))
       }
     }
-    keptRoots[root] = groups.first?.sourceRoot
+    keys.keptRoots[root] = groups.first?.sourceRoot
     // Mappings whose policy makes the objects, under the keys of their source objects if the policy uses them.
     var reserved: [Int] = []
     for (position, var group) in groups.enumerated() {
@@ -251,10 +231,10 @@ extension Verification {
         numbered += start.hits
         guard start.hits > 0 else { continue }
         counterparts[member].place = .start(start.number)
-        claimed[root, default: []].append(member)
+        keys.claimed[root, default: []].append(member)
       }
       for (member, _) in members { counterparts[member].place = .none }
-      claimed[root] = before
+      keys.claimed[root] = before
     }
     for (place, (member, _)) in members.enumerated() {
       if numbered > shifted, let start = starts[place] {
@@ -379,7 +359,7 @@ extension Verification {
       }
     if overflows { return try reportMissing(mapping) }
     own.place = place
-    defer { claimed[root, default: []].append(mapping) }
+    defer { keys.claimed[root, default: []].append(mapping) }
     guard let range = own.destinations else { return }
     let others = (claimed[root] ?? []).map { counterparts[$0] }.filter {
       $0.destinations?.overlaps(range) == true
@@ -388,7 +368,7 @@ extension Verification {
     var walk = try own.walk()
     while let (_, key) = try walk.next() {
       guard try others.contains(where: { try $0.makes(key) }) else { continue }
-      unsound.insert(root)
+      findings.unsound.insert(root)
       find(
         .sharedObject, mappings[mapping].destinationEntity, key: key,
         "mapping '\(mappings[mapping].name)' and another lead to the same object")
@@ -397,7 +377,9 @@ extension Verification {
 
   /// Reports every object of a mapping as missing, because no row of the table can be one.
   private func reportMissing(_ mapping: Int) throws {
-    if let root = job.destinationModel.root(of: mappings[mapping].destinationEntity) { unsound.insert(root.name) }
+    if let root = job.destinationModel.root(of: mappings[mapping].destinationEntity) {
+      findings.unsound.insert(root.name)
+    }
     var walk = try counterparts[mapping].winners.walk()
     while let source = try walk.next() {
       find(

@@ -54,8 +54,8 @@ extension Verification {
       }
       context.reset()
       if times.count > 1 { find(.value, entity.name, "objects of one job have several values of now()") }
-      if values > 0 { report.count("derived values of \(entity.name)", values) }
-      if timed > 0 { report.count("not proved: times derived from now() in \(entity.name)", timed) }
+      if values > 0 { findings.count("derived values of \(entity.name)", values) }
+      if timed > 0 { findings.count("not proved: times derived from now() in \(entity.name)", timed) }
     }
   }
 

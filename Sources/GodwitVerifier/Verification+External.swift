@@ -15,9 +15,6 @@ extension Verification {
     case unknown(StoredBytes)
   }
 
-  var sourceFolder: SupportFolder { SupportFolder(ofStoreAt: job.sourcePath) }
-  var destinationFolder: SupportFolder { SupportFolder(ofStoreAt: job.destinationPath) }
-
   /// Whether a value's bytes may be stored in a file, before or after.
   func isExternal(_ attribute: AttributeDescription, in mapping: VerifiedMapping) -> Bool {
     if attribute.allowsExternalBinaryDataStorage { return true }
@@ -45,7 +42,7 @@ extension Verification {
       }
     }
     if case .missing = expected, job.missingFilesAreNil, needsBytes(attribute) {
-      report.count("values that are nil because their external file is missing (on-invalid: keep)", 1)
+      findings.count("values that are nil because their external file is missing (on-invalid: keep)", 1)
       expected = .none
     }
     let isSame: Bool
@@ -116,7 +113,7 @@ extension Verification {
     try cached("INSERT OR IGNORE INTO temp.external (name) VALUES (?1)", on: scratch).run([.text(name)])
     guard isCounted else { return }
     let isThere = try destinationFolder.size(of: name) != nil
-    report.count(
+    findings.count(
       isThere ? "values in external files" : "not proved: values whose external file is missing in the source too", 1)
   }
 

@@ -19,17 +19,18 @@ extension Verification {
   func beginIntegrityCheck() throws -> IntegrityCheck {
     // Godwit itself made a store between two steps. The reader of an atomic store notices damage.
     let checksSource = try job.position.isFirst && StoreFiles(path: job.sourcePath).type == .sqlite
-    report.count("files whose pages and indexes were checked", checksSource ? 2 : 1)
+    findings.count("files whose pages and indexes were checked", checksSource ? 2 : 1)
     return try IntegrityCheck(
-      destination: destination, source: checksSource ? source : nil, known: start?.integrity,
-      cache: .init(bytes: max(job.memory.bytes / 16, 1 << 20)), usesShortcuts: usesShortcuts, isStopped: isStopped)
+      destination: destination, source: checksSource ? source : nil, known: progress.start?.integrity,
+      cache: .init(bytes: max(job.memory.bytes / 16, 1 << 20)), usesShortcuts: usesShortcuts,
+      isStopped: progress.isStopped)
   }
 
   /// Waits for SQLite's check. Its findings come first because they explain others.
   func finish(_ check: IntegrityCheck) throws {
     let complaints = try check.complaints()
     isSourceDamaged = complaints.source?.isEmpty == false
-    report.prepend(
+    findings.prepend(
       (complaints.destination ?? []).map { .init(.file, message: $0) }
         + (complaints.source ?? []).map { .init(.source, message: "the source is damaged: \($0)") })
   }
@@ -75,11 +76,11 @@ extension Verification {
       found[Item(type: row.string(0) ?? "", name: row.string(1) ?? "")] = row.string(2)
       return true
     }
-    report.count("tables, indexes and triggers", Int64(expected.count))
+    findings.count("tables, indexes and triggers", Int64(expected.count))
     for derived in destinationSchema.derivedAttributes where destinationSchema.triggers(of: derived) == nil {
       let part = "_\(derived.entityName)_\(derived.attributeName)_"
       guard !found.keys.contains(where: { $0.type == "trigger" && $0.name.contains(part) }) else { continue }
-      report.count("not proved: triggers of derived attribute \(derived.entityName).\(derived.attributeName)", 1)
+      findings.count("not proved: triggers of derived attribute \(derived.entityName).\(derived.attributeName)", 1)
     }
     var isReadable = true
     for (item, sql) in expected.sorted(by: { ($0.key.type, $0.key.name) < ($1.key.type, $1.key.name) }) {
@@ -123,8 +124,8 @@ extension Verification {
     for name in found.sorted() where name.hasPrefix("godwit_") {
       find(.schema, "table '\(name)' was left behind by the migration")
     }
-    report.count("tables", Int64(names.count))
-    report.count("not proved: indexes and triggers, which the store had before the job", 1)
+    findings.count("tables", Int64(names.count))
+    findings.count("not proved: indexes and triggers, which the store had before the job", 1)
     return isReadable
   }
 
@@ -160,12 +161,12 @@ extension Verification {
       default: break
       }
     }
-    report.count("version hashes", Int64(hashes.count))
+    findings.count("version hashes", Int64(hashes.count))
     if appended?.foundStore == true {
-      return report.count("not proved: metadata that the store had before the job", 1)
+      return findings.count("not proved: metadata that the store had before the job", 1)
     }
     func compare<T: Equatable>(_ key: String, _ found: T, _ expected: T) {
-      report.count("metadata keys", 1)
+      findings.count("metadata keys", 1)
       if found != expected { find(.metadata, property: key, "it is not what the model and the source say") }
     }
     if job.destinationType == .sqlite {
@@ -195,7 +196,7 @@ extension Verification {
     let earlier = job.position.isLast ? before.values[jobs]?.array?.count ?? 0 : 0
     let named = made.values[key]?.array?.compactMap(\.string) ?? []
     if named.count <= earlier { find(.metadata, property: jobs, "it does not name the job that made the store") }
-    report.count("metadata keys", 1)
+    findings.count("metadata keys", 1)
   }
 
   // MARK: Z_PRIMARYKEY
@@ -220,7 +221,7 @@ extension Verification {
     for number in rows.keys.sorted() {
       find(.counter, "row \(number) of Z_PRIMARYKEY belongs to no entity of the model")
     }
-    report.count("entity numbers", Int64(destinationSchema.entityNumbers.count))
+    findings.count("entity numbers", Int64(destinationSchema.entityNumbers.count))
   }
 
   /// `Z_MAX` is at least every key, and where keys were kept at least the source's counter.
@@ -238,8 +239,8 @@ extension Verification {
       if counter < highest {
         find(.counter, root, key: highest, "Z_MAX is \(counter), less than the highest key")
       }
-      report.count("key counters", 1)
-      guard let kept = keptRoots[root] else { continue }
+      findings.count("key counters", 1)
+      guard let kept = keys.keptRoots[root] else { continue }
       let before =
         try source.integer(
           "SELECT MAX(Z_MAX) FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT IN (\(numbers(kept, in: sourceSchema)))"

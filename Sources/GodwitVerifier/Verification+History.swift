@@ -43,7 +43,7 @@ extension Verification {
         if made == nil || counter ?? -1 < wanted {
           find(.counter, name, "the history's counter is \(counter.map { "\($0)" } ?? "missing"), less than \(wanted)")
         }
-        report.count("counters of persistent history", 1)
+        findings.count("counters of persistent history", 1)
       }
     }
   }

@@ -27,7 +27,7 @@ extension Verification {
       case (nil, nil): break
       }
     }
-    report.count("tables of the layout store", Int64(wanted.columns.keys.count(where: ours)))
+    findings.count("tables of the layout store", Int64(wanted.columns.keys.count(where: ours)))
     // If the store has an index on the same columns, it must have the same name. Other stores may have fewer indexes,
     // made by an earlier version of Core Data, or more, left behind by a migration.
     var compared: Int64 = 0
@@ -46,9 +46,9 @@ extension Verification {
         others += 1
       }
     }
-    report.count("indexes of the layout store", compared)
+    findings.count("indexes of the layout store", compared)
     if others > 0 {
-      report.count("not proved: indexes of the layout store that the model does not ask for under their name", others)
+      findings.count("not proved: indexes of the layout store that the model does not ask for under their name", others)
     }
   }
 }

@@ -33,7 +33,7 @@ extension Verification {
     var (seen, wanted) = (try next(view), try next(links))
     while seen != nil || wanted != nil {
       count += 1
-      if count.isMultiple(of: 65_536) { try checkStop() }
+      if count.isMultiple(of: 65_536) { try progress.checkStop() }
       if let one = seen, let other = wanted, one == other {
         (seen, wanted) = (try next(view), try next(links))
       } else if let other = wanted, seen.map({ other.lexicographicallyPrecedes($0) }) ?? true {

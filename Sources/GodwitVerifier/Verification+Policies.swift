@@ -2,23 +2,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// The objects that policies made and the links of these objects are known to the policies alone.
-///
-/// A policy cannot change an object of a mapping without a policy, and cannot link two of them. So everything between
-/// those objects is proved as usual.
 extension Verification {
-  var hasPolicies: Bool {
-    job.mappingModels.contains { model in
-      model.entityMappings.contains { mapping in mapping.policyName.map { job.policies[$0] != nil } == true }
-    }
-  }
-
-  /// Whether no mapping without a policy explains an object of a table.
-  func isMadeByPolicy(_ key: Int64, _ entity: String) throws -> Bool {
-    guard hasPolicies, let root = job.destinationModel.root(of: entity)?.name else { return false }
-    return try !isMade(key, root: root)
-  }
-
   /// Whether an object of a policy may have taken the place of one of two objects that should be linked. It may have
   /// given the place up again: then none of the two leads to it.
   ///
@@ -34,7 +18,9 @@ extension Verification {
       let takers =
         (inverse.isToMany ? [] : [side.entity])
         + (side.relationship.isToMany ? [] : [side.relationship.destinationEntityName])
-      if takers.contains(where: { taker in policyEntities.contains { model.isKind($0, of: taker) } }) { return true }
+      if takers.contains(where: { taker in findings.policyEntities.contains { model.isKind($0, of: taker) } }) {
+        return true
+      }
     }
     let far = side.relationship.destinationEntityName
     let table: String

@@ -8,22 +8,22 @@ import GodwitStore
 extension Verification {
   func compareRelationships() throws {
     let links = VerifiedLink.all(of: job.destinationModel)
-    for (index, link) in links.enumerated() where index >= checkpoint?.links ?? 0 {
-      advance(
+    for (index, link) in links.enumerated() where index >= progress.checkpoint?.links ?? 0 {
+      progress.advance(
         Share.objects + (Share.relationships - Share.objects) * Double(index) / Double(links.count))
       try compare(link)
-      keep { $0.links = index + 1 }
-      try checkStop()
+      progress.keep { $0.links = index + 1 }
+      try progress.checkStop()
     }
     for mapping in mappings where mapping.unread > 0 {
-      report.count("not proved: relationships of mapping '\(mapping.name)'", Int64(mapping.unread))
+      findings.count("not proved: relationships of mapping '\(mapping.name)'", Int64(mapping.unread))
     }
   }
 
   private func compare(_ link: VerifiedLink) throws {
-    if let (side, count) = try provenLinks(link) { return report.count("links of \(side.name)", count) }
+    if let (side, count) = try provenLinks(link) { return findings.count("links of \(side.name)", count) }
     // A relationship that was examined and is wrong is examined as a whole, to find the fault.
-    if sample != nil, !isDoubtful(link) { return report.count("not proved: relationships outside the sample", 1) }
+    if sample != nil, !isDoubtful(link) { return findings.count("not proved: relationships outside the sample", 1) }
     try replay(link)
     for end in link.ends.indices { try compare(link, end: end) }
     try scratch.execute("DROP TABLE temp.edge")
@@ -52,7 +52,7 @@ extension Verification {
     try scratch.execute("CREATE INDEX temp.edge_b ON edge (b, a)")
     for mapping in mappings {
       let parts = mapping.assignments.compactMap { assignment in
-        end(of: assignment, in: mapping, link).map { Part(end: $0, assignment: assignment) }
+        link.end(of: assignment, in: mapping, model: job.destinationModel).map { Part(end: $0, assignment: assignment) }
       }.sorted { Text($0.assignment.relationship.name) < Text($1.assignment.relationship.name) }
       guard !parts.isEmpty else { continue }
       // An object is assigned once for each property, whatever the number of its sources: it holds nothing
@@ -236,9 +236,9 @@ extension Verification {
     var unproved: Int64 = 0
     var old: Int64 = 0
     defer {
-      if old > 0 { self.report.count("links of \(side.name) to nothing, as in the old store", old) }
+      if old > 0 { findings.count("links of \(side.name) to nothing, as in the old store", old) }
       if unproved > 0 {
-        self.report.count("not proved: links of \(side.name) that involve a policy's objects", unproved)
+        findings.count("not proved: links of \(side.name) that involve a policy's objects", unproved)
       }
     }
     var hasExpected = try expected.step()
@@ -282,7 +282,7 @@ extension Verification {
     let links = try merge(
       link, end: end,
       "SELECT Z_PK, \(key) FROM \(self.table(table)) WHERE \(key) IS NOT NULL\(own("Z_PK", side.entity)) ORDER BY Z_PK")
-    report.count("links of \(side.name)", links)
+    findings.count("links of \(side.name)", links)
   }
 
   private func compareJoin(
@@ -292,7 +292,7 @@ extension Verification {
     let own = ownRows(from, side.entity, to, side.relationship.destinationEntityName)
     let links = try merge(
       link, end: 0, "SELECT \(from), \(to) FROM \(table(join.name)) AS j WHERE 1\(own) ORDER BY \(from), \(to)")
-    report.count("links of \(side.name)", links)
+    findings.count("links of \(side.name)", links)
     let ends = [(side.entity, from), (side.relationship.destinationEntityName, to)]
     for (entity, column) in ends {
       try destination.query(
@@ -412,7 +412,7 @@ extension Verification {
       last = now
       return true
     }
-    report.count("positions in \(owner.name)", places)
-    if unproved > 0 { report.count("not proved: neighbours in \(owner.name)", unproved) }
+    findings.count("positions in \(owner.name)", places)
+    if unproved > 0 { findings.count("not proved: neighbours in \(owner.name)", unproved) }
   }
 }

@@ -44,7 +44,7 @@ extension Verification {
         if job.keepsInvalid,
           try job.keepsAllInvalid || wasInvalid(relationship, of: entity, key: row.int64(0))
         {
-          report.count("objects that break the rule of a relationship (on-invalid: keep)", 1)
+          findings.count("objects that break the rule of a relationship (on-invalid: keep)", 1)
           return true
         }
         let limits = high < .max ? "\(low) to \(high)" : "at least \(low)"
@@ -54,7 +54,7 @@ extension Verification {
       }
       return true
     }
-    report.count("counts of \(entity).\(relationship.name)", rows)
+    findings.count("counts of \(entity).\(relationship.name)", rows)
   }
 
   /// Whether the source object of a destination object broke the rule of the relationship that this one was made of.
@@ -102,7 +102,7 @@ extension Verification {
       } else if case .foreignKey(_, let column, _, _) = destinationSchema.storage(of: property, in: entity) {
         columns.append(StoreSchema.identifier(column))
       } else {
-        return report.count("not proved: uniqueness of \(entity).\(properties.joined(separator: ", "))", 1)
+        return findings.count("not proved: uniqueness of \(entity).\(properties.joined(separator: ", "))", 1)
       }
     }
     guard !columns.isEmpty else { return }
@@ -123,6 +123,6 @@ extension Verification {
       last = values
       return true
     }
-    report.count("objects of \(entity) under a uniqueness constraint", rows)
+    findings.count("objects of \(entity) under a uniqueness constraint", rows)
   }
 }

@@ -38,7 +38,7 @@ public struct Verifier: Sendable {
 
   /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
   let makeStore: @Sendable (MigrationJob) throws -> Void
-  /// See `Verification.usesShortcuts`. For tests, which compare the results of both ways.
+  /// See `ComparedStores.usesShortcuts`. For tests, which compare the results of both ways.
   package var usesShortcuts = true
   /// How many of each hundred objects are looked at, by ranges of keys; nil for all.
   ///
@@ -193,25 +193,24 @@ public struct Verifier: Sendable {
     let sourceFiles = try StoreFiles(path: job.sourcePath)
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
-    let verification = try Verification(
-      job, moment: moment, part: part, original: original, usesShortcuts: usesShortcuts,
-      sample: samplePercent.map { KeySample(percent: $0) }, readingSourceAt: path)
+    let verification = Verification(
+      try ComparedStores(
+        job, moment: moment, part: part, original: original, usesShortcuts: usesShortcuts,
+        sample: samplePercent.map { KeySample(percent: $0) }, readingSourceAt: path))
     // The stores between steps are made again, and the file says nothing of them.
     let isKept = kept != nil && !self.job.isStepped
-    if isKept { verification.start = kept?.checkpoint }
-    if let rowsPerCheckpoint { verification.rowsPerCheckpoint = rowsPerCheckpoint }
-    verification.isStopped = { stop.isDue }
-    for connection in [verification.source, verification.destination, verification.scratch] {
-      connection.whileRunning { stop.isDue }
-    }
+    if isKept { verification.progress.start = kept?.checkpoint }
+    if let rowsPerCheckpoint { verification.progress.rowsPerCheckpoint = rowsPerCheckpoint }
+    verification.progress.isStopped = { stop.isDue }
+    verification.stores.whileRunning { stop.isDue }
     do { try verification.run(progress: progress) } catch let error as GodwitError
       where error.code == .stopped && stop.isDue
     {
       // A verification that stops before it has restored the earlier state lacks the earlier findings.
-      let isResumed = verification.checkpoint != nil
+      let isResumed = verification.progress.checkpoint != nil
       let known = isResumed ? nil : kept?.checkpoint?.report
       if isKept, let checkpoint = verification.finalCheckpoint() { kept?.checkpoint = checkpoint }
-      throw stop.error(job.destinationPath, found: before.adding(known ?? verification.report))
+      throw stop.error(job.destinationPath, found: before.adding(known ?? verification.findings.report))
     } catch let error as GodwitError
       where verification.isSourceDamaged && error.code == .internalBug
     {
@@ -224,7 +223,7 @@ public struct Verifier: Sendable {
         .stopped, "cannot verify '\(job.destinationPath)': a store changed during the verification",
         remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
     }
-    return verification.report
+    return verification.findings.report
   }
 
   /// Proves every step by itself. The stores between are gone, so they are made again, in a temporary folder, up to the

@@ -17,6 +17,15 @@ struct VerifiedLink {
     isOwnInverse ? ends[end].relationship : ends.count == 2 ? ends[1 - end].relationship : nil
   }
 
+  /// The end of a link at which an assignment sets it; nil for an assignment of another relationship.
+  func end(
+    of assignment: VerifiedMapping.Assignment, in mapping: VerifiedMapping, model: ManagedObjectModel
+  ) -> Int? {
+    let name = assignment.relationship.name
+    let declaring = model.declaringEntity(of: name, in: mapping.destinationEntity)?.name
+    return ends.firstIndex { $0.entity == declaring && $0.relationship.name == name }
+  }
+
   /// Every stored relationship of a model, each with its inverse once, in name order.
   static func all(of model: ManagedObjectModel) -> [VerifiedLink] {
     var links: [VerifiedLink] = []

@@ -46,13 +46,13 @@ final class TableComparison {
   func add(_ rows: ProvedRows) {
     for (entity, count) in rows.objects { tally.counts[entity, default: 0] += count }
     tally.values += rows.values
-    verification.countRows(rows.objects.values.reduce(0, +))
+    verification.progress.countRows(rows.objects.values.reduce(0, +))
   }
 
   /// Goes to the first row and the first expected object from a key on.
   private func seek(_ first: Int64) throws {
     if let next, next == first { return }
-    expected = try verification.made(root, from: first)
+    expected = try verification.keys.made(root, from: first)
     wanted = try expected?.next()
     while let object = wanted, object.key < first { wanted = try expected?.next() }
     _ = try cursor.seek(first)
@@ -108,10 +108,10 @@ final class TableComparison {
     while true {
       let place = min(wanted?.key ?? .max, cursor.key ?? .max)
       guard wanted != nil || cursor.key != nil, place <= last else { break }
-      if verification.isCheckpointDue {
-        verification.keep { $0.table = .init(root: root, next: place, tally: whole) }
-        verification.isCheckpointDue = false
-        try verification.checkStop()
+      if verification.progress.isCheckpointDue {
+        verification.progress.keep { $0.table = .init(root: root, next: place, tally: whole) }
+        verification.progress.isCheckpointDue = false
+        try verification.progress.checkStop()
       }
       guard let key = cursor.key, wanted.map({ $0.key >= key }) ?? true else {
         if let object = wanted { reportMissing(object) }
@@ -120,7 +120,7 @@ final class TableComparison {
       }
       let object = wanted.flatMap { $0.key == key ? $0 : nil }
       if try !passesOver(key, object) {
-        verification.countRows()
+        verification.progress.countRows()
         if try object.map(isRight) != true { try compare(key, object) }
       }
       if object != nil { try take() }
@@ -131,10 +131,10 @@ final class TableComparison {
 
   private func reportMissing(_ object: MadeObjects.Object) {
     let mapping = verification.mappings[object.mapping]
-    verification.find(
+    verification.findings.find(
       .missingObject, mapping.destinationEntity, key: object.key,
       "mapping '\(mapping.name)' takes p\(object.source) of the source, its object is missing")
-    verification.unsound.insert(root)
+    verification.findings.unsound.insert(root)
   }
 
   /// Whether a row is not in the sample. A row that no source object explains is found outside a sample too.
@@ -157,7 +157,7 @@ final class TableComparison {
     guard own.contains(key) else {
       tally.others += 1
       if let mapping {
-        verification.find(
+        verification.findings.find(
           .sharedObject, root, key: key, "mapping '\(mapping.name)' leads to an object of another job")
       }
       return try verification.noteExternalFiles(ofOther: row, root: root)
@@ -166,11 +166,11 @@ final class TableComparison {
     if let object, let proof = proofs[object.mapping], entity == proof.entity {
       try proof.compareReferences(row, source: object.source)
     } else {
-      verification.unsound.insert(root)
+      verification.findings.unsound.insert(root)
     }
     if let object, let mapping {
       if let entity, entity != mapping.destinationEntity {
-        verification.find(
+        verification.findings.find(
           .entity, mapping.destinationEntity, key: key,
           "mapping '\(mapping.name)' makes \(mapping.destinationEntity), the row says \(entity)")
       } else if entity != nil {
@@ -178,9 +178,9 @@ final class TableComparison {
       }
     } else if verification.hasPolicies, let entity {
       tally.made[entity, default: 0] += 1
-      verification.policyEntities.insert(entity)
+      verification.findings.policyEntities.insert(entity)
     } else {
-      verification.find(.extraObject, entity ?? root, key: key, "no source object explains it")
+      verification.findings.find(.extraObject, entity ?? root, key: key, "no source object explains it")
     }
     if let entity {
       tally.counts[entity, default: 0] += 1

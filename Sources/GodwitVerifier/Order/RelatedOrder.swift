@@ -65,8 +65,7 @@ extension Verification {
       }
     guard !sorters.isEmpty else { return nil }
     let order = try RelatedOrder(scratch: scratch)
-    let evaluator = ExpressionEvaluator(
-      now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
+    let evaluator = stores.filterEvaluator
     for (mapping, assignment) in sorters {
       var walk = try counterparts[mapping.index].walk()
       while let (_, object) = try walk.next() { try order.add(owner: object, part: mapping.index) }

@@ -219,7 +219,7 @@ final class QuarantineProof {
 
   /// Checks that each object would have been rejected when only those of earlier rounds were missing.
   private func checkRejection(of objects: [QuarantinedObjects.Held]) throws {
-    let verification = try Verification(job, moment: moment, readingSourceAt: rest.path)
+    let verification = Verification(try ComparedStores(job, moment: moment, readingSourceAt: rest.path))
     for object in objects {
       try proceed()
       switch try verification.rejection(of: object.entity, key: object.key) {

@@ -42,8 +42,7 @@ extension Verification {
   private func takes(_ mapping: VerifiedMapping, _ object: any EvaluatedObject) throws -> Bool {
     guard object.entityName == mapping.sourceEntity else { return false }
     guard let filter = mapping.filter else { return true }
-    let evaluator = ExpressionEvaluator(
-      now: now, role: .filter, host: SourceHost(context: objects, now: now, fetches: fetches))
+    let evaluator = stores.filterEvaluator
     return try evaluator.compile(filter).matches(object) == true
   }
 

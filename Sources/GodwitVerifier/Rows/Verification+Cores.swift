@@ -41,14 +41,14 @@ extension Verification {
         try prover.prove(range)
       }
       for (range, rows) in zip(part, proved) {
-        for (name, count) in rows.references { linkPlans[name]?.proof?.count += count }
+        plans.add(rows.references)
         comparison.add(rows)
         if let next = rows.next { try comparison.compare(from: next, through: range.upperBound) }
       }
       guard let next = ranges.first?.lowerBound else { return nil }
-      keep { $0.table = .init(root: comparison.root, next: next, tally: comparison.whole) }
-      isCheckpointDue = false
-      try checkStop()
+      progress.keep { $0.table = .init(root: comparison.root, next: next, tally: comparison.whole) }
+      progress.isCheckpointDue = false
+      try progress.checkStop()
       // Where most ranges have rows to be looked at one by one, other cores do not help.
       if proved.count(where: { $0.next != nil }) * 2 > proved.count { return next }
     }
@@ -86,9 +86,9 @@ private final class RangeProver {
   private let references: [String: ToOneProof]
 
   init(_ owner: Verification, root: String, source: StoreConnection, destination: StoreConnection) throws {
-    verification = try Verification(reading: source, destination, as: owner)
+    verification = Verification(reading: source, destination, as: owner)
     comparison = try TableComparison(verification, root: root)
-    references = verification.linkPlans.compactMapValues(\.proof)
+    references = verification.plans.proofs
   }
 
   deinit { comparison.finalize() }
@@ -101,7 +101,7 @@ private final class RangeProver {
       proof.count = 0
     }
     // A doubt, or a rule that cannot be tested, is reported by the comparison.
-    let isSure = references.values.count(where: \.isDoubtful) == doubtful && verification.report.checks.isEmpty
+    let isSure = references.values.count(where: \.isDoubtful) == doubtful && verification.findings.report.checks.isEmpty
     return isSure ? rows : ProvedRows(next: range.lowerBound)
   }
 }

@@ -6,11 +6,10 @@ import GodwitStore
 extension Verification {
   /// Walks every destination table beside the list of its expected objects, both in key order.
   func compareObjects() throws {
-    let total = counterparts.reduce(0) { $0 + $1.winners.count }
-    rowShare = (Share.objects - Share.associations) / Double(max(total, 1))
-    for root in job.destinationModel.rootEntities where checkpoint?.roots.contains(root.name) != true {
+    progress.beginRows(counterparts.reduce(0) { $0 + $1.winners.count })
+    for root in job.destinationModel.rootEntities where progress.checkpoint?.roots.contains(root.name) != true {
       try compareRows(root: root.name)
-      keep {
+      progress.keep {
         $0.roots.insert(root.name)
         $0.table = nil
       }
@@ -18,19 +17,21 @@ extension Verification {
     for mapping in mappings where mapping.earlierOffset == nil {
       guard mapping.policyName == nil else {
         let taken = counterparts[mapping.index].taken.count
-        report.count("not proved: what the policy of mapping '\(mapping.name)' made of its source objects", taken)
+        findings.count("not proved: what the policy of mapping '\(mapping.name)' made of its source objects", taken)
         continue
       }
       let unknown = try layout(of: mapping.destinationEntity).attributes.filter { attribute, _ in
         if attribute.isDerived { return false }
         return if case .unknown? = mapping.values[attribute.name] { true } else { false }
       }
-      if !unknown.isEmpty { report.count("not proved: attributes of mapping '\(mapping.name)'", Int64(unknown.count)) }
+      if !unknown.isEmpty {
+        findings.count("not proved: attributes of mapping '\(mapping.name)'", Int64(unknown.count))
+      }
     }
   }
 
   private func compareRows(root: String) throws {
-    let start = checkpoint?.table.flatMap { $0.root == root ? $0 : nil }
+    let start = progress.checkpoint?.table.flatMap { $0.root == root ? $0 : nil }
     let comparison = try TableComparison(self, root: root, tally: start?.tally ?? TableTally())
     defer { comparison.finalize() }
     let first = try compareOnAllCores(comparison, from: start?.next ?? .min)
@@ -40,22 +41,15 @@ extension Verification {
   }
 
   private func report(_ tally: TableTally, root: String) throws {
-    for (entity, count) in tally.counts.sorted(by: { $0.key < $1.key }) { report.count("objects of \(entity)", count) }
-    for (entity, count) in tally.made.sorted(by: { $0.key < $1.key }) {
-      report.count("not proved: objects of \(entity) that no mapping explains, as a policy may make them", count)
+    for (entity, count) in tally.counts.sorted(by: { $0.key < $1.key }) {
+      findings.count("objects of \(entity)", count)
     }
-    if tally.passedOver > 0 { report.count("not proved: objects of \(root) outside the sample", tally.passedOver) }
-    if tally.others > 0 { report.count("objects of \(root) that the job did not make", tally.others) }
-    if tally.values > 0 { report.count("values in \(try destinationTable(root).name)", tally.values) }
-  }
-
-  /// Counts rows that were compared, and reports progress now and then.
-  func countRows(_ count: Int64 = 1) {
-    let before = rowsDone / rowsPerCheckpoint
-    rowsDone += count
-    guard rowsDone / rowsPerCheckpoint > before else { return }
-    isCheckpointDue = true
-    advance(min(Share.associations + rowShare * Double(rowsDone), Share.objects))
+    for (entity, count) in tally.made.sorted(by: { $0.key < $1.key }) {
+      findings.count("not proved: objects of \(entity) that no mapping explains, as a policy may make them", count)
+    }
+    if tally.passedOver > 0 { findings.count("not proved: objects of \(root) outside the sample", tally.passedOver) }
+    if tally.others > 0 { findings.count("objects of \(root) that the job did not make", tally.others) }
+    if tally.values > 0 { findings.count("values in \(try destinationTable(root).name)", tally.values) }
   }
 
   /// How the rows of each mapping are proved in place, by mapping.
@@ -75,7 +69,7 @@ extension Verification {
       cursors[group] = cursor
       let proof = try RowProof(
         mapping, self, source: CursorObject(context: objects, layout: object.layout, cursor: cursor))
-      proof.references = try references(of: mapping)
+      proof.references = try plans.references(of: mapping)
       proofs[index] = proof
     }
     return proofs
@@ -93,7 +87,7 @@ extension Verification {
     if let original, row.count > 2, row[1] != number, destinationSchema.fillsTable(root),
       try original.holdsNumber(row[1], ofKey: key, in: root)
     {
-      report.count("rows of \(root) with their old number, which Core Data ignores", 1)
+      findings.count("rows of \(root) with their old number, which Core Data ignores", 1)
       return root
     }
     guard row.count > 2, case .integer(let number) = row[1], let name = names[number],
@@ -139,7 +133,7 @@ extension Verification {
       if let rule = try unexcused(found, attribute, origin) {
         find(.invalid, layout.entity, key: key, property: attribute.name, rule.text)
       } else {
-        report.count("values that break rules (on-invalid: keep)", 1)
+        findings.count("values that break rules (on-invalid: keep)", 1)
       }
     }
   }
@@ -163,7 +157,7 @@ extension Verification {
   private func checkLock(_ found: SQLValue, key: Int64, entity: String) throws {
     guard found != .integer(1) else { return }
     guard let original else { return find(.entity, entity, key: key, "Z_OPT is not 1") }
-    if try original.lock(ofKey: key, in: entity) == found { return report.count("rows with their old Z_OPT", 1) }
+    if try original.lock(ofKey: key, in: entity) == found { return findings.count("rows with their old Z_OPT", 1) }
     find(.entity, entity, key: key, "Z_OPT is neither 1 nor what it was")
   }
 
@@ -223,7 +217,7 @@ extension Verification {
       guard let pattern = attribute.regularExpression else { break }
       guard let expression = patterns[Text(pattern)] ?? (try? NSRegularExpression(pattern: "\\A(?:\(pattern))\\z"))
       else {
-        report.count("not proved: values of '\(attribute.name)', whose regular expression cannot be read", 1)
+        findings.count("not proved: values of '\(attribute.name)', whose regular expression cannot be read", 1)
         break
       }
       patterns[Text(pattern)] = expression

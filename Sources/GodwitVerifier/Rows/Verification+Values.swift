@@ -4,21 +4,6 @@ import GodwitModel
 import GodwitStore
 
 extension Verification {
-  func layout(of entity: String) throws -> VerifiedLayout {
-    if let known = layouts[entity] { return known }
-    let table = try destinationTable(entity)
-    let names = table.columns.map(\.name)
-    let own = Set(destinationSchema.columns(of: entity).map(\.name))
-    var layout = VerifiedLayout(entity: entity, attributes: [], others: [])
-    layout.attributes = job.destinationModel.attributes(of: entity).compactMap { attribute in
-      destinationSchema.column(of: attribute.name, in: entity).flatMap { names.firstIndex(of: $0) }
-        .map { (attribute, $0) }
-    }
-    layout.others = names.enumerated().filter { !own.contains($0.element) }.map { ($0.element, $0.offset) }
-    layouts[entity] = layout
-    return layout
-  }
-
   /// Attributes whose stored value differs from the mapping's, each with the fault.
   func differences(
     of object: StoredObject, in mapping: VerifiedMapping, row: StoredRow, layout: VerifiedLayout
