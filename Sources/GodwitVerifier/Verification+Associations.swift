@@ -19,7 +19,7 @@ extension Verification {
     try countSources()
     if sample == nil { try provePairs() }
     for root in job.destinationModel.rootEntities { try assignKeys(root: root.name) }
-    try checkCounters()
+    try CounterProof(stores, findings).checkCounters(keys)
   }
 
   // MARK: Taking

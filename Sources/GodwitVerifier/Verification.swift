@@ -21,8 +21,7 @@ final class Verification {
   /// The expressions by mapping and attribute.
   var compiledExpressions: [Int: [String: CompiledExpression]] = [:]
   var patterns: [Text: NSRegularExpression] = [:]
-  /// Whether SQLite finds the source damaged.
-  var isSourceDamaged = false
+  let file: FileProof
   // FORWARDS
   static let attached = ComparedStores.attached
   var job: MigrationJob { stores.job }
@@ -34,7 +33,7 @@ final class Verification {
   var mappings: [VerifiedMapping] { stores.mappings }
   var objects: ObjectContext { stores.objects }
   var fetches: FetchedObjects { stores.fetches }
-  var names: [Int64: String] { stores.names }
+  var names: [Int64: String] { stores.entityNames }
   var appended: AppendedPart? { stores.appended }
   var original: PreMigrationStore? { stores.original }
   var usesShortcuts: Bool { stores.usesShortcuts }
@@ -92,6 +91,7 @@ final class Verification {
     keys = KeyAssignment(stores)
     plans = LinkPlans(stores, keys)
     progress = VerificationProgress(stores, findings, plans)
+    file = FileProof(stores, findings, progress)
   }
 
   /// A reader of the same stores for another thread, which proves rows and reports nothing.
@@ -100,6 +100,7 @@ final class Verification {
     keys = KeyAssignment(stores, as: other.keys)
     plans = LinkPlans(stores, keys, as: other.plans)
     progress = VerificationProgress(stores, findings, plans)
+    file = FileProof(stores, findings, progress)
   }
 
   /// - Parameter progress: Called with the share that is done, 0 to 1.
@@ -116,20 +117,20 @@ final class Verification {
     // The scratch data are dropped with the connection. One transaction saves a journal for each statement.
     try stores.scratch.execute("BEGIN")
     try prepareExternalNames()
-    let integrity = try beginIntegrityCheck()
+    let integrity = try file.beginIntegrityCheck()
     defer { progress.keep(integrity.known) }
     do { try compare() } catch {
       // Damage of the source is the cause of many an error.
-      if !progress.isStopped() { try? finish(integrity) }
+      if !progress.isStopped() { try? file.finish(integrity) }
       throw error
     }
-    try finish(integrity)
+    try file.finish(integrity)
     progress.advance(1)
   }
 
   /// Everything but SQLite's own check.
   private func compare() throws {
-    let isReadable = try checkFile()
+    let isReadable = try file.checkFile()
     try progress.proceed(Share.file)
     // Without the tables no comparison is possible; the findings say so.
     guard isReadable else { return }

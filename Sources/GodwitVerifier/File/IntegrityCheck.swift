@@ -110,7 +110,7 @@ final class IntegrityCheck {
 
   /// The findings of SQLite's full check, which is skipped if the shortcut proves the file sound.
   private static func complaints(of connection: StoreConnection, limit: Int, usesShortcuts: Bool) throws -> [String] {
-    let database = Verification.attached
+    let database = ComparedStores.attached
     if usesShortcuts, (try? IndexProof(connection, database: database).holds()) == true { return [] }
     return try connection.complaints(about: database, isFull: true, limit: limit)
   }

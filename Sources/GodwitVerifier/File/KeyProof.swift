@@ -12,7 +12,7 @@ struct KeyProof {
   /// The tables with rows that have no key of their own, each with the reason.
   func faults() throws -> [String] {
     var texts: [String: String] = [:]
-    try connection.query("SELECT name, sql FROM \(Verification.attached).sqlite_master WHERE type = 'table'") { row in
+    try connection.query("SELECT name, sql FROM \(ComparedStores.attached).sqlite_master WHERE type = 'table'") { row in
       // Blanks and quotes do not count.
       let words = (row.string(1) ?? "").split { $0.isWhitespace || $0 == "\"" || $0 == "`" }
       texts[row.string(0) ?? ""] = words.joined(separator: " ").replacing(" (", with: "(").replacing("( ", with: "(")
@@ -39,7 +39,7 @@ struct KeyProof {
   ///   - key: The columns whose values are counted; empty where SQLite keeps them apart.
   ///   - odd: True for a row whose key is none.
   private func fault(in table: String, key: [String], odd: String) throws -> String? {
-    let rows = "\(Verification.attached).\(StoreSchema.identifier(table))"
+    let rows = "\(ComparedStores.attached).\(StoreSchema.identifier(table))"
     let keyless = try connection.integer("SELECT COUNT(*) FROM \(rows) WHERE \(odd)") ?? 0
     if keyless > 0 { return "\(keyless.counted("row")) of table '\(table)' without a key" }
     guard !key.isEmpty else { return nil }

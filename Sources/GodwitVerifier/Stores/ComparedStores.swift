@@ -24,7 +24,7 @@ final class ComparedStores {
   let objects: ObjectContext
   let fetches = FetchedObjects()
   /// Destination entity by `Z_ENT`.
-  let names: [Int64: String]
+  let entityNames: [Int64: String]
   /// For a destination that several jobs made: which part is this one's.
   let appended: AppendedPart?
   /// For a store that was migrated in place: the one that it was made of.
@@ -68,7 +68,7 @@ final class ComparedStores {
       appended?.foundStore == true
       ? try StoreSchema(model: job.destinationModel, probing: destination)
       : try job.destinationSchema(from: sourceSchema)
-    names = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
+    entityNames = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
     for store in [job.sourcePath, job.destinationPath] { try SupportFolder(ofStoreAt: store).refuseLinks() }
     objects.support = SupportFolder(ofStoreAt: job.sourcePath)
@@ -83,7 +83,7 @@ final class ComparedStores {
     (self.source, self.destination, scratch) = (source, destination, other.scratch)
     scratchTurn = other.scratchTurn
     (job, moment, sample, original, appended) = (other.job, other.moment, other.sample, other.original, other.appended)
-    (usesShortcuts, mappings, names) = (other.usesShortcuts, other.mappings, other.names)
+    (usesShortcuts, mappings, entityNames) = (other.usesShortcuts, other.mappings, other.entityNames)
     (sourceSchema, destinationSchema) = (other.sourceSchema, other.destinationSchema)
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
     objects.support = SupportFolder(ofStoreAt: job.sourcePath)

@@ -1,29 +1,37 @@
 import GodwitJob
+import GodwitModel
 import GodwitStore
 
 /// The destination beside a store of its version that Core Data wrote: the names of tables and columns must be the
 /// same.
-extension Verification {
+struct LayoutProof {
+  private let stores: ComparedStores
+  private let findings: Findings
+
+  init(_ stores: ComparedStores, _ findings: Findings) { (self.stores, self.findings) = (stores, findings) }
+
   /// - Throws: as `StoreConnection.openStore`.
   func compareLayout() throws {
-    guard job.position.isLast, let store = job.layoutStore, appended?.foundStore != true else { return }
+    guard stores.job.position.isLast, let store = stores.job.layoutStore, stores.appended?.foundStore != true else {
+      return
+    }
     let connection = try StoreConnection.openStore(readingAt: store.path, model: store.model)
     defer { try? connection.close() }
     let wanted = try StoreLayout(of: connection)
-    let found = try StoreLayout(of: destination)
-    let unknown = destinationSchema.tables.map(\.name) + destinationSchema.joinTables.map(\.name)
+    let found = try StoreLayout(of: stores.destination)
+    let unknown = stores.destinationSchema.tables.map(\.name) + stores.destinationSchema.joinTables.map(\.name)
     func ours(_ name: String) -> Bool { StoreLayout.isOfModel(name) }
     for name in Set(unknown).union(wanted.columns.keys.filter(ours)).union(found.columns.keys.filter(ours)).sorted() {
       switch (wanted.columns[name], found.columns[name]) {
       case (let columns?, let present?):
         for column in columns.subtracting(present).sorted() {
-          find(.schema, "table '\(name)' lacks column '\(column)', which '\(store.path)' has")
+          findings.find(.schema, "table '\(name)' lacks column '\(column)', which '\(store.path)' has")
         }
         for column in present.subtracting(columns).sorted() {
-          find(.schema, "table '\(name)' has column '\(column)', which '\(store.path)' lacks")
+          findings.find(.schema, "table '\(name)' has column '\(column)', which '\(store.path)' lacks")
         }
-      case (.some, nil): find(.schema, "table '\(name)' is missing, which '\(store.path)' has")
-      case (nil, .some): find(.schema, "table '\(name)' is not in '\(store.path)'")
+      case (.some, nil): findings.find(.schema, "table '\(name)' is missing, which '\(store.path)' has")
+      case (nil, .some): findings.find(.schema, "table '\(name)' is not in '\(store.path)'")
       case (nil, nil): break
       }
     }
@@ -39,9 +47,9 @@ extension Verification {
       }
       let same = found.indexes.filter { $0.value == index }.keys.sorted()
       if !same.isEmpty, wanted.isCurrent, !same.contains(where: { wanted.indexes[$0] == index }) {
-        find(.schema, "index '\(same[0])' is called '\(name)' in '\(store.path)'")
+        findings.find(.schema, "index '\(same[0])' is called '\(name)' in '\(store.path)'")
       } else if same.isEmpty, found.indexes[name] != nil {
-        find(.schema, "index '\(name)' has other columns in '\(store.path)'")
+        findings.find(.schema, "index '\(name)' has other columns in '\(store.path)'")
       } else {
         others += 1
       }
@@ -72,7 +80,7 @@ private struct StoreLayout {
   }
 
   init(of connection: StoreConnection) throws {
-    let database = Verification.attached
+    let database = ComparedStores.attached
     for table in try connection.strings("SELECT name FROM \(database).sqlite_master WHERE type = 'table'") {
       columns[table] = Set(
         try connection.strings("PRAGMA \(database).table_info(\(StoreSchema.identifier(table)))", column: 1))
@@ -82,7 +90,7 @@ private struct StoreLayout {
     }
     var found: [Definition] = []
     try connection.query(
-      "SELECT name, tbl_name, sql FROM \(Verification.attached).sqlite_master WHERE type = 'index' AND sql NOT NULL"
+      "SELECT name, tbl_name, sql FROM \(ComparedStores.attached).sqlite_master WHERE type = 'index' AND sql NOT NULL"
     ) { row in
       found.append(Definition(name: row.string(0) ?? "", table: row.string(1) ?? "", sql: row.string(2) ?? ""))
       return true
@@ -93,7 +101,7 @@ private struct StoreLayout {
       var names: [String] = []
       try connection.query(
         "SELECT name, \"desc\" FROM pragma_index_xinfo(?1, ?2) WHERE key = 1 ORDER BY seqno",
-        [.text(name), .text(Verification.attached)]
+        [.text(name), .text(ComparedStores.attached)]
       ) { row in
         names.append((row.string(0) ?? "") + (row.int64(1) == 0 ? "" : " DESC"))
         return true

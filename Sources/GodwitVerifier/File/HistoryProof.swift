@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitStore
 
 /// Persistent history is dropped: its tables are as the source made them, empty, and count on from where they were.
-extension Verification {
+struct HistoryProof {
   private static let history = "('ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING')"
 
   /// A table or an index of the history, and the statement that made it.
@@ -11,37 +11,44 @@ extension Verification {
     var type, name, sql: String
   }
 
+  private let stores: ComparedStores
+  private let findings: Findings
+
+  init(_ stores: ComparedStores, _ findings: Findings) { (self.stores, self.findings) = (stores, findings) }
+
   /// The statements in the source that made the history's tables and indexes.
   ///
   /// None for an atomic store, which has no tables.
   func historyItems() throws -> [HistoryItem] {
-    guard job.destinationType == .sqlite else { return [] }
-    return try source.rows(
-      "SELECT type, name, sql FROM \(Self.attached).sqlite_master WHERE tbl_name IN \(Self.history) AND sql NOT NULL AND type <> 'trigger'"
+    guard stores.job.destinationType == .sqlite else { return [] }
+    return try stores.source.rows(
+      "SELECT type, name, sql FROM \(ComparedStores.attached).sqlite_master WHERE tbl_name IN \(Self.history) AND sql NOT NULL AND type <> 'trigger'"
     ).map { HistoryItem(type: $0[0].text, name: $0[1].text, sql: $0[2].text) }
   }
 
   /// - Parameter rows: Rows of the destination's `Z_PRIMARYKEY`; those of history are taken out.
   func checkHistory(_ rows: inout [Int64: [SQLValue]]) throws {
     for item in try historyItems() where item.type == "table" {
-      let count = try destination.integer("SELECT COUNT(*) FROM \(table(item.name))") ?? 0
+      let count = try stores.destination.integer("SELECT COUNT(*) FROM \(stores.table(item.name))") ?? 0
       if count > 0 {
-        find(.schema, "table '\(item.name)' has \(count.counted("row")) of a history that should be dropped")
+        findings.find(.schema, "table '\(item.name)' has \(count.counted("row")) of a history that should be dropped")
       }
       let name = String(item.name.dropFirst())
-      let highest = try source.integer("SELECT MAX(Z_PK) FROM \(table(item.name))") ?? 0
-      for row in try source.rows(
-        "SELECT Z_ENT, Z_MAX FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_NAME = ?1 AND Z_ENT > 16000", [.text(name)])
+      let highest = try stores.source.integer("SELECT MAX(Z_PK) FROM \(stores.table(item.name))") ?? 0
+      for row in try stores.source.rows(
+        "SELECT Z_ENT, Z_MAX FROM \(ComparedStores.attached).Z_PRIMARYKEY WHERE Z_NAME = ?1 AND Z_ENT > 16000",
+        [.text(name)])
       {
         guard case .integer(let number) = row[0] else { continue }
         var wanted = highest
         if case .integer(let counter) = row[1] { wanted = max(wanted, counter) }
         let made = rows.removeValue(forKey: number)
-        let counter = try destination.integer(
-          "SELECT Z_MAX FROM \(Self.attached).Z_PRIMARYKEY WHERE Z_ENT = ?1 AND Z_NAME = ?2",
+        let counter = try stores.destination.integer(
+          "SELECT Z_MAX FROM \(ComparedStores.attached).Z_PRIMARYKEY WHERE Z_ENT = ?1 AND Z_NAME = ?2",
           [.integer(number), .text(name)])
         if made == nil || counter ?? -1 < wanted {
-          find(.counter, name, "the history's counter is \(counter.map { "\($0)" } ?? "missing"), less than \(wanted)")
+          findings.find(
+            .counter, name, "the history's counter is \(counter.map { "\($0)" } ?? "missing"), less than \(wanted)")
         }
         findings.count("counters of persistent history", 1)
       }
