@@ -21,14 +21,4 @@ extension Verification {
     counterparts.keep(there)
     counterparts.place = .shift(offset)
   }
-
-  /// Notes the external files of an object that the job did not make.
-  func noteExternalFiles(ofOther row: StoredRow, root: String) throws {
-    var name: String? = destinationSchema.fillsTable(root) ? root : nil
-    if name == nil, row.values.count > 1, case .integer(let number) = row.values[1] { name = names[number] }
-    guard let name else { return }
-    for (attribute, place) in try layout(of: name).attributes where row.values.indices.contains(place) {
-      try noteExternalFile(row.values[place], attribute, name, isCounted: false)
-    }
-  }
 }

@@ -87,7 +87,7 @@ extension Verification {
   private func identity(of object: StoredObject, in mapping: VerifiedMapping) throws -> [UInt8]? {
     var bytes: [UInt8] = []
     for attribute in mapping.uniqueBy {
-      guard let value = try expectedValue(of: attribute, in: mapping, from: object) else {
+      guard let value = try values.expectedValues.expectedValue(of: attribute, in: mapping, from: object) else {
         throw GodwitError(
           .configuration,
           "cannot verify mapping '\(mapping.name)': unique-by '\(attribute.name)' has values that only the run knew")
@@ -307,7 +307,7 @@ extension Verification {
       row.values[layout.entityPlace] == .int(destinationSchema.number(of: mapping.destinationEntity) ?? -1),
       let object = try objects.object(entityName: mapping.sourceEntity, key: sampled.source)
     else { return false }
-    return try differences(of: object, in: mapping, row: row, layout: layout).isEmpty
+    return try values.differences(of: object, in: mapping, row: row, layout: layout).isEmpty
   }
 
   private func bestShift(_ sample: [Sampled], free: [Int64], root: String) throws -> (number: Int64, hits: Int) {

@@ -18,9 +18,9 @@ final class Verification {
   let keys: KeyAssignment
   let plans: LinkPlans
   let progress: VerificationProgress
-  /// The expressions by mapping and attribute.
-  var compiledExpressions: [Int: [String: CompiledExpression]] = [:]
-  var patterns: [Text: NSRegularExpression] = [:]
+  let values: ValueProof
+  let valueRules: ValueRules
+  let files: ExternalFileProof
   let file: FileProof
   // FORWARDS
   static let attached = ComparedStores.attached
@@ -92,6 +92,9 @@ final class Verification {
     plans = LinkPlans(stores, keys)
     progress = VerificationProgress(stores, findings, plans)
     file = FileProof(stores, findings, progress)
+    values = ValueProof(stores, keys, findings)
+    valueRules = ValueRules(stores, findings)
+    files = ExternalFileProof(stores, findings)
   }
 
   /// A reader of the same stores for another thread, which proves rows and reports nothing.
@@ -101,6 +104,9 @@ final class Verification {
     plans = LinkPlans(stores, keys, as: other.plans)
     progress = VerificationProgress(stores, findings, plans)
     file = FileProof(stores, findings, progress)
+    values = ValueProof(stores, keys, findings)
+    valueRules = ValueRules(stores, findings)
+    files = ExternalFileProof(stores, findings)
   }
 
   /// - Parameter progress: Called with the share that is done, 0 to 1.
@@ -116,7 +122,7 @@ final class Verification {
     try progress.proceed(0)
     // The scratch data are dropped with the connection. One transaction saves a journal for each statement.
     try stores.scratch.execute("BEGIN")
-    try prepareExternalNames()
+    try files.prepareExternalNames()
     let integrity = try file.beginIntegrityCheck()
     defer { progress.keep(integrity.known) }
     do { try compare() } catch {
@@ -142,7 +148,7 @@ final class Verification {
     try progress.proceed(Share.objects)
     try compareRelationships()
     try progress.proceed(Share.relationships)
-    if stores.sample == nil { try checkRules() }
+    if stores.sample == nil { try RuleProof(stores, keys, findings).checkRules() }
     stores.dropStatements()
     try progress.proceed(Share.rules)
   }
@@ -153,8 +159,8 @@ final class Verification {
     defer { stores.scratch.whileRunning(stopIf: progress.isStopped) }
     try compareObjects()
     if stores.sample == nil {
-      try compareDerived()
-      try checkExternalFiles()
+      try DerivedValueProof(stores, findings).compareDerived()
+      try files.checkExternalFiles()
     } else {
       findings.count(
         "not proved: a sample leaves out derived values, external files that no value names, and rules that concern several objects",
@@ -171,16 +177,14 @@ final class Verification {
     // The reason of the stop would stop this too.
     stores.scratch.whileRunning(stopIf: nil)
     let limit = VerificationCheckpoint.nameLimit
-    guard let names = try? scratch.strings("SELECT name FROM temp.external LIMIT \(limit + 1)") else { return nil }
+    guard let names = try? files.externalNames(limit: limit + 1) else { return nil }
     checkpoint.externalNames += names
     return checkpoint.externalNames.count > limit ? nil : checkpoint
   }
 
   /// Restores the state of an earlier verification. Up to here, this one has the same results.
   private func resume(_ start: VerificationCheckpoint) throws {
-    for name in start.externalNames {
-      try cached("INSERT OR IGNORE INTO temp.external (name) VALUES (?1)", on: scratch).run([.text(name)])
-    }
+    for name in start.externalNames { try files.noteExternalName(name) }
     progress.resume(start)
   }
 }

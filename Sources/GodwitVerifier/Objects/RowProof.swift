@@ -77,14 +77,14 @@ final class RowProof {
     var expected: Expected
     switch given {
     case nil, .unknown?: expected = .unknown
-    case .standard?: expected = .constant(Verification.stored(attribute.defaultValue))
+    case .standard?: expected = .constant(ExpectedValues.stored(attribute.defaultValue))
     case .stored(let from)?:
       let column = verification.sourceSchema.column(of: from.name, in: mapping.sourceEntity)
       expected = column.flatMap { source.layout.places[$0] }.map { .copied(place: $0) } ?? .constant(.null)
     case .expression(let expression)?:
-      expected = .computed(verification.compiled(expression, for: attribute.name, in: mapping))
+      expected = .computed(verification.values.expectedValues.compiled(expression, for: attribute.name, in: mapping))
     }
-    if verification.isExternal(attribute, in: mapping) {
+    if mapping.isExternal(attribute) {
       switch (given, expected) {
       case (.stored(let from)?, .copied(let from_))
       where from.allowsExternalBinaryDataStorage && from.type == .binary
@@ -98,7 +98,7 @@ final class RowProof {
       || attribute.maximumLength != nil || attribute.regularExpression != nil
     return Value(
       attribute: attribute, type: attribute.type, place: place, expected: expected,
-      standard: mapping.nilIsDefault.contains(attribute.name) ? Verification.stored(attribute.defaultValue) : nil,
+      standard: mapping.nilIsDefault.contains(attribute.name) ? ExpectedValues.stored(attribute.defaultValue) : nil,
       hasRules: hasRules)
   }
 
@@ -129,7 +129,7 @@ final class RowProof {
     case .computed(let expression):
       // A failed computation is reported where the row is compared in full.
       guard case .value(let result)? = try? expression.evaluate(with: source) else { return false }
-      var expected = Verification.fitted(Verification.stored(result), value.type)
+      var expected = ExpectedValues.fitted(ExpectedValues.stored(result), value.type)
       if let standard = value.standard, expected == .null { expected = standard }
       guard Self.isSame(expected, row, value.place) else { return false }
     case .external(let place):
@@ -148,7 +148,9 @@ final class RowProof {
   private func keepsRules(_ value: Value, _ row: SQLRow) throws -> Bool {
     let storage = row.storage(value.place)
     if storage == .null { return value.attribute.isOptional }
-    if value.hasRules { return try verification.brokenRules(value.attribute, row.value(value.place)).isEmpty }
+    if value.hasRules {
+      return try verification.valueRules.brokenRules(value.attribute, row.value(value.place)).isEmpty
+    }
     // A value in a file is recorded elsewhere.
     if value.attribute.allowsExternalBinaryDataStorage {
       guard value.type == .binary, storage == .blob, row.firstByte(value.place) == 1 else { return false }
@@ -164,11 +166,11 @@ final class RowProof {
     case .string, .uri: return storage == .text
     case .binary, .transformable: return storage == .blob
     case .uuid: return storage == .blob && row.byteCount(value.place) == 16
-    default: return try verification.brokenRules(value.attribute, row.value(value.place)).isEmpty
+    default: return try verification.valueRules.brokenRules(value.attribute, row.value(value.place)).isEmpty
     }
   }
 
-  /// As `Verification.agree`, for the result of `Verification.fitted` on a value of the source.
+  /// As `ValueProof.agree`, for the result of `ExpectedValues.fitted` on a value of the source.
   private static func isCopy(
     _ row: SQLRow, _ place: Int, of from: SQLRow, _ origin: Int, _ type: AttributeType
   ) -> Bool {
@@ -189,7 +191,7 @@ final class RowProof {
     }
   }
 
-  /// As `Verification.agree`.
+  /// As `ValueProof.agree`.
   private static func isSame(_ expected: SQLValue, _ row: SQLRow, _ place: Int) -> Bool {
     switch (expected, row.storage(place)) {
     case (.null, .null): true

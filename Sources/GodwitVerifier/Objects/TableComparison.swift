@@ -160,7 +160,7 @@ final class TableComparison {
         verification.findings.find(
           .sharedObject, root, key: key, "mapping '\(mapping.name)' leads to an object of another job")
       }
-      return try verification.noteExternalFiles(ofOther: row, root: root)
+      return try verification.files.noteExternalFiles(ofOther: row, root: root)
     }
     let entity = try verification.concreteEntity(of: row.values, key: key, root: root)
     if let object, let proof = proofs[object.mapping], entity == proof.entity {

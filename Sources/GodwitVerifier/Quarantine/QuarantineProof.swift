@@ -219,15 +219,15 @@ final class QuarantineProof {
 
   /// Checks that each object would have been rejected when only those of earlier rounds were missing.
   private func checkRejection(of objects: [QuarantinedObjects.Held]) throws {
-    let verification = Verification(try ComparedStores(job, moment: moment, readingSourceAt: rest.path))
+    let proof = RejectionProof(try ComparedStores(job, moment: moment, readingSourceAt: rest.path))
     for object in objects {
       try proceed()
-      switch try verification.rejection(of: object.entity, key: object.key) {
+      switch try proof.rejection(of: object.entity, key: object.key) {
       case .proved: report.count("objects in quarantine that a rule rejects", 1)
       case .unknown: report.count("not proved: the rejection of objects in quarantine", 1)
       case .none: find(.extraObject, object, nil, "no rule rejects the object")
       }
-      verification.objects.reset()
+      proof.stores.objects.reset()
     }
   }
 }

@@ -141,6 +141,13 @@ struct VerifiedMapping {
     }
   }
 
+  /// Whether a value's bytes may be stored in a file, before or after.
+  func isExternal(_ attribute: AttributeDescription) -> Bool {
+    if attribute.allowsExternalBinaryDataStorage { return true }
+    if case .stored(let from)? = values[attribute.name] { return from.allowsExternalBinaryDataStorage }
+    return false
+  }
+
   private static func value(
     of attribute: AttributeDescription, in mapping: EntityMapping, source: String, model: ManagedObjectModel,
     _ moment: JobClock

@@ -2,12 +2,21 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-extension Verification {
+/// Rules that concern several rows: how many objects a relationship leads to, and uniqueness.
+struct RuleProof {
+  private let stores: ComparedStores
+  private let keys: KeyAssignment
+  private let findings: Findings
+
+  init(_ stores: ComparedStores, _ keys: KeyAssignment, _ findings: Findings) {
+    (self.stores, self.keys, self.findings) = (stores, keys, findings)
+  }
+
   /// Rules that concern several rows: how many objects a relationship leads to, and uniqueness.
   func checkRules() throws {
-    for entity in job.destinationModel.entities {
+    for entity in stores.job.destinationModel.entities {
       if !entity.isAbstract {
-        for relationship in job.destinationModel.relationships(of: entity.name) where !relationship.isTransient {
+        for relationship in stores.job.destinationModel.relationships(of: entity.name) where !relationship.isTransient {
           try checkCount(relationship, of: entity.name)
         }
       }
@@ -17,11 +26,11 @@ extension Verification {
 
   private func checkCount(_ relationship: RelationshipDescription, of entity: String) throws {
     let counts: String
-    switch destinationSchema.storage(of: relationship.name, in: entity) {
+    switch stores.destinationSchema.storage(of: relationship.name, in: entity) {
     case .foreignKey(let table, let column, _, _):
       guard !relationship.isOptional else { return }
       counts =
-        "SELECT Z_PK AS owner, 1 AS number FROM \(self.table(table)) WHERE \(StoreSchema.identifier(column)) IS NOT NULL"
+        "SELECT Z_PK AS owner, 1 AS number FROM \(stores.table(table)) WHERE \(StoreSchema.identifier(column)) IS NOT NULL"
     case .inverse(let table, let column, _, _): counts = grouped(table, column)
     case .join(let join, let subject, _, _): counts = grouped(join.name, subject)
     case .none: return
@@ -31,24 +40,24 @@ extension Verification {
     let high = relationship.isToMany && relationship.maxCount > 0 ? relationship.maxCount : Int.max
     guard low > 0 || high < .max else { return }
     var rows: Int64 = 0
-    try destination.query(
+    try stores.destination.query(
       """
-      SELECT o.Z_PK, COALESCE(c.number, 0) FROM \(table(try destinationTable(entity).name)) AS o \
-      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE \(destinationSchema.isObject(of: [entity], row: "o").term)\(own("o.Z_PK", entity)) ORDER BY o.Z_PK
+      SELECT o.Z_PK, COALESCE(c.number, 0) FROM \(stores.table(try stores.destinationTable(entity).name)) AS o \
+      LEFT JOIN (\(counts)) AS c ON c.owner = o.Z_PK WHERE \(stores.destinationSchema.isObject(of: [entity], row: "o").term)\(stores.own("o.Z_PK", entity)) ORDER BY o.Z_PK
       """
     ) { row in
       rows += 1
       let count = row.int(1)
       if count == 0, relationship.isOptional { return true }
       if count < low || count > high {
-        if job.keepsInvalid,
-          try job.keepsAllInvalid || wasInvalid(relationship, of: entity, key: row.int64(0))
+        if stores.job.keepsInvalid,
+          try stores.job.keepsAllInvalid || wasInvalid(relationship, of: entity, key: row.int64(0))
         {
           findings.count("objects that break the rule of a relationship (on-invalid: keep)", 1)
           return true
         }
         let limits = high < .max ? "\(low) to \(high)" : "at least \(low)"
-        find(
+        findings.find(
           .invalid, entity, key: row.int64(0), property: relationship.name,
           "it leads to \(count) objects, the model requires \(limits)")
       }
@@ -59,27 +68,29 @@ extension Verification {
 
   /// Whether the source object of a destination object broke the rule of the relationship that this one was made of.
   private func wasInvalid(_ relationship: RelationshipDescription, of entity: String, key: Int64) throws -> Bool {
-    guard let root = job.destinationModel.root(of: entity)?.name else { return false }
-    for index in claimed[root] ?? [] where mappings[index].destinationEntity == entity {
-      let mapping = mappings[index]
-      guard try counterparts[index].makes(key), let source = try counterparts[index].source(of: key),
+    guard let root = stores.job.destinationModel.root(of: entity)?.name else { return false }
+    for index in keys.claimed[root] ?? [] where stores.mappings[index].destinationEntity == entity {
+      let mapping = stores.mappings[index]
+      guard try keys.counterparts[index].makes(key), let source = try keys.counterparts[index].source(of: key),
         let assignment = mapping.assignments.first(where: { $0.relationship.name == relationship.name }),
         assignment.path.count == 1,
-        let from = job.sourceModel.relationship(assignment.path[0], of: mapping.sourceEntity)
+        let from = stores.job.sourceModel.relationship(assignment.path[0], of: mapping.sourceEntity)
       else { continue }
       let count: String
-      switch sourceSchema.storage(of: from.name, in: mapping.sourceEntity) {
+      switch stores.sourceSchema.storage(of: from.name, in: mapping.sourceEntity) {
       case .foreignKey(let table, let column, _, _):
-        guard !from.isOptional, let target = sourceSchema.table(of: from.destinationEntityName)?.name else { continue }
+        guard !from.isOptional, let target = stores.sourceSchema.table(of: from.destinationEntityName)?.name else {
+          continue
+        }
         count =
-          "SELECT COUNT(*) FROM \(self.table(table)) AS s JOIN \(self.table(target)) AS d ON d.Z_PK = s.\(StoreSchema.identifier(column)) WHERE s.Z_PK = ?1"
+          "SELECT COUNT(*) FROM \(stores.table(table)) AS s JOIN \(stores.table(target)) AS d ON d.Z_PK = s.\(StoreSchema.identifier(column)) WHERE s.Z_PK = ?1"
       case .inverse(let table, let column, _, _):
-        count = "SELECT COUNT(*) FROM \(self.table(table)) WHERE \(StoreSchema.identifier(column)) = ?1"
+        count = "SELECT COUNT(*) FROM \(stores.table(table)) WHERE \(StoreSchema.identifier(column)) = ?1"
       case .join(let join, let subject, _, _):
-        count = "SELECT COUNT(*) FROM \(self.table(join.name)) WHERE \(StoreSchema.identifier(subject)) = ?1"
+        count = "SELECT COUNT(*) FROM \(stores.table(join.name)) WHERE \(StoreSchema.identifier(subject)) = ?1"
       case .none: continue
       }
-      let found = try self.source.integer(count, [.integer(source)]) ?? 0
+      let found = try stores.source.integer(count, [.integer(source)]) ?? 0
       if found == 0, from.isOptional { continue }
       let low = from.isToMany ? Int64(from.minCount) : from.isOptional ? 0 : 1
       let high = from.isToMany && from.maxCount > 0 ? Int64(from.maxCount) : .max
@@ -90,16 +101,16 @@ extension Verification {
 
   private func grouped(_ table: String, _ column: String) -> String {
     let key = StoreSchema.identifier(column)
-    return "SELECT \(key) AS owner, COUNT(*) AS number FROM \(self.table(table)) WHERE \(key) IS NOT NULL GROUP BY 1"
+    return "SELECT \(key) AS owner, COUNT(*) AS number FROM \(stores.table(table)) WHERE \(key) IS NOT NULL GROUP BY 1"
   }
 
   /// Rows of equal values stand side by side when sorted. A NULL equals nothing.
   private func checkUnique(_ properties: [String], of entity: String) throws {
     var columns: [String] = []
     for property in properties {
-      if let column = destinationSchema.column(of: property, in: entity) {
+      if let column = stores.destinationSchema.column(of: property, in: entity) {
         columns.append(StoreSchema.identifier(column))
-      } else if case .foreignKey(_, let column, _, _) = destinationSchema.storage(of: property, in: entity) {
+      } else if case .foreignKey(_, let column, _, _) = stores.destinationSchema.storage(of: property, in: entity) {
         columns.append(StoreSchema.identifier(column))
       } else {
         return findings.count("not proved: uniqueness of \(entity).\(properties.joined(separator: ", "))", 1)
@@ -110,13 +121,13 @@ extension Verification {
     let filled = columns.map { " AND \($0) IS NOT NULL" }.joined()
     var last: [SQLValue] = []
     var rows: Int64 = 0
-    try destination.query(
-      "SELECT Z_PK, \(list) FROM \(table(try destinationTable(entity).name)) WHERE \(isKind(entity, "Z_ENT", in: destinationSchema))\(filled) ORDER BY \(list), Z_PK"
+    try stores.destination.query(
+      "SELECT Z_PK, \(list) FROM \(stores.table(try stores.destinationTable(entity).name)) WHERE \(stores.isKind(entity, "Z_ENT", in: stores.destinationSchema))\(filled) ORDER BY \(list), Z_PK"
     ) { row in
       rows += 1
       let values = (1..<row.count).map { row.value($0) }
       if values == last {
-        find(
+        findings.find(
           .invalid, entity, key: row.int64(0), property: properties.joined(separator: ", "),
           "another object has the same values, which must be unique")
       }

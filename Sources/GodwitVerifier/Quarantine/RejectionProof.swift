@@ -3,7 +3,7 @@ import GodwitModel
 import GodwitStore
 
 /// Why an object of the source is not in the destination.
-extension Verification {
+struct RejectionProof {
   enum Rejection {
     /// A value cannot be computed, or breaks a rule.
     case proved
@@ -12,13 +12,27 @@ extension Verification {
     case none
   }
 
+  let stores: ComparedStores
+  private let values: ExpectedValues
+  private let external: ExternalValueProof
+  private let rules: ValueRules
+
+  init(_ stores: ComparedStores) {
+    self.stores = stores
+    // Nobody reads these findings: a rejection says only whether it is proved.
+    let findings = Findings()
+    values = ExpectedValues(stores)
+    external = ExternalValueProof(stores, values, findings)
+    rules = ValueRules(stores, findings)
+  }
+
   /// Whether a mapping cannot carry an object of the source.
   func rejection(of entity: String, key: Int64) throws -> Rejection {
-    guard let object = try objects.object(entityName: entity, key: key), object.entityName == entity else {
+    guard let object = try stores.objects.object(entityName: entity, key: key), object.entityName == entity else {
       return .none
     }
     var isUnknown = false
-    for mapping in mappings where mapping.sourceEntity == entity && mapping.earlierOffset == nil {
+    for mapping in stores.mappings where mapping.sourceEntity == entity && mapping.earlierOffset == nil {
       do {
         guard try takes(mapping, object) else { continue }
         // All objects that become one are rejected together.
@@ -47,11 +61,11 @@ extension Verification {
   }
 
   private func breaksRuleOfValue(_ object: StoredObject, in mapping: VerifiedMapping) throws -> Bool {
-    for attribute in job.destinationModel.attributes(of: mapping.destinationEntity)
+    for attribute in stores.job.destinationModel.attributes(of: mapping.destinationEntity)
     where !attribute.isTransient && !attribute.isDerived {
-      if try lacksBytes(attribute, in: mapping, from: object) { return true }
-      guard let value = try expectedContent(of: attribute, in: mapping, from: object) else { continue }
-      if try !brokenRules(attribute, value, on: source).isEmpty { return true }
+      if try external.lacksBytes(attribute, in: mapping, from: object) { return true }
+      guard let value = try values.expectedContent(of: attribute, in: mapping, from: object) else { continue }
+      if try !rules.brokenRules(attribute, value, on: stores.source).isEmpty { return true }
     }
     return false
   }
@@ -60,7 +74,7 @@ extension Verification {
 
   private func relationshipRejection(of object: StoredObject, in mapping: VerifiedMapping) throws -> Rejection {
     var isUnknown = mapping.unread > 0
-    for relationship in job.destinationModel.relationships(of: mapping.destinationEntity)
+    for relationship in stores.job.destinationModel.relationships(of: mapping.destinationEntity)
     where !relationship.isTransient {
       let low = relationship.isToMany ? max(0, relationship.minCount) : relationship.isOptional ? 0 : 1
       let high = relationship.isToMany && relationship.maxCount > 0 ? relationship.maxCount : Int.max
@@ -77,7 +91,7 @@ extension Verification {
         isUnknown = true
       } else if !others.allSatisfy({ isMirror($0, of: assignment) }) {
         isUnknown = true
-      } else if let inverse = job.destinationModel.inverse(of: relationship) {
+      } else if let inverse = stores.job.destinationModel.inverse(of: relationship) {
         // Another object may have taken its place.
         guard inverse.isToMany else {
           isUnknown = true
@@ -99,8 +113,8 @@ extension Verification {
   private func othersSetting(
     _ relationship: RelationshipDescription, of mapping: VerifiedMapping
   ) -> [VerifiedMapping.Assignment] {
-    guard let inverse = job.destinationModel.inverse(of: relationship) else { return [] }
-    return mappings.flatMap { other in
+    guard let inverse = stores.job.destinationModel.inverse(of: relationship) else { return [] }
+    return stores.mappings.flatMap { other in
       other.assignments.filter { $0.relationship.name == inverse.name && $0.lookups.contains(mapping.index) }
     }
   }
@@ -108,7 +122,7 @@ extension Verification {
   /// Whether an assignment follows the same relationship of the source as another one, in the other direction.
   private func isMirror(_ other: VerifiedMapping.Assignment, of assignment: VerifiedMapping.Assignment?) -> Bool {
     guard let assignment, assignment.path.count == 1, other.path.count == 1 else { return false }
-    return job.sourceModel.entities.contains { entity in
+    return stores.job.sourceModel.entities.contains { entity in
       entity.relationships.contains { $0.name == assignment.path[0] && $0.inverseName == other.path[0] }
     }
   }
@@ -123,7 +137,7 @@ extension Verification {
     var lost = 0
     var isDoubtful = false
     for target in targets {
-      let other = mappings[target]
+      let other = stores.mappings[target]
       let isFilled = other.assignments.contains {
         $0.relationship.name == inverse.name && !$0.lookups.contains(mapping.index)
       }
@@ -150,7 +164,7 @@ extension Verification {
       }
     }
     return try reached.flatMap { one in
-      try assignment.lookups.filter { try takes(mappings[$0], one) }
+      try assignment.lookups.filter { try takes(stores.mappings[$0], one) }
     }
   }
 }

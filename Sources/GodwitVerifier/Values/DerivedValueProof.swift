@@ -3,21 +3,27 @@ import GodwitModel
 import GodwitStore
 
 /// Derived attributes are computed again, object by object, from the content of the destination.
-extension Verification {
+struct DerivedValueProof {
   private struct DerivedColumn {
     var attribute: AttributeDescription
     var column: String
     var derivation: Derivation
   }
 
+  private let stores: ComparedStores
+  private let findings: Findings
+
+  init(_ stores: ComparedStores, _ findings: Findings) { (self.stores, self.findings) = (stores, findings) }
+
   func compareDerived() throws {
-    let model = job.destinationModel
-    let context = ObjectContext(connection: destination, schema: destinationSchema, database: Self.attached)
+    let model = stores.job.destinationModel
+    let context = ObjectContext(
+      connection: stores.destination, schema: stores.destinationSchema, database: ComparedStores.attached)
     context.leavesLargeValues = true
     for entity in model.entities where !entity.isAbstract {
       var derived: [DerivedColumn] = []
       for attribute in model.attributes(of: entity.name) where attribute.isDerived && !attribute.isTransient {
-        guard let column = destinationSchema.column(of: attribute.name, in: entity.name) else { continue }
+        guard let column = stores.destinationSchema.column(of: attribute.name, in: entity.name) else { continue }
         derived.append(
           DerivedColumn(
             attribute: attribute, column: column,
@@ -27,8 +33,8 @@ extension Verification {
       var values: Int64 = 0
       var times: Set<String> = []
       var timed: Int64 = 0
-      try destination.query(
-        "SELECT Z_PK FROM \(table(try destinationTable(entity.name).name)) WHERE \(destinationSchema.isObject(of: [entity.name]).term)\(own("Z_PK", entity.name)) ORDER BY Z_PK"
+      try stores.destination.query(
+        "SELECT Z_PK FROM \(stores.table(try stores.destinationTable(entity.name).name)) WHERE \(stores.destinationSchema.isObject(of: [entity.name]).term)\(stores.own("Z_PK", entity.name)) ORDER BY Z_PK"
       ) { row in
         guard let object = try context.object(entityName: entity.name, key: row.int64(0)) else { return true }
         for item in derived {
@@ -38,7 +44,7 @@ extension Verification {
             timed += 1
             if times.count < 2 { times.insert("\(found)") }
             if !Self.isTime(found) {
-              find(
+              findings.find(
                 .value, entity.name, key: object.key, property: attribute.name,
                 "it is derived from now() but is not a time")
             }
@@ -46,14 +52,14 @@ extension Verification {
           }
           values += 1
           guard !Self.isSame(expected, found, within: leeway) else { continue }
-          find(
+          findings.find(
             .value, entity.name, key: object.key, property: attribute.name,
             "it is not what '\(attribute.derivationExpression ?? "")' gives")
         }
         return true
       }
       context.reset()
-      if times.count > 1 { find(.value, entity.name, "objects of one job have several values of now()") }
+      if times.count > 1 { findings.find(.value, entity.name, "objects of one job have several values of now()") }
       if values > 0 { findings.count("derived values of \(entity.name)", values) }
       if timed > 0 { findings.count("not proved: times derived from now() in \(entity.name)", timed) }
     }
@@ -80,10 +86,11 @@ extension Verification {
       current = reached
     }
     func stored(_ attribute: AttributeDescription, _ object: StoredObject) throws -> SQLValue {
-      try destinationSchema.column(of: attribute.name, in: object.entityName).map { try object.stored($0) } ?? .null
+      try stores.destinationSchema.column(of: attribute.name, in: object.entityName).map { try object.stored($0) }
+        ?? .null
     }
     switch derivation.kind {
-    case .now: return moment.isKnown && original == nil ? (.real(now), 0) : nil
+    case .now: return stores.moment.isKnown && stores.original == nil ? (.real(stores.now), 0) : nil
     case .value(let attribute, let function):
       let value = try stored(attribute, current)
       guard let function, case .text(let bytes) = value else { return (value, 0) }
@@ -120,43 +127,12 @@ extension Verification {
 
   /// Whether a store holds a value, or a sum of the same parts in another order.
   private static func isSame(_ expected: SQLValue, _ found: SQLValue, within leeway: Double) -> Bool {
-    if agree(expected, found) { return true }
+    if ValueProof.agree(expected, found) { return true }
     guard leeway > 0, case .real(let sum) = expected else { return false }
     switch found {
     case .real(let other): return abs(sum - other) <= leeway
     case .integer(let other): return abs(sum - Double(other)) <= leeway
     default: return false
     }
-  }
-}
-
-/// A sum of floating point numbers, and how far from it one of the same numbers in any other order can be.
-///
-/// SQLite adds up in the order in which it meets the rows, and from 3.43 on keeps the rounding error. Core Data does
-/// the same through SQLite. No order is the right one, but all have a bound in common. A sum of *n* numbers rounds one
-/// addition fewer, each by at most half a unit in the last place of a partial sum, and no partial sum exceeds the sum
-/// of the magnitudes.
-struct RoundedSum {
-  private var sum = 0.0
-  /// The rounding error so far.
-  private var rest = 0.0
-  private var magnitudes = 0.0
-  private var count = 0.0
-
-  mutating func add(_ number: Double) {
-    let next = sum + number
-    rest += abs(sum) >= abs(number) ? (sum - next) + number : (number - next) + sum
-    sum = next
-    magnitudes += abs(number)
-    count += 1
-  }
-
-  /// Infinite sums have no rest.
-  var value: Double { sum.isFinite && rest.isFinite ? sum + rest : sum }
-
-  /// 0 for one number, and for infinity. One addition more is for the rounding of the two sums themselves.
-  var leeway: Double {
-    guard count > 1, sum.isFinite, magnitudes.isFinite else { return 0 }
-    return count * magnitudes * (Double.ulpOfOne / 2)
   }
 }

@@ -1,10 +1,9 @@
-import Foundation
 import GodwitJob
 import GodwitModel
 import GodwitStore
 
 /// Values of attributes that allow external storage, compared by their bytes wherever these are stored.
-extension Verification {
+struct ExternalValueProof {
   /// The place of a value's bytes.
   enum Content {
     case none
@@ -15,11 +14,12 @@ extension Verification {
     case unknown(StoredBytes)
   }
 
-  /// Whether a value's bytes may be stored in a file, before or after.
-  func isExternal(_ attribute: AttributeDescription, in mapping: VerifiedMapping) -> Bool {
-    if attribute.allowsExternalBinaryDataStorage { return true }
-    if case .stored(let from)? = mapping.values[attribute.name] { return from.allowsExternalBinaryDataStorage }
-    return false
+  private let stores: ComparedStores
+  private let values: ExpectedValues
+  private let findings: Findings
+
+  init(_ stores: ComparedStores, _ values: ExpectedValues, _ findings: Findings) {
+    (self.stores, self.values, self.findings) = (stores, values, findings)
   }
 
   /// The fault of a value; nil when it has the bytes that the mapping gives.
@@ -30,23 +30,23 @@ extension Verification {
     switch mapping.values[attribute.name] {
     case nil, .unknown: return nil
     case .stored(let from):
-      let column = sourceSchema.column(of: from.name, in: object.entityName)
+      let column = stores.sourceSchema.column(of: from.name, in: object.entityName)
       expected = try Self.content(
-        column.map(object.content) ?? .value(.null), as: from, in: sourceFolder, of: source)
+        column.map(object.content) ?? .value(.null), as: from, in: stores.sourceFolder, of: stores.source)
     case .standard, .expression:
-      switch try expectedValue(of: attribute, in: mapping, from: object) {
+      switch try values.expectedValue(of: attribute, in: mapping, from: object) {
       case nil: return nil
       case .blob(let bytes): expected = .bytes(.memory(bytes))
       case .null: expected = .none
       default: return "mapping '\(mapping.name)' gives no bytes for p\(object.key) of the source"
       }
     }
-    if case .missing = expected, job.missingFilesAreNil, needsBytes(attribute) {
+    if case .missing = expected, stores.job.missingFilesAreNil, needsBytes(attribute) {
       findings.count("values that are nil because their external file is missing (on-invalid: keep)", 1)
       expected = .none
     }
     let isSame: Bool
-    switch (expected, try Self.content(found, as: attribute, in: destinationFolder, of: destination)) {
+    switch (expected, try Self.content(found, as: attribute, in: stores.destinationFolder, of: stores.destination)) {
     case (.none, .none), (.missing, .missing): isSame = true
     case (.bytes(let a), .bytes(let b)), (.unknown(let a), .unknown(let b)): isSame = try a.isSame(as: b)
     case (_, .missing): return "its external file is missing"
@@ -57,7 +57,7 @@ extension Verification {
 
   /// Whether a finished store has the bytes of an attribute's values in any case.
   private func needsBytes(_ attribute: AttributeDescription) -> Bool {
-    !attribute.allowsExternalBinaryDataStorage || job.needsBytesOfFiles
+    !attribute.allowsExternalBinaryDataStorage || stores.job.needsBytesOfFiles
   }
 
   /// Whether the bytes of a value are needed, and the source has none: its file is missing, or its form is not known.
@@ -65,10 +65,11 @@ extension Verification {
     _ attribute: AttributeDescription, in mapping: VerifiedMapping, from object: StoredObject
   ) throws -> Bool {
     guard needsBytes(attribute), case .stored(let from)? = mapping.values[attribute.name], from.type == .binary,
-      from.allowsExternalBinaryDataStorage, let column = sourceSchema.column(of: from.name, in: object.entityName)
+      from.allowsExternalBinaryDataStorage,
+      let column = stores.sourceSchema.column(of: from.name, in: object.entityName)
     else { return false }
-    switch try Self.content(object.content(column), as: from, in: sourceFolder, of: source) {
-    case .missing: return !job.missingFilesAreNil
+    switch try Self.content(object.content(column), as: from, in: stores.sourceFolder, of: stores.source) {
+    case .missing: return !stores.job.missingFilesAreNil
     case .unknown: return true
     case .none, .bytes: return false
     }
@@ -97,31 +98,12 @@ extension Verification {
     }
   }
 
-  // MARK: Files
-
-  func prepareExternalNames() throws {
-    try scratch.execute("CREATE TABLE temp.external (name TEXT PRIMARY KEY) WITHOUT ROWID")
-  }
-
-  /// Notes the file that a destination value names.
-  func noteExternalFile(
-    _ value: SQLValue, _ attribute: AttributeDescription, _ entity: String, isCounted: Bool = true
-  ) throws {
-    guard attribute.allowsExternalBinaryDataStorage, case .blob(let bytes) = value,
-      case .external(let name)? = StoredBinary(bytes)
-    else { return }
-    try cached("INSERT OR IGNORE INTO temp.external (name) VALUES (?1)", on: scratch).run([.text(name)])
-    guard isCounted else { return }
-    let isThere = try destinationFolder.size(of: name) != nil
-    findings.count(
-      isThere ? "values in external files" : "not proved: values whose external file is missing in the source too", 1)
-  }
-
-  /// Every file of the destination's support folder belongs to a value.
-  func checkExternalFiles() throws {
-    try destinationFolder.forEachFile { name, _ in
-      let isKnown = try integer("SELECT 1 FROM temp.external WHERE name = ?1", [.text(name)], on: scratch) != nil
-      if !isKnown { find(.file, "no value names the external file '\(name)'") }
+  /// The bytes of a text or blob; nil for another value.
+  static func bytes(_ content: StoredContent, _ connection: StoreConnection) -> StoredBytes? {
+    switch content {
+    case .large(let large): .row(large, connection)
+    case .value(.text(let bytes)), .value(.blob(let bytes)): .memory(bytes)
+    case .value: nil
     }
   }
 }
