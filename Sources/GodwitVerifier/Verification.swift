@@ -153,6 +153,20 @@ final class Verification {
     try progress.proceed(Share.rules)
   }
 
+  /// Finds which source objects each mapping takes, and under which keys their objects lie.
+  private func associate() throws {
+    let selection = SourceSelection(stores, keys, values.expectedValues, findings)
+    try selection.takeAll { done in
+      let all = Double(stores.mappings.count + 1)
+      progress.advance(Share.file + (Share.associations - Share.file) * Double(done) / all)
+    }
+    try selection.countSources()
+    if stores.sample == nil { try PairProof(stores, findings, progress).provePairs() }
+    let search = KeySearch(stores, keys, values, findings)
+    for root in stores.job.destinationModel.rootEntities { try search.assignKeys(root: root.name) }
+    try CounterProof(stores, findings).checkCounters(keys)
+  }
+
   private func compareAllObjects() throws {
     // An interrupted insertion would lose recorded findings. Both stores check for a stop often enough.
     stores.scratch.whileRunning(stopIf: nil)

@@ -213,15 +213,17 @@ import Testing
   func `a link that the rows lack or invent is found from the other side`(rows: String, message: String) throws {
     let fixture = try Self.wide()
     try fixture.run()
-    let verification = Verification(try ComparedStores(fixture.job, moment: JobClock(now: 0)))
-    try verification.provePairs()
+    let stores = try ComparedStores(fixture.job, moment: JobClock(now: 0))
+    let verification = Verification(stores)
+    let proof = PairProof(stores, verification.findings, verification.progress)
+    try proof.provePairs()
     #expect(verification.findings.report.isClean)
-    let store = verification.source
+    let store = stores.source
     let view = "\"godwit pairs Pizza.parts\""
     try store.execute("CREATE TEMP TABLE godwit_kept AS SELECT * FROM source.\(view)")
     try store.execute("DROP VIEW temp.\(view)")
     try store.execute("CREATE TEMP VIEW \(view) AS \(rows)")
-    try verification.provePairs()
+    try proof.provePairs()
     let report = verification.findings.report
     #expect(report.findings.contains { $0.message.contains(message) }, "\(report)")
   }

@@ -7,14 +7,23 @@ import GodwitStore
 /// Both the run and the comparison of rows read them from a view of the store reader. Here they are walked from the
 /// other side: object by object of the source, along the relationship as the store holds it. Both walks must give the
 /// same links with the same places, so a link that the view lacks or invents is found.
-extension Verification {
+struct PairProof {
+  private let stores: ComparedStores
+  private let findings: Findings
+  private let progress: VerificationProgress
+
+  init(_ stores: ComparedStores, _ findings: Findings, _ progress: VerificationProgress) {
+    (self.stores, self.findings, self.progress) = (stores, findings, progress)
+  }
+
   func provePairs() throws {
-    for pair in job.sourceModel.pairEntities {
+    for pair in stores.job.sourceModel.pairEntities {
       guard let walk = try pairWalk(pair) else { continue }
       let columns = ["ZSOURCE", "ZELEMENT"] + (walk.hasPlaces ? ["Z_FOK_SOURCE"] : [])
-      let view = try source.prepare(
-        "SELECT \(columns.joined(separator: ", ")) FROM \(table(try sourceTable(pair.name).name)) ORDER BY 1, 2")
-      let links = try source.prepare(walk.sql)
+      let view = try stores.source.prepare(
+        "SELECT \(columns.joined(separator: ", ")) FROM \(stores.table(try stores.sourceTable(pair.name).name)) ORDER BY 1, 2"
+      )
+      let links = try stores.source.prepare(walk.sql)
       defer {
         view.finalize()
         links.finalize()
@@ -50,15 +59,16 @@ extension Verification {
     _ kind: VerificationReport.Finding.Kind, _ pair: PairEntity, _ link: [Int64], _ what: String
   ) {
     let place = link.count > 2 ? " at place \(link[2])" : ""
-    find(kind, property: pair.name, "the link from p\(link[0]) to p\(link[1])\(place) along '\(pair.name)' \(what)")
+    findings.find(
+      kind, property: pair.name, "the link from p\(link[0]) to p\(link[1])\(place) along '\(pair.name)' \(what)")
   }
 
   /// A query of the links from each object of the source entity: its key, the element's key, and the place.
   private func pairWalk(_ pair: PairEntity) throws -> (sql: String, hasPlaces: Bool)? {
-    let holders = "\(table(try sourceTable(pair.sourceEntityName).name)) AS h"
-    let isHolder = sourceSchema.isObject(of: [pair.sourceEntityName], row: "h").term
-    let elements = "\(table(try sourceTable(pair.elementEntityName).name)) AS e"
-    let isElement = isKind(pair.elementEntityName, "e.Z_ENT", in: sourceSchema)
+    let holders = "\(stores.table(try stores.sourceTable(pair.sourceEntityName).name)) AS h"
+    let isHolder = stores.sourceSchema.isObject(of: [pair.sourceEntityName], row: "h").term
+    let elements = "\(stores.table(try stores.sourceTable(pair.elementEntityName).name)) AS e"
+    let isElement = stores.isKind(pair.elementEntityName, "e.Z_ENT", in: stores.sourceSchema)
     func sql(_ from: String, _ place: String?) -> (String, Bool) {
       let columns = ["h.Z_PK", "e.Z_PK"] + (place.map { [$0] } ?? [])
       return (
@@ -66,11 +76,11 @@ extension Verification {
         place != nil
       )
     }
-    switch sourceSchema.storage(of: pair.relationshipName, in: pair.sourceEntityName) {
+    switch stores.sourceSchema.storage(of: pair.relationshipName, in: pair.sourceEntityName) {
     case .inverse(_, let column, _, let order):
       return sql("CROSS JOIN \(elements) ON e.\(quoted(column)) = h.Z_PK", order.map { "e.\(quoted($0))" })
     case .join(let join, let subject, let object, let order):
-      let links = "\(join.rows(in: Self.attached)) AS l"
+      let links = "\(join.rows(in: ComparedStores.attached)) AS l"
       return sql(
         "CROSS JOIN \(links) ON l.\(quoted(subject)) = h.Z_PK CROSS JOIN \(elements) ON e.Z_PK = l.\(quoted(object))",
         order.map { "l.\(quoted($0))" })
