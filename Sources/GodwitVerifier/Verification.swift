@@ -19,8 +19,8 @@ final class Verification {
   let plans: LinkPlans
   let progress: VerificationProgress
   let values: ValueProof
-  let valueRules: ValueRules
   let files: ExternalFileProof
+  let proof: ObjectProof
   let file: FileProof
   // FORWARDS
   static let attached = ComparedStores.attached
@@ -93,20 +93,8 @@ final class Verification {
     progress = VerificationProgress(stores, findings, plans)
     file = FileProof(stores, findings, progress)
     values = ValueProof(stores, keys, findings)
-    valueRules = ValueRules(stores, findings)
     files = ExternalFileProof(stores, findings)
-  }
-
-  /// A reader of the same stores for another thread, which proves rows and reports nothing.
-  init(reading source: StoreConnection, _ destination: StoreConnection, as other: Verification) {
-    stores = ComparedStores(reading: source, destination, as: other.stores)
-    keys = KeyAssignment(stores, as: other.keys)
-    plans = LinkPlans(stores, keys, as: other.plans)
-    progress = VerificationProgress(stores, findings, plans)
-    file = FileProof(stores, findings, progress)
-    values = ValueProof(stores, keys, findings)
-    valueRules = ValueRules(stores, findings)
-    files = ExternalFileProof(stores, findings)
+    proof = ObjectProof(stores, keys, plans, values, files, findings, progress)
   }
 
   /// - Parameter progress: Called with the share that is done, 0 to 1.
@@ -171,7 +159,7 @@ final class Verification {
     // An interrupted insertion would lose recorded findings. Both stores check for a stop often enough.
     stores.scratch.whileRunning(stopIf: nil)
     defer { stores.scratch.whileRunning(stopIf: progress.isStopped) }
-    try compareObjects()
+    try proof.compareObjects()
     if stores.sample == nil {
       try DerivedValueProof(stores, findings).compareDerived()
       try files.checkExternalFiles()

@@ -58,15 +58,19 @@ final class RowProof {
   /// How many rows were met.
   var objects: Int64 = 0
   private let source: CursorObject
-  private let verification: Verification
+  private let stores: ComparedStores
+  private let expectedValues: ExpectedValues
+  private let valueRules: ValueRules
 
-  init(_ mapping: VerifiedMapping, _ verification: Verification, source: CursorObject) throws {
-    self.mapping = mapping
-    self.verification = verification
-    self.source = source
+  init(
+    _ mapping: VerifiedMapping, _ stores: ComparedStores, _ expectedValues: ExpectedValues, _ valueRules: ValueRules,
+    source: CursorObject
+  ) throws {
+    (self.mapping, self.stores, self.source) = (mapping, stores, source)
+    (self.expectedValues, self.valueRules) = (expectedValues, valueRules)
     entity = mapping.destinationEntity
-    number = Int64(verification.destinationSchema.number(of: entity) ?? -1)
-    layout = try verification.layout(of: entity)
+    number = Int64(stores.destinationSchema.number(of: entity) ?? -1)
+    layout = try stores.layout(of: entity)
     values = layout.attributes.map { value(of: $0.attribute, place: $0.place) }
   }
 
@@ -79,10 +83,10 @@ final class RowProof {
     case nil, .unknown?: expected = .unknown
     case .standard?: expected = .constant(ExpectedValues.stored(attribute.defaultValue))
     case .stored(let from)?:
-      let column = verification.sourceSchema.column(of: from.name, in: mapping.sourceEntity)
+      let column = stores.sourceSchema.column(of: from.name, in: mapping.sourceEntity)
       expected = column.flatMap { source.layout.places[$0] }.map { .copied(place: $0) } ?? .constant(.null)
     case .expression(let expression)?:
-      expected = .computed(verification.values.expectedValues.compiled(expression, for: attribute.name, in: mapping))
+      expected = .computed(expectedValues.compiled(expression, for: attribute.name, in: mapping))
     }
     if mapping.isExternal(attribute) {
       switch (given, expected) {
@@ -149,7 +153,7 @@ final class RowProof {
     let storage = row.storage(value.place)
     if storage == .null { return value.attribute.isOptional }
     if value.hasRules {
-      return try verification.valueRules.brokenRules(value.attribute, row.value(value.place)).isEmpty
+      return try valueRules.brokenRules(value.attribute, row.value(value.place)).isEmpty
     }
     // A value in a file is recorded elsewhere.
     if value.attribute.allowsExternalBinaryDataStorage {
@@ -166,7 +170,7 @@ final class RowProof {
     case .string, .uri: return storage == .text
     case .binary, .transformable: return storage == .blob
     case .uuid: return storage == .blob && row.byteCount(value.place) == 16
-    default: return try verification.valueRules.brokenRules(value.attribute, row.value(value.place)).isEmpty
+    default: return try valueRules.brokenRules(value.attribute, row.value(value.place)).isEmpty
     }
   }
 
@@ -272,7 +276,7 @@ final class RowProof {
   private func sourceKey(_ place: Int, of key: Int64) throws -> Key {
     guard try source.cursor.seek(key) else { return .other }
     guard source.cursor.isLarge else { return Key(source.cursor.row, place) }
-    guard let row = try verification.objects.storedRow(key, of: mapping.sourceEntity) else { return .other }
+    guard let row = try stores.objects.storedRow(key, of: mapping.sourceEntity) else { return .other }
     return Key(row, place)
   }
 }

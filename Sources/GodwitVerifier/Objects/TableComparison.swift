@@ -5,7 +5,12 @@ import GodwitStore
 /// A walk over the rows of a destination table beside the list of its expected objects, both in the order of keys.
 final class TableComparison {
   let root: String
-  private let verification: Verification
+  private let stores: ComparedStores
+  private let keys: KeyAssignment
+  private let findings: Findings
+  private let progress: VerificationProgress
+  private let files: ExternalFileProof
+  private let rows: RowComparison
   private let table: StoreSchema.EntityTable
   private let cursor: RowCursor
   /// How the rows of each mapping are proved in place, by mapping.
@@ -19,14 +24,16 @@ final class TableComparison {
   private var next: Int64?
 
   /// - Parameter tally: The result for the rows before the first that is compared.
-  init(_ verification: Verification, root: String, tally: TableTally = TableTally()) throws {
-    (self.verification, self.root, self.tally) = (verification, root, tally)
-    table = try verification.destinationTable(root)
-    own = verification.keys(of: root)
+  init(_ proof: ObjectProof, root: String, tally: TableTally = TableTally()) throws {
+    (stores, keys, findings) = (proof.stores, proof.keys, proof.findings)
+    (progress, files, rows) = (proof.progress, proof.files, RowComparison(proof))
+    (self.root, self.tally) = (root, tally)
+    table = try stores.destinationTable(root)
+    own = stores.keys(of: root)
     cursor = try RowCursor(
-      verification.destination, database: Verification.attached, table: table.name,
+      stores.destination, database: ComparedStores.attached, table: table.name,
       columns: table.columns.map { .init(name: $0.name) })
-    proofs = try verification.rowProofs(root: root)
+    proofs = try proof.rowProofs(root: root)
   }
 
   /// Ends its use of the two stores.
@@ -46,13 +53,13 @@ final class TableComparison {
   func add(_ rows: ProvedRows) {
     for (entity, count) in rows.objects { tally.counts[entity, default: 0] += count }
     tally.values += rows.values
-    verification.progress.countRows(rows.objects.values.reduce(0, +))
+    progress.countRows(rows.objects.values.reduce(0, +))
   }
 
   /// Goes to the first row and the first expected object from a key on.
   private func seek(_ first: Int64) throws {
     if let next, next == first { return }
-    expected = try verification.keys.made(root, from: first)
+    expected = try keys.made(root, from: first)
     wanted = try expected?.next()
     while let object = wanted, object.key < first { wanted = try expected?.next() }
     _ = try cursor.seek(first)
@@ -90,7 +97,7 @@ final class TableComparison {
 
   /// Whether the row at the cursor is the one that an object must have become: the path of nearly every row.
   private func isRight(_ object: MadeObjects.Object) throws -> Bool {
-    guard verification.usesShortcuts, let proof = proofs[object.mapping], !cursor.isLarge, own.contains(object.key),
+    guard stores.usesShortcuts, let proof = proofs[object.mapping], !cursor.isLarge, own.contains(object.key),
       cursor.row.storage(1) == .integer, cursor.row.int64(1) == proof.number,
       try proof.holds(cursor.row, source: object.source)
     else { return false }
@@ -108,10 +115,10 @@ final class TableComparison {
     while true {
       let place = min(wanted?.key ?? .max, cursor.key ?? .max)
       guard wanted != nil || cursor.key != nil, place <= last else { break }
-      if verification.progress.isCheckpointDue {
-        verification.progress.keep { $0.table = .init(root: root, next: place, tally: whole) }
-        verification.progress.isCheckpointDue = false
-        try verification.progress.checkStop()
+      if progress.isCheckpointDue {
+        progress.keep { $0.table = .init(root: root, next: place, tally: whole) }
+        progress.isCheckpointDue = false
+        try progress.checkStop()
       }
       guard let key = cursor.key, wanted.map({ $0.key >= key }) ?? true else {
         if let object = wanted { reportMissing(object) }
@@ -120,7 +127,7 @@ final class TableComparison {
       }
       let object = wanted.flatMap { $0.key == key ? $0 : nil }
       if try !passesOver(key, object) {
-        verification.progress.countRows()
+        progress.countRows()
         if try object.map(isRight) != true { try compare(key, object) }
       }
       if object != nil { try take() }
@@ -130,17 +137,17 @@ final class TableComparison {
   }
 
   private func reportMissing(_ object: MadeObjects.Object) {
-    let mapping = verification.mappings[object.mapping]
-    verification.findings.find(
+    let mapping = stores.mappings[object.mapping]
+    findings.find(
       .missingObject, mapping.destinationEntity, key: object.key,
       "mapping '\(mapping.name)' takes p\(object.source) of the source, its object is missing")
-    verification.findings.unsound.insert(root)
+    findings.unsound.insert(root)
   }
 
   /// Whether a row is not in the sample. A row that no source object explains is found outside a sample too.
   private func passesOver(_ key: Int64, _ object: MadeObjects.Object?) throws -> Bool {
-    guard let sample = verification.sample, !sample.contains(key),
-      object != nil || verification.hasPolicies || !own.contains(key)
+    guard let sample = stores.sample, !sample.contains(key),
+      object != nil || stores.hasPolicies || !own.contains(key)
     else { return false }
     tally.passedOver += 1
     return true
@@ -148,44 +155,44 @@ final class TableComparison {
 
   /// Compares a row that was not proved in place.
   private func compare(_ key: Int64, _ object: MadeObjects.Object?) throws {
-    guard let row = try verification.destinationRow(key, of: root) else {
+    guard let row = try stores.destinationRow(key, of: root) else {
       throw GodwitError(
-        .stopped, "cannot verify '\(verification.job.destinationPath)': a row of \(table.name) is gone",
+        .stopped, "cannot verify '\(stores.job.destinationPath)': a row of \(table.name) is gone",
         remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
     }
-    let mapping = object.map { verification.mappings[$0.mapping] }
+    let mapping = object.map { stores.mappings[$0.mapping] }
     guard own.contains(key) else {
       tally.others += 1
       if let mapping {
-        verification.findings.find(
+        findings.find(
           .sharedObject, root, key: key, "mapping '\(mapping.name)' leads to an object of another job")
       }
-      return try verification.files.noteExternalFiles(ofOther: row, root: root)
+      return try files.noteExternalFiles(ofOther: row, root: root)
     }
-    let entity = try verification.concreteEntity(of: row.values, key: key, root: root)
+    let entity = try rows.concreteEntity(of: row.values, key: key, root: root)
     if let object, let proof = proofs[object.mapping], entity == proof.entity {
       try proof.compareReferences(row, source: object.source)
     } else {
-      verification.findings.unsound.insert(root)
+      findings.unsound.insert(root)
     }
     if let object, let mapping {
       if let entity, entity != mapping.destinationEntity {
-        verification.findings.find(
+        findings.find(
           .entity, mapping.destinationEntity, key: key,
           "mapping '\(mapping.name)' makes \(mapping.destinationEntity), the row says \(entity)")
       } else if entity != nil {
-        tally.values += try verification.compareValues(row, key: key, mapping: mapping, source: object.source)
+        tally.values += try rows.compareValues(row, key: key, mapping: mapping, source: object.source)
       }
-    } else if verification.hasPolicies, let entity {
+    } else if stores.hasPolicies, let entity {
       tally.made[entity, default: 0] += 1
-      verification.findings.policyEntities.insert(entity)
+      findings.policyEntities.insert(entity)
     } else {
-      verification.findings.find(.extraObject, entity ?? root, key: key, "no source object explains it")
+      findings.find(.extraObject, entity ?? root, key: key, "no source object explains it")
     }
     if let entity {
       tally.counts[entity, default: 0] += 1
-      let origin = object.map { (verification.mappings[$0.mapping], $0.source) }
-      try verification.checkRow(row, key: key, layout: try verification.layout(of: entity), of: origin)
+      let origin = object.map { (stores.mappings[$0.mapping], $0.source) }
+      try rows.checkRow(row, key: key, layout: try stores.layout(of: entity), of: origin)
     }
   }
 }

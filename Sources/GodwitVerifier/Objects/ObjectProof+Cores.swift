@@ -1,4 +1,3 @@
-import Foundation
 import GodwitJob
 import GodwitModel
 import GodwitStore
@@ -18,23 +17,24 @@ struct ProvedRows {
 ///
 /// The keys are cut into ranges. Each core proves ranges with connections and cursors of its own, and only ever says that
 /// rows are right. The comparison goes through a range itself from the first row on that was not proved.
-extension Verification {
+extension ObjectProof {
   private static let rangesPerReader = 8
 
   /// - Parameter first: Every row below it was compared.
   /// - Returns: The first key that is left to compare; nil if all are done.
   func compareOnAllCores(_ comparison: TableComparison, from first: Int64) throws -> Int64? {
     let readers = EngineTuning.current.readers ?? ReaderPool.processors
-    guard usesShortcuts, sample == nil, appended == nil, readers > 1, !counterparts.contains(where: \.isSpilled),
+    guard stores.usesShortcuts, stores.sample == nil, stores.appended == nil, readers > 1,
+      !keys.counterparts.contains(where: \.isSpilled),
       var ranges = try ranges(root: comparison.root, from: first)?[...], try canBeReadTwice()
     else { return first }
-    let pool = ReaderPool(source, budget: job.memory, readers: readers)
-    let cache = ByteCount(bytes: max(job.memory.bytes / 32, 1 << 20))
+    let pool = ReaderPool(stores.source, budget: stores.job.memory, readers: readers)
+    let cache = ByteCount(bytes: max(stores.job.memory.bytes / 32, 1 << 20))
     while !ranges.isEmpty {
       let part = ranges.prefix(readers * Self.rangesPerReader)
       ranges = ranges.dropFirst(part.count)
       let proved = try pool.map(Array(part), isWorthThreads: true) { [self] reader in
-        let other = reader === source ? destination : try destination.anotherReader(cache: cache)
+        let other = reader === stores.source ? stores.destination : try stores.destination.anotherReader(cache: cache)
         guard let other else { throw GodwitError(.internalBug, "a store cannot be opened again") }
         return try RangeProver(self, root: comparison.root, source: reader, destination: other)
       } _: { prover, range in
@@ -58,10 +58,12 @@ extension Verification {
   /// The keys of a table in ranges, the first of which has all lower keys, and the last all higher ones; nil for a table
   /// that is not worth more than one range.
   private func ranges(root: String, from first: Int64) throws -> [ClosedRange<Int64>]? {
-    let rows = (claimed[root] ?? []).reduce(0) { $0 + counterparts[$1].winners.count }
+    let rows = (keys.claimed[root] ?? []).reduce(0) { $0 + keys.counterparts[$1].winners.count }
     let parts = min(rows / EngineTuning.current.verifiedRowsPerRange, 1 << 16)
-    let table = try table(destinationTable(root).name)
-    guard parts > 1, let keys = try destination.keys(of: table), keys.lowerBound < keys.upperBound else { return nil }
+    let table = try stores.table(stores.destinationTable(root).name)
+    guard parts > 1, let keys = try stores.destination.keys(of: table), keys.lowerBound < keys.upperBound else {
+      return nil
+    }
     var ranges = Array(KeySpans(keys, parts: Int64(parts)))
     ranges[0] = .min...ranges[0].upperBound
     ranges[ranges.count - 1] = ranges[ranges.count - 1].lowerBound...(.max)
@@ -70,7 +72,7 @@ extension Verification {
 
   /// Whether another thread can open both stores. One with a write-ahead log and an atomic store have one reader.
   private func canBeReadTwice() throws -> Bool {
-    for store in [source, destination] {
+    for store in [stores.source, stores.destination] {
       guard let reader = try store.anotherReader(cache: .init(bytes: 1 << 16)) else { return false }
       try reader.close()
     }
@@ -80,15 +82,15 @@ extension Verification {
 
 /// Proves ranges of one table on one core.
 private final class RangeProver {
-  private let verification: Verification
+  private let proof: ObjectProof
   private let comparison: TableComparison
   /// Proofs of to-ones by the name of the first end.
   private let references: [String: ToOneProof]
 
-  init(_ owner: Verification, root: String, source: StoreConnection, destination: StoreConnection) throws {
-    verification = Verification(reading: source, destination, as: owner)
-    comparison = try TableComparison(verification, root: root)
-    references = verification.plans.proofs
+  init(_ owner: ObjectProof, root: String, source: StoreConnection, destination: StoreConnection) throws {
+    proof = ObjectProof(reading: source, destination, as: owner)
+    comparison = try TableComparison(proof, root: root)
+    references = proof.plans.proofs
   }
 
   deinit { comparison.finalize() }
@@ -101,7 +103,7 @@ private final class RangeProver {
       proof.count = 0
     }
     // A doubt, or a rule that cannot be tested, is reported by the comparison.
-    let isSure = references.values.count(where: \.isDoubtful) == doubtful && verification.findings.report.checks.isEmpty
+    let isSure = references.values.count(where: \.isDoubtful) == doubtful && proof.findings.report.checks.isEmpty
     return isSure ? rows : ProvedRows(next: range.lowerBound)
   }
 }
