@@ -212,7 +212,7 @@ public struct Verifier: Sendable {
       if isKept, let checkpoint = verification.finalCheckpoint() { kept?.checkpoint = checkpoint }
       throw stop.error(job.destinationPath, found: before.adding(known ?? verification.findings.report))
     } catch let error as GodwitError
-      where verification.file.isSourceDamaged && error.code == .internalBug
+      where verification.fileProof.isSourceDamaged && error.code == .internalBug
     {
       throw GodwitError(
         .dataWrong, "cannot verify '\(job.destinationPath)': SQLite finds the source '\(job.sourcePath)' damaged",

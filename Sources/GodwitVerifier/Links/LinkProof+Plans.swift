@@ -2,19 +2,20 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-extension Verification {
+/// Relationships with a plan are proved without a replay.
+extension LinkProof {
   /// The number of links when all are as the mappings give them; nil when that is not known without a replay.
   func provenLinks(_ link: VerifiedLink) throws -> (side: VerifiedLink.End, count: Int64)? {
     guard let plan = plans[link] else { return nil }
     for side in link.ends {
       for entity in [side.entity, side.relationship.destinationEntityName] {
-        guard let root = job.destinationModel.root(of: entity)?.name, !findings.unsound.contains(root) else {
+        guard let root = stores.job.destinationModel.root(of: entity)?.name, !findings.unsound.contains(root) else {
           return nil
         }
       }
     }
     switch plan.kind {
-    case .join where sample != nil: return nil
+    case .join where stores.sample != nil: return nil
     case .toOne(let end, _, _, _, let proof): return proof.isDoubtful ? nil : (link.ends[end], proof.count)
     case .join(let join): return try pairs(plan, join).map { (link.ends[0], $0) }
     }
@@ -33,11 +34,11 @@ extension Verification {
     var found = expected
     var isSound = true
     if let source = join.source {
-      let nears = mappings.indices.compactMap { first -> (Counterparts, [Counterparts])? in
-        let fars = mappings.indices.filter { plan.links(first, $0, from: 0) }
-        return fars.isEmpty ? nil : (counterparts[first], fars.map { counterparts[$0] })
+      let nears = stores.mappings.indices.compactMap { first -> (Counterparts, [Counterparts])? in
+        let fars = stores.mappings.indices.filter { plan.links(first, $0, from: 0) }
+        return fars.isEmpty ? nil : (keys.counterparts[first], fars.map { keys.counterparts[$0] })
       }
-      try self.source.query("SELECT \(columns(source.columns)) FROM \(table(source.name))") { row in
+      try stores.source.query("SELECT \(columns(source.columns)) FROM \(stores.table(source.name))") { row in
         guard !row.isNull(0), !row.isNull(1) else { return true }
         guard row.storage(0) == .integer, row.storage(1) == .integer else {
           isSound = false
@@ -53,7 +54,7 @@ extension Verification {
       }
     }
     guard isSound else { return nil }
-    try destination.query("SELECT \(columns(join.columns)) FROM \(table(join.name))") { row in
+    try stores.destination.query("SELECT \(columns(join.columns)) FROM \(stores.table(join.name))") { row in
       guard row.storage(0) == .integer, row.storage(1) == .integer else {
         isSound = false
         return false

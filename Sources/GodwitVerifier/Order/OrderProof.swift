@@ -1,0 +1,133 @@
+import GodwitJob
+import GodwitModel
+import GodwitStore
+
+/// Proves the order of an ordered relationship: the positions ascend, and are what `order-by` or the source says.
+///
+/// It reads the places of the links from the table that `LinkReplay` made.
+struct OrderProof {
+  /// The columns of an ordered to-many.
+  struct Columns {
+    var table, owner, member, order: String
+  }
+
+  /// One place of an ordered to-many.
+  private struct Place {
+    var owner, order, member: Int64
+    /// The source's place and the way that the link came; below all others and negative where no link is known.
+    var place = Int64.min
+    var way: Int64 = -1
+    /// The rank by `order-by`, which comes before the place.
+    var grade = RelatedOrder.Grade.unsorted
+
+    /// Whether `order-by` puts it before, or after, another place of its owner; nil where it does not tell.
+    func precedes(_ other: Place) -> Bool? {
+      switch (grade, other.grade) {
+      case (.bytes(let own), .bytes(let others)):
+        own == others ? nil : own.lexicographicallyPrecedes(others)
+      case (.bytes, .last): true
+      case (.last, .bytes): false
+      case (.unsorted, _), (_, .unsorted), (.last, .last): nil
+      }
+    }
+  }
+
+  private let stores: ComparedStores
+  private let keys: KeyAssignment
+  private let findings: Findings
+
+  init(_ stores: ComparedStores, _ keys: KeyAssignment, _ findings: Findings) {
+    (self.stores, self.keys, self.findings) = (stores, keys, findings)
+  }
+
+  /// Order keys ascend strictly for each owner, and follow the source's order if there is one to keep.
+  ///
+  /// - Parameter end: The end whose objects own the order: 0 for the places `pa`.
+  func compareOrder(
+    _ owner: VerifiedLink.End, sql: Columns, end: Int
+  ) throws {
+    let names = [sql.owner, sql.order, sql.member].map(StoreSchema.identifier)
+    let place =
+      end == 0
+      ? "SELECT pa, way FROM temp.edge WHERE a = ?1 AND b = ?2"
+      : "SELECT pb, way FROM temp.edge WHERE b = ?1 AND a = ?2"
+    var last: Place?
+    var unproved: Int64 = 0
+    var places: Int64 = 0
+    let sorted = try relatedOrder(of: owner)
+    defer { try? sorted?.drop() }
+    try stores.destination.query(
+      "SELECT \(names.joined(separator: ", ")) FROM \(stores.table(sql.table)) WHERE \(names[0]) IS NOT NULL\(stores.own(names[0], owner.entity)) ORDER BY \(names.joined(separator: ", "))"
+    ) { row in
+      let (key, order, member) = (row.int64(0), row.int64(1), row.int64(2))
+      places += 1
+      func wrong(_ what: String) {
+        findings.find(
+          .order, owner.entity, key: key, property: owner.relationship.name, "the position of p\(member) \(what)")
+      }
+      guard !row.isNull(1) else {
+        wrong("is not set")
+        return true
+      }
+      let expected = try stores.row(place, [.integer(key), .integer(member)], on: stores.scratch)
+      var now = Place(owner: key, order: order, member: member)
+      if case .integer(let number)? = expected?.first, case .integer(let way)? = expected?.last {
+        (now.place, now.way) = (number, way)
+      }
+      if let sorted { now.grade = try sorted.grade(of: member, in: key) }
+      if let last, last.owner == key {
+        if order <= last.order { wrong("is not after that of p\(last.member)") }
+        if let isSound = last.precedes(now) {
+          if !isSound { wrong("is not what order-by says: p\(last.member) should come after it") }
+        } else if now.way < 0 || last.way < 0 || now.way != last.way || now.way & 2 != 0 {
+          unproved += 1
+        } else if (last.place, last.member) > (now.place, now.member) {
+          wrong("is not the source's: p\(last.member) should come after it")
+        }
+      }
+      last = now
+      return true
+    }
+    findings.count("positions in \(owner.name)", places)
+    if unproved > 0 { findings.count("not proved: neighbours in \(owner.name)", unproved) }
+  }
+
+  /// The order of the objects of a relationship; nil if no mapping sorts them.
+  private func relatedOrder(of owner: VerifiedLink.End) throws -> RelatedOrder? {
+    let model = stores.job.destinationModel
+    let sorters = stores.mappings.filter {
+      $0.earlierOffset == nil && model.isKind($0.destinationEntity, of: owner.entity)
+    }
+    .compactMap { mapping -> (VerifiedMapping, VerifiedMapping.Assignment)? in
+      mapping.assignments.first { $0.relationship.name == owner.relationship.name && !$0.order.isEmpty }
+        .map { (mapping, $0) }
+    }
+    guard !sorters.isEmpty else { return nil }
+    let order = try RelatedOrder(scratch: stores.scratch)
+    let evaluator = stores.filterEvaluator
+    for (mapping, assignment) in sorters {
+      var walk = try keys.counterparts[mapping.index].walk()
+      while let (_, object) = try walk.next() { try order.add(owner: object, part: mapping.index) }
+      let routines = assignment.order.map { ($0.isAscending, evaluator.compile($0.expression)) }
+      for lookup in assignment.lookups {
+        var members = try keys.counterparts[lookup].walk()
+        while let (winner, object) = try members.next() {
+          let entity = stores.mappings[lookup].sourceEntity
+          guard let stored = try stores.objects.object(entityName: entity, key: winner) else { continue }
+          var grade: [UInt8] = []
+          for (isAscending, routine) in routines {
+            // A value that does not fit its column sorts as nil.
+            var bytes = SortBytes.of(.null)
+            do {
+              if case .value(let value) = try routine.evaluate(with: stored) { bytes = SortBytes.of(value) }
+            } catch let error as GodwitError where !error.isDefinite { throw error } catch {}
+            grade += isAscending ? bytes : bytes.map { ~$0 }
+          }
+          try order.add(object, part: mapping.index, grade: grade)
+        }
+      }
+      stores.objects.reset()
+    }
+    return order
+  }
+}
