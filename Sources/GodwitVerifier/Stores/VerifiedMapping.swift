@@ -119,15 +119,7 @@ struct VerifiedMapping {
         wanted = read
       }
       wanted.path.removeAll { $0.hasPrefix("@") }
-      var reached = source
-      for segment in wanted.path {
-        guard let next = from.relationship(segment, of: reached) else {
-          throw GodwitError(
-            .configuration, "mapping '\(mapping.name)': '\(reached)' has no relationship '\(segment)'",
-            location: mapping.location, remedy: "correct the mapping file and run the job")
-        }
-        reached = next.destinationEntityName
-      }
+      let reached = try Self.entity(at: wanted.path, from: source, in: mapping, model: from)
       let lookups = makers.indices.filter { other in
         guard let taken = makers[other].sourceEntityName, let made = makers[other].destinationEntityName,
           wanted.name == nil || wanted.name == makers[other].name,
@@ -139,6 +131,22 @@ struct VerifiedMapping {
       assignments.append(
         Assignment(relationship: relationship, path: wanted.path, lookups: lookups, order: given?.order ?? []))
     }
+  }
+
+  /// The entity that a path of relationships leads to.
+  private static func entity(
+    at path: [String], from source: String, in mapping: EntityMapping, model: ManagedObjectModel
+  ) throws -> String {
+    var reached = source
+    for segment in path {
+      guard let next = model.relationship(segment, of: reached) else {
+        throw GodwitError(
+          .configuration, "mapping '\(mapping.name)': '\(reached)' has no relationship '\(segment)'",
+          location: mapping.location, remedy: "correct the mapping file and run the job")
+      }
+      reached = next.destinationEntityName
+    }
+    return reached
   }
 
   /// Whether a value's bytes may be stored in a file, before or after.
