@@ -19,7 +19,7 @@ struct RejectionProof {
 
   init(_ stores: ComparedStores) {
     self.stores = stores
-    // Nobody reads these findings: a rejection says only whether it is proved.
+    // The findings are not reported: a rejection says only whether it is proved.
     let findings = Findings()
     values = ExpectedValues(stores)
     external = ExternalValueProof(stores, values, findings)
