@@ -20,6 +20,7 @@ final class Verification {
   private let plans: LinkPlans
   private let values: ValueProof
   private let externalFiles: ExternalFileProof
+  private let met: MetProof
   private let objectProof: ObjectProof
 
   init(_ stores: ComparedStores) {
@@ -30,7 +31,8 @@ final class Verification {
     fileProof = FileProof(stores, findings, progress)
     values = ValueProof(stores, keys, findings)
     externalFiles = ExternalFileProof(stores, findings)
-    objectProof = ObjectProof(stores, keys, plans, values, externalFiles, findings, progress)
+    met = MetProof(stores, keys, values, findings, progress)
+    objectProof = ObjectProof(stores, keys, plans, values, externalFiles, met, findings, progress)
   }
 
   /// - Parameter progress: Called with the share that is done, 0 to 1.
@@ -67,10 +69,11 @@ final class Verification {
     try associate()
     try progress.proceed(Share.associations)
     try plans.planLinks()
-    if let start = progress.start { try resume(start) }
+    if let start = progress.start, met.met == nil { try resume(start) }
     if progress.checkpoint?.isPastObjects != true { try compareAllObjects() }
     try progress.proceed(Share.objects)
-    try LinkProof(stores, keys, plans, findings, progress).compareRelationships()
+    try LinkProof(stores, keys, plans, met, findings, progress).compareRelationships()
+    try met.checkRecord()
     try progress.proceed(Share.relationships)
     if stores.sample == nil { try RuleProof(stores, keys, findings).checkRules() }
     stores.dropStatements()
@@ -88,6 +91,7 @@ final class Verification {
     if stores.sample == nil { try PairProof(stores, findings, progress).provePairs() }
     let search = KeySearch(stores, keys, values, findings)
     for root in stores.job.destinationModel.rootEntities { try search.assignKeys(root: root.name) }
+    try met.find()
     try CounterProof(stores, findings).checkCounters(keys)
   }
 

@@ -77,22 +77,29 @@ extension SourceAudit {
     var facts = program.facts
     // A mapping without rows would find nothing.
     for index in facts.mappings.indices { facts.mappings[index].rows = 2 }
+    facts.highestDestinationKeys = attached.existing?.highestKeys
     var counting = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: attached.destinationSchema, facts: facts)
     counting.isBeforeRun = true
     let parts = try MergeLosses(planner, counting).parts(isCounted: true)
     countChecks(parts.reduce(0) { $0 + $1.part.wanted.count })
     for (part, count) in zip(parts, try planner.scan.counts(parts.compactMap(\.part.walk))) {
-      for loss in part.part.losses(of: count) {
-        add(
-          AuditReport.Finding(
-            .merged, model: resolved.destinationModel.name, entity: part.mapping.source.name,
-            property: loss.subject.split(separator: ".", maxSplits: 1).last.map(String.init),
-            mapping: part.mapping.name, count: loss.count ?? 0,
-            message: (loss.kind == .links ? "links" : "values")
-              + " that unique-by drops: the object that stays has others",
-            samples: []))
-      }
+      addMerged(part.part.losses(of: count), of: part.mapping, "that unique-by drops: the object that stays has others")
+    }
+    for part in try MeetForecast(planner, counting).find().parts {
+      addMerged(
+        part.losses, of: part.mapping, "that unique-by drops: an object of the destination is the same, and has others")
+    }
+  }
+
+  private func addMerged(_ losses: [LossReport.Loss], of mapping: ResolvedEntityMapping, _ what: String) {
+    for loss in losses {
+      add(
+        AuditReport.Finding(
+          .merged, model: resolved.destinationModel.name, entity: mapping.source.name,
+          property: loss.subject.split(separator: ".", maxSplits: 1).last.map(String.init),
+          mapping: mapping.name, count: loss.count ?? 0,
+          message: (loss.kind == .links ? "links" : "values") + " " + what, samples: []))
     }
   }
 

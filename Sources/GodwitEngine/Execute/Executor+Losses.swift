@@ -43,7 +43,7 @@ extension Executor {
     if summary.ambiguousToOne > 0 {
       found.losses.append(.several(step: step, summary.ambiguousToOne))
     }
-    found.losses = job.marking(found.losses)
+    found.losses = job.marking(try withMet(found.losses))
     return found
   }
 }

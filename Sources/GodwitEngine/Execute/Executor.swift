@@ -189,6 +189,7 @@ package final class Executor {
       case .callHook(let hook, _): hook.name
       case .buildIndex: "indexes"
       case .derive: "derived attributes"
+      case .meet: "objects of the destination with the same values"
       case .validate, .validateEntity, .buildUniqueIndex: "validation"
       }
     let alike = plan.chunks.filter { $0.phase == chunk.phase && $0.name == chunk.name }
@@ -229,6 +230,7 @@ package final class Executor {
     case .validate(let mapping): return try validate(chunk, program.mappings[mapping].destination.name)
     case .validateEntity(let number):
       return try validate(chunk, program.destinationSchema.entityName(number) ?? chunk.name)
+    case .meet: return try meet()
     case .buildUniqueIndex(let index): return try unique(chunk, index)
     }
   }

@@ -21,6 +21,8 @@ package struct Ledger {
     var nils: [NilCount] = []
     /// Objects that break a rule as before, and stay.
     var kept: [KeptInvalid] = []
+    /// New objects that became one with an object of the destination.
+    var met: [MetCount] = []
   }
 
   package let connection: StoreConnection
@@ -30,7 +32,7 @@ package struct Ledger {
   package init(connection: StoreConnection) { self.connection = connection }
 
   /// The format of the ledger's tables, and of the rows of an unfinished store.
-  static let version = 6
+  static let version = 7
 
   package static func exists(_ connection: StoreConnection, schema: String = "main") throws -> Bool {
     try connection.integer("SELECT COUNT(*) FROM \(schema).sqlite_master WHERE name = 'godwit_ledger'") == 1
@@ -191,6 +193,7 @@ package struct Ledger {
       [.int(chunk.id), .integer(outcome.rows), .integer(outcome.ambiguousToOne), .integer(outcome.overridden)])
     try addNils(outcome.nils, of: chunk)
     if !outcome.kept.isEmpty { try set("kept", encoded(KeptInvalid.sums(keptInvalid() + outcome.kept))) }
+    if !outcome.met.isEmpty { try set("met", encoded(outcome.met)) }
     if let pace { try set("pace", encoded(pace)) }
   }
 
@@ -206,6 +209,12 @@ package struct Ledger {
     return try decoded("kept")
   }
 
+  /// The new objects that became one with an object of the destination, by mapping.
+  package func met() throws -> [MetCount] {
+    guard try connection.value("SELECT 1 FROM godwit_ledger WHERE key = 'met'") != nil else { return [] }
+    return try decoded("met")
+  }
+
   /// The objects that all chunks made, and the links that they lost.
   package struct Totals {
     package var objects, ambiguousToOne, overridden: Int64
@@ -217,7 +226,8 @@ package struct Ledger {
         "SELECT CAST(TOTAL(rows) FILTER (WHERE stage IN ('create', 'policy')) AS INTEGER), CAST(TOTAL(several) AS INTEGER), CAST(TOTAL(displaced) AS INTEGER) FROM godwit_chunk"
       ).first ?? []
     func integer(_ index: Int) -> Int64 { if index < row.count, case .integer(let n) = row[index] { n } else { 0 } }
-    return Totals(objects: integer(0), ambiguousToOne: integer(1), overridden: integer(2))
+    let met = try met().reduce(0) { $0 + $1.met.objects }
+    return Totals(objects: integer(0) - met, ambiguousToOne: integer(1), overridden: integer(2))
   }
 
   /// The destination objects that each mapping made, by its name.
@@ -229,6 +239,7 @@ package struct Ledger {
       made[row.string(0) ?? ""] = row.int64(1)
       return true
     }
+    for count in try met() { made[count.mapping, default: 0] -= count.met.objects }
     return made
   }
 

@@ -10,6 +10,7 @@ import GodwitJob
 /// | resolve | link | 0 for the preparation, 1 |
 /// | index, unique | index | 0 |
 /// | order, derive | rule | 0 |
+/// | meet | 0 | 0 |
 /// | validate | mapping, or -1 | 0, or the entity's `Z_ENT` |
 struct StoredWork: Hashable {
   var subject: Int
@@ -33,6 +34,7 @@ struct StoredWork: Hashable {
     case .order(let rule), .derive(let rule): self.init(subject: rule)
     case .validate(let mapping): self.init(subject: mapping)
     case .validateEntity(let number): self.init(subject: -1, part: number)
+    case .meet: self.init(subject: 0)
     }
   }
 
@@ -50,6 +52,7 @@ struct StoredWork: Hashable {
     case .order: return .order(rule: subject)
     case .derive: return .derive(rule: subject)
     case .validate: return part > 0 ? .validateEntity(number: part) : .validate(mapping: subject)
+    case .meet: return .meet
     case .unique: return .buildUniqueIndex(subject)
     }
   }

@@ -48,6 +48,7 @@ struct ChunkList {
     index()
     try orderAndDerive()
     try validate()
+    meet()
     makeUnique()
     return list
   }
@@ -215,6 +216,14 @@ struct ChunkList {
       let number = planner.destinationSchema.number(of: entity) ?? 0
       add(.validateEntity(number: number), entity, over: destinationRanges(of: entity))
     }
+  }
+
+  /// New objects are validated before they become one with old ones, which takes their values.
+  private mutating func meet() {
+    let meeting = program.meeting
+    guard !meeting.isEmpty else { return }
+    let rows = meeting.reduce(0) { $0 + facts.mappings[$1].rows }
+    add(.meet, meeting.map { mappings[$0].name }.joined(separator: ", "), rows: rows)
   }
 
   private mutating func makeUnique() {

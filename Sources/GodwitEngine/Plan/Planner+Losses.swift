@@ -66,13 +66,18 @@ extension Planner {
     }
     found += merged.flatMap { $0.losses(of: $0.walk == nil ? nil : counts.removeFirst()) }
     let nils = nilKeys.compactMap { $0.note(counts.removeFirst()) }
+    // A run counts it when it meets the objects.
+    let met =
+      isCounted && isWhole && !scan.isSample
+      ? try MeetForecast(self, program).find() : MeetForecast.Found()
+    found += met.losses
     let several = counts.reduce(0) { $0 + $1.sum }
     if several > 0 {
       found.append(.several(step: step, several).estimated(counts.contains(where: \.isEstimate)))
     }
     return LossCount(
       losses: LossReport(job.marking(found)),
-      notes: notes + counted.flatMap(\.notes) + nils,
+      notes: notes + counted.flatMap(\.notes) + nils + met.notes,
       misfits: counted.flatMap(\.misfits))
   }
 

@@ -69,7 +69,7 @@ extension Planner {
       return rate * (program.isPolicy(mapping) ? Self.policyCreation : Self.creation)
     case .associate: return sample.rate
     case .callHook: return sample.rate * Self.hook
-    case .relate, .prepareResolving, .resolve, .order, .derive: return sample.rate
+    case .relate, .prepareResolving, .resolve, .order, .derive, .meet: return sample.rate
     case .buildIndex, .buildUniqueIndex, .validate, .validateEntity: return sample.rate * 0.3
     }
   }

@@ -22,6 +22,7 @@ extension StepProgram {
         case .order(let rule): (0..<orders).contains(rule)
         case .derive(let rule): (0..<derivations).contains(rule)
         case .validateEntity(let number): destinationSchema.entityName(number) != nil
+        case .meet: !meeting.isEmpty
         }
       guard isKnown else {
         throw GodwitError(

@@ -76,6 +76,7 @@ package struct AttachedSource {
         location: policy.mapping.location,
         remedy: "replace the policy by expressions, or migrate into a separate store")
     }
+    if existing != nil { try resolved.checkMeeting() }
     try resolved.checkPairs(of: job)
     try resolved.checkChunkPredicates(of: job)
     sourceSchema = try StoreSchema(

@@ -100,6 +100,7 @@ extension InversePair {
       }
     }
     for index in links.indices { try links[index].checkEarlier(resolved) }
+    if facts.highestDestinationKeys != nil { for link in links { try link.checkMeeting(resolved) } }
     for index in links.indices {
       if resolved.hasPolicies {
         links[index].inlineEnd = links[index].endWrittenDirectly(resolved: resolved, facts: facts)

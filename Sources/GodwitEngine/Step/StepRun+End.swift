@@ -43,7 +43,8 @@ extension StepRun {
       for (number, highest) in kept { try raise.run([.int(number), .integer(highest)]) }
       raise.finalize()
       if job.appends {
-        let record = try appendRecord(identity, digest: digest, source: before, opened: opened, facts: plan.facts)
+        let record = try appendRecord(
+          identity, digest: digest, source: before, opened: opened, facts: plan.facts, met: ledger.met())
         if isNew {
           metadata.values[AppendRecord.key] = .array([record.propertyList])
         } else {
@@ -70,7 +71,8 @@ extension StepRun {
   ///
   /// - Parameter source: The metadata of the source.
   private func appendRecord(
-    _ identity: JobFingerprint, digest: String, source: StoreMetadata, opened: AttachedSource, facts: PlanFacts
+    _ identity: JobFingerprint, digest: String, source: StoreMetadata, opened: AttachedSource, facts: PlanFacts,
+    met: [MetCount]
   ) throws -> AppendRecord {
     var keys: [String: AppendRecord.Keys] = [:]
     for table in opened.destinationSchema.tables {
@@ -84,7 +86,7 @@ extension StepRun {
       AppendRecord.Mapping(
         name: mapping.name, source: mapping.source.name, destination: mapping.destination.name,
         filter: mapping.filter?.source.text, uniqueBy: mapping.mapping.uniqueBy,
-        keys: facts.mappings[mapping.index].keys)
+        keys: facts.mappings[mapping.index].keys, met: met.first { $0.mapping == mapping.name }?.met)
     }
     return AppendRecord(
       job: digest, sourceUUID: source.uuid, source: identity.source, keys: keys, mappings: mappings)

@@ -151,7 +151,7 @@ package final class StepRun {
     let isCounted = try addLosses(to: &plan, waiting: goesOn)
     summary.losses = try executor.losses(summary, plan: plan)
     summary.losses.losses = job.marking(try summary.losses.losses + quarantineLosses())
-    summary.codedNotes = plan.codedNotes + executor.notes
+    summary.codedNotes = try executor.withMet(plan.codedNotes) + executor.notes
     guard goesOn else { return (summary, nil) }
     guard try isCounted && recordDigest(executor, ledger) else {
       summary.reason = control.reason

@@ -21,6 +21,20 @@ package struct AppendRecord: Hashable, Sendable {
     }
   }
 
+  /// The objects of a mapping with `unique-by` that the destination had already.
+  package struct Met: Hashable, Sendable {
+    /// Objects of the destination that new ones are the same as.
+    package var objects: Int64
+    /// Those of them whose values or links the job changed.
+    package var changed: Int64
+    /// Values and links of new objects that `order-by` does not prefer to the old ones, and that differ from them.
+    package var unlike: Int64
+
+    package init(objects: Int64, changed: Int64, unlike: Int64) {
+      (self.objects, self.changed, self.unlike) = (objects, changed, unlike)
+    }
+  }
+
   package struct Mapping: Hashable, Sendable {
     package var name: String
     package var source: String
@@ -28,9 +42,12 @@ package struct AppendRecord: Hashable, Sendable {
     package var filter: String?
     package var uniqueBy: [String]
     package var keys: PlanFacts.Keys
+    /// nil where the destination had none of its objects.
+    package var met: Met?
 
     package init(
-      name: String, source: String, destination: String, filter: String? = nil, uniqueBy: [String], keys: PlanFacts.Keys
+      name: String, source: String, destination: String, filter: String? = nil, uniqueBy: [String],
+      keys: PlanFacts.Keys, met: Met? = nil
     ) {
       self.name = name
       self.source = source
@@ -38,6 +55,7 @@ package struct AppendRecord: Hashable, Sendable {
       self.filter = filter
       self.uniqueBy = uniqueBy
       self.keys = keys
+      self.met = met
     }
   }
 
@@ -54,6 +72,9 @@ package struct AppendRecord: Hashable, Sendable {
 
   /// Whether the job found a destination to append to.
   package var foundStore: Bool { keys.values.contains { $0.after != nil } }
+
+  /// Whether the job changed objects that were there before it.
+  package var changesObjects: Bool { mappings.contains { ($0.met?.changed ?? 0) > 0 } }
 
   // MARK: Property list
 
@@ -117,6 +138,11 @@ extension AppendRecord.Mapping {
     ]
     values["filter"] = filter.map { .string($0) }
     if !uniqueBy.isEmpty { values["unique-by"] = .array(uniqueBy.map { .string($0) }) }
+    if let met {
+      values["met"] = .dictionary([
+        "objects": .integer(met.objects), "changed": .integer(met.changed), "unlike": .integer(met.unlike),
+      ])
+    }
     switch keys {
     case .offset(let offset): values["offset"] = .integer(offset)
     case .dense(let first): values["first"] = .integer(first)
@@ -136,5 +162,11 @@ extension AppendRecord.Mapping {
     (self.name, self.source, self.destination) = (name, source, destination)
     filter = values["filter"]?.string
     uniqueBy = values["unique-by"]?.array?.compactMap(\.string) ?? []
+    if let known = values["met"]?.dictionary {
+      guard let objects = known["objects"]?.integer, let changed = known["changed"]?.integer,
+        let unlike = known["unlike"]?.integer
+      else { return nil }
+      met = AppendRecord.Met(objects: objects, changed: changed, unlike: unlike)
+    }
   }
 }

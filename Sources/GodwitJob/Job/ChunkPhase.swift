@@ -18,6 +18,8 @@ package enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
   case derive
   /// Checks objects against the destination model.
   case validate
+  /// Makes one of new objects and the objects of the destination that they are the same as.
+  case meet
   /// Builds a unique index, which checks its constraint.
   case unique
 

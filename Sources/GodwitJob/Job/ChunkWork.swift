@@ -18,6 +18,8 @@ package enum ChunkWork: Sendable, Hashable {
   case validate(mapping: Int)
   /// Checks the objects of an entity that only a policy makes, by its `Z_ENT`.
   case validateEntity(number: Int)
+  /// Makes one of new objects and the objects of the destination that have the same values of `unique-by`.
+  case meet
   case buildUniqueIndex(Int)
 
   package var phase: ChunkPhase {
@@ -31,6 +33,7 @@ package enum ChunkWork: Sendable, Hashable {
     case .order: .order
     case .derive: .derive
     case .validate, .validateEntity: .validate
+    case .meet: .meet
     case .buildUniqueIndex: .unique
     }
   }

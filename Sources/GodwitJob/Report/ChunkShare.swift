@@ -36,7 +36,7 @@ package struct ChunkShare: Sendable {
   private static func instructions(_ phase: ChunkPhase) -> Double {
     switch phase {
     case .associate, .validate: 25
-    case .create, .relate, .order, .derive: 40
+    case .create, .relate, .order, .derive, .meet: 40
     case .resolve: 60
     case .policy: 300
     case .index, .unique: 14

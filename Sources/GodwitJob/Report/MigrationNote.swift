@@ -32,6 +32,8 @@ package struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertib
     case valuesTooLarge = "values-too-large"
     /// Objects break a rule that they broke in the source too, and stay.
     case invalidKept = "invalid-kept"
+    /// Objects that the destination has already, by `unique-by`.
+    case met
     /// Objects with nil in an attribute of `unique-by`, and whether they are merged.
     case nilKeys = "nil-keys"
     /// Core Data may choose another name for a table or column.

@@ -32,7 +32,7 @@ package struct RemainingTime: Sendable {
     switch phase {
     case .create: 1
     case .policy: 4
-    case .associate, .relate, .order, .derive: 0.5
+    case .associate, .relate, .order, .derive, .meet: 0.5
     case .resolve: 0.8
     case .index, .unique: 0.35
     case .validate: 0.15

@@ -100,6 +100,15 @@ extension JobManifest {
   /// `source: PATH`, or `source: {list: FILE}`.
   static func source(_ entry: YAMLReader.Entry, _ reader: YAMLReader) throws -> (path: ManifestPath, isList: Bool) {
     if case .scalar = entry.value { return (try reader.path(entry.value, key: "source"), false) }
+    if case .mapping = entry.value,
+      let merge = try reader.entries(entry.value, key: "source").first(where: { $0.key == "merge" })
+    {
+      throw reader.error(
+        "cannot merge stores in one job: 'merge' is not a key of 'source'", at: merge.location,
+        remedy:
+          "write a job for each store, all with `destination: {path: PATH, existing: append}` and a mapping with `unique-by`, and run them one after the other"
+      )
+    }
     let parts = try reader.entries(entry.value, key: "source", known: keys(in: "source"))
     guard let part = parts["list"] else {
       throw reader.wrong("source", expected: "a path, a pattern or {list: FILE}", entry.value)

@@ -21,6 +21,8 @@ final class VerificationProgress {
   var start: VerificationCheckpoint?
   /// The comparison's progress at the last place where the next verification may continue; nil before the first one.
   private(set) var checkpoint: VerificationCheckpoint?
+  /// Whether the next verification may continue at a place of this one. A sample is another one each time.
+  var keepsPlaces = true
   /// After how many rows a checkpoint follows.
   var rowsPerCheckpoint: Int64 = 4096
   /// Whether enough rows were compared since the last checkpoint.
@@ -67,8 +69,7 @@ final class VerificationProgress {
   ///
   /// - Parameter change: The work done since the last one.
   func keep(_ change: (inout VerificationCheckpoint) -> Void) {
-    // A sample is another one each time.
-    guard stores.sample == nil else { return }
+    guard stores.sample == nil, keepsPlaces else { return }
     var checkpoint = checkpoint ?? VerificationCheckpoint(report: findings.report)
     checkpoint.report = findings.report
     checkpoint.toOnes = plans.toOnes

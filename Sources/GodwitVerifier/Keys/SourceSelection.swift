@@ -62,12 +62,13 @@ struct SourceSelection {
       }
       if let ranks {
         guard let stored = try stores.objects.object(entityName: mapping.sourceEntity, key: key) else { return true }
-        try ranks.add(key, identity(of: stored, in: mapping), place: place(of: stored, mapping, evaluator))
+        let identity = try expectedValues.identity(of: stored, in: mapping)
+        try ranks.add(key, identity, place: place(of: stored, mapping, evaluator))
         return true
       }
       var winner = key
       if let kinds, let stored = try stores.objects.object(entityName: mapping.sourceEntity, key: key),
-        let identity = try identity(of: stored, in: mapping)
+        let identity = try expectedValues.identity(of: stored, in: mapping)
       {
         winner = try kinds.first(identity, key)
       }
@@ -88,31 +89,6 @@ struct SourceSelection {
       let key = SortBytes.of(value)
       bytes += descriptor.isAscending ? key : key.map { ~$0 }
     }
-  }
-
-  /// The values of `unique-by` as bytes that differ when the values do; nil for an object that is one with no other.
-  private func identity(of object: StoredObject, in mapping: VerifiedMapping) throws -> [UInt8]? {
-    var bytes: [UInt8] = []
-    for attribute in mapping.uniqueBy {
-      guard let value = try expectedValues.expectedValue(of: attribute, in: mapping, from: object) else {
-        throw GodwitError(
-          .configuration,
-          "cannot verify mapping '\(mapping.name)': unique-by '\(attribute.name)' has values that only the run knew")
-      }
-      let part: [UInt8]
-      switch value {
-      case .null:
-        guard mapping.mergesNil else { return nil }
-        part = [0]
-      case .integer(let number): part = [1] + Array("\(number)".utf8)
-      case .real(let number):
-        part = Int64(exactly: number).map { [1] + Array("\($0)".utf8) } ?? [2] + Array("\(number.bitPattern)".utf8)
-      case .text(let text): part = [3] + text
-      case .blob(let blob): part = [4] + blob
-      }
-      bytes += Array("\(part.count):".utf8) + part
-    }
-    return bytes
   }
 
   /// Finds the objects that an earlier job made of its source objects. Links to a deleted object are not expected.

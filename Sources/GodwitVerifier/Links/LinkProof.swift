@@ -14,16 +14,17 @@ struct LinkProof {
   let keys: KeyAssignment
   let plans: LinkPlans
   let findings: Findings
+  private let met: MetProof
   private let progress: VerificationProgress
   private let replay: LinkReplay
   private let orderProof: OrderProof
 
   init(
-    _ stores: ComparedStores, _ keys: KeyAssignment, _ plans: LinkPlans, _ findings: Findings,
+    _ stores: ComparedStores, _ keys: KeyAssignment, _ plans: LinkPlans, _ met: MetProof, _ findings: Findings,
     _ progress: VerificationProgress
   ) {
     (self.stores, self.keys, self.plans) = (stores, keys, plans)
-    (self.findings, self.progress) = (findings, progress)
+    (self.met, self.findings, self.progress) = (met, findings, progress)
     replay = LinkReplay(stores, keys)
     orderProof = OrderProof(stores, keys, findings)
   }
@@ -49,6 +50,7 @@ struct LinkProof {
       return findings.count("not proved: relationships outside the sample", 1)
     }
     try replay.replay(link)
+    try met.redirect(link)
     for end in link.ends.indices { try compare(link, end: end) }
     try stores.scratch.execute("DROP TABLE temp.edge")
   }

@@ -13,15 +13,17 @@ final class ObjectProof {
   let values: ValueProof
   let valueRules: ValueRules
   let files: ExternalFileProof
+  /// nil for a thread that proves rows: stores that were appended to have one reader.
+  let met: MetProof?
   let findings: Findings
   let progress: VerificationProgress
 
   init(
     _ stores: ComparedStores, _ keys: KeyAssignment, _ plans: LinkPlans, _ values: ValueProof,
-    _ files: ExternalFileProof, _ findings: Findings, _ progress: VerificationProgress
+    _ files: ExternalFileProof, _ met: MetProof?, _ findings: Findings, _ progress: VerificationProgress
   ) {
     (self.stores, self.keys, self.plans, self.values) = (stores, keys, plans, values)
-    (self.files, self.findings, self.progress) = (files, findings, progress)
+    (self.files, self.met, self.findings, self.progress) = (files, met, findings, progress)
     valueRules = ValueRules(stores, findings)
   }
 
@@ -32,7 +34,7 @@ final class ObjectProof {
     let keys = KeyAssignment(stores, as: other.keys)
     let plans = LinkPlans(stores, keys, as: other.plans)
     self.init(
-      stores, keys, plans, ValueProof(stores, keys, findings), ExternalFileProof(stores, findings), findings,
+      stores, keys, plans, ValueProof(stores, keys, findings), ExternalFileProof(stores, findings), nil, findings,
       VerificationProgress(stores, findings, plans))
   }
 

@@ -10,6 +10,7 @@ final class TableComparison {
   private let findings: Findings
   private let progress: VerificationProgress
   private let files: ExternalFileProof
+  private let met: MetProof?
   private let rows: RowComparison
   private let table: StoreSchema.EntityTable
   private let cursor: RowCursor
@@ -26,7 +27,7 @@ final class TableComparison {
   /// - Parameter tally: The result for the rows before the first that is compared.
   init(_ proof: ObjectProof, root: String, tally: TableTally = TableTally()) throws {
     (stores, keys, findings) = (proof.stores, proof.keys, proof.findings)
-    (progress, files, rows) = (proof.progress, proof.files, RowComparison(proof))
+    (progress, files, met, rows) = (proof.progress, proof.files, proof.met, RowComparison(proof))
     (self.root, self.tally) = (root, tally)
     table = try stores.destinationTable(root)
     own = stores.keys(of: root)
@@ -60,13 +61,20 @@ final class TableComparison {
   private func seek(_ first: Int64) throws {
     if let next, next == first { return }
     expected = try keys.made(root, from: first)
-    wanted = try expected?.next()
-    while let object = wanted, object.key < first { wanted = try expected?.next() }
+    try take()
+    while let object = wanted, object.key < first { try take() }
     _ = try cursor.seek(first)
     next = first
   }
 
-  private func take() throws { wanted = try expected?.next() }
+  /// Goes to the next object that has a row of its own.
+  private func take() throws {
+    while true {
+      wanted = try expected?.next()
+      guard let object = wanted, let old = try met?.met?.old(object.key, root: root) else { return }
+      tally.values += try met?.compare(object, with: old) ?? 0
+    }
+  }
 
   // MARK: Rows that are right
 

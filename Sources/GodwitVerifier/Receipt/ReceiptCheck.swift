@@ -55,6 +55,13 @@ package struct ReceiptCheck: Sendable {
     let later = try laterJobs(receipt, metadata, path)
     report.count("receipts, of \(receipt.finished)", 1)
     if !later.isEmpty { report.count("later jobs that wrote to the store", Int64(later.count)) }
+    let records = try AppendRecord.all(in: metadata, path: path)
+    if records.contains(where: { later.contains($0.job) && $0.changesObjects }) {
+      throw GodwitError(
+        .missingInput,
+        "cannot verify '\(path)': a later job with unique-by has changed objects that the receipt '\(receiptPath)' counts",
+        remedy: "verify the store with the receipt of the later job, which counts the whole store")
+    }
     guard compareMetadata(receipt, metadata, later, &report) else { return report }
     if includesQuarantine { try compareQuarantine(receipt, metadata, path, &report) }
     do { try compareContent(receipt, path, metadata, later, stop, &report) } catch let error as GodwitError

@@ -30,6 +30,13 @@ struct AppendedPart {
     let records = try AppendRecord.all(in: metadata, path: path)
     let jobs = metadata.values[StoreMetadata.Key.jobs]?.array?.compactMap(\.string) ?? []
     let digest = try digest()
+    let own = records.lastIndex { $0.job == digest }
+    if jobs.contains(digest), records.dropFirst(own.map { $0 + 1 } ?? 0).contains(where: \.changesObjects) {
+      throw GodwitError(
+        .missingInput,
+        "cannot verify '\(path)': a later job with unique-by has changed objects that were there before it",
+        remedy: "verify the later job, whose receipt counts the whole store")
+    }
     if jobs.contains(digest), let index = records.lastIndex(where: { $0.job == digest }) {
       record = records[index]
       earlier = Array(records[..<index])
@@ -60,6 +67,16 @@ struct AppendedPart {
     guard let keys = record.keys[root] else { return Keys() }
     // Objects that an application added since count as extra, as in any store.
     return Keys(first: keys.after.map { $0 + 1 } ?? .min, last: isLast ? .max : keys.through)
+  }
+
+  /// The highest key of a hierarchy that was in use before the job; nil if the job made the store.
+  func highestBefore(_ root: String) -> Int64? { record.keys[root]?.after }
+
+  /// The job's record of the objects of a mapping that the destination had already.
+  func met(of mapping: VerifiedMapping, among mappings: [VerifiedMapping]) -> AppendRecord.Met? {
+    let place = mapping.index - mappings.count { $0.earlierOffset != nil }
+    guard record.mappings.indices.contains(place), record.mappings[place].name == mapping.name else { return nil }
+    return record.mappings[place].met
   }
 
   /// The keys from the first to the last; none when the last is below the first.

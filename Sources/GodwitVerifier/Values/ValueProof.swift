@@ -57,7 +57,7 @@ struct ValueProof {
 
   /// The object that gives an attribute its value: the first of those that become one, or where `fill-nil` is said the
   /// first of them that has a value.
-  private func origin(
+  func origin(
     of attribute: AttributeDescription, in mapping: VerifiedMapping, _ winner: StoredObject
   ) throws -> StoredObject {
     func has(_ object: StoredObject) throws -> Bool {

@@ -54,9 +54,9 @@ import Testing
     #expect(alone.filter { $0.contains("a.sqlite") }.allSatisfy(rows.contains))
     #expect(alone.filter { $0.contains("a.sqlite") }.count == 4 + 2 + 4)
     #expect(try world.rows("SELECT COUNT(*), MAX(Z_PK) FROM source.ZCUSTOMER") == ["7|7"])
-    // unique-by makes one object per value and job: those of the first job are not the second's.
+    // unique-by makes one object per value: those of the first job are the second's too.
     #expect(
-      try world.rows("SELECT ZNAME, COUNT(*) FROM source.ZCITY GROUP BY 1 ORDER BY 1") == ["city 0|2", "city 1|2"])
+      try world.rows("SELECT ZNAME, COUNT(*) FROM source.ZCITY GROUP BY 1 ORDER BY 1") == ["city 0|1", "city 1|1"])
     for job in [first, second] {
       #expect(try MigrationManager(job).isFinished())
       #expect(try MigrationManager(job).status().state == .finished)
@@ -232,7 +232,7 @@ import Testing
     try world.build("c.sqlite", customers: 2, firstKey: 1 << 61)
     for name in ["a.sqlite", "b.sqlite", "c.sqlite"] { try world.run(world.job(name)) }
     for name in ["a.sqlite", "b.sqlite", "c.sqlite"] { try world.verify(world.job(name)) }
-    #expect(try world.rows("SELECT COUNT(*), COUNT(DISTINCT ZHOME) FROM source.ZCUSTOMER") == ["6|6"])
+    #expect(try world.rows("SELECT COUNT(*), COUNT(DISTINCT ZHOME) FROM source.ZCUSTOMER") == ["6|2"])
   }
 
   @Test func `a job that made the store without 'existing: append' is recognised and not added again`() throws {
