@@ -2,7 +2,6 @@ import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
-import GodwitXcode
 
 /// The shapes of the values that bytes of a source encode.
 struct EncodedShapes {

@@ -1,7 +1,6 @@
 import Foundation
 import GodwitModel
 import GodwitStore
-import GodwitXcode
 
 /// Prints objects as JSON lines or CSV records. Equal objects give equal text.
 ///

@@ -55,7 +55,8 @@ extension ArchivedValue {
     }
   }
 
-  private var kind: String {
+  /// The kind of value, in messages.
+  var kind: String {
     switch self {
     case .null: "nil"
     case .boolean, .integer, .real, .decimal: "a number"

@@ -53,9 +53,10 @@ extension ArchivedValue {
   /// A number without fraction and exponent is whole if 64 bits hold it. A text with a key twice is
   /// refused.
   ///
+  /// - Parameter decimals: Whether a number whose digits no `Double` keeps is a decimal, as far as a decimal keeps them.
   /// - Throws: For a text that is not JSON, and beyond the limits.
-  package init(json text: some Sequence<UInt8>) throws(Malformed) {
-    var reader = JSONReader(bytes: Array(text))
+  package init(json text: some Sequence<UInt8>, decimals: Bool = false) throws(Malformed) {
+    var reader = JSONReader(bytes: Array(text), decimals: decimals)
     self = try reader.whole()
   }
 }
@@ -65,10 +66,11 @@ private struct JSONReader {
   typealias Malformed = ArchivedValue.Malformed
 
   let bytes: [UInt8]
+  let decimals: Bool
   private var place = 0
   private var room = ArchivedValue.Room()
 
-  init(bytes: [UInt8]) { self.bytes = bytes }
+  init(bytes: [UInt8], decimals: Bool) { (self.bytes, self.decimals) = (bytes, decimals) }
 
   mutating func whole() throws(Malformed) -> ArchivedValue {
     try room.take(depth: 0, bytes: bytes.count)
@@ -173,7 +175,23 @@ private struct JSONReader {
     guard let number = Double(text), number.isFinite else {
       throw Malformed(problem: "the number '\(text.prefix(60))' is too large")
     }
+    if decimals, text.utf8.count > 15, let exact = Self.decimal(text), exact != Self.decimal(number.description) {
+      return .decimal(exact)
+    }
     return .real(number)
+  }
+
+  /// The number of a text if a decimal keeps all of its digits.
+  private static func decimal(_ text: String) -> Decimal? {
+    guard let number = Decimal(string: text, locale: nil), number.isFinite else { return nil }
+    return digits(text) == digits(number.description) ? number : nil
+  }
+
+  /// The digits of a number without zeros at both ends.
+  private static func digits(_ text: String) -> Substring {
+    var digits = Substring(text.prefix { $0 != "e" && $0 != "E" }.filter(\.isNumber)).drop { $0 == "0" }
+    while digits.last == "0" { digits.removeLast() }
+    return digits
   }
 
   /// The string that begins here, after its quote.

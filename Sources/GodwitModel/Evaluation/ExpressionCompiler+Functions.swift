@@ -8,6 +8,7 @@ extension ExpressionCompiler {
     case "randomn:": return random(below: arguments.first, at: range.lowerBound)
     case "newUUID" where arguments.count <= 1: return newUUID(arguments.first)
     case "coalesce:": return coalesce(arguments)
+    case "encode:" where arguments.count >= 2: return encode(arguments, range)
     case "join:with:" where arguments.count == 2: return join(arguments[0], with: arguments[1], range)
     default: break
     }

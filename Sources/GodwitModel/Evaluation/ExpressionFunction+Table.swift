@@ -80,6 +80,23 @@ extension ExpressionFunction {
         guard case .data(let bytes) = value else { return nil }
         return try ArchivedValue(archive: bytes).attributeValue(ofClass: name)
       }, sql: .none),
+    Row(
+      "decode:path:as:", taking: 3, .decoded,
+      .many(mayBeNil: nil) { values, range in
+        guard values.count == 3, let path = values[1].text?.string, let name = values[2].text?.string,
+          let parts = ArchivedValue.parts(of: path)
+        else { return nil }
+        let bytes: [UInt8]
+        switch values[0] {
+        case .data(let data): bytes = data
+        case .string(let text): bytes = Array(text.utf8)
+        default: return nil
+        }
+        do throws(ArchivedValue.Malformed) {
+          return try EncodedValue(reading: bytes).value.value(at: parts)?.decoded(asClass: name) ?? .null
+        } catch { throw ExpressionError("'\(path)': \(error.problem)", range: range) }
+      }, sql: .none),
+    Row(name: "encode:", counts: 1...1000, result: .encoded, body: .evaluatedByObject, sql: .none, isTotal: true),
   ]
 
   private static let arithmetic = [

@@ -22,6 +22,10 @@ package struct ExpressionFunction: Sendable {
     /// A UUID; the argument is one value of any type.
     case identifier
     case archive
+    /// A part of an encoded value.
+    case decoded
+    /// An object of named parts.
+    case encoded
     case cast
     case element
     /// The type of the first argument.

@@ -117,6 +117,8 @@ extension ExpressionChecker {
       return .value(.uuid)
     case .joined: return try joined(name, arguments, types, scope)
     case .archive: return try archive(name, arguments, types, range)
+    case .decoded: return try decoded(name, arguments, types, range)
+    case .encoded: return try encoded(name, arguments, types, range)
     case .cast:
       guard let last = arguments.last, case .constant(.string(let type)) = last.node, let first = types.first else {
         throw ExpressionError("'\(name)' needs the name of a type in quotes", range: range)

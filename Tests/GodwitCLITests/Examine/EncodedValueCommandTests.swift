@@ -71,6 +71,78 @@ struct EncodedValueCommandTests {
     #expect(try String(contentsOfFile: folder.file("places/Place.jsonl"), encoding: .utf8).contains("@json"))
   }
 
+  @Test func `leaves become JSON, and parts of JSON become leaves`() throws {
+    let project = ProjectFixture()
+    func model(_ name: String, _ attributes: [AttributeDescription]) throws -> ManagedObjectModel {
+      try ManagedObjectModel(name: name, entities: [EntityDescription(name: "Place", attributes: attributes)])
+    }
+    let names: [(String, AttributeType)] = [("name", .string), ("size", .integer64), ("when", .date), ("id", .uuid)]
+    let leaves = names.map { AttributeDescription(name: $0.0, type: $0.1) }
+    let data = AttributeDescription(name: "details", type: .binary)
+    let versions = try [model("M 1", leaves), model("M 2", [data]), model("M 3", leaves)]
+    try project.bundle("M.xcdatamodeld", versions)
+    let id = try #require(UUID(uuidString: "0B0E1E5A-0000-4000-8000-000000000004"))
+    try project.store("1.sqlite", versions[0]) { builder in
+      try builder.insert(
+        "Place", key: 1, attributes: ["name": .init("Bern"), "size": .integer(3), "when": .date(0.5), "id": .uuid(id)])
+      try builder.insert("Place", key: 2, attributes: ["name": .init("Thun")])
+      try builder.insert("Place", key: 3)
+    }
+    try project.write(
+      "A.mapping.yaml",
+      """
+      godwit-mapping: 1
+      source-model: M 1
+      destination-model: M 2
+      entity-mappings:
+        - {name: P, source: Place, destination: Place, attributes: {details: 'encode:("name", $source.name, "of.size", $source.size, "when", $source.when, "id", $source.id)'}}
+      """)
+    try project.write(
+      "B.mapping.yaml",
+      """
+      godwit-mapping: 1
+      source-model: M 2
+      destination-model: M 3
+      entity-mappings:
+        - name: P
+          source: Place
+          destination: Place
+          attributes:
+            name: 'decode:path:as:($source.details, "name", "NSString")'
+            size: 'decode:path:as:($source.details, "of.size", "NSNumber")'
+            when: 'decode:path:as:($source.details, "when", "NSDate")'
+            id: 'decode:path:as:($source.details, "id", "NSUUID")'
+      """)
+    for (from, to) in [(1, 2), (2, 3)] {
+      try project.write(
+        "\(to).yaml",
+        "godwit: 1\nsource: \(from).sqlite\ndestination: \(to).sqlite\nmodels: M.xcdatamodeld\ndestination-model: M \(to)\nmappings: \(from == 1 ? "A" : "B").mapping.yaml\n"
+      )
+      let made = try project.godwit(["run", project.path("\(to).yaml"), "--verify"])
+      #expect(made.status == 0, "\(made)")
+    }
+    let second = try StoreConnection.openStore(readingAt: project.path("2.sqlite"))
+    let texts = try second.strings("SELECT COALESCE(CAST(ZDETAILS AS TEXT), 'nil') FROM source.ZPLACE ORDER BY Z_PK")
+    #expect(
+      texts == [
+        "{\"id\":\"0B0E1E5A-0000-4000-8000-000000000004\",\"name\":\"Bern\",\"of\":{\"size\":3},\"when\":0.5}",
+        "{\"name\":\"Thun\"}", "nil",
+      ])
+    func rows(_ name: String) throws -> [[SQLValue]] {
+      let store = try StoreConnection.openStore(readingAt: project.path(name))
+      return try store.rows("SELECT ZNAME, ZSIZE, ZWHEN, hex(ZID) FROM source.ZPLACE ORDER BY Z_PK")
+    }
+    #expect(try rows("3.sqlite") == rows("1.sqlite"))
+    // Other bytes are an error of the object.
+    try second.close()
+    let broken = try StoreConnection(path: project.path("2.sqlite"))
+    try broken.execute("UPDATE ZPLACE SET ZDETAILS = x'FFD8' WHERE Z_PK = 2")
+    try broken.close()
+    let refused = try project.godwit(
+      ["run", project.path("3.yaml"), "--destination", project.path("4.sqlite")])
+    #expect(refused.status == 65 && refused.diagnostics.contains("decode:path:as:"), "\(refused)")
+  }
+
   @Test func `audit lists shapes with values alone, and they are no findings`() throws {
     let project = try Self.project()
     let found = try project.godwit(["audit", project.path("job.yaml"), "--values"])

@@ -59,7 +59,7 @@ struct DocumentationCoverageTests {
     entry("Quarantine", "xml", 1, "QuarantineCommandTests"),
     entry("RunningNightly", "crontab", 1, "RunningNightlyPageTests"),
     entry("RunningNightly", "json", 1, "RunningNightlyPageTests"),
-    entry("SwiftData", "sh", 4, pages), entry("SwiftData", "yaml", 1, examples),
+    entry("SwiftData", "sh", 4, pages), entry("SwiftData", "yaml", 2, examples),
     entry("UsingTheLibrary", "swift", 3, pages),
     entry("WritingAMapping", "sh", 7, pages), entry("WritingAMapping", "yaml", 3, pages),
     entry("WritingAMapping", "text", 3, pages),

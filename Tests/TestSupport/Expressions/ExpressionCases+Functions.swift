@@ -73,6 +73,38 @@ extension ExpressionCases {
     ],
     filters: [("unarchive:(archive:('[7]')) CONTAINS '7'", true), ("unarchive:(archive:(nick)) == '1'", nil)])
 
+  package static let encoded = ExpressionCases(
+    name: "encoded values",
+    values: [
+      ("CAST(encode:('b.c', $source.age, 'a', $source.name), 'NSString')", .string("{\"a\":\"Zoë\",\"b\":{\"c\":40}}")),
+      ("CAST(encode:('a', $source.nick, 'b', $source.isMember), 'NSString')", .string("{\"b\":true}")),
+      ("encode:('a', $source.nick)", .null), ("encode:('a', nil, 'b', nil)", .null),
+      (
+        "CAST(encode:('x', $source.pay, 'y', $source.height, 'z', $source.born), 'NSString')",
+        .string("{\"x\":5,\"y\":1.5,\"z\":1000.0}")
+      ),
+      ("decode:path:as:('{\"a\":{\"b\":[1,{\"c\":\"d\"}]}}', 'a.b.1.c', 'NSString')", .string("d")),
+      ("decode:path:as:('{\"a\":{\"b\":[1,{\"c\":\"d\"}]}}', 'a.b.0', 'NSNumber') + 1", .integer(2)),
+      ("decode:path:as:('{\"a\":[1]}', 'a.1', 'NSNumber')", .null),
+      ("decode:path:as:('{\"a\":[1]}', 'b.c', 'NSString')", .null),
+      ("decode:path:as:('{\"a\":null}', 'a', 'NSString')", .null), ("decode:path:as:(nil, 'a', 'NSString')", .null),
+      ("decode:path:as:('\"red\"', '', 'NSString')", .string("red")),
+      (
+        "decode:path:as:('[12345678901234567890]', '0', 'NSNumber')",
+        .decimal(Decimal(sign: .plus, exponent: 1, significand: 1_234_567_890_123_456_789))
+      ),
+      ("decode:path:as:('[1.50]', '0', 'NSNumber')", .double(1.5)),
+      ("decode:path:as:('[false]', '0', 'NSNumber')", .boolean(false)),
+      ("decode:path:as:('{\"t\":5}', 't', 'NSDate')", .date(5)),
+      ("decode:path:as:('{\"u\":\"https://example.org/a\"}', 'u', 'NSURL')", .uri("https://example.org/a")),
+      ("decode:path:as:(archive:('{\"k\":[true,\"v\"]}'), 'k.1', 'NSString')", .string("v")),
+      (
+        "decode:path:as:(encode:('a.b', $source.code), 'a.b', 'NSUUID')",
+        .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)))
+      ),
+      ("CAST(decode:path:as:(encode:('a', $source.photo), 'a', 'NSData'), 'NSString')", .string("\u{1}\u{2}")),
+    ], filters: [("decode:path:as:('{\"a\":1}', 'a', 'NSNumber') == 1", true)])
+
   package static let conditionals = ExpressionCases(
     name: "TERNARY",
     values: [

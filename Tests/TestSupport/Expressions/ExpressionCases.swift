@@ -14,7 +14,8 @@ package struct ExpressionCases: Sendable, CustomStringConvertible {
 
   package static let all: [ExpressionCases] = [
     literals, arithmetic, dates, bitwise, comparison, strings, like, matches, nils, logic, membership, quantifiers,
-    collections, indexes, sets, subqueries, functions, random, casts, archives, conditionals, facts, paths, valuePaths,
+    collections, indexes, sets, subqueries, functions, random, casts, archives, encoded, conditionals, facts, paths,
+    valuePaths,
     stringMethods, valueMethods, classMethods, formats, identifiers,
   ]
 }

@@ -1,5 +1,4 @@
 import Foundation
-package import GodwitModel
 
 /// A value that bytes encode: the content of a property marked `.codable`, or of any other attribute whose bytes are JSON,
 /// a property list or a keyed archive of property-list classes.
@@ -18,29 +17,32 @@ package struct EncodedValue: Sendable, Hashable {
 
   /// - Returns: nil for bytes that encode nothing of these forms, or too much: see `ArchivedValue`.
   package init?(_ bytes: [UInt8]) {
-    guard bytes.count <= ArchivedValue.bytesMaximum else { return nil }
+    do throws(ArchivedValue.Malformed) { try self.init(reading: bytes) } catch { return nil }
+  }
+
+  /// - Throws: For the same bytes, with the reason.
+  init(reading bytes: [UInt8]) throws(ArchivedValue.Malformed) {
     if ArchivedValue.isArchive(bytes) {
-      if let archived = try? ArchivedValue(archive: bytes) {
-        (form, value) = (.archive, archived)
-      } else if let list = Self.propertyList(bytes) {
+      do throws(ArchivedValue.Malformed) {
+        (form, value) = (.archive, try ArchivedValue(archive: bytes))
+      } catch {
+        guard let list = Self.propertyList(bytes) else { throw error }
         (form, value) = (.propertyList, list)
-      } else {
-        return nil
       }
       return
     }
-    guard let first = bytes.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) else { return nil }
-    if first == UInt8(ascii: "<") {
-      guard let list = Self.propertyList(bytes) else { return nil }
+    if bytes.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) == UInt8(ascii: "<") {
+      guard let list = Self.propertyList(bytes) else {
+        throw ArchivedValue.Malformed(problem: "it is neither JSON nor a property list")
+      }
       (form, value) = (.propertyList, list)
       return
     }
-    guard let json = try? ArchivedValue(json: bytes) else { return nil }
-    (form, value) = (.json, json)
+    (form, value) = (.json, try ArchivedValue(json: bytes, decimals: true))
   }
 
   private static func propertyList(_ bytes: [UInt8]) -> ArchivedValue? {
-    guard
+    guard bytes.count <= ArchivedValue.bytesMaximum,
       let list = try? PropertyListFile.read(bytes, file: "a value", maximumValues: ArchivedValue.valuesMaximum)
     else { return nil }
     return ArchivedValue(propertyList: list, depth: 0)

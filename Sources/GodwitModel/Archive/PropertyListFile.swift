@@ -1,14 +1,13 @@
 import Foundation
-import GodwitModel
 
 /// Reads a property list in binary or XML form.
 ///
 /// Foundation's reader recurses without a limit and hides the references of keyed archives; both
 /// forms are bounded here in depth, size and number of values.
-enum PropertyListFile {
+package enum PropertyListFile {
   /// - Parameter file: the name of the file in messages.
   /// - Throws: `GodwitError` with code `.missingInput`.
-  static func read(_ bytes: [UInt8], file: String, maximumValues: Int = 200_000) throws -> PropertyListValue {
+  package static func read(_ bytes: [UInt8], file: String, maximumValues: Int = 200_000) throws -> PropertyListValue {
     guard !bytes.starts(with: Array("bplist".utf8)) else {
       do {
         return try PropertyListValue(binary: bytes, maximumValues: maximumValues)
