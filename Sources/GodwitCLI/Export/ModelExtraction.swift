@@ -3,44 +3,95 @@ import GodwitModel
 import GodwitStore
 import GodwitXcode
 
-/// A model that a store carried, written as Xcode's files.
+/// The models that stores carried, written as Xcode's files.
 struct ModelExtraction {
-  /// The name of the version.
-  let version: String
-  /// The parts of the model that the files lack, one sentence each.
-  let omissions: [String]
+  /// A store with the model inside it.
+  struct Source {
+    let store: String
+    let cached: CachedModel
+    /// Whether the model is of the version of the store's objects.
+    let fits: Bool
+  }
 
-  /// Writes the files, reads them back and compares the version hashes.
+  /// A version that was written.
+  struct Version {
+    let name: String
+    let model: ManagedObjectModel
+    /// The stores that carried it, in the order in which they are given.
+    let stores: [String]
+    /// Whether it is of the version of the objects in all of them.
+    let fits: Bool
+    /// The parts of the model that the files lack, and those that other stores of the version have, one sentence each.
+    fileprivate(set) var omissions: [String]
+  }
+
+  /// In natural order of their names.
+  private(set) var versions: [Version]
+  /// The name of the current version.
+  let current: String
+
+  /// Writes the files, reads them back and compares the version hashes. Stores with equal version hashes give one version:
+  /// the model of the last of them.
+  ///
+  /// The current version is the newest by version identifiers, if each version has one of its own. Otherwise it is the
+  /// version of the last store.
   ///
   /// - Parameters:
-  ///   - version: The name of the version; nil for the model's own.
-  ///   - path: A new `.xcdatamodeld` or `.xcdatamodel`.
-  ///   - store: The store, whose permissions the files get.
+  ///   - name: The name of the only version; nil for the models' own, else the name of the output, with a number where
+  ///     there are several.
+  ///   - path: A new `.xcdatamodeld`, or an `.xcdatamodel` for one version. The files get the permissions that all stores
+  ///     have.
   /// - Throws: `.cannotCreate` (73) when something is at the path; `.dataWrong` (65) when the version hashes of what
   ///   was written differ. Then nothing is at the path.
-  init(_ cached: CachedModel, version given: String?, to path: String, like store: String) throws {
+  init(_ sources: [Source], version name: String?, to path: String) throws {
     let url = URL(filePath: path)
     let stem = url.deletingPathExtension().lastPathComponent
     let isBundle = url.pathExtension == "xcdatamodeld"
-    let own = cached.model.versionIdentifiers.first(where: Self.isFileName)
-    version = isBundle ? given ?? own ?? stem : stem
+    let groups = sources.grouped { $0.cached.model.versionHashes }.map(\.elements)
+    let own = groups.map { $0.last?.cached.model.versionIdentifiers.first(where: Self.isFileName) }
+    let isNumbered = Set(own.compactMap { $0 }).count < groups.count
+    versions = zip(groups.indices, groups).compactMap { place, group in
+      guard let last = group.last else { return nil }
+      let numbered = groups.count > 1 ? "\(stem) \(place + 1)" : stem
+      let found = isBundle ? name ?? (isNumbered && groups.count > 1 ? nil : own[place]) ?? numbered : stem
+      let others = group.dropLast().filter { $0.cached.model != last.cached.model }.flatMap { other in
+        Self.differences(between: other.cached.model, and: last.cached.model).map { "\($0) in '\(other.store)'" }
+      }
+      return Version(
+        name: found, model: last.cached.model, stores: group.map(\.store), fits: group.allSatisfy(\.fits),
+        omissions: last.cached.omissions + others)
+    }
+    let lastStore = versions.first { $0.stores.contains(sources.last?.store ?? "") }?.name ?? stem
+    versions.sort { ModelBundle.precedes($0.name, $1.name) }
+    current = isNumbered ? lastStore : versions.last?.name ?? stem
+    try write(to: path, isBundle: isBundle, like: sources.map(\.store))
+  }
+
+  private mutating func write(to path: String, isBundle: Bool, like stores: [String]) throws {
+    guard let store = stores.first else { return }
     let folder = try NewFolder(path: path, like: store)
     do {
       func write(_ text: String, to name: String) throws {
-        try ExportFile.write(text, to: OutputFile("\(folder.temporary)/\(name)", "a model", like: [store]))
+        try ExportFile.write(text, to: OutputFile("\(folder.temporary)/\(name)", "a model", like: stores))
       }
-      if isBundle {
-        let inner = "\(version).xcdatamodel"
+      for version in versions {
+        guard isBundle else {
+          try write(version.model.xcodeContents, to: "contents")
+          continue
+        }
+        let inner = "\(version.name).xcdatamodel"
         let made = try NewFolder(path: "\(folder.temporary)/\(inner)", like: store)
         try made.finish()
-        try write(cached.model.xcodeContents, to: "\(inner)/contents")
-        try write(try Self.currentVersion(inner), to: ".xccurrentversion")
-      } else {
-        try write(cached.model.xcodeContents, to: "contents")
+        try write(version.model.xcodeContents, to: "\(inner)/contents")
       }
-      let read = try ModelBundle(contentsOf: folder.temporary).currentModel()
-      try Self.compareHashes(of: cached.model, with: read, store: store)
-      omissions = cached.omissions + Self.differences(between: cached.model, and: read)
+      if isBundle { try write(try Self.currentVersion("\(current).xcdatamodel"), to: ".xccurrentversion") }
+      let bundle = try ModelBundle(contentsOf: folder.temporary)
+      for place in versions.indices {
+        let version = versions[place]
+        let read = try isBundle ? bundle.model(named: version.name) : bundle.currentModel()
+        try Self.compareHashes(of: version.model, with: read, store: version.stores.last ?? store)
+        versions[place].omissions += Self.differences(between: version.model, and: read)
+      }
       try folder.finish()
     } catch {
       folder.discard()

@@ -75,6 +75,10 @@ struct InitVerb: Verb {
       let source, destination, mappings: String
       let isInferred: Bool
     }
+    struct Part: Encodable {
+      let path, version: String
+      let entities: [String]
+    }
     struct Stage: Encodable { let step, reason: String }
     struct Policy: Encodable {
       let policy: String
@@ -85,6 +89,8 @@ struct InitVerb: Verb {
     let file: String?
     let manifest, source, destination: String
     let models: [String]
+    /// The models that form one; nil for a single model.
+    let mergeModels: [Part]?
     let sourceModel, sourceModelOrigin, destinationModel: String
     let isMigrationNeeded: Bool
     let versions, versionOrder: [String]
@@ -104,6 +110,9 @@ struct InitVerb: Verb {
       self.file = file
       manifest = draft.text
       (source, destination, models) = (draft.source, draft.destination, draft.models)
+      mergeModels =
+        draft.parts.isEmpty
+        ? nil : draft.parts.map { Part(path: $0.path, version: $0.version, entities: $0.entities) }
       (sourceModel, sourceModelOrigin) = (draft.sourceModel, draft.sourceModelOrigin)
       (destinationModel, isMigrationNeeded) = (draft.destinationModel, !draft.isCurrent)
       (versions, versionOrder, configuration) = (draft.versions, draft.versionOrder, draft.configuration)
@@ -133,6 +142,8 @@ struct InitVerb: Verb {
       lines.append("  " + label.padding(toLength: 13, withPad: " ", startingAt: 0) + text)
     }
     line("source", "\(draft.source), version '\(draft.sourceModel)'")
+    for (index, part) in draft.parts.enumerated() { line(index == 0 ? "merges" : "", part.line) }
+    for spare in draft.spareParts { line("note", "\(spare) fits too, and adds no entity") }
     if let doubt = draft.doubt { line("note", doubt) }
     line("destination", "\(draft.destination), version '\(draft.destinationModel)'")
     if draft.isCurrent {

@@ -7,12 +7,15 @@ import GodwitXcode
 /// folder it may be several: models that the application merges, or the bundle that took the place of the store's.
 struct DraftModelChoice {
   private(set) var paths: [String]
-  /// Whether the models form one.
-  private(set) var isMerged = false
+  /// The models that form one, in the order of `paths`; empty for a single model.
+  private(set) var parts: [ManifestDraft.Part] = []
+  /// Models that fit the store too, and add no entity to those that form one.
+  private(set) var spareParts: [String] = []
   /// The folder that was given, in which mapping models are looked for, too.
   private let folder: String?
 
   var isOfFolder: Bool { folder != nil }
+  var isMerged: Bool { !parts.isEmpty }
 
   /// - Parameter target: The version that the job leads to; nil for the current one.
   init(at path: String, request: DraftRequest, metadata: StoreMetadata, target: String?) throws {
@@ -37,14 +40,45 @@ struct DraftModelChoice {
     let hashes = metadata.entityVersionHashes
     let fitting = versions.filter { $0.fits(metadata, of: request.store) }
     if fitting.isEmpty, let merged = Self.merged(versions, fitting: hashes) {
-      (paths, isMerged) = (merged, true)
+      (parts, spareParts) = (merged.parts, merged.spare)
+      paths = parts.map(\.path)
       return
     }
     let chosen = try Self.choose(among: versions, fitting: fitting, request: request, hashes: hashes)
     paths = [chosen.path]
     // A new bundle may have taken the place of the store's.
     guard let target, chosen.versions?.names.contains(target) != true else { return }
-    paths += Self.sourcesFirst(versions).filter { $0.versions?.names.contains(target) == true }.prefix(1).map(\.path)
+    paths.append(try Self.bundle(with: target, among: Self.sourcesFirst(versions), request: request))
+  }
+
+  /// The bundle that has the version to which the job leads.
+  private static func bundle(with target: String, among bundles: [Bundle], request: DraftRequest) throws -> String {
+    let having = bundles.filter { $0.versions?.names.contains(target) == true }
+    if let first = having.first, having.count == 1 { return first.path }
+    let names = bundles.flatMap { $0.versions?.names ?? [] }.withoutRepeats()
+    guard let first = having.first else {
+      throw GodwitError(
+        .configuration,
+        "cannot lead to '\(target)': no model in '\(request.models)' has this name"
+          + Spelling.suggestion(for: target, among: names),
+        cause: listed(
+          bundles.map { bundle in
+            let names = bundle.versions?.names.map { "'\($0)'" }.joined(separator: ", ")
+            return "'\(bundle.path)': \(names ?? "cannot be read")"
+          }),
+        remedy: "correct --to")
+    }
+    throw GodwitError(
+      .usage, "\(having.count) models in '\(request.models)' have a version '\(target)'",
+      cause: listed(having.map { "'\($0.path)'" }),
+      remedy:
+        "list the store's bundle and one of them, such as '\(first.path)', under `models` in a manifest, and name the version with `destination-model`"
+    )
+  }
+
+  /// The first lines, and how many more there are.
+  private static func listed(_ lines: [String]) -> String {
+    lines.prefix(8).joined(separator: "\n") + (lines.count > 8 ? "\nand \(lines.count - 8) more" : "")
   }
 
   private struct Bundle {
@@ -70,11 +104,30 @@ struct DraftModelChoice {
     }
   }
 
-  /// The models that together are the store's; nil where no such are found.
-  private static func merged(_ bundles: [Bundle], fitting hashes: [String: VersionHash]) -> [String]? {
-    let parts = sourcesFirst(bundles).filter { $0.versions?.part(of: hashes) != nil }.map(\.path)
-    guard let all = try? ModelVersions(references: parts), all.bundlesThatForm(hashes) != nil else { return nil }
-    return parts
+  /// The models that together are the store's, and those that fit too; nil where no such are found.
+  private static func merged(
+    _ bundles: [Bundle], fitting hashes: [String: VersionHash]
+  ) -> (parts: [ManifestDraft.Part], spare: [String])? {
+    let fitting = sourcesFirst(bundles).compactMap { bundle in
+      bundle.versions?.part(of: hashes).map {
+        ManifestDraft.Part(path: bundle.path, version: $0.name, entities: $0.entityNames)
+      }
+    }
+    // The largest first, and the highest in the folder, so that a model whose entities others have adds none.
+    var entities: Set<String> = []
+    func rank(_ place: Int) -> (Int, Int, Int) {
+      (-fitting[place].entities.count, fitting[place].path.split(separator: "/").count, place)
+    }
+    let needed = fitting.indices.sorted { rank($0) < rank($1) }
+      .filter { place in
+        guard !entities.isSuperset(of: fitting[place].entities) else { return false }
+        entities.formUnion(fitting[place].entities)
+        return true
+      }
+    guard needed.count > 1, entities == Set(hashes.keys) else { return nil }
+    return (
+      needed.sorted().map { fitting[$0] }, fitting.indices.filter { !needed.contains($0) }.map { fitting[$0].path }
+    )
   }
 
   private static func trimmed(_ path: String) -> String {
@@ -95,6 +148,7 @@ struct DraftModelChoice {
       }
       if lines.isEmpty { lines = found.prefix(8).map { "'\($0)': no entity fits" } }
       if found.count > lines.count { lines.append("and \(found.count - lines.count) more") }
+      if nearest.count > 1 { lines += together(versions, hashes) }
       throw GodwitError(
         .noPath,
         hashes.isEmpty
@@ -116,9 +170,21 @@ struct DraftModelChoice {
     if isSame, sources.count == 1 { return sources[0] }
     throw GodwitError(
       .usage, "\(fitting.count) models in '\(request.models)' fit the store '\(request.store)'",
-      cause: fitting.prefix(8).map { "'\($0.path)'" }.joined(separator: "\n")
-        + (fitting.count > 8 ? "\nand \(fitting.count - 8) more" : ""),
+      cause: listed(fitting.map { "'\($0.path)'" }),
       remedy: "name one of them: `\(command(first.path))`")
+  }
+
+  /// What keeps several models from being the store's together, which an application may merge.
+  private static func together(_ bundles: [Bundle], _ hashes: [String: VersionHash]) -> [String] {
+    let models = bundles.flatMap { $0.versions?.models.compactMap(\.readable) ?? [] }
+    let missing = hashes.keys.filter { name in !models.contains { $0.versionHashes[name] == hashes[name] } }.sorted()
+    guard let first = missing.first else {
+      return ["together they have each entity, but no versions of them are exactly the store's"]
+    }
+    let more = missing.count > 1 ? " and \(missing.count - 1) more" : ""
+    return [
+      "together they have \(hashes.count - missing.count) of \(hashes.count): none has the store's '\(first)'\(more)"
+    ]
   }
 
   private static func stem(_ path: String) -> String { URL(filePath: path).deletingPathExtension().lastPathComponent }

@@ -47,7 +47,11 @@ package struct DraftRequest: Sendable {
     let versions = try ModelVersions(references: choice.paths)
     var draft = ManifestDraft(
       source: spelled(store), destination: spelled(destinationPath), models: choice.paths.map(spelled))
-    if choice.isMerged { draft.mergeModels = try merged(choice, target: target) }
+    if choice.isMerged {
+      draft.mergeModels = try merged(choice, target: target)
+      draft.parts = choice.parts.map { .init(path: spelled($0.path), version: $0.version, entities: $0.entities) }
+      draft.spareParts = choice.spareParts.map(spelled)
+    }
     draft.file = file ?? "job.yaml"
     draft.job = file.map(JobManifest.name(ofFile:)) ?? URL(filePath: store).deletingPathExtension().lastPathComponent
     try describe(&draft, metadata: metadata, versions: versions, target: target)

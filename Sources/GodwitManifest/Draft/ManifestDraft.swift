@@ -8,6 +8,16 @@ package struct ManifestDraft: Sendable {
     package var mappings: [String]
   }
 
+  /// One of the models that form the store's model together.
+  package struct Part: Sendable {
+    package var path: String
+    /// The version that the store has.
+    package var version: String
+    package var entities: [String]
+
+    package var line: String { "\(path), version '\(version)': \(entities.joined(separator: ", "))" }
+  }
+
   /// A step of the path.
   package struct Step: Sendable {
     package var source, destination: String
@@ -27,6 +37,10 @@ package struct ManifestDraft: Sendable {
   package var models: [String]
   /// The models that form one; empty for a single model.
   package var mergeModels: [String] = []
+  /// The same models with what the store has of each.
+  package var parts: [Part] = []
+  /// Models that fit the store too, and add no entity to those.
+  package var spareParts: [String] = []
   /// The store: its type, size and objects.
   package var store = ""
   /// Why the store may not be whole; nil without a doubt.
@@ -121,6 +135,8 @@ package struct ManifestDraft: Sendable {
         "The store has the entities of all these models: the application merges them. The job leads to the current",
         "version of each; PATH#Version names another one.",
       ])
+      lines += Self.comments(Self.clipped(parts.map { "  " + $0.line }, of: "models"))
+      lines += Self.comments(spareParts.map { "  \($0) fits too, and adds no entity." })
       key("merge-models", mergeModels)
       return lines
     }

@@ -278,6 +278,18 @@ struct InitTests {
     let refused = try initialise("other.sqlite", "App", in: folder)
     #expect(refused.status == 69)
     #expect(refused.diagnostics.contains("no model in 'App' fits the store 'other.sqlite'"), "\(refused.diagnostics)")
+    let third = try ManagedObjectModel(
+      name: "Third", entities: [.made("Third", [AttributeDescription(name: "x", type: .string)])])
+    for (name, model) in [("Other", other), ("Third", third)] {
+      try project.bundle("App/\(name).xcdatamodeld", [model])
+    }
+    let lost = try ManagedObjectModel(
+      name: "Lost", entities: [.made("Lost", [AttributeDescription(name: "x", type: .string)])])
+    try project.store("three.sqlite", ManagedObjectModel(merging: [other, third, lost])) { _ in }
+    let together = try initialise("three.sqlite", "App", in: folder)
+    #expect(
+      together.status == 69 && together.diagnostics.contains("together they have 2 of 3: none has the store's 'Lost'"),
+      "\(together)")
     try FileManager.default.createDirectory(atPath: folder + "/Empty", withIntermediateDirectories: true)
     #expect(try initialise("notes.sqlite", "Empty", in: folder).status == 66)
   }
@@ -383,6 +395,8 @@ struct InitTests {
     #expect(made.status == 0, "\(made)")
     #expect(
       try text().contains("\nmerge-models: [two/People.xcdatamodeld, two/Pets.xcdatamodeld]\n"))
+    let parts = ["two/People.xcdatamodeld, version 'People': Person", "two/Pets.xcdatamodeld, version 'Pets': Pet"]
+    for part in parts { #expect(try made.output.contains(part) && text().contains("#   \(part)\n"), "\(made)") }
     for verb in ["plan", "run", "verify"] {
       let result = try BuiltCommand.run(verb, "job.yaml", in: folder)
       #expect(result.status == 0, "\(verb): \(result)")
@@ -393,6 +407,12 @@ struct InitTests {
     let listed = try BuiltCommand.run(
       ["plan", "job.yaml", "--set", "merge-models=", "--set", "destination-model=People 2"], in: folder)
     #expect(listed.status == 69 && listed.diagnostics.contains("write `merge-models`"), "\(listed)")
+    // A copy adds nothing, and a version that nobody has is named with those that there are.
+    try project.bundle("two/more/Copy.xcdatamodeld", [model("Copy", "Pet", ["n"])])
+    let copied = try initialise("s.sqlite", "two", "--force", "--format", "json", in: folder)
+    #expect(copied.status == 0 && copied.output.contains("\"Pet\""), "\(copied)")
+    #expect(try text().contains("\nmerge-models: [two/People.xcdatamodeld, two/Pets.xcdatamodeld]\n"))
+    #expect(try text().contains("#   two/more/Copy.xcdatamodeld fits too, and adds no entity.\n"))
     let older = try initialise("s.sqlite", "two", "--to", "People", "-o", "older.yaml", in: folder)
     #expect(older.status == 0, "\(older)")
     #expect(try text("older.yaml").contains("two/People.xcdatamodeld#People"))
@@ -408,6 +428,11 @@ struct InitTests {
       let result = try BuiltCommand.run(verb, "job.yaml", in: folder)
       #expect(result.status == 0, "\(verb): \(result)")
     }
+    let unknown = try initialise("s.sqlite", "both", "--to", "Newer", "-o", "x.yaml", in: folder)
+    #expect(unknown.status == 78 && unknown.diagnostics.contains("'both/New.xcdatamodeld': 'New'"), "\(unknown)")
+    try project.bundle("both/Twin.xcdatamodeld", [versions(["", "New"])[1]])
+    let twins = try initialise("s.sqlite", "both", "--to", "New", "-o", "x.yaml", in: folder)
+    #expect(twins.status == 64 && twins.diagnostics.contains("2 models in 'both' have a version 'New'"), "\(twins)")
     let alone = try initialise("s.sqlite", "both/Old.xcdatamodeld", "--to", "New", "-o", "x.yaml", in: folder)
     #expect(alone.status == 78 && alone.diagnostics.contains("destination-model"), "\(alone)")
   }

@@ -57,6 +57,78 @@ struct `Extracting the model inside a store` {
     #expect(try ModelBundle(contentsOf: lone).currentModel().versionHashes == model.versionHashes)
   }
 
+  private func archive(_ attributes: [String], identifier: String, renamed: String? = nil) -> [UInt8] {
+    var archive = ArchiveFixture()
+    let properties = attributes.map { name in
+      archive.attribute(
+        name, .binary, renamed.map { ["NSRenamingIdentifier": archive.string($0)] } ?? [:])
+    }
+    let identifiers = archive.object("NSSet", ["NS.objects": .array([archive.string(identifier)])])
+    return archive.model([archive.entity("Note", properties)], ["NSVersionIdentifiers": identifiers])
+  }
+
+  private func store(_ name: String, in folder: TemporaryFolder, _ bytes: [UInt8]) throws -> String {
+    let made = try store(in: folder, cached: bytes.deflated, of: ManagedObjectModel(compiled: bytes, name: "Notes"))
+    try FileManager.default.moveItem(atPath: made, toPath: folder.file(name))
+    return folder.file(name)
+  }
+
+  @Test func `several stores make one bundle with a version for each model, the last one current`() throws {
+    let folder = try TemporaryFolder()
+    let models = [archive("title"), archive("title", "text"), archive("title", "text", "more")]
+    var stores: [String] = []
+    for (place, model) in [0, 2, 0, 1].enumerated() {
+      stores.append(try store("\(place).sqlite", in: folder, models[model]))
+    }
+    let output = folder.file("App.xcdatamodeld")
+    let result = godwit(["model", "extract"] + stores + ["-o", output])
+    #expect(result.status == 0 && result.diagnostics.isEmpty, "\(result)")
+    #expect(
+      result.output == """
+        \(output): 3 versions, the current one 'App 3', version hashes checked
+          'App 1' with 1 entity, from \(stores[0]), \(stores[2])
+          'App 2' with 1 entity, from \(stores[1])
+          'App 3' with 1 entity, from \(stores[3])
+
+        """)
+    let bundle = try ModelBundle(contentsOf: output)
+    #expect(bundle.versions == ["App 1", "App 2", "App 3"] && bundle.currentVersion == "App 3")
+    for (version, model) in zip(bundle.versions, [0, 2, 1]) {
+      let made = try bundle.model(named: version)
+      #expect(try made.versionHashes == ManagedObjectModel(compiled: models[model], name: "Notes").versionHashes)
+    }
+    // The last store may be of an earlier version.
+    let older = folder.file("Older.xcdatamodeld")
+    #expect(godwit(["model", "extract"] + stores + [stores[0], "-o", older]).status == 0)
+    #expect(try ModelBundle(contentsOf: older).currentVersion == "Older 1")
+    #expect(godwit(["model", "extract"] + stores + ["-o", folder.file("X.xcdatamodel")]).status == 64)
+    #expect(godwit(["model", "extract"] + stores + ["-o", folder.file("X.xcdatamodeld"), "--name", "X"]).status == 64)
+  }
+
+  @Test func `version identifiers name the versions and tell the newest`() throws {
+    let folder = try TemporaryFolder()
+    let stores = [
+      try store("a.sqlite", in: folder, archive(["title", "text"], identifier: "1.10.0")),
+      try store("b.sqlite", in: folder, archive(["title"], identifier: "1.9.0")),
+      try store("c.sqlite", in: folder, archive(["title"], identifier: "1.9.0", renamed: "name")),
+    ]
+    let output = folder.file("App.xcdatamodeld")
+    let result = godwit(["model", "extract"] + stores + ["-o", output])
+    let bundle = try ModelBundle(contentsOf: output)
+    #expect(bundle.versions == ["1.9.0", "1.10.0"] && bundle.currentVersion == "1.10.0", "\(result)")
+    // Models of equal version hashes may differ in what no hash contains.
+    #expect(
+      result.output.contains("left out     the renaming identifier of 'Note.title' in '\(stores[1])'"), "\(result)")
+    // Two models of one identifier are numbered.
+    let twice = [stores[0], try store("d.sqlite", in: folder, archive(["x"], identifier: "1.10.0"))]
+    #expect(godwit(["model", "extract"] + twice + ["-o", folder.file("Two.xcdatamodeld")]).status == 0)
+    #expect(try ModelBundle(contentsOf: folder.file("Two.xcdatamodeld")).versions == ["Two 1", "Two 2"])
+    // A store without a model keeps the bundle from being made.
+    let none = try store(in: folder, cached: nil, of: ManagedObjectModel(compiled: archive("title"), name: "Notes"))
+    let refused = godwit(["model", "extract", none] + stores + ["-o", folder.file("None.xcdatamodeld")])
+    #expect(refused.status == 66 && !FileManager.default.fileExists(atPath: folder.file("None.xcdatamodeld")))
+  }
+
   @Test func `what Xcode's files cannot hold of a model is listed`() throws {
     let folder = try TemporaryFolder()
     let bytes = archive("cover", default: [1, 2])

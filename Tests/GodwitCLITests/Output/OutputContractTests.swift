@@ -496,7 +496,12 @@ struct `The JSON contract of files` {
     try store.execute("CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
     try store.execute("INSERT INTO Z_MODELCACHE VALUES (?1)", [.blob(bytes.deflated)])
     try store.close()
-    try contract.document("model-extract", "model", "extract", path, "-o", contract.file("Notes.xcdatamodeld"))
+    let one = try contract.document(
+      "model-extract", "model", "extract", path, "-o", contract.file("Notes.xcdatamodeld"))
+    #expect(one["versions"]?.array?.count == 1 && one["version"] == .string("Notes"))
+    let both = try contract.document(
+      "model-extract", "model", "extract", path, path, "-o", contract.file("Both.xcdatamodeld"))
+    #expect(both["versions"]?.array?.first?["stores"] == .array([.string(path), .string(path)]))
     #expect(try contract.document("inspect", "inspect", path)["cachedModel"]?["fits"] == .boolean(true))
   }
 
