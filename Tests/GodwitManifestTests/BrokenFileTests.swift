@@ -85,6 +85,12 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     ),
     Broken(destined("{path: b, exiting: fail}"), 3, 24, "(did you mean 'existing'?)"),
     Broken(destined("[b]"), 3, 14, "expected a path for 'destination', found a list"),
+    Broken(
+      "godwit: 1\nsource: [a.sqlite, b.sqlite]\ndestination: \"{name}.out\"\nmodels: m\n", 2, 1,
+      "a pattern or {list: FILE} for 'source', found a list", "`source: {list: FILE}`"),
+    Broken(
+      "godwit: 1\nsource: \"x/{a,b}.sqlite\"\ndestination: \"{name}.out\"\nmodels: m\n", 3, 15,
+      "found 'x/{a,b}.sqlite'", "write `[ab]` for one of several characters"),
     Broken(required + "mappings: [a, auto]\n", 5, 15, "found 'auto'"),
     Broken(required + "mappings: {a: b}\n", 5, 11, "expected a path or a list for 'mappings', found keys and values"),
     Broken(required + "job:\n", 5, 5, "expected a name for 'job', found no value"),

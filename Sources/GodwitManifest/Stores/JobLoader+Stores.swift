@@ -154,7 +154,8 @@ extension JobLoader {
     return GodwitError(
       .missingInput, "no file matches the pattern '\(manifest.source.raw)'", location: manifest.source.location,
       cause: "looked in '\(URL(filePath: root.isEmpty ? "." : root).standardizedFileURL.path)'",
-      remedy: "correct 'source'; as in a shell, * and ? match no name that begins with a dot")
+      remedy: manifest.alternativesRemedy
+        ?? "correct 'source'; as in a shell, * and ? match no name that begins with a dot")
   }
 
   /// The job of one of many stores.

@@ -34,11 +34,18 @@ extension JobManifest {
       throw refusal(
         at: path.location,
         "expected a pattern such as 'stores/*.sqlite' as 'source' beside '\(path.raw)' as 'destination', found '\(source.raw)'",
-        remedy:
-          "to migrate one store, name its destination too: `--source FILE --destination FILE`; `{{name}}` stands for the text itself"
+        remedy: alternativesRemedy
+          ?? "to migrate one store, name its destination too: `--source FILE --destination FILE`; `{{name}}` stands for the text itself"
       )
     }
     if path.raw.contains("{{") { destination.path = ManifestPath(place.plain, location: path.location) }
+  }
+
+  /// The way to say `{a,b}`, which shells know and patterns do not; nil for a source without it.
+  var alternativesRemedy: String? {
+    guard source.raw.contains(#/\{[^{}\/]*,[^{}\/]*\}/#) else { return nil }
+    return
+      "'{a,b}' stands for itself in a pattern: write `[ab]` for one of several characters, or the paths into a file, one on each line, and `source: {list: FILE}`"
   }
 
   private func check(_ place: StorePlaceholders, of path: ManifestPath, key: String) throws {

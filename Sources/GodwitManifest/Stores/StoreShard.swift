@@ -109,6 +109,11 @@ extension JobManifest {
           "write a job for each store, all with `destination: {path: PATH, existing: append}` and a mapping with `unique-by`, and run them one after the other"
       )
     }
+    if case .sequence = entry.value {
+      throw reader.error(
+        "expected a path, a pattern or {list: FILE} for 'source', found a list", at: entry.location,
+        remedy: "write the paths into a file, one on each line, and `source: {list: FILE}`")
+    }
     let parts = try reader.entries(entry.value, key: "source", known: keys(in: "source"))
     guard let part = parts["list"] else {
       throw reader.wrong("source", expected: "a path, a pattern or {list: FILE}", entry.value)

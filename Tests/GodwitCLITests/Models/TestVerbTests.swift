@@ -237,6 +237,24 @@ struct `The verb test` {
     #expect(try run(project, project.path("job.yaml"), "--to", "Notes 2").status == 64)
   }
 
+  @Test func `a passing test says what it lost, accepted or not`() throws {
+    let project = try project()
+    try project.write(
+      "job.yaml",
+      "godwit: 1\nsource: none.sqlite\ndestination: none/out.sqlite\nmodels: Notes.xcdatamodeld\non-loss: fail\naccept-losses: [Note.mood]\n"
+    )
+    let junit = try project.path("junit.xml")
+    let result = try run(project, project.path("job.yaml"), "--from", "1", "--junit", junit)
+    #expect(result.status == 0, "\(result)")
+    let line = #/lost: Notes 2, plain: (\d+) values of Note.mood \(.*\), accepted/#
+    let found = try #require(result.output.firstMatch(of: line), "\(result.output)")
+    let table = result.output.split(separator: "\n").first { $0.contains("plain") } ?? ""
+    #expect(table.split(separator: " ").map(String.init).contains(String(found.output.1)), "\(table)")
+    #expect(try String(contentsOfFile: junit, encoding: .utf8).contains("\(found.output.1) values of Note.mood"))
+    let json = try run(project, project.path("job.yaml"), "--from", "1", "--format", "json")
+    #expect(json.output.contains("\"isAccepted\" : true") && json.output.contains("\"lost\" : \(found.output.1)"))
+  }
+
   @Test func `JUnit XML holds any text, and a quote before a combining mark ends no value`() throws {
     var result = MigrationTestResult(version: "v\"\u{301} x=\"1\r\n\t<&>", store: "s\u{1}")
     result.outcome = .failed
