@@ -77,6 +77,14 @@ package struct ExpressionFunction: Sendable {
   /// Whether the value is nil only where an argument is.
   package var isTotal = false
 
+  /// Whether it is Godwit's own: Core Data has no such function.
+  package var isOwn: Bool { Self.own.contains(name) || name.hasPrefix("text:") || name.hasPrefix("date:") }
+
+  private static let own: Set<String> = [
+    "titlecase:", "uuid:", "newUUID", "coalesce:", "join:with:", "archive:", "unarchive:", "archive:as:",
+    "unarchive:as:", "decode:path:as:", "encode:",
+  ]
+
   /// The function that `written` names: any case, with or without the last colon; nil for none.
   package static func named(_ written: String) -> ExpressionFunction? {
     number(of: written).map { all[$0] }

@@ -129,6 +129,9 @@ extension ArchiveReader {
     if let op = ValueExpression.ArithmeticOperator(function: selector), arguments.count == 2 {
       return ValueExpression(.arithmetic(op, arguments[0], arguments[1]))
     }
+    if selector == "castObject:toType:", arguments.count == 2, case .constant(.string(let type)) = arguments[1].node {
+      return ValueExpression(.cast(arguments[0], type: type.string))
+    }
     return ValueExpression(.function(name: selector, arguments: arguments))
   }
 

@@ -102,7 +102,7 @@ struct ArchivedExpression: ArchiveReader {
   // MARK: Shapes
 
   /// `FUNCTION(x, "valueForKeyPath:", "a.b")` is `x.a.b`.
-  private static func plain(_ expression: ValueExpression) -> ValueExpression {
+  static func plain(_ expression: ValueExpression) -> ValueExpression {
     guard case .call(let operand, let selector, let arguments) = expression.node else { return expression }
     let operands = [plain(operand)] + arguments.map(plain)
     if selector == "valueForKey:" || selector == "valueForKeyPath:", arguments.count == 1,

@@ -27,6 +27,12 @@ struct MappingOutput: ParsableArguments {
   func write(_ model: MappingModel, remarks: [MappingRemark], in session: CommandSession) throws {
     let yaml = model.yaml(remarks: remarks)
     if let output { try ExportFile.write(yaml, to: OutputFile(output, "a mapping file")) }
+    try tell(model, remarks: remarks, yaml: yaml, in: session)
+  }
+
+  /// Says what was written; prints the mapping file where none was.
+  func tell(_ model: MappingModel, remarks: [MappingRemark] = [], yaml: String = "", in session: CommandSession) throws
+  {
     switch format.format {
     case .json:
       try session.print(
