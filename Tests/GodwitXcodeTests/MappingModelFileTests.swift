@@ -178,7 +178,7 @@ struct `Mapping models of Xcode` {
         MappingFixture.archived { a in
           let type = a.function("castObject:toType:", [a.constant(a.string("NSDate")), a.constant(a.string("Class"))])
           return a.call(type, "dateWithTimeIntervalSince1970:", [a.keyPath("age", of: a.variable("source"))])
-        }, #"FUNCTION(castObject:toType:("NSDate", "Class"), "dateWithTimeIntervalSince1970:", $source.age)"#
+        }, #"FUNCTION(CAST("NSDate", "Class"), "dateWithTimeIntervalSince1970:", $source.age)"#
       ),
     ]
     var fixture = MappingFixture()
