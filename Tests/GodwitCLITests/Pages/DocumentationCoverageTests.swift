@@ -69,7 +69,7 @@ struct DocumentationCoverageTests {
     entry("jobs/pizzas/README.md", "indented", 1, examples),
     entry("jobs/playlists/README.md", "indented", 1, examples),
     entry("jobs/recipes/README.md", "indented", 1, examples),
-    entry("jobs/cards/README.md", "indented", 1, examples),
+    entry("jobs/cards/README.md", "indented", 2, examples),
     entry("jobs/todo/README.md", "indented", 1, examples),
     entry("jobs/travel/README.md", "indented", 1, examples),
   ]

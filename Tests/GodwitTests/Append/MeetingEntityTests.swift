@@ -96,7 +96,7 @@ import Testing
     #expect(try fixture.rows("SELECT COUNT(*) FROM source.ZBEING WHERE ZSERIAL NOT NULL") == ["5"])
     #expect(
       try fixture.rows(
-        "SELECT p.ZNAME, b.ZNAME, b.ZTOWN FROM source.ZPET AS p JOIN source.ZBEING AS b ON b.Z_PK = p.ZKEEPER AND b.ZTOWN NOT NULL ORDER BY 1"
+        "SELECT p.ZNAME, b.ZNAME, b.ZTOWN FROM source.ZPET AS p JOIN source.ZBEING AS b ON b.Z_PK = p.ZKEEPER AND b.ZTOWN NOT NULL ORDER BY 1, 3"
       ) == [
         "Ann 0 1|Ann|Rome", "Ann 1 1|Ann|Oslo", "Ann 1 1|Ann|Rome", "Bob 0 1|Bob|Oslo", "Bob 1 1|Bob|Oslo",
         "Cid 0 1|Cid|Rome",

@@ -23,6 +23,7 @@ struct StoredWorkTests {
     (.derive(rule: 9), .derive, .init(subject: 9)),
     (.validate(mapping: 10), .validate, .init(subject: 10)),
     (.validateEntity(number: 11), .validate, .init(subject: -1, part: 11)),
+    (.meet, .meet, .init(subject: 0)),
     (.buildUniqueIndex(12), .unique, .init(subject: 12)),
   ]
 
