@@ -97,7 +97,7 @@ struct `Writing mapping models of Xcode` {
     #expect(try written(model).entityMappings[0].attributeMappings[0].value == ValueExpression(usual))
   }
 
-  // MARK: What has no form
+  // MARK: Parts without a form
 
   @Test func `everything without a form is listed at once`() throws {
     var mapping = EntityMapping(name: "P", kind: .copy, source: "A", destination: "B")

@@ -148,7 +148,7 @@ struct MigrationTestRunner: Sendable {
     if let error = job.unsearchedMappingError { throw error }
     let summary = try MigrationManager(job).run { _ in }
     result.objects = summary.objects
-    // What the job accepts is lost all the same, and each description says so.
+    // Accepted losses are losses too, and each description says that they are accepted.
     let lost = summary.losses.losses.filter(\.isLoss)
     result.lost = lost.reduce(0) { $0 + ($1.count ?? 0) }
     result.losses = lost.map(\.description)

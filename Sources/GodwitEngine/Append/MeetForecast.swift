@@ -2,8 +2,8 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What a run will find of its new objects in the destination, counted beforehand: the objects, and the values that
-/// they lose. The run counts the links that differ.
+/// The objects of the destination that a run will find for its new ones, and the values that are lost, counted
+/// beforehand. The run counts the links that differ.
 struct MeetForecast {
   private let planner: Planner
   private let program: StepProgram

@@ -4,8 +4,8 @@ import GodwitStore
 
 /// Which new objects may be the same as objects of the destination that a job appends to, and what is refused for them.
 ///
-/// Such an object is first made as any other: with a key of its own, its values and its links. The last stage but the
-/// unique indexes makes it one with the old object (`Executor.meet`).
+/// A run makes all objects as new ones first, with keys, values and links. The last stage but the unique indexes makes
+/// them one with the old objects (`Executor.meet`).
 extension ResolvedEntityMapping {
   /// Whether its objects are one with those of a destination that have the same values of `unique-by`.
   var meets: Bool { earlier == nil && !mapping.uniqueBy.isEmpty }

@@ -1,7 +1,7 @@
 package import GodwitJob
 import GodwitModel
 
-/// What became of the new objects of a mapping that the destination had already.
+/// The new objects of a mapping that the destination had already, and what became of them.
 package struct MetCount: Codable, Sendable {
   /// A property whose values or links differ from those that stay.
   struct Lost: Codable {

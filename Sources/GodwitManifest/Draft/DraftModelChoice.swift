@@ -174,7 +174,7 @@ struct DraftModelChoice {
       remedy: "name one of them: `\(command(first.path))`")
   }
 
-  /// What keeps several models from being the store's together, which an application may merge.
+  /// The reason why several models, which an application may merge, are not the store's together.
   private static func together(_ bundles: [Bundle], _ hashes: [String: VersionHash]) -> [String] {
     let models = bundles.flatMap { $0.versions?.models.compactMap(\.readable) ?? [] }
     let missing = hashes.keys.filter { name in !models.contains { $0.versionHashes[name] == hashes[name] } }.sorted()

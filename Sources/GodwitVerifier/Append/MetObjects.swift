@@ -9,7 +9,7 @@ final class MetObjects {
   enum Verdict: Int64 {
     /// The old object comes first.
     case old
-    /// Neither comes first: the new one has replaced the old one, or `order-by` does not decide.
+    /// Both have one place: the new one has replaced the old one, or `order-by` does not decide.
     case even
     /// The new object comes first, and the store does not have its values.
     case wrong

@@ -4,9 +4,9 @@ import GodwitStore
 
 /// New objects that the destination had already, by `unique-by`, when the job appended to it.
 ///
-/// What the old objects were is gone. Of each pair the store shows whether the old object comes first by `order-by`. If
-/// neither does, the store must have the new one's values, or `order-by` does not decide: the number of values and
-/// links that differ then is in the job's record.
+/// The old values are gone. The store shows for each pair whether the old object comes first by `order-by`. If neither
+/// does, the store must have the new one's values, or `order-by` does not decide: the job's record has the number of
+/// values and links that differ then.
 final class MetProof {
   let stores: ComparedStores
   private let keys: KeyAssignment
@@ -36,7 +36,7 @@ final class MetProof {
       if !found.counts.isEmpty { met = found }
       if met == nil { try stores.scratch.execute("DROP TABLE \(MetObjects.table)") }
     }
-    // What is counted of them is in no checkpoint.
+    // No checkpoint has their counts.
     if met != nil { progress.keepsPlaces = false }
   }
 

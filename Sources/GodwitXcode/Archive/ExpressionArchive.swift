@@ -3,7 +3,7 @@ import GodwitModel
 /// Writes expressions as the archives that Xcode's mapping models hold, with the classes and keys of real ones.
 ///
 /// No archive of this writer has been opened on a Mac. An expression whose archive was never seen is refused: `TERNARY`,
-/// `SUBQUERY`, sets, `FETCH`, `[FIRST]` and its like, and the sign of what is no constant.
+/// `SUBQUERY`, sets, `FETCH`, `[FIRST]` and its like, and the sign of anything but a constant.
 struct ExpressionArchive {
   /// An expression that has no form in an archive.
   struct Inexpressible: Error {
@@ -137,13 +137,13 @@ struct ExpressionArchive {
     return list(members)
   }
 
-  /// What Foundation's parser makes of operators, functions and casts: a call of `_NSPredicateUtilities`.
+  /// A call of `_NSPredicateUtilities`, as Foundation's parser makes of operators, functions and casts.
   private mutating func utility(_ value: ValueExpression) throws(Inexpressible) -> PropertyListValue {
     let (selector, arguments): (String, [ValueExpression])
     switch value.node {
     case .cast(let inner, type: "Class"):
       guard case .constant(.string(let name)) = inner.node else {
-        throw Inexpressible(text: "a class whose name is no constant")
+        throw Inexpressible(text: "a class whose name is not a constant")
       }
       return className(name.string)
     case .cast(let inner, let type):

@@ -42,7 +42,7 @@ package struct SourceMappingWriter {
       remedy: "keep the mapping file, or let a policy do what these parts say", safe: "nothing was written")
   }
 
-  /// What the file says otherwise than the form, one line each.
+  /// The differences between the file and the form, one line each.
   private static func differences(_ bytes: [UInt8], _ form: XcodeMappingForm) throws -> [String] {
     let read: MappingModel
     do {

@@ -1,7 +1,7 @@
 import GodwitModel
 
 /// A mapping model with nothing but what an `.xcmappingmodel` can say: properties in the order of their names, `copy`
-/// spelled out, kinds as Core Data derives them. What it cannot say is listed.
+/// spelled out, kinds as Core Data derives them. The rest is listed.
 struct XcodeMappingForm {
   private(set) var entityMappings: [EntityMapping] = []
   /// One line each.

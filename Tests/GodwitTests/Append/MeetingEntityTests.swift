@@ -37,7 +37,7 @@ import Testing
           "Human", key: Int64(place * 2 + 1),
           attributes: ["name": .init(human.name), "town": .init(human.town), "born": .date(Double(number))],
           relationships: ["friends": human.friends.map { Int64($0 * 2 + 1) }])
-        // A robot of the same name is no human.
+        // A robot of the same name is not a human.
         try store.insert(
           "Robot", key: Int64(place * 2 + 2),
           attributes: ["name": .init(human.name), "serial": .integer(Int64(number)), "born": .date(0)])

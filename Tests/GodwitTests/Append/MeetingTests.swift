@@ -276,7 +276,7 @@ import Testing
     }
     try kept.write(to: URL(filePath: world.destinationPath))
     try world.verify("b.sqlite")
-    // What the first job made has changed, so that its proof is that of the second.
+    // The objects of the first job have changed, so only the second job proves them.
     let error = try #require(throws: GodwitError.self) { try Verifier(job: world.job("a.sqlite")).run() }
     #expect(error.code == .missingInput && error.message.contains("a later job with unique-by has changed"))
   }

@@ -8,7 +8,7 @@ import GodwitStore
 ///
 ///     MigrationBenchmark pages everything FILE
 ///
-/// Neither way syncs, checks values or keeps a ledger: what is timed is the making of rows, then that of indexes.
+/// The times are those of making rows, then indexes. Both ways leave out syncs, checks of values and a ledger.
 enum PageSpike {
   /// A table with the query that gives its rows in the order of their keys.
   private struct Source: Sendable {
@@ -112,7 +112,7 @@ enum PageSpike {
     sqlite3_column_type(statement, column) == SQLITE_NULL ? PageIndex.null : sqlite3_column_int64(statement, column)
   }
 
-  /// What each of two threads makes.
+  /// The tables that each of two threads makes.
   private static func parts(_ schema: StoreSchema) throws -> [(first: [String], sources: [Source])] {
     func number(_ entity: String) -> String { "\(schema.number(of: entity) ?? 0)" }
     func keyed(_ entity: String, _ columns: [String: String], _ from: String) -> Source {

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Fills a b-tree of a SQLite database with cells that come in the order of the tree: leaf pages one after the other,
-/// interior pages on top of them at the end. Nothing is searched, split or read again.
+/// interior pages on top of them at the end. It searches, splits and reads no page.
 ///
 /// Source: "Database File Format" of SQLite, section 1.6. Cells must fit in a page without overflow.
 final class TreeWriter {
@@ -138,7 +138,7 @@ final class TreeWriter {
 
   /// The pages above others. The last ones go into the root.
   ///
-  /// - Returns: Nothing when the root is written.
+  /// - Returns: An empty list when the root is written.
   private func interior(_ level: [Finished]) -> [Finished] {
     var groups: [[Finished]] = [[]]
     var used = 12

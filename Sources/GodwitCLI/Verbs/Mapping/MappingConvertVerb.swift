@@ -30,7 +30,7 @@ struct MappingConvertVerb: Verb {
 
   @Option(
     help: ArgumentHelp(
-      "What to make of it; xcmappingmodel needs -o X.xcmappingmodel.", valueName: "yaml|xcmappingmodel"))
+      "The format to write; xcmappingmodel needs -o X.xcmappingmodel.", valueName: "yaml|xcmappingmodel"))
   var to = Target.yaml
   @Option(help: ArgumentHelp("The source model of the mapping model.", valueName: "MODEL"), completion: .file())
   var source: String?
