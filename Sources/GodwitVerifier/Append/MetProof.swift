@@ -15,6 +15,8 @@ final class MetProof {
   private let progress: VerificationProgress
   /// The new objects that are one with an object of the destination; nil without one.
   private(set) var met: MetObjects?
+  /// By mapping.
+  private var knownOrderings: [Int: [Ordering]] = [:]
 
   init(
     _ stores: ComparedStores, _ keys: KeyAssignment, _ values: ValueProof, _ findings: Findings,
@@ -53,13 +55,14 @@ final class MetProof {
       """)
     let search = try stores.scratch.prepare("SELECT key FROM \(kinds) WHERE identity = ?1")
     let layout = try stores.layout(of: mapping.destinationEntity)
+    let keyPlaces = mapping.uniqueBy.map { key in layout.attributes.first { $0.attribute.name == key.name }?.place }
     let isObject = stores.destinationSchema.isObject(of: [mapping.destinationEntity]).term
     let table = stores.table(try stores.destinationTable(mapping.destinationEntity).name)
     try stores.destination.query("SELECT Z_PK FROM \(table) WHERE Z_PK <= \(highest) AND \(isObject) ORDER BY Z_PK") {
       row in
       let key = row.int64(0)
       guard let stored = try stores.destinationRow(key, of: mapping.destinationEntity) else { return true }
-      let held = mapping.uniqueBy.map { value(of: $0.name, in: stored, layout) }
+      let held = keyPlaces.map { $0.map { stored.values[$0] } ?? .null }
       guard let identity = UniqueIdentity.bytes(of: held, mergesNil: mapping.mergesNil) else { return true }
       try addition.run([.blob(identity), .integer(key), .blob(place(of: stored, mapping, layout))])
       return true
@@ -78,18 +81,18 @@ final class MetProof {
     stores.objects.reset()
   }
 
-  private func value(of attribute: String, in row: StoredRow, _ layout: VerifiedLayout) -> SQLValue {
-    guard let place = layout.attributes.first(where: { $0.attribute.name == attribute })?.place,
-      row.values.indices.contains(place)
-    else { return .null }
-    return row.values[place]
-  }
-
   // MARK: Order
 
-  /// The attributes that have the values of the sort descriptors.
-  private func orderAttributes(_ mapping: VerifiedMapping) -> [(name: String, isAscending: Bool)] {
-    mapping.uniqueOrder.compactMap { descriptor in
+  /// An attribute that has the values of a sort descriptor, with its place in a row.
+  private struct Ordering {
+    var attribute: AttributeDescription
+    var place: Int
+    var isAscending: Bool
+  }
+
+  private func orderings(_ mapping: VerifiedMapping, _ layout: VerifiedLayout) -> [Ordering] {
+    if let known = knownOrderings[mapping.index] { return known }
+    let found = mapping.uniqueOrder.compactMap { descriptor -> Ordering? in
       let name = mapping.values.keys.sorted { Text($0) < Text($1) }.first { name in
         switch mapping.values[name] {
         case .stored(let from): return from.name == descriptor.keyPath
@@ -99,13 +102,17 @@ final class MetProof {
         case .standard, .unknown, nil: return false
         }
       }
-      return name.map { ($0, descriptor.isAscending) }
+      return layout.attributes.first { $0.attribute.name == name }.map { attribute, place in
+        Ordering(attribute: attribute, place: place, isAscending: descriptor.isAscending)
+      }
     }
+    knownOrderings[mapping.index] = found
+    return found
   }
 
   private func place(of row: StoredRow, _ mapping: VerifiedMapping, _ layout: VerifiedLayout) -> [UInt8] {
-    orderAttributes(mapping).reduce(into: []) { bytes, one in
-      let part = SortBytes.of(stored: value(of: one.name, in: row, layout))
+    orderings(mapping, layout).reduce(into: []) { bytes, one in
+      let part = SortBytes.of(stored: row.values[one.place])
       bytes += one.isAscending ? part : part.map { ~$0 }
     }
   }
@@ -113,13 +120,10 @@ final class MetProof {
   /// The same for what a mapping gives a source object.
   private func place(of object: StoredObject, _ mapping: VerifiedMapping, _ layout: VerifiedLayout) throws -> [UInt8] {
     var bytes: [UInt8] = []
-    for one in orderAttributes(mapping) {
-      guard let attribute = layout.attributes.first(where: { $0.attribute.name == one.name })?.attribute else {
-        continue
-      }
-      let object = try values.origin(of: attribute, in: mapping, object)
+    for one in orderings(mapping, layout) {
+      let object = try values.origin(of: one.attribute, in: mapping, object)
       let part = SortBytes.of(
-        stored: try values.expectedValues.expectedValue(of: attribute, in: mapping, from: object) ?? .null)
+        stored: try values.expectedValues.expectedValue(of: one.attribute, in: mapping, from: object) ?? .null)
       bytes += one.isAscending ? part : part.map { ~$0 }
     }
     return bytes
@@ -151,7 +155,7 @@ final class MetProof {
       return 0
     }
     try met?.judge(made.key, root: root, isOld ? .old : .even)
-    let ordering = Set(orderAttributes(mapping).map(\.name))
+    let ordering = Set(orderings(mapping, layout).map(\.attribute.name))
     let compared = layout.attributes.filter { attribute, _ in
       switch mapping.values[attribute.name] {
       case .stored, .expression: !mapping.uniqueBy.contains { $0.name == attribute.name }
