@@ -107,6 +107,27 @@ import Testing
     }
   }
 
+  @Test func `a number that is not finite is an error, and a place in a list has one spelling`() throws {
+    let list: [String: Any] = ["n": Double.nan, "i": Double.infinity, "tags": ["a", "b"]]
+    let bytes = try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+    func part(_ path: String, _ name: String) throws -> AttributeValue {
+      try value("decode:path:as:($source.details, '\(path)', '\(name)')", details: [UInt8](bytes))
+    }
+    for path in ["n", "i"] {
+      for name in ["NSNumber", "NSDate"] { #expect(throws: ExpressionError.self) { try part(path, name) } }
+    }
+    #expect(try part("tags.1", "NSString") == .init("b"))
+    for path in ["tags.01", "tags.+1", "tags.-0"] { #expect(try part(path, "NSString") == .null) }
+  }
+
+  @Test func `a byte-order mark before JSON or a property list is passed over`() throws {
+    let list = try PropertyListSerialization.data(fromPropertyList: ["a": "x"], format: .xml, options: 0)
+    for bytes in [Array("{\"a\":\"x\"}".utf8), [UInt8](list)] {
+      let found = try value("decode:path:as:($source.details, 'a', 'NSString')", details: [0xEF, 0xBB, 0xBF] + bytes)
+      #expect(found == .init("x"))
+    }
+  }
+
   @Test(arguments: testSeeds(60)) func `Foundation's decoder reads what leaves become`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let place = Place(&random)

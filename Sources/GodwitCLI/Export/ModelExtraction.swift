@@ -49,7 +49,8 @@ struct ModelExtraction {
     let isBundle = url.pathExtension == "xcdatamodeld"
     let groups = sources.grouped { $0.cached.model.versionHashes }.map(\.elements)
     let own = groups.map { $0.last?.cached.model.versionIdentifiers.first(where: Self.isFileName) }
-    let isNumbered = Set(own.compactMap { $0 }).count < groups.count
+    // A disk of a Mac does not tell upper from lower case.
+    let isNumbered = Set(own.compactMap { $0?.lowercased() }).count < groups.count
     versions = zip(groups.indices, groups).compactMap { place, group in
       guard let last = group.last else { return nil }
       let numbered = groups.count > 1 ? "\(stem) \(place + 1)" : stem
@@ -102,7 +103,7 @@ struct ModelExtraction {
   /// Whether a version's name can be that of a folder.
   static func isFileName(_ name: String) -> Bool {
     !name.isEmpty && !name.hasPrefix(".") && name.utf8.count <= 200
-      && name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0 != "/" && $0.value != 0x7F }
+      && name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0 != "/" && $0 != "#" && $0.value != 0x7F }
   }
 
   private static func currentVersion(_ name: String) throws -> String {

@@ -48,7 +48,7 @@ extension ArchivedValue {
         guard let next = entries[Text(part)] else { return nil }
         value = next
       case .array(let members):
-        guard let place = Int(part), members.indices.contains(place) else { return nil }
+        guard let place = Int(part), part == "\(place)", members.indices.contains(place) else { return nil }
         value = members[place]
       default: return nil
       }
@@ -59,13 +59,19 @@ extension ArchivedValue {
   /// The value of an attribute for a part. JSON has a date as seconds since 2001, and data, URLs and UUIDs as texts, as
   /// Swift's encoder writes them.
   ///
-  /// - Throws: For a value of another class.
+  /// - Throws: For a value of another class, and a number or date that is not finite.
   func decoded(asClass name: String) throws(Malformed) -> AttributeValue {
+    switch self {
+    case .real(let number) where !number.isFinite, .date(let number) where !number.isFinite:
+      throw Malformed(problem: "expected a part of '\(name)', found a number that is not finite")
+    case .decimal(let number) where !number.isFinite:
+      throw Malformed(problem: "expected a part of '\(name)', found a number that is not finite")
+    default: break
+    }
     switch (name, self) {
     case ("NSDate", .integer(let number)): return .date(Double(number))
-    case ("NSDate", .real(let number)) where number.isFinite: return .date(number)
-    case ("NSDate", .decimal(let number)) where number.isFinite:
-      return .date(NSDecimalNumber(decimal: number).doubleValue)
+    case ("NSDate", .real(let number)): return .date(number)
+    case ("NSDate", .decimal(let number)): return .date(NSDecimalNumber(decimal: number).doubleValue)
     case ("NSData", .string(let text)):
       if let data = Data(base64Encoded: text) { return .data([UInt8](data)) }
     case ("NSURL", .string(let text)): return .uri(Text(text))

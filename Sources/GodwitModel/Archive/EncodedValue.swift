@@ -21,7 +21,9 @@ package struct EncodedValue: Sendable, Hashable {
   }
 
   /// - Throws: For the same bytes, with the reason.
-  init(reading bytes: [UInt8]) throws(ArchivedValue.Malformed) {
+  init(reading whole: [UInt8]) throws(ArchivedValue.Malformed) {
+    // A text may begin with a byte-order mark.
+    let bytes = whole.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(whole.dropFirst(3)) : whole
     if ArchivedValue.isArchive(bytes) {
       do throws(ArchivedValue.Malformed) {
         (form, value) = (.archive, try ArchivedValue(archive: bytes))

@@ -219,14 +219,20 @@ extension ExpressionArchive {
 extension ExpressionArchive {
   /// The first part of a predicate that Core Data lacks: predicates are written as text.
   static func problem(in predicate: FilterPredicate) -> String? {
+    var own: String?
+    var (bound, used): (Set<String>, [String]) = ([], [])
     for operand in predicate.operands {
-      var found: String?
       _ = operand.contains { value in
-        if case .function(let name, _) = value.node, ExpressionFunction.named(name)?.isOwn == true { found = name }
-        return found != nil
+        switch value.node {
+        case .function(let name, _) where ExpressionFunction.named(name)?.isOwn == true: own = own ?? name
+        case .subquery(_, let variable, _): bound.insert(variable)
+        case .variable(let name): used.append(name)
+        default: break
+        }
+        return false
       }
-      if let found { return "'\(found)', which Core Data lacks" }
     }
-    return nil
+    if let own { return "'\(own)', which Core Data lacks" }
+    return used.first { !bound.contains($0) }.map { "'$\($0)', which no filter has" }
   }
 }

@@ -36,8 +36,9 @@ struct XcodeMappingForm {
       if let problem = ExpressionArchive.problem(in: filter) { refuse("filter: \(problem)", of: mapping) }
     }
     var made = content.outline
-    made.attributeMappings = attributes(of: mapping)
-    made.relationshipMappings = relationships(of: mapping)
+    let copied = copied(mapping)
+    made.attributeMappings = attributes(of: mapping, copied)
+    made.relationshipMappings = relationships(of: mapping, copied)
     made.propertyUserInfo = mapping.propertyUserInfo.filter { !$0.value.isEmpty }
     let set = Set(made.attributeMappings.map(\.name) + made.relationshipMappings.map(\.name))
     for name in made.propertyUserInfo.keys.sorted() where !set.contains(name) {
@@ -48,27 +49,30 @@ struct XcodeMappingForm {
 
   // MARK: Properties
 
-  private mutating func attributes(of mapping: EntityMapping) -> [AttributeMapping] {
+  private mutating func attributes(of mapping: EntityMapping, _ copied: Copied?) -> [AttributeMapping] {
     var made: [AttributeMapping] = []
     for attribute in mapping.attributeMappings {
       if attribute.usesDefaultForNil { refuse("if-nil of '\(attribute.name)'", of: mapping) }
-      if attribute.name.contains(".") { refuse("'\(attribute.name)', a part of a composite attribute", of: mapping) }
       made.append(.init(name: attribute.name, value: plain(attribute.value, attribute.name, of: mapping)))
     }
-    if let (entity, from, to) = copied(mapping) {
-      for attribute in to.model.attributes(of: to.entity) where !made.contains(where: { $0.name == attribute.name }) {
+    if let copied {
+      for attribute in copied.to.attributes(of: copied.made)
+      where !made.contains(where: { $0.name == attribute.name }) {
         guard !attribute.isTransient, !attribute.isDerived,
-          from.attribute(attribute.name, of: entity)?.isTransient == false
+          copied.from.attribute(attribute.name, of: copied.taken)?.isTransient == false
         else { continue }
         let path = ValueExpression(
           .keyPath(base: ValueExpression(.variable("source")), segments: [attribute.name]))
         made.append(.init(name: attribute.name, value: path))
       }
     }
+    for part in made where part.name.contains(".") {
+      refuse("'\(part.name)', a part of a composite attribute", of: mapping)
+    }
     return made.sorted { Text($0.name) < Text($1.name) }
   }
 
-  private mutating func relationships(of mapping: EntityMapping) -> [RelationshipMapping] {
+  private mutating func relationships(of mapping: EntityMapping, _ copied: Copied?) -> [RelationshipMapping] {
     var made: [RelationshipMapping] = []
     for relationship in mapping.relationshipMappings {
       if !relationship.order.isEmpty { refuse("order-by of '\(relationship.name)'", of: mapping) }
@@ -79,10 +83,12 @@ struct XcodeMappingForm {
       }
       made.append(.init(name: relationship.name, value: value))
     }
-    if let (entity, from, to) = copied(mapping) {
-      for relationship in to.model.relationships(of: to.entity)
-      where to.model.isStored(relationship) && !made.contains(where: { $0.name == relationship.name }) {
-        guard from.relationship(relationship.name, of: entity).map(from.isStored) == true else { continue }
+    if let copied {
+      for relationship in copied.to.relationships(of: copied.made)
+      where copied.to.isStored(relationship) && !made.contains(where: { $0.name == relationship.name }) {
+        guard copied.from.relationship(relationship.name, of: copied.taken).map(copied.from.isStored) == true else {
+          continue
+        }
         made.append(.init(name: relationship.name, value: .sourceRelationship(relationship.name)))
       }
     }
@@ -99,24 +105,24 @@ struct XcodeMappingForm {
     return (try? ArchivedExpression.parsed(ExpressionArchive.plain(expression), file: "")) ?? expression
   }
 
-  private struct Made {
-    var entity: String
-    var model: ManagedObjectModel
+  /// The entities and models of a mapping that fills properties of the same name.
+  private struct Copied {
+    var taken, made: String
+    var from, to: ManagedObjectModel
   }
 
-  /// The entities and models of a mapping that fills properties of the same name; nil for other kinds.
-  private mutating func copied(_ mapping: EntityMapping) -> (entity: String, from: ManagedObjectModel, to: Made)? {
+  /// - Returns: nil for other kinds, and where the models are missing.
+  private mutating func copied(_ mapping: EntityMapping) -> Copied? {
     guard mapping.kind == .copy, let from = mapping.sourceEntityName, let to = mapping.destinationEntityName else {
       return nil
     }
     guard let source, let destination, source.entity(from) != nil, destination.entity(to) != nil else {
-      let problem =
+      refuse(
         source == nil
-        ? "type copy, which needs the models: give --source and --destination"
-        : "type copy of entities that the models lack"
-      if problems.last != "mapping '\(mapping.name)': \(problem)" { refuse(problem, of: mapping) }
+          ? "type copy, which needs the models: give --source and --destination"
+          : "type copy of entities that the models lack", of: mapping)
       return nil
     }
-    return (from, source, Made(entity: to, model: destination))
+    return Copied(taken: from, made: to, from: source, to: destination)
   }
 }

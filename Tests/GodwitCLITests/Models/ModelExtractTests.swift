@@ -123,6 +123,15 @@ struct `Extracting the model inside a store` {
     let twice = [stores[0], try store("d.sqlite", in: folder, archive(["x"], identifier: "1.10.0"))]
     #expect(godwit(["model", "extract"] + twice + ["-o", folder.file("Two.xcdatamodeld")]).status == 0)
     #expect(try ModelBundle(contentsOf: folder.file("Two.xcdatamodeld")).versions == ["Two 1", "Two 2"])
+    // So are those of one identifier on a disk that ignores case, and of one that no path to a version can have.
+    for (number, names) in [("5", ["v", "V"]), ("6", ["a#b", "c"])] {
+      let list = try zip(["x", "y"], names).map { attribute, name in
+        try store("\(number)\(attribute).sqlite", in: folder, archive([attribute], identifier: name))
+      }
+      let made = folder.file("N\(number).xcdatamodeld")
+      #expect(godwit(["model", "extract"] + list + ["-o", made]).status == 0)
+      #expect(try ModelBundle(contentsOf: made).versions == ["N\(number) 1", "N\(number) 2"])
+    }
     // A store without a model keeps the bundle from being made.
     let none = try store(in: folder, cached: nil, of: ManagedObjectModel(compiled: archive("title"), name: "Notes"))
     let refused = godwit(["model", "extract", none] + stores + ["-o", folder.file("None.xcdatamodeld")])
