@@ -33,6 +33,7 @@ extension Executor {
     }
     return MetCount(
       mapping: program.mappings[index].name, objects: number(0), changed: changed, unlike: number(1),
-      lost: compared.enumerated().map { .init(name: $1.name, isLink: $1.isLink, count: number($0 + 2)) })
+      kept: number(2),
+      lost: compared.enumerated().map { .init(name: $1.name, isLink: $1.isLink, count: number($0 + 3)) })
   }
 }

@@ -41,6 +41,7 @@ struct MeetForecast {
       func number(_ place: Int) -> Int64 {
         if row.indices.contains(place), case .integer(let number) = row[place] { number } else { 0 }
       }
+      found.notes += uniquenessNotes(mapping)
       guard number(0) > 0 else { continue }
       let lost = compared.filter { !$0.isLink }.enumerated().map { place, one in
         MetCount.Lost(name: one.name, isLink: false, count: number(place + 1))
@@ -50,6 +51,22 @@ struct MeetForecast {
         mapping.noteOfMeeting(number(0), changed: nil, hasLinks: compared.contains(where: \.isLink)))
     }
     return found
+  }
+
+  /// The uniqueness constraints that only the run looks at.
+  private func uniquenessNotes(_ mapping: ResolvedEntityMapping) -> [MigrationNote] {
+    let model = program.resolved.destinationModel
+    let (unique, name) = (Set(mapping.mapping.uniqueBy), mapping.destination.name)
+    return model.entities.filter { model.isKind(name, of: $0.name) }.flatMap { entity in
+      entity.uniquenessConstraints.compactMap { properties in
+        // Objects of a parent or subentity have a place in the index too, and are not met.
+        if Set(properties) == unique, entity.name == name, model.family(of: name).count == 1 { return nil }
+        return MigrationNote(
+          .met,
+          "not looked at: whether another object of the destination has the same \(properties.joined(separator: ", ")) (mapping \(mapping.name)); the run stops at one"
+        )
+      }
+    }
   }
 
   /// The columns of a mapping's table that decide, in order: those of `unique-by`, of the order, and the values.
@@ -76,7 +93,7 @@ struct MeetForecast {
     defer { addition.finalize() }
     let keys = mapping.mapping.uniqueBy.count
     let order = mapping.metOrder.compactMap(\.self).enumerated().map { place, one in
-      "\(columns[keys + place])\(one.isAscending ? "" : " DESC")"
+      "\(MeetStatements.ordered(columns[keys + place], one.attribute))\(one.isAscending ? "" : " DESC")"
     }
     let condition = existing.schema.isObject(of: [mapping.destination.name]).further
     let isFilled = mapping.mapping.mergesNil ? "" : columns[..<keys].map { " AND \($0) IS NOT NULL" }.joined()
@@ -146,7 +163,8 @@ struct MeetForecast {
       """)
     let isSame = names.enumerated().map { "o.c\($0) \(mapping.mapping.mergesNil ? "IS" : "=") +n.\($1)" }
     let verdict = MeetStatements.verdict(
-      old: places.indices.map { "o.c\(keys.count + $0)" }, new: places, ascending: order.map(\.isAscending))
+      old: order.indices.map { MeetStatements.ordered("o.c\(keys.count + $0)", order[$0].attribute) },
+      new: zip(places, order).map { MeetStatements.ordered($0, $1.attribute) }, ascending: order.map(\.isAscending))
     let first = keys.count + places.count
     let lost = zip(compared, values).enumerated().map { place, one -> String in
       let (old, new) = ("o.c\(first + place)", one.1)

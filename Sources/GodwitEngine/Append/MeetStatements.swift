@@ -64,19 +64,22 @@ struct MeetStatements: StageStatements {
   func search(_ index: Int) throws -> [String] {
     let mapping = mappings[index]
     let keys = try mapping.mapping.uniqueBy.map { try column($0, mapping) }
-    let order = try mapping.metOrder.compactMap(\.self).map { (try column($0.attribute.name, mapping), $0.isAscending) }
+    let order = mapping.metOrder.compactMap(\.self)
+    let sorts = try order.map { try column($0.attribute.name, mapping) }
     let names = keys.indices.map { "k\($0)" }
     let places = order.indices.map { "o\($0)" }
     let columns = names + places
-    let values = zip(columns, keys + order.map(\.0)).map { ", \($1) AS \($0)" }.joined()
+    let sources = keys + zip(sorts, order).map { Self.ordered($0, $1.attribute) }
+    let values = zip(columns, sources).map { ", \($1) AS \($0)" }.joined()
     let list = columns.joined(separator: ", ")
     let isObject = destinationSchema.isObject(of: [mapping.destination.name]).further
     let root = root(of: mapping.destination.name)
     let isFilled = mapping.mapping.mergesNil ? "" : keys.map { " AND \($0) IS NOT NULL" }.joined()
-    let sorted = (zip(places, order).map { "\($0)\($1.1 ? "" : " DESC")" } + ["key"]).joined(separator: ", ")
+    let sorted = (zip(places, order).map { "\($0)\($1.isAscending ? "" : " DESC")" } + ["key"]).joined(separator: ", ")
     // The plus takes the affinity away, which would keep SQLite from the index.
     let verdict = Self.verdict(
-      old: places.map { "o.\($0)" }, new: order.map { "n.\($0.0)" }, ascending: order.map(\.1))
+      old: places.map { "o.\($0)" }, new: zip(sorts, order).map { Self.ordered("n.\($0)", $1.attribute) },
+      ascending: order.map(\.isAscending))
     let isSame = zip(names, keys).map { "o.\($0) \(mapping.mapping.mergesNil ? "IS" : "=") +n.\($1)" }
     return [
       "CREATE TABLE \(Self.old) (key INTEGER PRIMARY KEY, \(list))",
@@ -94,6 +97,13 @@ struct MeetStatements: StageStatements {
       """,
       "DROP TABLE \(Self.old)",
     ]
+  }
+
+  /// A value for comparisons of order: a decimal without a value (NaN, infinite) is as nil.
+  static func ordered(_ value: String, _ attribute: AttributeDescription) -> String {
+    attribute.type == .decimal
+      ? "CASE WHEN typeof(\(value)) = 'text' OR abs(\(value)) > 1.7976931348623157e308 THEN NULL ELSE \(value) END"
+      : value
   }
 
   /// 0 if the old values come before the new ones, 2 if they come after them, otherwise 1.
@@ -198,7 +208,7 @@ struct MeetStatements: StageStatements {
     let own = try destinationTable(of: mapping.destination.name).name
     for link in links {
       for end in [InversePair.End.first, .second] {
-        guard let side = link.side(end), !side.relationship.isToMany,
+        guard let side = link.side(end), !side.relationship.isToMany, isSet(link, at: end, by: index),
           resolved.destinationModel.isKind(mapping.destination.name, of: side.entityName),
           case .foreignKey(own, let column, let entity, let place) = destinationSchema.storage(
             of: side.relationship.name, in: side.entityName)
@@ -212,8 +222,18 @@ struct MeetStatements: StageStatements {
     return found
   }
 
-  /// The number of pairs, of the values and links that differ without an order to decide, and of what each property
-  /// loses.
+  /// Whether a mapping decides what its objects lead to at an end of a link: it sets the property, or another mapping
+  /// sets the inverse and looks it up.
+  private func isSet(_ link: InversePair, at end: InversePair.End, by index: Int) -> Bool {
+    link.assignments.contains { assignment in
+      assignment.end == end
+        ? assignment.mapping == index
+        : mappings[assignment.mapping].relationships[assignment.part].lookups.contains(index)
+    }
+  }
+
+  /// The number of pairs, of the values and links that differ without an order to decide, of old objects that come
+  /// first, and of what each property loses.
   func tally(_ index: Int, _ compared: [Compared]) throws -> String {
     func differs(_ one: Compared) -> String { "n.\(one.column) IS NOT o.\(one.column)" }
     func both(_ one: Compared) -> String { "n.\(one.column) IS NOT NULL AND o.\(one.column) IS NOT NULL" }
@@ -229,7 +249,7 @@ struct MeetStatements: StageStatements {
       unlike.isEmpty ? "0" : "COALESCE(SUM(CASE WHEN m.verdict = 1 THEN \(unlike.joined(separator: " + ")) END), 0)"
     let table = try table(mappings[index])
     return """
-      SELECT \((["COUNT(*)", sum] + lost).joined(separator: ", ")) FROM \(Self.met) AS m \
+      SELECT \((["COUNT(*)", sum, "COALESCE(SUM(m.verdict = 0), 0)"] + lost).joined(separator: ", ")) FROM \(Self.met) AS m \
       CROSS JOIN \(table) AS n ON n.Z_PK = m.new CROSS JOIN \(table) AS o ON o.Z_PK = m.old WHERE m.mapping = \(index)
       """
   }

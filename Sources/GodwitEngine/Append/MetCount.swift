@@ -11,10 +11,10 @@ package struct MetCount: Codable, Sendable {
   }
 
   var mapping: String
-  var objects, changed, unlike: Int64
+  var objects, changed, unlike, kept: Int64
   var lost: [Lost]
 
-  package var met: AppendRecord.Met { .init(objects: objects, changed: changed, unlike: unlike) }
+  package var met: AppendRecord.Met { .init(objects: objects, changed: changed, unlike: unlike, kept: kept) }
 }
 
 extension ResolvedEntityMapping {

@@ -29,9 +29,11 @@ package struct AppendRecord: Hashable, Sendable {
     package var changed: Int64
     /// Values and links of new objects that `order-by` does not prefer to the old ones, and that differ from them.
     package var unlike: Int64
+    /// Objects that come before the new ones by `order-by`.
+    package var kept: Int64
 
-    package init(objects: Int64, changed: Int64, unlike: Int64) {
-      (self.objects, self.changed, self.unlike) = (objects, changed, unlike)
+    package init(objects: Int64, changed: Int64, unlike: Int64, kept: Int64) {
+      (self.objects, self.changed, self.unlike, self.kept) = (objects, changed, unlike, kept)
     }
   }
 
@@ -141,6 +143,7 @@ extension AppendRecord.Mapping {
     if let met {
       values["met"] = .dictionary([
         "objects": .integer(met.objects), "changed": .integer(met.changed), "unlike": .integer(met.unlike),
+        "kept": .integer(met.kept),
       ])
     }
     switch keys {
@@ -164,9 +167,9 @@ extension AppendRecord.Mapping {
     uniqueBy = values["unique-by"]?.array?.compactMap(\.string) ?? []
     if let known = values["met"]?.dictionary {
       guard let objects = known["objects"]?.integer, let changed = known["changed"]?.integer,
-        let unlike = known["unlike"]?.integer
+        let unlike = known["unlike"]?.integer, let kept = known["kept"]?.integer
       else { return nil }
-      met = AppendRecord.Met(objects: objects, changed: changed, unlike: unlike)
+      met = AppendRecord.Met(objects: objects, changed: changed, unlike: unlike, kept: kept)
     }
   }
 }

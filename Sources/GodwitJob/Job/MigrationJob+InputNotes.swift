@@ -27,7 +27,18 @@ extension MigrationJob {
         return MigrationNote(.renamingIdentifiers, "\(lead) \($0.doubt.decision)")
       }
     }
-    return notes
+    return notes + unmetNotes
+  }
+
+  /// An appending job of several steps meets objects of the destination in the last step alone.
+  private var unmetNotes: [MigrationNote] {
+    guard appends else { return [] }
+    return steps.dropLast().flatMap(\.mappingModels).flatMap(\.entityMappings).filter { !$0.uniqueBy.isEmpty }.map {
+      MigrationNote(
+        .met,
+        "not looked at: whether the destination has the objects of mapping \($0.name) already, since another step follows"
+      )
+    }
   }
 
   /// The notes of plan and summary on the two stores.

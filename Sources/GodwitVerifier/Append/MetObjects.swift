@@ -22,6 +22,8 @@ final class MetObjects {
   private let addition, search, judgement: SQLStatement
   /// Values and links of even pairs that differ, by mapping.
   var unlike: [Int: Int64] = [:]
+  /// Pairs whose old object comes first, by mapping.
+  var kept: [Int: Int64] = [:]
   /// Pairs by mapping.
   private(set) var counts: [Int: Int64] = [:]
 

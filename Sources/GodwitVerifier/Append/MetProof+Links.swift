@@ -54,6 +54,17 @@ extension MetProof {
     try stores.scratch.execute("DELETE FROM temp.edge WHERE \(areOld)")
   }
 
+  /// Whether a mapping decides what its objects lead to at an end: by its own assignment, or by one at the other end that
+  /// looks the mapping up.
+  private func isSet(_ link: VerifiedLink, at end: Int, by index: Int) -> Bool {
+    stores.mappings.contains { mapping in
+      mapping.assignments.contains { assignment in
+        let found = link.end(of: assignment, in: mapping, model: stores.job.destinationModel)
+        return found == end ? mapping.index == index : found != nil && assignment.lookups.contains(index)
+      }
+    }
+  }
+
   /// The same for links that are stored as a key of the object at an end.
   private func redirect(
     _ link: VerifiedLink, end: Int, roots: [String], table name: String, column: String
@@ -69,10 +80,7 @@ extension MetProof {
     defer { try? stores.scratch.execute("DROP TABLE temp.met_edge") }
     try stores.scratch.execute(
       "DELETE FROM temp.edge WHERE \(holder) IN (SELECT new FROM \(MetObjects.table) WHERE root = ?1)", [.text(root)])
-    let isAssigned = stores.mappings.contains { mapping in
-      mapping.assignments.contains { link.end(of: $0, in: mapping, model: stores.job.destinationModel) != nil }
-    }
-    guard isAssigned else { return }
+    let deciding = stores.mappings.indices.filter { isSet(link, at: end, by: $0) }
     let side = link.ends[end]
     let key = StoreSchema.identifier(column)
     try stores.scratch.query(
@@ -83,7 +91,7 @@ extension MetProof {
     ) { row in
       let mapping = stores.mappings[row.int(1)]
       guard stores.job.destinationModel.isKind(mapping.destinationEntity, of: side.entity),
-        let verdict = MetObjects.Verdict(rawValue: row.int64(2)), verdict != .wrong
+        deciding.contains(mapping.index), let verdict = MetObjects.Verdict(rawValue: row.int64(2)), verdict != .wrong
       else { return true }
       let (old, given) = (row.int64(0), row.value(3))
       let found =

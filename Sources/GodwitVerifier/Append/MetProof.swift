@@ -110,9 +110,18 @@ final class MetProof {
     return found
   }
 
+  /// A decimal without a value (NaN, infinite) is as nil.
+  private static func ordered(_ value: SQLValue, _ attribute: AttributeDescription) -> SQLValue {
+    switch value {
+    case .text where attribute.type == .decimal: .null
+    case .real(let number) where attribute.type == .decimal && !number.isFinite: .null
+    default: value
+    }
+  }
+
   private func place(of row: StoredRow, _ mapping: VerifiedMapping, _ layout: VerifiedLayout) -> [UInt8] {
     orderings(mapping, layout).reduce(into: []) { bytes, one in
-      let part = SortBytes.of(stored: row.values[one.place])
+      let part = SortBytes.of(stored: Self.ordered(row.values[one.place], one.attribute))
       bytes += one.isAscending ? part : part.map { ~$0 }
     }
   }
@@ -122,8 +131,8 @@ final class MetProof {
     var bytes: [UInt8] = []
     for one in orderings(mapping, layout) {
       let object = try values.origin(of: one.attribute, in: mapping, object)
-      let part = SortBytes.of(
-        stored: try values.expectedValues.expectedValue(of: one.attribute, in: mapping, from: object) ?? .null)
+      let value = try values.expectedValues.expectedValue(of: one.attribute, in: mapping, from: object) ?? .null
+      let part = SortBytes.of(stored: Self.ordered(value, one.attribute))
       bytes += one.isAscending ? part : part.map { ~$0 }
     }
     return bytes
@@ -155,6 +164,7 @@ final class MetProof {
       return 0
     }
     try met?.judge(made.key, root: root, isOld ? .old : .even)
+    if isOld { met?.kept[made.mapping, default: 0] += 1 }
     let ordering = Set(orderings(mapping, layout).map(\.attribute.name))
     let compared = layout.attributes.filter { attribute, _ in
       switch mapping.values[attribute.name] {
@@ -175,7 +185,8 @@ final class MetProof {
         met?.unlike[made.mapping, default: 0] += 1
       }
     }
-    return Int64(compared.count)
+    // The values of an old object that comes first were there before the job, but for those that it lacked.
+    return Int64(isOld ? 0 : compared.count)
   }
 
   // MARK: Record
@@ -184,7 +195,7 @@ final class MetProof {
   func checkRecord() throws {
     guard let appended = stores.appended, appended.foundStore else { return }
     for mapping in stores.mappings where mapping.earlierOffset == nil && !mapping.uniqueBy.isEmpty {
-      let known = appended.met(of: mapping, among: stores.mappings) ?? .init(objects: 0, changed: 0, unlike: 0)
+      let known = appended.met(of: mapping, among: stores.mappings) ?? .init(objects: 0, changed: 0, unlike: 0, kept: 0)
       let count = met?.counts[mapping.index] ?? 0
       if count > 0 {
         findings.count("objects of \(mapping.destinationEntity) that were in the destination already", count)
@@ -195,8 +206,21 @@ final class MetProof {
           "mapping '\(mapping.name)' met \(known.objects.counted("object")) of the destination, and the store shows \(count)"
         )
       }
+      let kept = met?.kept[mapping.index] ?? 0
+      if kept > 0 {
+        findings.count(
+          "not proved: values of objects of \(mapping.destinationEntity) that were there before and come first by order-by",
+          kept)
+      }
       let unlike = met?.unlike[mapping.index] ?? 0
-      guard stores.sample == nil, unlike != known.unlike else { continue }
+      guard stores.sample == nil else { continue }
+      if kept != known.kept {
+        findings.find(
+          .value, mapping.destinationEntity,
+          "\(kept.counted("object")) that were there before come before those of mapping '\(mapping.name)' by order-by, and the run found \(known.kept)"
+        )
+      }
+      guard unlike != known.unlike else { continue }
       findings.find(
         .value, mapping.destinationEntity,
         "\(unlike.counted("value")) and links of objects that were there before differ from those of mapping '\(mapping.name)', and the run left \(known.unlike)"

@@ -276,6 +276,19 @@ import Testing
     #expect(try world.run(job("a.sqlite")).outcome == .alreadyFinished)
   }
 
+  @Test func `unique-by of a step before the last is said not to meet objects of the destination`() throws {
+    let world = try AppendWorld()
+    var job = try world.job("a.sqlite")
+    let unique = try EntityMapping.make("Customer", "Customer", name: "Merging", uniqueBy: ["name"], attributes: [:])
+    job.steps.insert(
+      MigrationStep(
+        sourceModel: world.source, destinationModel: world.source,
+        mappingModels: [MappingModel(entityMappings: [unique])]), at: 0)
+    #expect(job.inputNotes.contains { $0.code == .met && $0.text.contains("mapping Merging already") })
+    job.existingDestination = .fail
+    #expect(!job.inputNotes.contains { $0.code == .met })
+  }
+
   @Test func `an unfinished copy of the destination is made again`() throws {
     let world = try AppendWorld()
     try world.build("a.sqlite")

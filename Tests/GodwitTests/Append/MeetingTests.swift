@@ -259,6 +259,8 @@ import Testing
       ("UPDATE ZPERSON SET ZNAME = 'Bob' WHERE ZEMAIL = 'b'", .value),
       ("UPDATE ZPERSON SET ZTEAM = \(key("ZTEAM", "ZNAME = 'red'")) WHERE ZEMAIL = 'b'", .value),
       ("UPDATE ZPERSON SET ZSTAMP = 2 WHERE ZEMAIL = 'b'", .value),
+      // As if the old one had come first, whatever its values.
+      ("UPDATE ZPERSON SET ZSTAMP = 99, ZNAME = 'garbage' WHERE ZEMAIL = 'b'", .value),
       // The note and the tag of an object that is not new any more.
       ("UPDATE ZNOTE SET ZOWNER = NULL WHERE ZTEXT = 'a3'", .missingLink),
       (
@@ -279,6 +281,55 @@ import Testing
     // The objects of the first job have changed, so only the second job proves them.
     let error = try #require(throws: GodwitError.self) { try Verifier(job: world.job("a.sqlite")).run() }
     #expect(error.code == .missingInput && error.message.contains("a later job with unique-by has changed"))
+  }
+
+  @Test func `a link that the mapping of an object does not set stays as it was`() throws {
+    let world = try Self.world()
+    try world.run("a.sqlite")
+    var job = try world.job("b.sqlite")
+    var mappings = try world.mappings()
+    let place = try #require(mappings.firstIndex { $0.destinationEntityName == "Person" })
+    mappings[place].relationshipMappings.removeAll { $0.name == "team" }
+    mappings.append(
+      try .make(
+        "Person", "Person", name: "Strangers", filter: "email == 'nobody'", attributes: ["name": "$source.name"],
+        relationships: ["team": .sourceRelationship("team")]))
+    job.steps[0].mappingModels = [MappingModel(entityMappings: mappings)]
+    let lost = try MigrationManager(job).run().losses.losses
+    #expect(!lost.contains { $0.subject == "Person.team" && $0.reason.contains("meets objects") }, "\(lost)")
+    #expect(try Verifier(job: job).run().isClean)
+    let found = try world.rows(
+      """
+      SELECT p.ZNAME, t.ZNAME FROM source.ZPERSON AS p JOIN source.ZTEAM AS t ON t.Z_PK = p.ZTEAM \
+      WHERE p.ZEMAIL = 'b'
+      """)
+    #expect(found == ["Rob|red"])
+  }
+
+  @Test(arguments: [["price DESC"], ["price"]])
+  func `a decimal that is not a number is as nil in the order of old and new objects`(order: [String]) throws {
+    let entities: [EntityDescription] = [.make("Thing", ["name": .string, "price": .decimal])]
+    let fixture = try MigrationFixture(entities, to: entities)
+    let prices: [[AttributeValue]] = [[.decimal(5), .decimal(.nan)], [.decimal(.nan), .decimal(5)]]
+    for (number, list) in prices.enumerated() {
+      let path = fixture.folder.file("\(number).sqlite")
+      let store = try StoreBuilder(path: path, model: fixture.source)
+      for (place, price) in list.enumerated() {
+        try store.insert("Thing", key: Int64(place + 1), attributes: ["name": .init("t\(place)"), "price": price])
+      }
+      try store.finish()
+      var thing = try EntityMapping.make(
+        "Thing", "Thing", uniqueBy: ["name"], attributes: ["name": "$source.name", "price": "$source.price"])
+      thing.uniqueOrder = try order.map { try #require(EntityMapping.SortDescriptor(text: $0)) }
+      var job = MigrationJob(
+        name: "\(number)", sourcePath: path, destinationPath: fixture.destinationPath, sourceModel: fixture.source,
+        destinationModel: fixture.destination, mappingModels: [MappingModel(entityMappings: [thing])])
+      job.existingDestination = .append
+      try MigrationManager(job).run()
+      #expect(try Verifier(job: job).run().isClean)
+    }
+    let found = try fixture.rows("SELECT ZPRICE FROM source.ZTHING ORDER BY ZNAME")
+    #expect(found == (order == ["price"] ? ["NaN", "NaN"] : ["5", "5"]))
   }
 
   @Test func `an append that changes nothing of the old objects leaves the earlier job's proof`() throws {
