@@ -9,6 +9,22 @@ package import GodwitStore
 /// transaction. The last transaction of the job drops them. Resuming promises that a chunk marked done is never run
 /// again, and that any other chunk has left no row behind. A run that begins again after a kill has them as temporary
 /// tables.
+///
+/// - `godwit_ledger`: `version`, and as JSON `identity` (SHA-256 digests of source, models, mappings and manifest),
+///   `facts` (the plan's counts and decisions, with `now`), `stamp` (size, time and header of the source and its log),
+///   `pace`, `met`, `policies` (their state), and `append` (stamp and digest of the destination, and its triggers)
+/// - `godwit_chunk`: a row for each chunk, with its place in the order, its range of keys (half-open) or predicate,
+///   counts, and `done` when it is durable
+/// - `godwit_nil`: values that became nil, by chunk, mapping and attribute
+/// - `godwit_spill`: the marks of spill files
+///
+/// `StepProgram` makes the tables of single mappings and links:
+///
+/// - `godwit_unique_<mapping>`, `godwit_identity_<mapping>`: the first source of each object of a `unique-by`; the values
+///   as one key
+/// - `godwit_survivor_<mapping>`: with `order-by` or `fill-nil`, the order of the objects that become one
+/// - `godwit_link_<link>`: assignments to resolve
+/// - `godwit_pair_<mapping>`: the associations of a mapping with a policy
 package struct Ledger {
   /// The outcome of a chunk.
   package struct Outcome {

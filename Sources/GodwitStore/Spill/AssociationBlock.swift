@@ -1,7 +1,18 @@
 /// The content of one frame: up to 65,536 pairs in order of their source keys, coded in groups.
 ///
-/// A directory of groups comes first, so that a lookup decodes one group. A group whose keys both count up by one has
-/// no bytes. Any other group is coded as varints of differences.
+/// A directory of groups comes first, so that a lookup decodes one group. The number of groups (4 bytes) stands before
+/// it, the bytes of the groups behind it. An entry of the directory has 32 bytes:
+///
+/// | byte | size | field | value |
+/// |---|---|---|---|
+/// | 0, 8 | 8, 8 | first and last source key | not less than the previous group's |
+/// | 16 | 8 | first destination key | |
+/// | 24 | 4 | bytes of the group | 0 for kind 1 |
+/// | 28 | 2 | pairs of the group | 1 to 4,096; written: 256 |
+/// | 30 | 2 | kind | 0 differences, 1 both keys count up by one |
+///
+/// Each pair of kind 0 but the first is two varints (seven bits a byte, lowest first, top bit on all but the last, at
+/// most ten): the difference of source keys, unsigned, and of destination keys, zigzag coded; both modulo 2^64.
 struct AssociationBlock {
   static let pairsMax = 65536
   /// How many pairs this writer puts into a group.

@@ -1,6 +1,9 @@
 import CLZ4
 
 /// One LZ4 frame: independent 64 KiB blocks, content size and content checksum on, level 0.
+///
+/// Its bytes: magic `04 22 4D 18`, flags `6C` (version 1), block size `40`, content size (8), header checksum, blocks, end
+/// mark, xxHash-32 of the content.
 enum LZ4Frame {
   /// Header with content size 15, end mark 4, content checksum 4.
   static let bytesMin = 23

@@ -1,6 +1,19 @@
-/// The header before each LZ4 frame of a spill file, itself a skippable LZ4 frame.
+/// The header before each LZ4 frame of a spill file, itself a skippable LZ4 frame, so `lz4 -t` checks the file.
 ///
-/// It is drawn byte by byte in "Spill files" of the page Formats.
+/// Numbers are little-endian. `SpillGoldenTests` holds the bytes: a change of them is a new format, with a new tag.
+///
+/// | byte | size | field | value |
+/// |---|---|---|---|
+/// | 0 | 4 | magic | `50 2A 4D 18` |
+/// | 4 | 4 | bytes that follow | 56 |
+/// | 8 | 4 | tag `GSP1`, with the version | `47 53 50 31` |
+/// | 12 | 4 | pairs in the frame | 1 to 65,536 |
+/// | 16 | 8 | offset of this header, to find moved records | |
+/// | 24, 32 | 8, 8 | first and last source key | signed |
+/// | 40 | 4 | size of the LZ4 frame | 23 to 31 + content + 4 for each whole 64 KiB of content |
+/// | 44 | 4 | size of its content | at most 4 + 52 for each pair |
+/// | 48 | 8 | FNV-1a of the frame | |
+/// | 56 | 8 | FNV-1a of bytes 0 to 55 | |
 struct SpillRecord: Sendable, Equatable {
   static let headerBytes = 64
   static let magic: UInt32 = 0x184D_2A50

@@ -3,7 +3,8 @@ import GodwitStore
 import TestSupport
 import Testing
 
-/// "Spill files" of the page Formats as bytes. A change here is a change of the format, and needs a new tag.
+/// The tables of `SpillRecord` and `AssociationBlock` as bytes. A change here is a change of the format, and needs a new
+/// tag.
 struct SpillGoldenTests {
   private static let pairs = [Pair(1, 10), Pair(2, 11), Pair(-7, 300), Pair(-7, -300), Pair(1000, .max)]
   private static let mark = SpillMark(length: 258, checksum: 0x9350_fa82_a747_5051)
