@@ -6,6 +6,22 @@ import GodwitModel
 /// Each object gives a digest of its entity, its key, and the names, types and values of its attributes. Each link
 /// gives one of its relationship, its two keys and its place. The digests of an entity, or of a relationship, are
 /// added modulo 2^128: the order does not matter, and no row makes up for another by accident.
+///
+/// A digest is SipHash-1-3 with 128 bits. Its key is the first half of the SHA-256 of these lines:
+///
+/// - An object: `godwit-checksum-1`, `entity`, the entity's name, then for each stored attribute, by name, its name and
+///   type.
+/// - A link: `godwit-checksum-1`, `relationship`, the entity's name, the relationship's name.
+///
+/// Its input is words of 64 bits, lowest byte first. `ChecksumTag` has the words of a value.
+///
+/// - An object: its primary key, then the value of each attribute, in that order.
+/// - A to-one: the row's key, the value of its key; with an entity column, the first half of the key of the lines
+///   `godwit-checksum-1`, `entity` and that entity's name; with an ordered inverse, the order key.
+/// - A many-to-many: the values of the owner's and of the other key; if ordered, the order key.
+///
+/// A row with an unknown `Z_ENT` is one of the root entity, with the words 1 and that number after the key. In a link, an
+/// entity column without a value gives 0, with an unknown number 1. Digests leave out `Z_OPT`.
 package struct StoreChecksums: Sendable {
   /// The count and checksum of many objects or links.
   package struct Sum: Sendable, Hashable {

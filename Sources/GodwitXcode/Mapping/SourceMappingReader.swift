@@ -3,6 +3,19 @@ import GodwitModel
 /// Turns the objects of an `xcmapping.xml` into the content of a mapping model.
 ///
 /// Only objects linked from the mapping model count: mappings deleted in Xcode's editor may stay in the file.
+///
+/// | object | attribute | meaning |
+/// |---|---|---|
+/// | `XDDEVMAPPINGMODEL` | `sourcemodelpath`, `destinationmodelpath` | the last component is the version |
+/// | | `sourcemodeldata`, `destinationmodeldata` | the models as the editor last saw them |
+/// | `XDDEVENTITYMAPPING` | `mappingnumber` | mapping order |
+/// | | `name` | if absent `<Source>To<Destination>`, or the only entity |
+/// | | `sourcename`, `destinationname` | absent in an added or removed entity |
+/// | | `migrationpolicyclassname` | empty for none |
+/// | | `sourcefilterpredicatestring`, `sourceexpressiondata` | the filter |
+/// | | `userinfodata` | strings, numbers, booleans |
+/// | `XDDEVATTRIBUTEMAPPING` | `name`, `valueexpressiondata`, `userinfodata` | the expression is archived |
+/// | `XDDEVRELATIONSHIPMAPPING` | the same, `sourcekeypath`, `sourcemappingname` | `$source.a.b` and a mapping: a lookup |
 struct SourceMappingReader {
   let document: MappingDocument
   /// The one object of the mapping model itself.
