@@ -3,6 +3,8 @@ import GodwitModel
 import GodwitStore
 
 /// The tables of explicit associations, and lookups in both directions in stored or computed associations.
+///
+/// Random lookups take 1 to 1.7 s in tables, and 34 to 64 s in spill files.
 final class PolicyAssociations {
   private let step: PolicyRunState
   private var program: StepProgram { step.program }

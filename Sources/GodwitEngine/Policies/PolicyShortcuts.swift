@@ -2,6 +2,8 @@ import GodwitJob
 
 /// The shortcuts that hold while policies follow their mappings: links that are written with their objects, and
 /// associations that are computed.
+///
+/// Without them the benchmark `policy` takes three times as long.
 struct PolicyShortcuts {
   /// The program as it stands: with the links that are written with their objects and the associations that are computed.
   private(set) var program: StepProgram

@@ -6,6 +6,7 @@ import Yams
 /// The key of a store is its path below the fixed part of the pattern, or below the folder of the list; elsewhere its
 /// path as it is. The number is the first eight bytes of the key's SHA-256, most significant first, modulo the count,
 /// plus 1. It depends on nothing else, so every process and every machine finds the same parts.
+/// `sha256sum` finds them too. A plan by size would need a look at all stores first.
 package struct StoreShard: Sendable, Hashable, CustomStringConvertible {
   /// From 1 to `count`.
   package let number: Int

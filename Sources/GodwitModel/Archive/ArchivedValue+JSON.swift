@@ -62,6 +62,8 @@ extension ArchivedValue {
 }
 
 /// Reads JSON by RFC 8259, bounded in depth, size and number of values.
+///
+/// It keeps `1` and `1.0` apart, and refuses a key that is used twice. `JSONDecoder` does neither.
 private struct JSONReader {
   typealias Malformed = ArchivedValue.Malformed
 

@@ -3,6 +3,7 @@
 /// A class in the archive is a name and nothing more: no object is ever made of it. Objects refer to
 /// each other by number, also in cycles. Code that walks the graph does so step by step, and each
 /// step is counted, so that no archive keeps its reader busy for long.
+/// `NSKeyedUnarchiver` traps on damaged input.
 package struct KeyedArchive {
   package typealias Malformed = PropertyListValue.Malformed
 

@@ -2,6 +2,8 @@ import Foundation
 import GodwitModel
 
 /// The mark by which the journal knows a file or a folder again after a kill: see `FileStatus.lastingIdentity`.
+///
+/// A backup that is copied over a store keeps the inode, so a store is also known by the jobs that it names.
 enum FileMark {
   /// - Parameter followsLink: Whether the file is meant to which a symbolic link leads.
   /// - Returns: nil if nothing has the name.

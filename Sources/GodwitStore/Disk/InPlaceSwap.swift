@@ -13,7 +13,8 @@ package import GodwitModel
 /// 6. The files of `replaced.names` are removed.
 /// At every moment a whole store with all its external files exists under the old name. After a run that died, the next
 /// one undoes the steps before the exchange and begins with them again, or carries out step 6. If the file system has no
-/// hard links, files are copied. A mark in the journal, written before step 1, records that a second name is ours.
+/// hard links, files are copied: two renames would leave a moment without a store. A mark in the journal, written before
+/// step 1, records that a second name is ours.
 package struct InPlaceSwap {
   package let store: String
   /// Whether the old store stays, as `Name~.ext`.

@@ -13,6 +13,9 @@ import GodwitModel
 /// 4. `syncNames` waits until all stores of the batch have their names. One thread then syncs each folder once.
 ///
 /// A store on a file system that `FileSystemSync` does not trust does not join: its caller syncs the files one by one.
+///
+/// A sync of each file waits for the disk four times a store. `fsync` from many threads still commits each file's
+/// metadata.
 package final class SyncGroup: @unchecked Sendable {
   /// The stores of a batch at most.
   package let limit: Int

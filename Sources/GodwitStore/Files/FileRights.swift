@@ -17,6 +17,7 @@ package enum FileRights {
   ///
   /// The new owner can always read and write. The group gets only the rights of all others if the groups differ, or if
   /// an access control list of the original says more than its mode does.
+  /// Group bits are the mask of such a list.
   ///
   /// - Throws: `.inputOutput` or `.permission` when it cannot be set.
   package static func copyMode(of originals: [String], to path: String) throws {

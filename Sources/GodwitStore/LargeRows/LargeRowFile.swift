@@ -10,6 +10,9 @@ import Synchronization
 ///     behind n       the rest: number of the next page, 4092 bytes
 ///
 /// No row uses pages of the one before it, since SQLite may still know those.
+///
+/// `SQLITE_LIMIT_LENGTH` finds the large values, and SQLite copies them from here unread, so other rows cost nothing
+/// more. Asking each length would, and a temporary file would be written.
 final class LargeRowFile: ReadOnlyContent, @unchecked Sendable {
   private static let pageBytes = 4096
   private static let restBytes = pageBytes - 4
