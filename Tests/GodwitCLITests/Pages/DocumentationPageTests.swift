@@ -80,8 +80,8 @@ struct DocumentationPageTests {
     let folder = try GettingStartedTests.folder()
     let page = try Page("RunningNightly")
     // `RunningNightlyPageTests` runs the blocks of the nights, which come first.
-    try #require(page.scripts.count == 4 && page.texts.count == 8)
-    let (scripts, texts) = (Array(page.scripts.dropFirst(2)), Array(page.texts.dropFirst(3)))
+    try #require(page.scripts.count == 3 && page.texts.count == 7)
+    let (scripts, texts) = (Array(page.scripts.dropFirst()), Array(page.texts.dropFirst(3)))
     func run(_ script: String) throws -> BuiltCommand.Result { try GettingStartedTests.run(script, in: folder) }
     // The hook kills the first run between its two steps.
     try Self.write(
@@ -116,13 +116,14 @@ struct DocumentationPageTests {
     try bad.close()
     let wrong = try run("godwit run job.yaml --quiet --source bad.sqlite --destination bad-migrated.sqlite")
     #expect(wrong.status == 65)
-    #expect(wrong.diagnostics == texts[3] + "\n")
+    // The message of the third night, under the line of the script.
+    #expect("bad: status 65\n" + wrong.diagnostics == page.texts[1] + "\n")
     let foreign = folder.file("people-migrated.sqlite.godwit")
     try FileManager.default.createDirectory(atPath: foreign, withIntermediateDirectories: false)
     try Self.write("mine", to: foreign + "/notes.txt")
     let blocked = try run("godwit run job.yaml --quiet")
     #expect(blocked.status == 73)
-    #expect(blocked.diagnostics == texts[4] + "\n")
+    #expect(blocked.diagnostics == texts[3] + "\n")
     #expect(try FileManager.default.contentsOfDirectory(atPath: foreign) == ["notes.txt"])
   }
 

@@ -60,7 +60,7 @@ struct RunningNightlyPageTests {
   @Test func `the script migrates each snapshot, proves it once, and says which one failed`() throws {
     let folder = try Self.folder()
     let page = try Self.page()
-    try Self.write(try #require(page.blocks("sh").first), to: folder.file("nightly"))
+    try Self.write(try Self.deployed("nightly"), to: folder.file("nightly"))
     try Self.snapshot("a", in: folder)
     try Self.snapshot("b", of: "people-4", in: folder)
     let first = try Self.run("sh nightly", in: folder)
@@ -104,8 +104,8 @@ struct RunningNightlyPageTests {
     let folder = try Self.folder()
     let page = try Self.page()
     let texts = page.blocks("text")
-    try #require(texts.count == 8)
-    try Self.write(try #require(page.blocks("sh").first), to: folder.file("nightly"))
+    try #require(texts.count == 7)
+    try Self.write(try Self.deployed("nightly"), to: folder.file("nightly"))
     try Self.snapshot("a", in: folder)
     try Self.snapshot("b", of: "people-4", in: folder)
     let first = try Self.run("sh nightly && ls migrated", in: folder)
@@ -131,7 +131,7 @@ struct RunningNightlyPageTests {
     #expect(try Self.run(discard, in: folder).status == 0)
     #expect(!FileManager.default.fileExists(atPath: folder.file("migrated/bad.sqlite.godwit")))
     // The page of the good job, and of the bad one.
-    let report = try #require(page.blocks("sh").dropFirst().first)
+    let report = try #require(page.blocks("sh").first)
     let written = try Self.run(report, in: folder)
     #expect(written.status == 0, "\(written)")
     let html = try String(contentsOfFile: folder.file("log/a.html"), encoding: .utf8)
@@ -140,7 +140,7 @@ struct RunningNightlyPageTests {
 
   @Test func `a night that is too short goes on in the next`() throws {
     let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
-    try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))
+    try Self.write(try Self.deployed("nightly"), to: folder.file("nightly"))
     try Self.snapshot("a", in: folder)
     let first = try Self.run("sh nightly 2", in: folder)
     #expect(first.status == 75 && first.diagnostics.isEmpty, "\(first)")
@@ -164,7 +164,7 @@ struct RunningNightlyPageTests {
 
   @Test func `a second call finds the run of the first, and leaves the other stores to it`() throws {
     let folder = try Self.folder(hook: "test -e slept || { touch slept; sleep 3; }")
-    try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))
+    try Self.write(try Self.deployed("nightly"), to: folder.file("nightly"))
     try Self.snapshot("a", in: folder)
     try Self.snapshot("b", of: "people-4", in: folder)
     let both = """
@@ -184,7 +184,7 @@ struct RunningNightlyPageTests {
 
   @Test func `a signal ends the script too, and a night without snapshots is a good one`() throws {
     let folder = try Self.folder(hook: "test -e killed || { touch killed; kill -TERM $PPID; sleep 1; }")
-    try Self.write(try #require(try Self.page().blocks("sh").first), to: folder.file("nightly"))
+    try Self.write(try Self.deployed("nightly"), to: folder.file("nightly"))
     #expect(try Self.run("sh nightly", in: folder).status == 0)
     try Self.snapshot("a", in: folder)
     try Self.snapshot("b", of: "people-4", in: folder)

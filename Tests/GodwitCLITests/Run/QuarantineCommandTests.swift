@@ -92,15 +92,10 @@ import Testing
     let source = try ManagedObjectModel(name: "1", entities: [EntityDescription(name: "Thing")])
     let known = try #require(try QuarantineModel.model(for: source).versionHashes[QuarantineModel.reasonEntity])
     #expect(model.versionHashes == [QuarantineModel.reasonEntity: known])
-    // The table of the page says the same.
-    let rows = try Checkout.text("Sources/Godwit/Godwit.docc/Quarantine.md").split(separator: "\n").filter {
-      $0.hasPrefix("| `")
-    }.map { row in
-      row.split(separator: "|").prefix(3).map { $0.trimmingCharacters(in: .whitespaces) }
-    }
+    // The table of the page explains each attribute.
+    let rows = page.text.split(separator: "\n").filter { $0.hasPrefix("| `") }
     for attribute in try #require(model.entity(QuarantineModel.reasonEntity)).attributes {
-      let type = attribute.type == .integer64 ? "Integer 64" : "String"
-      #expect(rows.contains(["`\(attribute.name)`", type, attribute.isOptional ? "yes" : "no"]), "\(attribute.name)")
+      #expect(rows.contains { $0.contains("`\(attribute.name)`") }, "\(attribute.name)")
     }
   }
 
