@@ -76,7 +76,8 @@ extension MigrationManager {
 
   /// Carries out a plan on its own thread, or resumes it: see `run`.
   ///
-  /// Cancelling the task stops the run at a checkpoint. Durable work remains, and the same call resumes.
+  /// Cancelling the task stops the run at a checkpoint. Durable work remains, and the same call resumes. The run plans
+  /// again under the lock, because the source may have changed.
   ///
   /// - Parameters:
   ///   - plan: A plan of this manager.

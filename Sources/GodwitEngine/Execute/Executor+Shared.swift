@@ -3,6 +3,8 @@ import GodwitModel
 import GodwitStore
 
 /// Chunks of several mappings over one key range of one table, made by one statement.
+///
+/// The mappings keep chunks of their own, so ledger and messages do not change.
 extension Executor {
   /// The first chunks that one statement can carry out together; one chunk if it cannot share its statement.
   func together(_ chunks: ArraySlice<Chunk>) -> ArraySlice<Chunk> {

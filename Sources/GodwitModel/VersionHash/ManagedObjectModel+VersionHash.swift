@@ -4,7 +4,9 @@ extension ManagedObjectModel {
   /// The version hash of every entity, by entity name (`NSStoreModelVersionHashes`).
   ///
   /// Computed once, in time proportional to the properties, inherited ones included. Core Data has not opened a store
-  /// with computed hashes yet, so known published ones take precedence.
+  /// with computed hashes yet, so known published ones take precedence. Delete rules and the read-only flag do not count,
+  /// although Apple's guide to versioning says so: 464 hashes of Apple's software come out right without. In them Nullify
+  /// and Cascade occur; Deny, No Action and the flag, which Xcode's editor cannot set, do not.
   public var versionHashes: [String: VersionHash] {
     publishedVersionHashes.isEmpty
       ? computedVersionHashes : computedVersionHashes.merging(publishedVersionHashes) { _, published in published }

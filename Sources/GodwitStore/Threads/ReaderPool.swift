@@ -6,6 +6,8 @@ package import GodwitModel
 /// Work that only reads goes through `map`, in items that depend on nothing but the store. The calling thread is one of
 /// the readers. The others have connections of their own, which exist while `map` runs.
 ///
+/// One place decides on threads. `PrefetchWorker` and `BackgroundTask` stay beside it, because their work has an order.
+///
 /// A store with a write-ahead log or a hot journal, and an atomic store, has one reader: it cannot be opened a second
 /// time.
 package struct ReaderPool {
