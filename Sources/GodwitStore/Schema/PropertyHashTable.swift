@@ -1,8 +1,8 @@
 /// The hash table that Core Data keeps the properties of an entity in, as far as names and orders show it.
 ///
 /// Names of join tables follow the table of the 32-bit system that Core Data first appeared in; the order of join
-/// tables in a file follows the table of 64-bit systems (`CoreDataFiles.md`). A key whose slot is occupied uses the next
-/// free one.
+/// tables of one entity in a file follows the table of 64-bit systems (right 51 of 66 times, irrelevant to Core Data). A
+/// key whose slot is occupied uses the next free one. `CoreDataFiles.md` has the evidence.
 struct PropertyHashTable<Width: FixedWidthInteger & UnsignedInteger> {
   typealias Size = (keys: Int, slots: Int)
 

@@ -143,7 +143,7 @@ import Testing
     }
     return merged.map {
       "| \($0.sources.joined(separator: ", ")) | \($0.row.types.joined(separator: ", ")) | \($0.row.text) |"
-        .replacing("|  |", with: "| |")
+        .replacing("|  |", with: "| |").replacing("Integer 16, Integer 32, Integer 64", with: "Integers")
     }
   }
 
