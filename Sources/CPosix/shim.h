@@ -1,4 +1,5 @@
 // What differs between the C libraries of Linux and Darwin, and calls that Swift's own modules for them leave out.
+// It stands here and not behind `#if` in Swift, because Swift code that is never compiled decays.
 #ifndef GODWIT_POSIX_H
 #define GODWIT_POSIX_H
 

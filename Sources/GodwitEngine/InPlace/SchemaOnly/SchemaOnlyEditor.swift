@@ -87,7 +87,7 @@ struct SchemaOnlyEditor {
   }
 
   /// Gives indexes that stay the names and the spelling that they have in a new store; SQLite has no statement for
-  /// that.
+  /// that, and building an index again would read every row.
   ///
   /// - Throws: `.internalBug` when an index is of other columns than the wanted one.
   func spell(_ indexes: [StoreIndexes.Kept]) throws {
