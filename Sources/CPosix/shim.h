@@ -1,5 +1,4 @@
 // What differs between the C libraries of Linux and Darwin, and calls that Swift's own modules for them leave out.
-// It stands here and not behind `#if` in Swift, because Swift code that is never compiled decays.
 #ifndef GODWIT_POSIX_H
 #define GODWIT_POSIX_H
 
