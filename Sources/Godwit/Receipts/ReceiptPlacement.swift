@@ -11,6 +11,8 @@ import GodwitStore
 /// 3. When the store is complete, its checksums are counted, and the receipt is written in the work folder.
 /// 4. The store is put in its place, then the receipt, then the work folder goes.
 /// A run that dies after 3 leaves the receipt in the folder, and the next run puts it in its place.
+/// A new store whose receipt finds no place keeps its work folder, and the run ends with 0: an error each night would help
+/// nobody, and a receipt that is counted again lacks the losses.
 struct ReceiptPlacement {
   let job: MigrationJob
 

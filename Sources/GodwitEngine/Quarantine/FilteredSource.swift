@@ -6,6 +6,7 @@ package import GodwitStore
 ///
 /// Links to those objects are nil in it, as if the application had deleted them. The copy has everything else, so that
 /// a run on it has the same result as on such a source.
+/// Taking objects out of a finished store would leave links, counts and orders wrong.
 package struct FilteredSource {
   let schema: StoreSchema
   let record: RejectionRecord

@@ -4,6 +4,8 @@ import GodwitStore
 
 /// Writes the objects of an edited quarantine into a copy of the source.
 ///
+/// Writing them into the destination could corrupt links and counts.
+///
 /// - Attributes come from the quarantine.
 /// - A to-one comes from the quarantine where it has one there. Without one, a link of the source to an object that the
 ///   quarantine has is cut: an edit removed it. Any other link of the source stays: a quarantine has none of those.

@@ -1,4 +1,7 @@
 /// The work of a chunk. The order of cases is the order of execution within a step.
+///
+/// Indexes come before validation, because counts need the key's index; unique indexes last, because they check their
+/// constraint.
 package enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
   /// Writes the pairs of an association that cannot be computed to its spill file.
   case associate

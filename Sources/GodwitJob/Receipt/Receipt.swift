@@ -7,6 +7,7 @@ import GodwitXcode
 ///
 /// It is a JSON document that follows `receipt.schema.json`. The store it belongs to can be compared with it years
 /// later, without source, models or manifest: see `ReceiptCheck`.
+/// It is counted from the finished file, not while rows are written, and has the model inside.
 package struct Receipt: Codable, Sendable {
   /// Raised when a key goes or changes its meaning.
   package static let version = 1

@@ -5,6 +5,7 @@ import GodwitStore
 ///
 /// SQLite keeps the keys of a table apart whose text is Core Data's. In any other table the keys are counted. A run asks
 /// SQLite for the parts of the definition instead.
+/// With a damaged definition SQLite reads every key as NULL, and says ok.
 struct KeyProof {
   let connection: StoreConnection
   let schema: StoreSchema
