@@ -66,6 +66,28 @@ struct ReferencePageTests {
     for page in pages { #expect(readme.contains("Godwit.docc/\(page).md)"), "\(page)") }
   }
 
+  @Test func `every link leads to a page, and to a heading of that page`() throws {
+    func place(_ title: Substring) -> String {
+      String(title.map { $0 == " " ? "-" : $0 }.filter { $0 == "-" || $0.isLetter || $0.isNumber })
+    }
+    let pages = try DocumentationPage.all().filter { $0.path.contains(".docc/") }
+    var headings: [String: Set<String>] = [:]
+    for page in pages {
+      let name = URL(filePath: page.path).deletingPathExtension().lastPathComponent
+      headings[name] = Set(page.text.matches(of: #/\n##+ ([^\n]+)/#).map { place($0.1) })
+    }
+    var count = 0
+    for page in pages {
+      for link in page.text.matches(of: #/<doc:([A-Za-z]+)(?:#([^>]+))?>/#) {
+        let known = headings[String(link.1)]
+        #expect(known != nil, "\(page.path): \(link.0)")
+        if let title = link.2 { #expect(known?.contains(place(title)) == true, "\(page.path): \(link.0)") }
+        count += 1
+      }
+    }
+    #expect(count > 100)
+  }
+
   /// Above that, nobody reads to the end.
   @Test func `the README has at most 120 lines`() throws {
     #expect(
