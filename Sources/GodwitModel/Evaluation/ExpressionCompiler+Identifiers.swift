@@ -3,7 +3,8 @@ import Foundation
 /// New UUIDs, and values in place of nil.
 extension ExpressionCompiler {
   /// `newUUID()`: a UUID of version 4 that every run makes alike. It follows from the source store, the object, the
-  /// mapping and the property, so no clock, resumed run or order of rows changes it.
+  /// mapping and the property, so no clock, resumed run or order of rows changes it. A link is known by its two ends:
+  /// the row that holds it may be that of another link tomorrow.
   ///
   /// - Parameter salt: A value that goes into it too, for copies of one store that must not share UUIDs.
   func newUUID(_ salt: ValueExpression?) -> SingleRoutine {
@@ -21,7 +22,7 @@ extension ExpressionCompiler {
       add(Array("Godwit newUUID 1".utf8))
       add(try host?.storeIdentifier().utf8 ?? [])
       add(Array(frame.object.entityName.utf8))
-      add(withUnsafeBytes(of: frame.object.key.littleEndian) { Array($0) })
+      for key in try frame.object.lastingKeys { add(withUnsafeBytes(of: key.littleEndian) { Array($0) }) }
       add(owner.utf8)
       add(property.utf8)
       if let value = try salt?.run(&frame), !value.isNull { add(value.digested) }
@@ -59,6 +60,19 @@ extension ExpressionCompiler {
       if list.isNull || separator.isNull { return .null }
       guard let separator = separator.text else { throw Calculation.misfit("join:with:", [separator], range) }
       return .string(try list.joined(by: separator, range))
+    }
+  }
+}
+
+extension EvaluatedObject {
+  /// The keys that an object is known by: its own, or for a pair that of each end.
+  fileprivate var lastingKeys: [Int64] {
+    get throws {
+      guard PairEntity.isName(entityName) else { return [key] }
+      return try PairEntity.End.allCases.map {
+        guard case .object(let end?) = try value($0.toOne) else { return key }
+        return end.key
+      }
     }
   }
 }

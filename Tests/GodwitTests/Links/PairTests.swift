@@ -290,6 +290,28 @@ import Testing
     #expect(try connection.integer("SELECT COUNT(*) FROM source.\(join.name)") == 40)
   }
 
+  @Test(arguments: [false, true]) func `a link keeps its new UUID when another row holds it`(inSwift: Bool) throws {
+    let world = try PairWorld(seed: 5, shape: .manyToMany, isPlain: true)
+    let fixture = world.fixture
+    let mapping = try #require(fixture.mappings.firstIndex { $0.name == "Links" })
+    let part = try #require(fixture.mappings[mapping].attributeMappings.firstIndex { $0.name == "part" })
+    fixture.mappings[mapping].attributeMappings[part].value = try ValueExpression(parsing: "newUUID().UUIDString")
+    try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
+    let made = try world.made()
+    #expect(Set(made.map { $0.split(separator: "|")[1] }).count == made.count)
+    let connection = try StoreConnection.openStore(readingAt: fixture.sourcePath)
+    let join = try #require(StoreSchema(model: fixture.source, probing: connection).joinTables.first?.name)
+    try connection.close()
+    for sql in [
+      "CREATE TABLE links AS SELECT * FROM \(join) ORDER BY rowid DESC", "DELETE FROM \(join)",
+      "INSERT INTO \(join) SELECT * FROM links ORDER BY rowid", "DROP TABLE links",
+    ] { try fixture.alter(sql) }
+    try FileManager.default.removeItem(atPath: fixture.folder.file("out"))
+    try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
+    #expect(try world.made() == made)
+    #expect(try Verifier(job: fixture.job).run().isClean)
+  }
+
   @Test func `order-by sorts the objects of links by their ends`() throws {
     let world = try PairWorld(seed: 9, shape: .manyToMany, isPlain: true, ordered: true)
     let place = try #require(world.fixture.mappings[0].relationshipMappings.firstIndex { $0.name == "items" })
