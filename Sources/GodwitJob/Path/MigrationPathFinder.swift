@@ -44,7 +44,7 @@ public struct FoundMapping: Sendable {
   ///   - models: The models that names are looked up in. A model with the hashes of the one named is as good.
   public init(_ mapping: MappingModel, origin: String, among models: [ManagedObjectModel]) {
     @Sendable func isNamed(_ name: String?, _ model: ManagedObjectModel) -> Bool {
-      name == model.name || models.contains { $0.name == name && $0.isCompatible(with: model.versionHashes) }
+      MappingModel.isNamed(name, model, among: models)
     }
     self.init(
       origin: origin,
@@ -56,9 +56,31 @@ public struct FoundMapping: Sendable {
           return .differs("it names '\(from)' and '\(to)'")
         }
         return .fits
-      }, load: { _, _ in mapping })
+      }, load: { mapping.naming($0, $1, among: models) })
     mayStart = { isNamed(mapping.sourceModelName, $0) }
     mayEnd = { isNamed(mapping.destinationModelName, $0) }
+  }
+}
+
+extension MappingModel {
+  /// Whether a name is that of a version, or of another version with the same hashes.
+  fileprivate static func isNamed(
+    _ name: String?, _ model: ManagedObjectModel, among models: some Sequence<ManagedObjectModel>
+  ) -> Bool {
+    name == model.name || models.contains { $0.name == name && $0.isCompatible(with: model.versionHashes) }
+  }
+
+  /// The mapping model with the names of two versions, where it names others that have the same hashes: the versions of
+  /// a job are told apart by their hashes.
+  ///
+  /// - Parameter models: Versions that the mapping model may name.
+  package func naming(
+    _ source: ManagedObjectModel, _ destination: ManagedObjectModel, among models: some Sequence<ManagedObjectModel>
+  ) -> MappingModel {
+    var named = self
+    if Self.isNamed(sourceModelName, source, among: models) { named.sourceModelName = source.name }
+    if Self.isNamed(destinationModelName, destination, among: models) { named.destinationModelName = destination.name }
+    return named
   }
 }
 

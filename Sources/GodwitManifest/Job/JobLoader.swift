@@ -316,7 +316,12 @@ public struct JobLoader {
     var step: MigrationStep
     switch manifest.mappings {
     case .files:
-      let models = try listed.map { try $0.model(from: source, to: destination) }
+      let models = try listed.map { mapping in
+        let model = try mapping.model(from: source, to: destination)
+        let named = [model.sourceModelName, model.destinationModelName]
+        let others = versions.models.lazy.filter { named.contains($0.name) }.compactMap(\.readable)
+        return model.naming(source, destination, among: others)
+      }
       step = MigrationStep(sourceModel: source, destinationModel: destination, mappingModels: models)
     case .inferred:
       let inferred = try locating(manifest.locations["mappings"]) {

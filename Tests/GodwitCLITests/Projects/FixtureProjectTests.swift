@@ -61,6 +61,36 @@ struct FixtureProjectTests {
     }
   }
 
+  @Test(arguments: ["mine.mapping.yaml", "auto"])
+  func `a mapping may name a version by the name of another with equal hashes`(mappings: String) throws {
+    let folder = try TemporaryFolder()
+    let example = Checkout.url("jobs/peoplizer").path
+    let bundle = folder.file("Peoplizer.xcdatamodeld")
+    try FileManager.default.copyItem(atPath: "\(example)/Peoplizer.xcdatamodeld", toPath: bundle)
+    try FileManager.default.copyItem(
+      atPath: "\(bundle)/Peoplizer 3.xcdatamodel", toPath: "\(bundle)/Peoplizer 3 again.xcdatamodel")
+    let text = try String(contentsOfFile: "\(example)/V3toV4.mapping.yaml", encoding: .utf8)
+    let named = text.replacing("source-model: Peoplizer 3\n", with: "source-model: Peoplizer 3 again\n")
+    #expect(named != text)
+    try Data(named.utf8).write(to: URL(filePath: folder.file("mine.mapping.yaml")))
+    try Data(
+      """
+      godwit: 1
+      source: \(example)/stores/people-3.sqlite
+      destination: out/made.sqlite
+      models: Peoplizer.xcdatamodeld
+      destination-model: Peoplizer 4
+      mappings: \(mappings)
+      """.utf8
+    ).write(to: URL(filePath: folder.file("job.yaml")))
+    let loader = try JobLoader(
+      manifestPath: folder.file("job.yaml"), logger: Logger(label: "fixture") { _ in SwiftLogNoOpLogHandler() })
+    let job = try loader.job()
+    #expect(job.steps.map(\.origin).allSatisfy { $0 != MigrationStep.inferredOrigin })
+    #expect(try MigrationManager(job).run().outcome == .finished)
+    #expect(try Verifier(job: job).run().isClean)
+  }
+
   @Test func `the job of jobs/travel skips the broken versions and counts its losses`() throws {
     let folder = try TemporaryFolder()
     let example = Checkout.url("jobs/travel").path

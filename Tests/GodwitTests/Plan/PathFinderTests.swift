@@ -110,6 +110,8 @@ struct `Finding the way` {
     let found = FoundMapping(model, origin: "twin", among: models)
     let steps = try MigrationPathFinder(models: models, mappings: [found]).path(from: versions[1], to: versions[2])
     #expect(steps.map(\.origin) == ["twin"])
+    // The step is that of the versions, whatever the file calls them.
+    #expect(steps[0].mappingModels.map(\.sourceModelName) == [versions[1].name])
   }
 
   @Test func `two mapping models of one step are both used, unless they clash`() throws {
