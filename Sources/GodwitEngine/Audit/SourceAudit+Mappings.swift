@@ -84,23 +84,35 @@ extension SourceAudit {
     let parts = try MergeLosses(planner, counting).parts(isCounted: true)
     countChecks(parts.reduce(0) { $0 + $1.part.wanted.count })
     for (part, count) in zip(parts, try planner.scan.counts(parts.compactMap(\.part.walk))) {
-      addMerged(part.part.losses(of: count), of: part.mapping, "that unique-by drops: the object that stays has others")
+      let wanted = part.part.wanted
+      for (place, number) in count.sums(wanted.count).enumerated() where number > 0 {
+        var loss = wanted[place]
+        loss.count = number
+        let examples = part.examples(of: place, limit: sampleCount)
+        let found = sampleCount == 0 ? [] : try rows(examples.sql, examples.builder)
+        addMerged(loss, of: part.mapping, "that unique-by drops: the object that stays has others", found)
+      }
     }
     for part in try MeetForecast(planner, counting).find().parts {
-      addMerged(
-        part.losses, of: part.mapping, "that unique-by drops: an object of the destination is the same, and has others")
+      for loss in part.losses {
+        addMerged(
+          loss, of: part.mapping, "that unique-by drops: an object of the destination is the same, and has others", [])
+      }
     }
   }
 
-  private func addMerged(_ losses: [LossReport.Loss], of mapping: ResolvedEntityMapping, _ what: String) {
-    for loss in losses {
-      add(
-        AuditReport.Finding(
-          .merged, model: resolved.destinationModel.name, entity: mapping.source.name,
-          property: loss.subject.split(separator: ".", maxSplits: 1).last.map(String.init),
-          mapping: mapping.name, count: loss.count ?? 0,
-          message: (loss.kind == .links ? "links" : "values") + " " + what, samples: []))
-    }
+  /// - Parameter found: Some of the objects, as `sample` takes them.
+  private func addMerged(
+    _ loss: LossReport.Loss, of mapping: ResolvedEntityMapping, _ what: String, _ found: [[SQLValue]]
+  ) {
+    let isOfLinks = loss.kind == .links
+    add(
+      AuditReport.Finding(
+        .merged, model: resolved.destinationModel.name, entity: mapping.source.name,
+        property: loss.subject.split(separator: ".", maxSplits: 1).last.map(String.init),
+        mapping: mapping.name, count: loss.count ?? 0, message: (isOfLinks ? "links" : "values") + " " + what,
+        // A link's value is a key of the destination to be.
+        samples: found.map { sample(isOfLinks ? Array($0.prefix(2)) : $0, of: mapping.source.name) }))
   }
 
   /// Associations of a step without a plan: its filters have not been tested on the rows yet.

@@ -30,6 +30,19 @@ struct MergeLosses {
   struct Part {
     var mapping: ResolvedEntityMapping
     var part: PropertyLosses.Part
+    /// For each loss, a query of the objects concerned by key (`k`), with the value that is dropped (`v`).
+    fileprivate var dropped: [String] = []
+    fileprivate var merged = ""
+    fileprivate var builder = StatementBuilder()
+
+    /// The first objects of a loss, as rows of key, NULL and value.
+    ///
+    /// - Parameter loss: The place of the loss among those that are counted.
+    func examples(of loss: Int, limit: Int) -> ChunkStatement {
+      ChunkStatement(
+        sql: "WITH g AS MATERIALIZED (\(merged)) SELECT k, NULL, v FROM (\(dropped[loss])) ORDER BY k LIMIT \(limit)",
+        builder: builder)
+    }
   }
 
   /// - Parameter isCounted: False for a source that is not made yet, or of which only a sample is read: there the losses
@@ -54,42 +67,40 @@ struct MergeLosses {
       }
       guard isCounted else { return Part(mapping: mapping, part: .init(walk: nil, wanted: losses)) }
       let table = try program.sourceTable(mapping.source.name)
-      let sql = try statement(mapping, compared, association)
+      let rows = try association.table(mapping.index)
+      let dropped = compared.map { self.dropped($0, of: rows) }
+      let merged = try program.associationStage.merged(mapping.index, association)
+      let counts = dropped.map { "(SELECT COUNT(*) FROM (\($0)))" }.joined(separator: ", ")
+      let sql = "WITH g AS MATERIALIZED (\(merged)) SELECT \(counts)"
       let walk = SourceWalk(table, key: "Z_PK", isCut: false, builder: builder, context: "planning, unique-by") {
         _ in sql
       }
-      return Part(mapping: mapping, part: .init(walk: walk, wanted: losses))
+      return Part(
+        mapping: mapping, part: .init(walk: walk, wanted: losses), dropped: dropped, merged: merged, builder: builder)
     }
   }
 
-  private func statement(
-    _ mapping: ResolvedEntityMapping, _ compared: [Compared], _ association: AssociationLowering
-  ) throws -> String {
-    let table = try association.table(mapping.index)
-    let merged = try program.associationStage.merged(mapping.index, association)
-    let counts = compared.map { one in
-      let given = "(SELECT s.Z_PK AS k, \(one.given) AS v FROM \(table) AS s)"
-      if one.keepsLast {
-        return """
-          (SELECT COUNT(*) FROM (SELECT m.v AS v, MAX(m.v) OVER (PARTITION BY g.f) AS kept FROM g \
-          CROSS JOIN \(given) AS m ON m.k = g.k) WHERE v <> kept)
-          """
-      }
-      func or(_ value: String) -> String { one.ifNil.map { "COALESCE(\(value), \($0))" } ?? value }
-      if one.isFilled {
-        return """
-          (SELECT COUNT(*) FROM (SELECT g.k, g.f, m.v AS v, FIRST_VALUE(m.v) OVER (PARTITION BY g.f \
-          ORDER BY m.v IS NULL, g.t) AS kept FROM g CROSS JOIN \(given) AS m ON m.k = g.k) \
-          WHERE v IS NOT NULL AND v IS NOT \(or("kept")))
-          """
-      }
-      let kept = or("f.v")
+  /// The objects that are not the first of their group (`g`), and have another value than the one that stays.
+  private func dropped(_ one: Compared, of rows: String) -> String {
+    let given = "(SELECT s.Z_PK AS k, \(one.given) AS v FROM \(rows) AS s)"
+    if one.keepsLast {
       return """
-        (SELECT COUNT(*) FROM g CROSS JOIN \(given) AS m ON m.k = g.k CROSS JOIN \(given) AS f ON f.k = g.f \
-        WHERE g.k <> g.f AND m.v IS NOT NULL AND m.v IS NOT \(kept))
+        SELECT k, v FROM (SELECT g.k AS k, m.v AS v, MAX(m.v) OVER (PARTITION BY g.f) AS kept FROM g \
+        CROSS JOIN \(given) AS m ON m.k = g.k) WHERE v <> kept
         """
     }
-    return "WITH g AS MATERIALIZED (\(merged)) SELECT \(counts.joined(separator: ", "))"
+    func or(_ value: String) -> String { one.ifNil.map { "COALESCE(\(value), \($0))" } ?? value }
+    if one.isFilled {
+      return """
+        SELECT k, v FROM (SELECT g.k AS k, g.f, m.v AS v, FIRST_VALUE(m.v) OVER (PARTITION BY g.f \
+        ORDER BY m.v IS NULL, g.t) AS kept FROM g CROSS JOIN \(given) AS m ON m.k = g.k) \
+        WHERE v IS NOT NULL AND v IS NOT \(or("kept"))
+        """
+    }
+    return """
+      SELECT g.k AS k, m.v AS v FROM g CROSS JOIN \(given) AS m ON m.k = g.k CROSS JOIN \(given) AS f ON f.k = g.f \
+      WHERE g.k <> g.f AND m.v IS NOT NULL AND m.v IS NOT \(or("f.v"))
+      """
   }
 
   // MARK: Nil

@@ -160,4 +160,19 @@ import Testing
       report.findings.filter { $0.kind == .merged }.map { "\($0.entity).\($0.property ?? "") \($0.count)" }
         == ["Pen.colour 2", "Pen.price 1", "Pen.owner 1"])
   }
+
+  @Test(arguments: [false, true]) func `an audit names the objects whose values are dropped`(fills: Bool) throws {
+    let fixture = try fixture()
+    fixture.mappings[1].fillsNil = fills
+    func named(_ samples: Int) throws -> [String] {
+      try MigrationManager(fixture.job).audit(samples: samples, showingValues: true).findings
+        .filter { $0.kind == .merged }.map { finding in
+          let samples = finding.samples.map { "\($0.uri.split(separator: "/").last ?? "")=\($0.value ?? "")" }
+          return "\(finding.property ?? ""): \(samples.joined(separator: " "))"
+        }
+    }
+    let price = ["price: p3=9", "owner: p2="]
+    #expect(try named(9) == [fills ? "colour: p3=\"blue\"" : "colour: p2=\"red\" p3=\"blue\""] + price)
+    #expect(try named(1) == [fills ? "colour: p3=\"blue\"" : "colour: p2=\"red\""] + price)
+  }
 }
