@@ -103,7 +103,7 @@ struct ReceiptPlacement {
   /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
   func isOwn(_ receipt: Receipt) -> Bool {
     receipt.isOf(Receipt.job(job, JobFingerprint(job), digest: nil), file: job.destinationFile)
-      && receipt.source.path == job.sourcePath
+      && StoreFiles.areSame(receipt.source.path, job.sourcePath)
   }
 
   // MARK: After
@@ -192,7 +192,7 @@ struct ReceiptPlacement {
       // Two jobs of one manifest, for other stores, have one digest.
       let isOfSame =
         known.job.digest == made.job.digest && known.destination.file == made.destination.file
-        && known.source.path == made.source.path
+        && StoreFiles.areSame(known.source.path, made.source.path)
       if !isOfSame, !isOfReplaced { try moveAside(path, known) }
       replaces = true
     }

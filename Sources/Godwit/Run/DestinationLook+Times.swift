@@ -46,10 +46,12 @@ extension DestinationLook {
     return try isSourceUntouched(since: receipt)
   }
 
-  /// Whether the files of the source are as a receipt says.
+  /// Whether the files of the source are as a receipt says. A run from another folder has another path to them.
   private func isSourceUntouched(since receipt: Receipt) throws -> Bool {
-    guard receipt.source.path == job.sourcePath else { return false }
+    let (path, name) = (receipt.source.path, { URL(filePath: $0).lastPathComponent })
+    guard name(path) == name(job.sourcePath) else { return false }
     guard let known = receipt.source.stamp else {
+      guard StoreFiles.areSame(path, job.sourcePath) else { return false }
       // The receipt has whole seconds.
       return try isSourceOlder(than: receipt.began.flatMap(Receipt.date)?.addingTimeInterval(-1))
     }

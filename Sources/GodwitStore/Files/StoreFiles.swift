@@ -73,7 +73,8 @@ package struct StoreFiles: Sendable, Hashable {
       throw wrong(
         "expected a SQLite file, found \(content.name)",
         remedy: StoreType.unreadableTypes
-          + "; if the first page of a SQLite store is damaged, `godwit salvage STORE -o COPY` reads the others")
+          + "; if the first page of a SQLite store is damaged, `godwit salvage STORE -o COPY --model MODEL` reads the others"
+      )
     }
     let rawPageSize = Int64(header.number(at: 16, size: 2))
     let pageSize = rawPageSize == 1 ? 65536 : rawPageSize
@@ -102,6 +103,13 @@ package struct StoreFiles: Sendable, Hashable {
     }
     defer { free(resolved) }
     return String(cString: resolved)
+  }
+
+  /// Whether two paths lead to one file now, whatever the folder that they start from.
+  package static func areSame(_ a: String, _ b: String) -> Bool {
+    guard a != b else { return true }
+    guard let a = FileStatus(following: a), let b = FileStatus(following: b) else { return false }
+    return a.identity == b.identity
   }
 
   /// Whether there is a `-wal` with content beside the store.

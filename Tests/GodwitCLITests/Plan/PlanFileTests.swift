@@ -90,6 +90,20 @@ struct PlanFileTests {
     #expect(try made.integer("SELECT COUNT(*) FROM source.ZNOTE WHERE ZTITLE = upper(ZTEXT)") == 39)
   }
 
+  @Test func `a result is known by another path to the same source`() throws {
+    let project = try Self.project()
+    let folder = try project.path("job.yaml").parentPath
+    #expect(try BuiltCommand.run("plan", "job.yaml", "-o", "plan.json", in: folder).status == 0)
+    // A plan has whole paths, the job those of its folder.
+    #expect(try BuiltCommand.run("run", "--quiet", "--plan", "plan.json", in: folder).status == 0)
+    let status = try BuiltCommand.run("status", "job.yaml", "--check", in: folder)
+    #expect(status.status == 0, "\(status.output)")
+    #expect(project.godwit("status", try project.path("job.yaml"), "--check").status == 0)
+    try Self.change(project, "UPDATE ZNOTE SET ZTEXT = 'new' WHERE Z_PK = 3")
+    let changed = try BuiltCommand.run("status", "job.yaml", "--check", in: folder)
+    #expect(changed.status == 1 && changed.output.contains("the source store changed"), "\(changed.output)")
+  }
+
   @Test func `what decides nothing may change: memory, chunks, the time of the file, the place of the whole tree`()
     throws
   {
