@@ -24,15 +24,19 @@ final class DamagedRows {
     }
   }
 
-  /// nil if every row was read.
-  func error(_ path: String) -> GodwitError? {
-    guard !parts.isEmpty else { return nil }
+  /// nil if every row was read, and the store is sound.
+  ///
+  /// - Parameter complaint: What SQLite's check says of the store; nil without a complaint.
+  func error(_ path: String, _ complaint: String?) -> GodwitError? {
+    guard !parts.isEmpty || complaint != nil else { return nil }
     let shown = parts.prefix(Self.named).map { "table '\($0.table)': \($0.what)" }.joined(separator: "; ")
     let more = parts.count > Self.named ? "; and \((parts.count - Self.named).counted("further part"))" : ""
+    let causes = [parts.isEmpty ? nil : "left out: " + shown + more, complaint]
     return GodwitError(
-      .dataWrong, "cannot read all rows of '\(path)': pages of it are damaged", cause: "left out: " + shown + more,
-      remedy:
-        "restore the store from a backup; or use the output, which has all other rows; or make a store of what is left with `godwit salvage STORE -o COPY`",
+      .dataWrong, "cannot read all rows of '\(path)': pages of it are damaged",
+      cause: causes.compactMap(\.self).joined(separator: "\n"),
+      remedy: GodwitError.damageRemedy
+        + "; the output has the rows that SQLite reads, and those of a page in the place of another are under a wrong table",
       safe: "the store is untouched")
   }
 }
