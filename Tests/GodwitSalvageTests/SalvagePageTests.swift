@@ -58,6 +58,18 @@ import Testing
       }, seed: seed)
   }
 
+  @Test(arguments: testSeeds(3)) func `a page whose second half is zeros makes up no row`(seed: UInt64) throws {
+    let world = try DamageWorld(seed: seed)
+    try each(
+      world, step: 4,
+      { bytes, page, random in
+        guard page > 1, world.pages.kindOfPage[page] == "leaf" else { return [] }
+        let half = world.pages.size / 2
+        for place in half..<world.pages.size { bytes[(page - 1) * world.pages.size + place] = 0 }
+        return [page]
+      }, seed: seed)
+  }
+
   @Test(arguments: testSeeds(5)) func `a page of noise costs its own rows alone`(seed: UInt64) throws {
     let world = try DamageWorld(seed: seed)
     try each(

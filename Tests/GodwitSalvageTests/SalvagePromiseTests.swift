@@ -203,6 +203,23 @@ import Testing
     #expect(!Self.namesLoss(try world.salvage(world.bytes()).report))
   }
 
+  @Test func `without a model a missing table of an entity that is listed is a loss`() throws {
+    for seed in testSeeds(4) {
+      let world = try DamageWorld(seed: seed)
+      try Self.edit(world.store, "DROP TABLE IF EXISTS Z_MODELCACHE")
+      let whole = try world.salvage(world.bytes(), models: []).report
+      #expect(!whole.losses.contains { $0.contains("is not in the store") }, "\(seed): \(whole.losses)")
+      let connection = try StoreConnection(path: world.store)
+      let roots = try connection.strings("SELECT Z_NAME FROM Z_PRIMARYKEY WHERE Z_SUPER = 0 ORDER BY 1")
+      try connection.close()
+      let gone = try #require(roots.last)
+      try Self.edit(world.store, "DROP TABLE Z\(gone.uppercased())")
+      let losses = try world.salvage(world.bytes(), models: []).report.losses
+      #expect(
+        losses.contains { $0.hasPrefix("the table of entity '\(gone)' is not in the store") }, "\(seed): \(losses)")
+    }
+  }
+
   /// Two tables of entities whose rows look alike.
   private static func twins(_ world: DamageWorld) throws -> (content: StoreContent, roots: [Int]) {
     try edit(world.store, "DROP TABLE IF EXISTS Z_MODELCACHE")

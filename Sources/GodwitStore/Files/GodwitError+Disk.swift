@@ -4,7 +4,7 @@ package import GodwitModel
 extension GodwitError {
   /// The remedy for a damaged store.
   package static let damageRemedy =
-    "restore the store from a backup; or make a store of what is left of it with `godwit salvage STORE -o COPY`"
+    "restore the store from a backup; or make a store of what is left of it with `godwit salvage STORE -o COPY --model MODEL`"
 
   /// A change of the disk that failed.
   ///

@@ -212,7 +212,10 @@ final class SalvageRun {
 
   private func finishTables(_ schema: StoreSchema?) throws {
     let connection = copy.connection
-    if schema == nil { report.losses += try EntityNumbers(copy).losses() }
+    if schema == nil {
+      let numbers = EntityNumbers(copy)
+      report.losses += try numbers.losses() + numbers.missingTables()
+    }
     if schema != nil {
       // The rows that are lost follow from the model.
       copy.states["Z_PRIMARYKEY"]?.parts = []

@@ -63,6 +63,6 @@ struct SalvageCommandTests {
       ? Self.run(verb, store, "--all", "--format", "sqlite", "-o", folder.file("x.db"), "--model", Self.people)
       : Self.run(verb, job)
     #expect(result.status == 65, "\(result)")
-    #expect(result.diagnostics.contains("`godwit salvage STORE -o COPY`"), "\(result.diagnostics)")
+    #expect(result.diagnostics.contains("`godwit salvage STORE -o COPY --model MODEL`"), "\(result.diagnostics)")
   }
 }

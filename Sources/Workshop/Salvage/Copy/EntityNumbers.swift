@@ -35,6 +35,21 @@ struct EntityNumbers {
     return numbers
   }
 
+  /// Entities whose table is not in the store, one sentence each: those that `Z_PRIMARYKEY` lists without a superentity.
+  ///
+  /// A store in which each of them has some table, of whatever name, lacks none.
+  func missingTables() throws -> [String] {
+    guard copy.source.catalog.lost.isEmpty else { return [] }
+    let roots = try copy.connection.strings(
+      "SELECT Z_NAME FROM main.Z_PRIMARYKEY WHERE Z_SUPER = 0 ORDER BY 1 LIMIT 100000")
+    // Core Data's own tables, such as ACHANGE, begin with another letter than Z.
+    let tables = Set(tables.map { String($0.name.dropFirst()) })
+    guard roots.count > tables.count else { return [] }
+    return roots.filter { !tables.contains($0.uppercased()) }.map {
+      "the table of entity '\($0)' is not in the store: how many objects it had is not known"
+    }
+  }
+
   /// Gives the shapes of tables their numbers, so that a page of one table does not pass for a page of another one.
   ///
   /// - Returns: Tables whose rows have each other's numbers, one sentence each: the numbers do not count there.

@@ -182,7 +182,8 @@ extension SalvageReport: CustomStringConvertible {
     let rows = tables.filter { $0.entity != nil }.reduce(0) { $0 + $1.rows }
     let objects = model == nil ? tables.reduce(0) { $0 + $1.rows } : rows
     return "\(copy): \(objects.counted(model == nil ? "row" : "object")), "
-      + (isWhole ? "nothing was lost" : "not all of '\(source)'")
+      + (isWhole
+        ? model == nil ? "nothing was lost of the tables that it has" : "nothing was lost" : "not all of '\(source)'")
   }
 
   private var originText: String {

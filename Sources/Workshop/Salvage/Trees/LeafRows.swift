@@ -12,6 +12,9 @@ final class LeafRows {
     var isDoubtful = false
   }
 
+  /// So many zeros are no end of a text or number: they stand in place of what is lost.
+  private static let mostZeros = 16
+
   private let pages: PageFile
   private let overflow: OverflowReader
 
@@ -21,7 +24,10 @@ final class LeafRows {
   func row(_ cell: TableLeaf.Cell, _ bytes: [UInt8], page: UInt32) throws -> Row? {
     let local = bytes[cell.start..<cell.start + cell.localBytes]
     guard cell.localBytes < cell.payloadBytes else {
-      return StoredRecord.values(Array(local), pages.header.encoding).map { Row(key: cell.key, values: $0) }
+      let record = Array(local)
+      let zeros = record.reversed().prefix { $0 == 0 }.count
+      guard zeros < Self.mostZeros || StoredRecord.endsInBytes(zeros, StoredRecord.parts(record)) else { return nil }
+      return StoredRecord.values(record, pages.header.encoding).map { Row(key: cell.key, values: $0) }
     }
     let record = OverflowReader.Record(
       local: local, byteCount: cell.payloadBytes, first: cell.overflowPage, owner: page)
@@ -57,13 +63,21 @@ final class LeafRows {
     var taken = TakenBytes()
     for cell in leaf.cells where keys.contains(cell.key) {
       let range = cell.place..<cell.place + cell.size
-      guard taken.isFree(range), let row = try row(cell, bytes, page: page),
+      guard taken.isFree(range), !Self.runsIntoZeros(range, bytes), let row = try row(cell, bytes, page: page),
         shape.fits(row.values)
       else { continue }
       taken.take(range)
       rows.append(row)
     }
     return Self.longestAscending(rows)
+  }
+
+  /// Whether a cell ends with zeros that go on behind it: they may stand in place of its last values. The next cell of a
+  /// sound page begins with another byte.
+  private static func runsIntoZeros(_ cell: Range<Int>, _ bytes: [UInt8]) -> Bool {
+    let zeros = bytes[cell].reversed().prefix { $0 == 0 }.count
+    let isAtEnd = cell.upperBound == bytes.count
+    return zeros >= (isAtEnd ? mostZeros : 1) && bytes[cell.upperBound...].prefix(16).allSatisfy { $0 == 0 }
   }
 
   /// The most rows whose keys ascend: a key that was overwritten stands out.
