@@ -170,7 +170,16 @@ struct FileInspection: Encodable {
     } else if content == .propertyList {
       throw Self.unknown(path, content.name, remedy: StoreType.unreadableTypes)
     } else {
-      throw Self.unknown(path, head.isEmpty ? "an empty file" : "an unknown kind of file")
+      let size = FileStatus(following: path)?.size ?? 0
+      // Pages have 512 bytes, or that doubled some times.
+      guard size >= 1024, size.isMultiple(of: 512) else {
+        throw Self.unknown(path, head.isEmpty ? "an empty file" : "an unknown kind of file")
+      }
+      throw Self.unknown(
+        path, "an unknown kind of file",
+        remedy:
+          "if it is a SQLite store whose first page is damaged, `godwit salvage STORE -o COPY --model MODEL` reads the others"
+      )
     }
   }
 

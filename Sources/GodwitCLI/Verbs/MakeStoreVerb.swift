@@ -11,7 +11,8 @@ struct MakeStoreVerb: Verb {
       """)
 
   @Argument(help: ModelVerb.help, completion: .file()) var model: String
-  @Argument(help: ArgumentHelp("The store to create; it must not exist yet.", valueName: "OUT"), completion: .file())
+  @Argument(
+    help: ArgumentHelp("The SQLite store to create; it must not exist yet.", valueName: "OUT"), completion: .file())
   var out: String
 
   @Option(help: ArgumentHelp("Number of objects, over all entities.", valueName: "N")) var rows: Int

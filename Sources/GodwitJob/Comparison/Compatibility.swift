@@ -190,7 +190,11 @@ package struct Compatibility: Sendable, Hashable, Encodable {
         ? "the store contains no version hashes" : differences.first.map { $0.reason ?? $0.description }
       if let nearest = Self.nearest(hashes, models), nearest.name != asked.name {
         let count = nearest.versionHashes.count { hashes[$0.key] == $0.value }
-        self.notes.append("the nearest version is '\(nearest.name)', which \(count) of \(hashes.count) entities fit")
+        let others = Self.differences(hashes, nearest, explaining: false).map(\.entity)
+        let shown = others.prefix(5).joined(separator: ", ") + (others.count > 5 ? ", …" : "")
+        self.notes.append(
+          "the nearest version is '\(nearest.name)', which \(count) of \(hashes.count) entities fit; it differs in \(shown)"
+        )
       }
     }
   }

@@ -57,7 +57,11 @@ extension AttributeValue {
           .dataWrong, "cannot read attribute '\(attribute.name)': its data lies in an external file")
       }
       self = .data(try external(name))
-    case nil: throw mismatch()
+    case nil:
+      throw GodwitError(
+        .dataWrong,
+        "cannot read attribute '\(attribute.name)': expected bytes after byte 1, or the name of an external file after byte 2, found \(bytes.first.map { "byte \($0)" } ?? "no byte")",
+        remedy: "write NULL in its place in a copy of the store, or export its table with --raw")
     }
   }
 

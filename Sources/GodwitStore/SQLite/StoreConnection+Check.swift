@@ -19,7 +19,7 @@ extension StoreConnection {
             .inputOutput, "cannot read '\(file)': the disk fails", cause: text,
             remedy: "check the disk, and run the same command")
         }
-        complaints.append(text)
+        complaints.append(text.replacing("\n", with: " "))
         return complaints.count < limit
       }
     } catch let error as GodwitError where error.code == .dataWrong {

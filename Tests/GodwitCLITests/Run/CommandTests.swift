@@ -214,6 +214,10 @@ struct `Models on the command line` {
     try Data("hello".utf8).write(to: URL(filePath: folder.file("note.txt")))
     #expect(try BuiltCommand.run("inspect", folder.file("note.txt")).status == 65)
     #expect(try BuiltCommand.run("inspect", folder.file("none.txt")).status == 66)
+    // As large as pages of a database are.
+    try Data(count: 8192).write(to: URL(filePath: folder.file("zeros.sqlite")))
+    let zeros = try BuiltCommand.run("inspect", folder.file("zeros.sqlite"))
+    #expect(zeros.status == 65 && zeros.diagnostics.contains("`godwit salvage STORE -o COPY --model MODEL`"))
   }
 
   @Test(arguments: [["inspect", "nosuch.sqlite", "--format", "json"], ["plan", "nosuch.yaml", "--format=json"]])

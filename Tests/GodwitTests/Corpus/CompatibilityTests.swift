@@ -655,7 +655,7 @@ struct `Why no model fits` {
     notes.attribute("Note", "stars") { $0.type = .uuid }
     let bundle = try writeBundle("Notes", in: folder, [near, try notes.model("Off")], current: "Off")
     let found = try Compatibility(ofStoreAt: folder.file("store.sqlite"), with: bundle)
-    #expect(found.notes == ["the nearest version is 'Near', which 5 of 6 entities fit"])
+    #expect(found.notes == ["the nearest version is 'Near', which 5 of 6 entities fit; it differs in Note"])
   }
 
   @Test func `if no version fits, unreadable versions are noted; if one fits, the others are not read`()
