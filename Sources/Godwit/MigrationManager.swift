@@ -48,7 +48,10 @@ public struct MigrationManager: Sendable {
   /// - Throws: `.usage` (64) for a manager whose stores are not named yet.
   public func plan(estimatingTime estimatesTime: Bool = false) throws -> MigrationPlan {
     try refuseWithoutStore()
-    return try PlanMaker(job).plan(estimatesTime)
+    let source = try MergedSource(job)
+    var plan = try source.reading { try PlanMaker($0).plan(estimatesTime) }
+    plan.codedNotes = (source.record?.notes ?? []) + plan.codedNotes
+    return plan
   }
 
   /// Looks for what a run would stop at, or carry along broken: see `AuditReport`. Writes nothing, and works on a
@@ -63,7 +66,9 @@ public struct MigrationManager: Sendable {
   ///   a whole, as `plan()` does; `.stopped` (75) if the source changed meanwhile.
   package func audit(samples: Int = 5, showingValues showsValues: Bool = false) throws -> AuditReport {
     try refuseWithoutStore()
-    return try JobAudit(job).report(samples: samples, showingValues: showsValues)
+    return try MergedSource(job).reading {
+      try JobAudit($0).report(samples: samples, showingValues: showsValues)
+    }
   }
 
   /// The obstacles to a run at its destination. Writes nothing.
@@ -109,7 +114,8 @@ public struct MigrationManager: Sendable {
   ) throws -> MigrationSummary {
     try refuseWithoutStore()
     let watch = StopCondition(control: control, start: Date(), maximumSeconds: maximumSeconds)
-    return try RecordedRun(job: job, isProvedAfter: isProvedAfter, watch: watch).run(progress: progress)
+    return try RecordedRun(job: job.readingMerged(in: job.workPath), isProvedAfter: isProvedAfter, watch: watch).run(
+      progress: progress)
   }
 
   // MARK: After a run
@@ -140,8 +146,11 @@ public struct MigrationManager: Sendable {
     _ body: (ObjectTrace, (ObjectTrace.LargeValue) throws -> StoredBytes) throws -> T
   ) throws -> T {
     try refuseWithoutStore()
-    let chain = try TraceChain(job, leavesLargeValues: isLeft)
-    return try body(chain.trace(uri, in: side), chain.bytes)
+    let source = try MergedSource(job)
+    return try source.reading { job in
+      let chain = try TraceChain(job, merged: source.record, leavesLargeValues: isLeft)
+      return try body(chain.trace(uri, in: side), chain.bytes)
+    }
   }
 
   /// How many objects a finished job has set aside, for which a run ends with 3 each time.

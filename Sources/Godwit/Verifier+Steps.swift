@@ -1,11 +1,14 @@
+import GodwitEngine
 public import GodwitJob
 public import GodwitVerifier
 
 extension Verifier {
   /// The verifier of a job's destination. For a job of several steps, it makes the stores between steps again by
-  /// running the steps.
+  /// running the steps. A merged source is made again too.
   public init(job: MigrationJob) {
-    self.init(job: job) { step in
+    self.init(job: job) { job, folder in
+      _ = try StoreMerge(job, in: folder, stopReason: { Task.isCancelled ? MigrationControl.cancelled : nil }).make()
+    } makeStore: { step in
       var step = step
       step.receipt = nil
       if try MigrationManager(step).run().outcome == .stopped { throw CancellationError() }

@@ -33,7 +33,10 @@ import GodwitStore
 /// Each of these is counted in the report.
 public struct Verifier: Sendable {
   /// The job whose destination is proved.
-  package let job: MigrationJob
+  package private(set) var job: MigrationJob
+
+  /// Makes a merged source in a folder.
+  let makeSource: @Sendable (MigrationJob, String) throws -> Void
 
   /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
   let makeStore: @Sendable (MigrationJob) throws -> Void
@@ -55,9 +58,15 @@ public struct Verifier: Sendable {
   /// For tests, which stop more often.
   package var rowsPerCheckpoint: Int64?
 
-  package init(job: MigrationJob, makeStore: @escaping @Sendable (MigrationJob) throws -> Void) {
+  /// For tests, which damage a merged source before it is proved.
+  package var afterMerge: (@Sendable (String) throws -> Void)?
+
+  package init(
+    job: MigrationJob, makeSource: @escaping @Sendable (MigrationJob, String) throws -> Void,
+    makeStore: @escaping @Sendable (MigrationJob) throws -> Void
+  ) {
     self.job = job.namingInferredSteps()
-    self.makeStore = makeStore
+    (self.makeSource, self.makeStore) = (makeSource, makeStore)
   }
 
   /// Compares the whole destination with the whole source.
@@ -98,6 +107,35 @@ public struct Verifier: Sendable {
     if let metadata = try StoreMetadata.ifStore(at: job.destinationPath) {
       try RemovedRepairs.refuse(metadata, of: job.destinationPath)
     }
+    guard job.merged != nil else { return try prove(stop, progress: tell) }
+    return try proveMerged(stop, progress: tell)
+  }
+
+  /// Makes the merged source again in `TMPDIR`, proves it against its parts, and then the destination against it.
+  private func proveMerged(_ stop: VerificationStop, progress tell: (Double) -> Void) throws -> VerificationReport {
+    let scratch = try ScratchFolder()
+    defer { withExtendedLifetime(scratch) {} }
+    let stamp = try job.sourceFiles().stamp()
+    try makeSource(job, scratch.path)
+    var whole = self
+    whole.job = job.readingMerged(in: scratch.path)
+    try afterMerge?(whole.job.sourcePath)
+    let merged: VerificationReport
+    do { merged = try MergeProof(whole.job) { stop.isDue }.run() } catch let error as GodwitError
+      where error.code == .stopped && stop.isDue
+    {
+      throw stop.error(job.destinationPath, found: VerificationReport())
+    }
+    let report = merged.adding(try whole.prove(stop, progress: tell))
+    guard try job.sourceFiles().stamp() == stamp else {
+      throw GodwitError(
+        .stopped, "cannot verify '\(job.destinationPath)': a store of '\(job.sourceName)' changed meanwhile",
+        remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
+    }
+    return report
+  }
+
+  private func prove(_ stop: VerificationStop, progress tell: (Double) -> Void) throws -> VerificationReport {
     let part = try AppendedPart(of: job.appends, in: job.destinationPath, digest: jobDigest)
     let original = try PreMigrationStore(of: job)
     let moment = try JobClock(of: job, digest: jobDigest)
@@ -174,7 +212,7 @@ public struct Verifier: Sendable {
   /// The digest under which a destination names the job.
   private func jobDigest() throws -> String {
     let resolved = job.resolvingLinks().fusingSteps()
-    return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
+    return try JobFingerprint(resolved).withContent(of: resolved.sourceFiles()).digest
   }
 
   /// - Parameters:
@@ -189,7 +227,7 @@ public struct Verifier: Sendable {
     after before: VerificationReport = VerificationReport(), readingSourceAt path: String? = nil,
     progress: (Double) -> Void
   ) throws -> VerificationReport {
-    let sourceFiles = try StoreFiles(path: job.sourcePath)
+    let sourceFiles = try job.sourceFiles()
     let destinationFiles = try StoreFiles(path: job.destinationPath)
     let stamps = (try sourceFiles.stamp(), try destinationFiles.stamp())
     let verification = Verification(
@@ -214,7 +252,7 @@ public struct Verifier: Sendable {
       where verification.fileProof.isSourceDamaged && error.code == .internalBug
     {
       throw GodwitError(
-        .dataWrong, "cannot verify '\(job.destinationPath)': SQLite finds the source '\(job.sourcePath)' damaged",
+        .dataWrong, "cannot verify '\(job.destinationPath)': SQLite finds the source '\(job.sourceName)' damaged",
         cause: error.message, remedy: GodwitError.damageRemedy + "; then run the job again")
     }
     guard try stamps == (sourceFiles.stamp(), destinationFiles.stamp()) else {

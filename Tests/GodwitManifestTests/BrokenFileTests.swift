@@ -87,7 +87,7 @@ private let head = "godwit-mapping: 1\nentity-mappings:\n  - name: A\n"
     Broken(destined("[b]"), 3, 14, "expected a path for 'destination', found a list"),
     Broken(
       "godwit: 1\nsource: [a.sqlite, b.sqlite]\ndestination: \"{name}.out\"\nmodels: m\n", 2, 1,
-      "a pattern or {list: FILE} for 'source', found a list", "`source: {list: FILE}`"),
+      "a pattern, {list: FILE} or {merge: [PATH, PATH]} for 'source', found a list", "`source: {list: FILE}`"),
     Broken(
       "godwit: 1\nsource: \"x/{a,b}.sqlite\"\ndestination: \"{name}.out\"\nmodels: m\n", 3, 15,
       "found 'x/{a,b}.sqlite'", "write `[ab]` for one of several characters"),

@@ -133,14 +133,6 @@ let required = "godwit: 1\nsource: a.sqlite\ndestination: b.sqlite\nmodels: M.xc
     #expect(plain.remedy == "write `layout: {from: c.sqlite}`")
   }
 
-  @Test func `stores to merge are told to be appended one after the other`() throws {
-    let text = required.replacing("source: a.sqlite", with: "source: {merge: [a.sqlite, c.sqlite]}")
-    let error = try complaint(of: text)
-    #expect(error?.code == .configuration && error?.location?.line == 2)
-    #expect(error?.message.contains("cannot merge stores in one job") == true)
-    #expect(error?.remedy?.contains("existing: append") == true)
-  }
-
   @Test func `a YAML alias stands for its anchor`() throws {
     let text = "godwit: 1\nsource: a\ndestination: b\nmodels: &m [M, N]\nmerge-models: *m\n"
     let job = try manifest(Array(text.utf8))

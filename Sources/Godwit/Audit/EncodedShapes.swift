@@ -18,7 +18,7 @@ struct EncodedShapes {
   ///
   /// An attribute of which no value is JSON, a property list or an archive is left out.
   func found() throws -> [AuditReport.Shape] {
-    let support = SupportFolder(ofStoreAt: step.sourcePath)
+    let support = step.sourceSupport
     let (schema, connection) = (source.sourceSchema, source.connection)
     var found: [AuditReport.Shape] = []
     for entity in step.sourceModel.entities where !entity.isAbstract {

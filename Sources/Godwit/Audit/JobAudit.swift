@@ -17,7 +17,7 @@ struct JobAudit {
   /// - Parameters: See `MigrationManager.audit`.
   func report(samples: Int, showingValues showsValues: Bool) throws -> AuditReport {
     let step = try job.isStepped ? job.step(0) : job
-    let original = try StoreFiles(path: step.sourcePath)
+    let original = try step.sourceFiles()
     let stamp = try original.stamp()
     let source = try SourceFiles(step, existing: step.appends ? try DestinationLook(job).existingDestination() : nil)
     guard let attached = source.attached else { throw GodwitError(.internalBug, "the source is not attached") }
@@ -25,7 +25,7 @@ struct JobAudit {
     if showsValues { report.shapes = try EncodedShapes(source: attached, step: step).found() }
     guard try original.stamp() == stamp else {
       throw GodwitError(
-        .stopped, "cannot audit '\(job.sourcePath)': it changed meanwhile",
+        .stopped, "cannot audit '\(job.sourceName)': it changed meanwhile",
         remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
     }
     return report

@@ -17,8 +17,9 @@ package struct JobFiles {
   ///   - receipt: Where its receipt goes; nil to leave that out.
   package init(_ job: MigrationJob, receipt: String?) {
     var stores: [(name: String, path: String)] = [
-      ("source", job.sourcePath), ("destination", job.destinationPath),
+      ("destination", job.destinationPath)
     ]
+    stores = job.sourcePaths.map { ("source", $0) } + stores
     var files: [(name: String, path: String)] = [
       ("record of verifications", job.destinationPath + MigrationJob.verificationSuffix)
     ]

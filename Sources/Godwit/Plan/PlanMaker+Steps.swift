@@ -33,7 +33,7 @@ extension PlanMaker {
         job.steps.count - current, because: "later steps are taken to be as long as step \(current + 1)")
     }
     plan.countedStep = current + 1
-    plan.source = job.sourcePath
+    plan.source = job.sourceName
     plan.sourceModelOrigin = job.sourceModelOrigin
     // The store of the step before and the one under construction lie side by side.
     plan.disk.destinationBytes *= 2
@@ -83,7 +83,7 @@ extension PlanMaker {
 
   /// The digest of the content that a step reads: that of the step before, and so of all earlier steps.
   private func origin(ofStep index: Int) throws -> String {
-    try (0..<index).reduce(StoreFiles(path: job.sourcePath).contentDigest()) { source, earlier in
+    try (0..<index).reduce(job.sourceFiles().contentDigest()) { source, earlier in
       try JobFingerprint(MigrationManager(job.step(earlier)).job).withSource(source).digest
     }
   }

@@ -106,7 +106,7 @@ extension ReceiptPlacement {
     // In place the source is the store that the destination took over its identifier from.
     // A new store of one step has it from the source as well.
     let isKept = job.isInPlace || (!job.appends && !job.isStepped)
-    let source = try isKept ? facts.metadata.uuid : StoreMetadata.ifStore(at: job.sourcePath)?.uuid
+    let source = try isKept ? facts.metadata.uuid : Definite.answer { try job.sourceUUID() }
     return Receipt(
       of: facts, content, bytes: StoreFiles.size(ofFile: path), job: job, identity: JobFingerprint(job),
       file: job.destinationFile, sourceUUID: source, finished: Date().ISO8601Format())

@@ -32,9 +32,9 @@ struct ReceiptPlacement {
 
   /// One destination has a receipt of each job that appends to it.
   private func appendMark() throws -> String {
-    let uuid = try StoreMetadata.ifStore(at: job.sourcePath)?.uuid ?? ""
-    let source = URL(filePath: job.sourcePath).standardizedFileURL.path
-    return String(Digest.hex([JobFingerprint(job).digest, uuid, source].joined(separator: "\n")).prefix(12))
+    let uuid = try Definite.answer { try job.sourceUUID() } ?? ""
+    let sources = job.sourcePaths.map { URL(filePath: $0).standardizedFileURL.path }
+    return String(Digest.hex(([JobFingerprint(job).digest, uuid] + sources).joined(separator: "\n")).prefix(12))
   }
 
   /// Whether the job remains unfinished when an error kept its receipt from being written: one at a path of the
@@ -103,7 +103,7 @@ struct ReceiptPlacement {
   /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
   func isOwn(_ receipt: Receipt) -> Bool {
     receipt.isOf(Receipt.job(job, JobFingerprint(job), digest: nil), file: job.destinationFile)
-      && StoreFiles.areSame(receipt.source.path, job.sourcePath)
+      && StoreFiles.areSame(receipt.source.path, job.sourceName)
   }
 
   // MARK: After

@@ -34,7 +34,7 @@ extension DestinationLook {
       return false
     }
     let jobs = metadata.jobs
-    let uuid = try StoreMetadata(readingStoreAt: job.sourcePath).uuid
+    let uuid = try job.sourceUUID()
     let quick = JobFingerprint(job)
     let isThere = try AppendRecord.all(in: metadata, path: job.destinationPath).contains { record in
       record.sourceUUID == uuid && quick.withSource(record.source).digest == record.job && jobs.contains(record.job)
@@ -48,19 +48,24 @@ extension DestinationLook {
 
   /// Whether the files of the source are as a receipt says. A run from another folder has another path to them.
   private func isSourceUntouched(since receipt: Receipt) throws -> Bool {
-    let (path, name) = (receipt.source.path, { URL(filePath: $0).lastPathComponent })
-    guard name(path) == name(job.sourcePath) else { return false }
+    let path = receipt.source.path
+    guard Self.names(path) == Self.names(job.sourceName) else { return false }
     guard let known = receipt.source.stamp else {
-      guard StoreFiles.areSame(path, job.sourcePath) else { return false }
+      guard StoreFiles.areSame(path, job.sourceName) else { return false }
       // The receipt has whole seconds.
       return try isSourceOlder(than: receipt.began.flatMap(Receipt.date)?.addingTimeInterval(-1))
     }
     return try sourceStamp().map(Receipt.sourceStamp) == known
   }
 
+  /// The names of the files that a receipt names: one, or those of merged stores.
+  private static func names(_ source: String) -> [String] {
+    source.components(separatedBy: ", ").map { URL(filePath: $0).lastPathComponent }
+  }
+
   /// nil for a source that is not there any more.
   private func sourceStamp() throws -> StoreFiles.Stamp? {
-    try Definite.answer { try StoreFiles(path: job.sourcePath).stamp() }
+    try Definite.answer { try job.sourceFiles().stamp() }
   }
 
   /// Whether the source was written last before a time.

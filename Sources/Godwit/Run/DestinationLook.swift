@@ -152,7 +152,7 @@ struct DestinationLook {
   /// Whether the source is the store that it was, by its identifier. A receipt in which it is missing says nothing.
   func isSameStore(as receipt: Receipt) throws -> Bool {
     guard let known = receipt.source.uuid else { return true }
-    return try StoreMetadata.ifStore(at: job.sourcePath)?.uuid == known
+    return try Definite.answer { try job.sourceUUID() } == known
   }
 
   /// A destination that is the result of another source store.

@@ -43,7 +43,7 @@ struct RecordedRun {
   ///
   /// - Returns: The error, to be thrown.
   private func recorded(_ error: any Error) -> any Error {
-    guard var known = (error as? GodwitError).map(job.tellingDiscard) else {
+    guard var known = (error as? GodwitError).map({ job.tellingDiscard(job.namingParts($0)) }) else {
       end.note(failedWith: GodwitError(.internalBug, "unexpected failure: \(error)"))
       return error
     }

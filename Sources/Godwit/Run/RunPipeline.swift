@@ -52,7 +52,7 @@ struct RunPipeline {
     // It may hold the lock of the destination.
     defer { withExtendedLifetime(delivery) {} }
     if let summary = try delivery.finished() { return summary }
-    try AcceptedLossesCheck(job).refuseUnknown()
+    if job.merged == nil { try AcceptedLossesCheck(job).refuseUnknown() }
     let claim = try Claim(job, request.durability)
     let left = work(delivery, claim, progress: progress)
     try claim.end(left.end)
@@ -111,9 +111,20 @@ struct RunPipeline {
       if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
       try delivery.prepare(claim)
       if try !claim.journal.isResumable { try claim.journal.update { $0.owner = job.owner } }
+      var (source, merged) = (source, [MigrationNote]())
+      if job.merged != nil {
+        guard let record = try RunMerge(job: job, watch: watch).make(in: claim, progress: { progress(shown.part($0)) })
+        else {
+          return Left(result: .success(MigrationSummary(outcome: .stopped, reason: control.reason)), end: end)
+        }
+        (source, merged) = (source.merged(at: record.stamp), record.notes)
+        // Tables that no model names are known only now.
+        try AcceptedLossesCheck(job).refuseUnknown()
+      }
       var (summary, last) = try StepsMaker(request: request, watch: watch).make(in: claim, source: source) {
         progress(shown.part($0))
       }
+      summary.codedNotes = merged + summary.codedNotes
       if summary.outcome == .finished, try check?.finish(while: { control.reason == nil }) == false {
         (summary.outcome, summary.reason) = (.stopped, control.reason)
       }

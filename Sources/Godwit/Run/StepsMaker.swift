@@ -62,7 +62,7 @@ struct StepsMaker {
   private func record(
     of source: SourceFiles, _ journal: RunJournal
   ) throws -> (record: WorkJournal.Steps, isResumed: Bool) {
-    let stamp = try source.files.stamp()
+    let stamp = try source.files.mergedStamp ?? source.files.stamp()
     if var known = journal.content?.steps {
       var digest = known.identity.source
       if known.stamp != stamp {

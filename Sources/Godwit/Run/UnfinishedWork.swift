@@ -116,7 +116,7 @@ struct UnfinishedWork {
       try ledger.checkVersion()
     }
     guard let (known, stamp) = try beginning(of: journal, in: job.workPath) else { return }
-    let files = try StoreFiles(path: job.sourcePath)
+    let files = try job.sourceFiles()
     let digest = try stamp == files.stamp() ? known.source : files.contentDigest()
     try known.refuseChanges(in: JobFingerprint(job), source: digest, of: job)
   }

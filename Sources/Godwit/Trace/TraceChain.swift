@@ -25,11 +25,14 @@ final class TraceChain {
   let moment: JobClock
 
   private let leavesLargeValues: Bool
+  /// How the keys of a merged source are numbered; nil for a source that is one store.
+  private let merged: MergeRecord?
 
   /// - Throws: `.usage` (64) for a job that appends or migrates in place; `.missingInput` (66) without a finished
   ///   destination.
-  init(_ traced: MigrationJob, leavesLargeValues: Bool) throws {
+  init(_ traced: MigrationJob, merged: MergeRecord?, leavesLargeValues: Bool) throws {
     try Self.check(traced)
+    self.merged = merged
     self.leavesLargeValues = leavesLargeValues
     // The name of an unregistered policy is enough to say that it decides.
     var job = traced
@@ -39,7 +42,7 @@ final class TraceChain {
     self.source = source
     moment = try JobClock(of: job) {
       let resolved = traced.resolvingLinks().fusingSteps()
-      return try JobFingerprint(resolved).withContent(of: StoreFiles(path: resolved.sourcePath)).digest
+      return try JobFingerprint(resolved).withContent(of: resolved.sourceFiles()).digest
     }
     if job.isStepped {
       for step in job.steps where step.willMigrate != nil || step.didMigrate != nil {
@@ -99,6 +102,7 @@ final class TraceChain {
     try make(place)
     let reader = try ObjectReader(
       path: paths[place], model: model(place), purpose: place == steps.count ? .comparison : .source)
+    if place == 0 { reader.support = job.sourceSupport }
     reader.leavesLargeValues = leavesLargeValues
     readers[place] = reader
     return reader
@@ -111,7 +115,7 @@ final class TraceChain {
   private func tracer(_ step: Int) throws -> ObjectTracer {
     if let known = tracers[step] { return known }
     try make(step)
-    let tracer = try ObjectTracer(steps[step], now: moment.now, filesOf: step == 0 ? job.sourcePath : nil)
+    let tracer = try ObjectTracer(steps[step], now: moment.now, files: step == 0 ? job.sourceSupport : nil)
     tracers[step] = tracer
     return tracer
   }
@@ -132,6 +136,7 @@ final class TraceChain {
   func trace(_ uri: String, in side: ObjectTrace.Side?) throws -> ObjectTrace {
     let (side, reference) = try find(ObjectAddress(parsing: uri), in: side)
     var trace = try trace(reference, from: side)
+    trace.remarks += try origins(in: trace)
     if !moment.isKnown, job.callsNow {
       trace.remarks.append(
         "the destination does not say what now() was: what depends on it is that of the time of its last change")
@@ -147,6 +152,7 @@ final class TraceChain {
   }
 
   private func find(_ address: ObjectAddress, in wanted: ObjectTrace.Side?) throws -> (ObjectTrace.Side, Reference) {
+    if let found = try findInPart(address, in: wanted) { return (.source, found) }
     var sides: [ObjectTrace.Side] = wanted.map { [$0] } ?? [.destination, .source]
     let (source, destination) = (try reader(0).storeUUID, try reader(steps.count).storeUUID)
     if let uuid = address.storeUUID {
@@ -167,10 +173,47 @@ final class TraceChain {
     }
     // An object of the very entity before one of a subentity: `Person/p1` of the source may be `Child/p1` now.
     if let best = found.first(where: { $0.reference.entity == address.entityName }) ?? found.first { return best }
-    let stores = sides.map { "'\($0 == .source ? job.sourcePath : job.destinationPath)'" }.joined(separator: " and ")
+    let stores = sides.map { "'\($0 == .source ? job.sourceName : job.destinationPath)'" }.joined(separator: " and ")
     throw GodwitError(
       .missingInput, "cannot trace '\(address.text)': there is no such object in \(stores)",
       remedy: "`godwit export STORE --entity NAME` lists the objects of an entity with their URIs")
+  }
+
+  // MARK: Parts of a merged source
+
+  /// The object that the URI of a part names; nil for any other URI.
+  private func findInPart(_ address: ObjectAddress, in wanted: ObjectTrace.Side?) throws -> Reference? {
+    guard wanted != .destination, let uuid = address.storeUUID?.uppercased() else { return nil }
+    let parts = merged?.parts.filter { $0.uuid.uppercased() == uuid } ?? []
+    for part in parts {
+      guard let keys = part.keys[root(of: address.entityName)], (keys.first...keys.last).contains(address.key) else {
+        continue
+      }
+      let found = try reader(0).reference(entity: address.entityName, number: address.key + keys.offset)
+      if let found { return found }
+    }
+    guard let part = parts.first else { return nil }
+    throw GodwitError(
+      .missingInput, "cannot trace '\(address.text)': there is no such object in '\(part.path)'",
+      remedy: "`godwit export STORE --entity NAME` lists the objects of an entity with their URIs")
+  }
+
+  private func root(of entity: String) -> String { model(0).root(of: entity)?.name ?? entity }
+
+  /// Which stores the source objects of a trace are from, in sentences.
+  private func origins(in trace: ObjectTrace) throws -> [String] {
+    guard let merged else { return [] }
+    var objects = trace.side == .source ? [(trace.object.entityName, trace.object.key)] : []
+    for association in trace.associations where association.step == 1 {
+      objects.append((association.source.entityName, association.source.key))
+      objects += try association.merged.map { try ObjectAddress(parsing: $0) }.map { ($0.entityName, $0.key) }
+    }
+    var seen: Set<String> = []
+    return objects.compactMap { entity, key in
+      merged.origin(of: root(of: entity), key: key).map {
+        "\(entity)/p\(key) of the source is \(entity)/p\($0.key) of '\($0.part.path)'"
+      }
+    }.filter { seen.insert($0).inserted }
   }
 
   private func object(_ reference: Reference, _ place: Int) throws -> ObjectTrace.Object? {

@@ -346,7 +346,7 @@ struct FileInspection: Encodable {
 
   private static func job(_ manifest: JobManifest) -> JobContent {
     JobContent(
-      job: manifest.job, source: manifest.source.raw, destination: manifest.destination.path?.raw,
+      job: manifest.job, source: manifest.sourceText, destination: manifest.destination.path?.raw,
       models: manifest.models.map(\.raw))
   }
 

@@ -23,7 +23,7 @@ struct PlanIdentity: Codable, Equatable {
 
     /// Reads all of the source.
     init(of job: MigrationJob) throws {
-      let files = try StoreFiles(path: job.sourcePath)
+      let files = try job.sourceFiles()
       // Before the content: a change while it is read is noticed by whoever compares.
       stamp = try files.stamp()
       digest = try files.contentDigest()
@@ -33,7 +33,7 @@ struct PlanIdentity: Codable, Equatable {
 
     /// The source as it is now: read again if its files are not as they were.
     func now(of job: MigrationJob) throws -> Source {
-      try StoreFiles(path: job.sourcePath).stamp() == stamp ? self : Source(of: job)
+      try job.sourceFiles().stamp() == stamp ? self : Source(of: job)
     }
   }
 
@@ -103,7 +103,7 @@ struct PlanIdentity: Codable, Equatable {
       found.append("'on-loss': 'fail' in the plan, now 'report'")
     }
     if let source, try source.now(of: job).digest != source.digest {
-      found.append("the content of the source '\(job.sourcePath)'")
+      found.append("the content of the source '\(job.sourceName)'")
     }
     return found
   }

@@ -55,7 +55,7 @@ struct PlanRecord: Codable {
   ///   - plan: nil for a finished job.
   init(_ migration: MigrationJob, manager: MigrationManager, plan: MigrationPlan?, isNeeded: Bool) {
     job = migration.name
-    source = migration.sourcePath
+    source = migration.sourceName
     destination = migration.destinationPath
     sourceModelOrigin = migration.sourceModelOrigin
     isMigrationNeeded = isNeeded

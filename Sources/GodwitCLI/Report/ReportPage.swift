@@ -83,7 +83,7 @@ struct ReportPage {
 
   private var asked: [Markup] {
     let job = content.job
-    var rows: [(String, Markup)] = [("Manifest", .name(content.manifest.file)), ("Source", .name(job.sourcePath))]
+    var rows: [(String, Markup)] = [("Manifest", .name(content.manifest.file)), ("Source", .name(job.sourceName))]
     if job.isInPlace {
       rows.append(("Destination", "in place"))
     } else {

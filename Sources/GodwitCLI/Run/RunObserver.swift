@@ -46,11 +46,12 @@ struct RunObserver {
       throw error
     }
     self.job = job
-    metrics?.change { $0.sourceBytes = Self.size(of: job.sourcePath) }
+    metrics?.change { $0.sourceBytes = Self.size(of: job.sourcePaths) }
   }
 
-  private static func size(of path: String) -> Int64? {
-    (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? Int64
+  private static func size(of paths: [String]) -> Int64? {
+    let sizes = paths.compactMap { (try? FileManager.default.attributesOfItem(atPath: $0))?[.size] as? Int64 }
+    return sizes.isEmpty ? nil : sizes.reduce(0, +)
   }
 
   /// The first one comes when the run holds its lock: only then is the metrics file its own.
@@ -75,7 +76,7 @@ struct RunObserver {
     metrics?.change { metrics in
       metrics.summary = summary
       metrics.findings = report.map { $0.totalFindings }
-      metrics.destinationBytes = Self.size(of: job.destinationPath)
+      metrics.destinationBytes = Self.size(of: [job.destinationPath])
     }
     let record = SummaryRecord(summary, job: job, time: Clock.stamp, status: status, verifyFailure: broken)
     let isSuccess = status == 0 || status == RunVerb.quarantinedStatus
@@ -123,7 +124,7 @@ struct RunObserver {
   private func call(_ key: JobHooks.Key, _ record: some SummaryLine) -> GodwitError? {
     var variables: [String: String] = [:]
     if let job {
-      variables["GODWIT_SOURCE"] = URL(filePath: job.sourcePath).path
+      variables["GODWIT_SOURCE"] = job.sourcePaths.map { URL(filePath: $0).path }.joined(separator: "\n")
       variables["GODWIT_DESTINATION"] = URL(filePath: job.destinationPath).path
     }
     return hooks?.call(key, record, job: jobName, variables)

@@ -125,7 +125,7 @@ struct PlanVerb: Verb {
       if record.identity?.source == nil { record.identity?.source = try PlanIdentity.Source(of: manager.job) }
       record.manifest = PlanManifest(path: job.manifest, overrides: settings)
       try ExportFile.write(
-        try JSONText.document(record) + "\n", to: PlanFile.output(output, like: [migration.sourcePath]))
+        try JSONText.document(record) + "\n", to: PlanFile.output(output, like: migration.sourcePaths))
       session.diagnostics.write("wrote the plan to '\(output)'\n")
     }
     if let stop { throw stop }

@@ -46,7 +46,7 @@ struct ReportVerb: Verb {
     let migration = try loader.job()
     let manager = MigrationManager(migration)
     // It tells of the source, so no more people may read it. A bad place is reported before anything is counted.
-    let original = FileManager.default.fileExists(atPath: migration.sourcePath) ? [migration.sourcePath] : []
+    let original = migration.sourcePaths.filter { FileManager.default.fileExists(atPath: $0) }
     let file = file(like: original)
     if output != "-" { try file.check(owner: manager.files.name) }
     let content: ReportContent

@@ -244,7 +244,7 @@ package final class SourceAudit {
   }
 
   private func auditFiles(_ entity: String, _ attribute: String, _ column: String, _ rows: Rows) throws {
-    let folder = SupportFolder(ofStoreAt: job.sourcePath)
+    let folder = job.sourceSupport
     var count: Int64 = 0
     var samples: [AuditReport.Sample] = []
     try connection.query("SELECT s.Z_PK, \(column) \(rows.from(nil, ExternalDataSQL.isReference(column)))") { row in

@@ -7,10 +7,15 @@ package import GodwitStore
 ///
 /// A run reads most pages of a damaged store without an error, and would migrate wrong data.
 package final class SourceCheck {
-  private let work: BackgroundTask<String?>
-  private let path: String
+  private struct Complaint: Sendable {
+    var path, text: String
+  }
+
+  private let work: BackgroundTask<Complaint?>
 
   /// Begins the check.
+  ///
+  /// The parts of a merged source are checked, not the merged store.
   ///
   /// - Returns: nil if the job wants no check; for an atomic store, whose reader notices damage; for a store with a hot
   ///   journal, which the run itself checks.
@@ -19,14 +24,21 @@ package final class SourceCheck {
     as level: MigrationJob.SourceCheck? = nil
   ) throws {
     let level = level ?? job.sourceCheck
-    guard level != .none, files.type == .sqlite, try !files.hasHotJournal() else { return nil }
-    path = job.sourcePath
+    let checked = try (files.parts.isEmpty ? [files] : files.parts).filter {
+      try $0.type == .sqlite && !$0.hasHotJournal()
+    }
+    guard level != .none, !checked.isEmpty else { return nil }
     work = BackgroundTask(isShort: durability.needsNoThread(reading: files)) { isWanted in
-      let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
-      try connection.attachSource(files)
-      connection.whileRunning { !isWanted() }
-      defer { connection.whileRunning(stopIf: nil) }
-      return try connection.complaints(about: StoreConnection.sourceSchema, isFull: level == .full, limit: 1).first
+      for file in checked {
+        let connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
+        try connection.attachSource(file)
+        connection.whileRunning { !isWanted() }
+        defer { connection.whileRunning(stopIf: nil) }
+        let found = try connection.complaints(
+          about: StoreConnection.sourceSchema, isFull: level == .full, limit: 1)
+        if let text = found.first { return Complaint(path: file.givenPath, text: text) }
+      }
+      return nil
     }
   }
 
@@ -40,7 +52,7 @@ package final class SourceCheck {
   /// - Throws: `.dataWrong` (65) when the source is damaged.
   package func finish(while isWanted: @escaping () -> Bool) throws -> Bool {
     guard let result = try work.value(while: isWanted) else { return false }
-    if let complaint = result { throw Self.damage(path, complaint) }
+    if let complaint = result { throw Self.damage(complaint.path, complaint.text) }
     return true
   }
 
@@ -49,7 +61,7 @@ package final class SourceCheck {
   /// - Returns: The error itself when the source is sound, or cannot be checked.
   package static func cause(of error: any Error, _ job: MigrationJob, _ check: SourceCheck?) -> any Error {
     guard let known = error as? GodwitError, known.code == .internalBug,
-      let files = try? StoreFiles(path: job.sourcePath)
+      let files = try? job.sourceFiles()
     else { return error }
     do {
       _ = try (check ?? SourceCheck(job, files, .resumable, as: .full))?.finish { true }

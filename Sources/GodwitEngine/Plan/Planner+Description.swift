@@ -31,7 +31,7 @@ extension Planner {
     }
     let external = try externalCounts()
     var plan = MigrationPlan(
-      job: job.name, source: job.sourcePath, destination: job.destinationPath, steps: [step], stages: stages,
+      job: job.name, source: job.sourceName, destination: job.destinationPath, steps: [step], stages: stages,
       disk: try diskNeed(program, external: external, chunks: chunks), sourceBytes: facts.sourceBytes, chunks: chunks,
       facts: facts)
     plan.sourceModelOrigin = job.sourceModelOrigin

@@ -11,6 +11,7 @@ import GodwitStore
 /// | Godwit's own tables | values of `unique-by`, assignments to be resolved, chunks |
 /// | journal | the pages that the largest chunk changes, and those that move when Godwit's own tables are dropped |
 /// | spill files | 10 bytes a pair at most |
+/// | merged source | the store that the parts are merged into |
 /// | quarantine | a copy of the source without the rejected objects |
 /// | sorting | twice the largest index, where it exceeds the page cache |
 extension Planner {
@@ -37,10 +38,11 @@ extension Planner {
     var bytes = store + journal + spill
     let copied = external.reduce(Int64(0)) { $0 + ($1.isInlined ? 0 : $1.bytes) }
     if copied > 0, !isSupportLinkable { bytes += copied }
-    let files = try Definite.answer { try StoreFiles(path: job.sourcePath) }
+    let files = try Definite.answer { try job.sourceFiles() }
     if files?.type.isAtomic == true { bytes += facts.sourceBytes }
     if try files?.type == .sqlite && files?.hasHotJournal() == true { bytes += facts.sourceBytes }
     if job.quarantine != nil { bytes += facts.sourceBytes }
+    if job.merged != nil { bytes += facts.sourceBytes }
     // XML has text with tags and each value on a line of its own; a binary store has an object for each value.
     if job.destinationType.isAtomic { bytes += store * 3 }
     let largest = (indexes + [relations.largestChunk]).max() ?? 0
@@ -147,8 +149,10 @@ extension Planner {
 
   /// Whether external files can be linked: only within one file system.
   private var isSupportLinkable: Bool {
-    let source = FreeSpace.at(SupportFolder(ofStoreAt: job.sourcePath).dataPath)
     let destination = FreeSpace.at(job.workPath)
-    return source != nil && source?.device == destination?.device
+    return job.sourcePaths.allSatisfy { path in
+      let source = FreeSpace.at(SupportFolder(ofStoreAt: path).dataPath)
+      return source != nil && source?.device == destination?.device
+    }
   }
 }

@@ -38,7 +38,7 @@ extension Planner {
   private var emptyResult: GodwitError {
     GodwitError(
       .dataWrong,
-      "no object of '\(job.sourcePath)' would be in the destination: no mapping from '\(job.sourceModel.name)' to '\(job.destinationModel.name)' takes one",
+      "no object of '\(job.sourceName)' would be in the destination: no mapping from '\(job.sourceModel.name)' to '\(job.destinationModel.name)' takes one",
       remedy: "check 'models' and 'destination-model', or write `on-loss: allow-empty`", safe: "nothing was written"
     ).about(.loss)
   }

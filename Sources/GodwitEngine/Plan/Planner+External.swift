@@ -22,7 +22,7 @@ extension Planner {
   }
 
   func externalCounts() throws -> [ExternalCount] {
-    let folder = SupportFolder(ofStoreAt: job.sourcePath)
+    let folder = job.sourceSupport
     var counts: [ExternalCount] = []
     for mapping in resolved.entityMappings {
       for (attribute, source) in mapping.attributes {

@@ -74,7 +74,7 @@ final class PolicyRunState {
       connection: connection, schema: program.sourceSchema, database: StoreConnection.sourceSchema)
     destinationContext = ObjectContext(connection: connection, schema: program.destinationSchema, database: "main")
     draftContext = ObjectContext(connection: connection, schema: program.destinationSchema, database: "main")
-    let sourceFiles = SupportFolder(ofStoreAt: job.sourcePath)
+    let sourceFiles = job.sourceSupport
     (sourceContext.support, draftContext.support) = (sourceFiles, sourceFiles)
     for context in [sourceContext, draftContext] { context.missingFilesAreNil = job.missingFilesAreNil }
     destinationContext.support = folder.support

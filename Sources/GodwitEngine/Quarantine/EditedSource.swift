@@ -24,6 +24,12 @@ package struct EditedSource {
   ///   during the run.
   package func write() throws -> QuarantineEdits {
     let quarantine = try EditedQuarantine(readingAt: quarantinePath)
+    if let merged = quarantine.metadata.applicationValues[QuarantineModel.mergedKey]?.array {
+      throw quarantine.refusal(
+        "the run that wrote it has merged several stores",
+        cause: "the edits belong into " + merged.compactMap(\.string).map { "'\($0)'" }.joined(separator: " and "),
+        remedy: "correct the objects in a copy of their own store, name the copy under 'merge', and run the job again")
+    }
     let files = try StoreFiles(path: sourcePath)
     let stamp = try files.stamp()
     let mayBeFinished = try checkPlace()

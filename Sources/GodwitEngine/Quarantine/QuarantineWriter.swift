@@ -15,7 +15,7 @@ package struct QuarantineWriter {
   private var storePath: String { folder + "/quarantine.sqlite" }
   private var partPath: String { folder + "/quarantine-part.sqlite" }
   private var support: SupportFolder { SupportFolder(ofStoreAt: storePath) }
-  private var sourceSupport: SupportFolder { SupportFolder(ofStoreAt: job.sourcePath) }
+  private var sourceSupport: SupportFolder { job.sourceSupport }
 
   package init(_ job: MigrationJob, _ record: RejectionRecord, in folder: String) {
     (self.job, self.record, self.folder) = (job, record, folder)
@@ -53,6 +53,7 @@ package struct QuarantineWriter {
     metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
     metadata.values[QuarantineModel.jobKey] = .string(digest)
     metadata.values[QuarantineModel.sourceKey] = .string(try record.identity.source)
+    if let merged = job.merged { metadata.values[QuarantineModel.mergedKey] = .array(merged.paths.map { .string($0) }) }
     metadata.values.merge(QuarantineModel.values(carrying: job.sourceModel)) { $1 }
     let connection = try EmptyStore.create(at: partPath, schema: schema, metadata: metadata)
     working(connection)

@@ -17,7 +17,7 @@ package struct SourceFiles {
     _ job: MigrationJob, attach: Bool = true, existing: ExistingDestination? = nil, digest: String? = nil
   ) throws {
     self.existing = existing
-    files = try StoreFiles(path: job.sourcePath)
+    files = try job.sourceFiles()
     guard attach else {
       attached = nil
       return
@@ -27,6 +27,19 @@ package struct SourceFiles {
     attached = try AttachedSource(
       connection, job: job, files: files, existing: existing, digest: { [files] in try digest ?? files.contentDigest() }
     )
+  }
+
+  private init(_ files: StoreFiles, _ existing: ExistingDestination?) {
+    (self.files, self.existing, attached) = (files, existing, nil)
+  }
+
+  /// The source when its parts are merged.
+  ///
+  /// - Parameter stamp: The state of the parts when they were read. A later change is noticed.
+  package func merged(at stamp: StoreFiles.Stamp) -> SourceFiles {
+    var files = files
+    files.mergedStamp = stamp
+    return SourceFiles(files, existing)
   }
 
   package func planner(_ job: MigrationJob) throws -> Planner {
@@ -57,7 +70,7 @@ package struct AttachedSource {
     self.connection = connection
     self.existing = existing
     try connection.checkCoreDataTables(path: job.sourcePath)
-    if files != nil { try SupportFolder(ofStoreAt: job.sourcePath).refuseLinks() }
+    if files != nil { try job.sourceSupport.refuseLinks() }
     leftOut = try UnmodelledTables(connection, job: job, isStandIn: files == nil)
     var earlier: [EarlierMapping] = []
     if let existing, !existing.records.isEmpty {

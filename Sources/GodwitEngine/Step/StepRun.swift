@@ -85,7 +85,7 @@ package final class StepRun {
     defer { control.setInterrupt(nil) }
     try configure(connection, isNew: made && existing == nil)
     // Taken before the source is opened: a change from here on is noticed.
-    let stamp = try source.files.stamp()
+    let stamp = try source.files.mergedStamp ?? source.files.stamp()
     // The record and the copy are of this state of the source.
     try rejections?.known?.checkSource(source.files)
     if made, origin == nil, rejections?.known == nil {
@@ -257,6 +257,8 @@ package final class StepRun {
   /// The disk need of the rest of the job, if earlier rounds have made a part of it.
   private func need(_ plan: MigrationPlan) throws -> DiskNeed {
     var need = plan.disk
+    // The merged source is there.
+    if job.merged != nil { need.destinationBytes -= plan.facts.sourceBytes }
     guard let record = rejections?.known, try record.round > 0 else { return need }
     // The copy of the source is there. The quarantine gets the share of it that is rejected.
     need.destinationBytes -= plan.facts.sourceBytes
@@ -344,7 +346,7 @@ package final class StepRun {
   ) throws -> Executor {
     opened.functions.setNow(plan.facts.now)
     opened.functions.mover = ExternalDataMover(
-      job, source: SupportFolder(ofStoreAt: job.sourcePath), destination: folder.support)
+      job, source: job.sourceSupport, destination: folder.support)
     let lacksDigest = try origin == nil && ledger.identity().source.isEmpty
     if lacksDigest {
       digest = digest ?? BackgroundTask { [files = source.files] in try files.contentDigest(while: $0) }

@@ -64,8 +64,8 @@ package final class ObjectTracer {
   /// - Parameters:
   ///   - job: One step, whose source and mappings are those of the run.
   ///   - now: The value of `now()` in filters, in seconds since 2001.
-  ///   - files: The store whose external files are those of the source; nil for the source.
-  package init(_ job: MigrationJob, now: Double, filesOf files: String? = nil) throws {
+  ///   - files: The external files of the source, where it has no folder of its own; nil where it has.
+  package init(_ job: MigrationJob, now: Double, files: SupportFolder? = nil) throws {
     guard let source = try SourceFiles(job).attached else {
       throw GodwitError(.internalBug, "the source is not attached")
     }
@@ -77,7 +77,7 @@ package final class ObjectTracer {
     objects = ObjectContext(
       connection: source.connection, schema: source.sourceSchema, database: StoreConnection.sourceSchema)
     objects.leavesLargeValues = true
-    objects.support = SupportFolder(ofStoreAt: files ?? job.sourcePath)
+    objects.support = files ?? job.sourceSupport
     objects.missingFilesAreNil = job.missingFilesAreNil
     self.now = now
     host = SourceHost(context: objects, now: now, fetches: FetchedObjects())

@@ -43,17 +43,17 @@ extension MigrationJob {
 
   /// The notes of plan and summary on the two stores.
   package func storeNotes() throws -> [MigrationNote] {
-    let missing = try MissingLog.note(ofStoreAt: sourcePath).map { MigrationNote(.logMissing, "the source \($0)") }
-    let unused = try UnusedLog.notes(ofStoreAt: sourcePath).map {
-      MigrationNote(.logUnused, "beside the source, \($0)")
-    }
-    return try [missing].compactMap(\.self) + unused + transformerNotes()
+    let missing = try sourcePaths.compactMap { try MissingLog.note(ofStoreAt: $0) }
+      .map { MigrationNote(.logMissing, "the source \($0)") }
+    let unused = try sourcePaths.flatMap { try UnusedLog.notes(ofStoreAt: $0) }
+      .map { MigrationNote(.logUnused, "beside the source, \($0)") }
+    return try missing + unused + transformerNotes()
   }
 
   /// A binary store has the objects of transformable attributes, any other store what a value transformer makes of them.
   private func transformerNotes() throws -> [MigrationNote] {
-    let source = try StoreFiles(path: sourcePath).type
-    guard (source == .binary) != (destinationType == .binary) else { return [] }
+    let sources = try sourcePaths.map { try StoreFiles(path: $0).type == .binary }
+    guard sources.contains(destinationType != .binary) else { return [] }
     return destinationModel.entities.flatMap { entity in
       entity.attributes.compactMap { attribute in
         guard attribute.type == .transformable, !attribute.isTransient, let name = attribute.valueTransformerName,

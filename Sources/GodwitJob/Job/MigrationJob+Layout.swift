@@ -49,16 +49,18 @@ extension MigrationJob {
     return StoreSchema(model: destinationModel, names: names)
   }
 
+  /// The store whose names the source has: a merged one takes those of its first part.
+  private var namedPath: String { sourcePaths[0] }
+
   /// Those that a store tells.
   private func foundNames(sourceSchema: StoreSchema?) throws -> JoinNames {
     if let layoutStore { return layoutStore.names }
     if let firstSource { return firstSource.names.kept(from: firstSource.model, to: destinationModel) }
     // A store of another type tells no names, so the rules make them.
-    guard try StoreFiles(path: sourcePath).type == .sqlite else { return JoinNames() }
+    guard try StoreFiles(path: namedPath).type == .sqlite else { return JoinNames() }
     let schema =
       if let sourceSchema { sourceSchema } else {
-        try StoreSchema(
-          model: sourceModel, probing: try .openStore(readingAt: sourcePath, model: sourceModel))
+        try StoreSchema(model: sourceModel, probing: try .openStore(readingAt: namedPath, model: sourceModel))
       }
     return JoinNames(of: schema).kept(from: sourceModel, to: destinationModel)
   }
@@ -69,7 +71,7 @@ extension MigrationJob {
   func namesOfSource() throws -> LayoutStore? {
     guard layoutStore == nil, hasJoinNames else { return nil }
     return try Definite.answer {
-      try StoreFiles(path: sourcePath).type == .sqlite ? LayoutStore(path: sourcePath, model: sourceModel) : nil
+      try StoreFiles(path: namedPath).type == .sqlite ? LayoutStore(path: namedPath, model: sourceModel) : nil
     } ?? nil
   }
 

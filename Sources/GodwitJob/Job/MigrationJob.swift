@@ -82,7 +82,10 @@ public struct MigrationJob: Sendable {
   package var name: String
   /// The name that an earlier version of Godwit gave to the job: receipts of it may have that one.
   package var earlierName: String?
+  /// The source store; for a merged source the place where it is made.
   package var sourcePath: String
+  /// The stores that are merged into the source; nil where the source is one store.
+  package var merged: MergedSources?
   package var destinationPath: String
   /// The type of the new store.
   public var destinationType = StoreType.sqlite
@@ -189,7 +192,7 @@ public struct MigrationJob: Sendable {
   /// The source store.
   public var source: URL {
     get { URL(filePath: sourcePath) }
-    set { sourcePath = newValue.filePath }
+    set { (sourcePath, merged) = (newValue.filePath, nil) }
   }
   /// The store that the job makes, or replaces, or adds to: see ``existingDestination``.
   public var destination: URL {
@@ -356,6 +359,7 @@ public struct MigrationJob: Sendable {
     job.steps[0].willMigrate = nil
     job.steps[0].didMigrate = nil
     job.sourcePath = source ?? sourcePath
+    if source != nil { job.merged = nil }
     job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
     job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
     // The stores between steps are new; the last step appends.

@@ -67,6 +67,8 @@ package enum QuarantineModel {
   package static let sourceKey = "GodwitQuarantineSource"
   /// The key of the digest of its objects' names: `ObjectListDigest`.
   package static let objectsKey = "GodwitQuarantineObjects"
+  /// The key of the paths of the stores that were merged into the source.
+  package static let mergedKey = "GodwitQuarantineMerged"
   /// The keys of the source model as Xcode's XML, and of the model's name.
   package static let modelKey = "GodwitQuarantineModel"
   package static let modelNameKey = "GodwitQuarantineModelName"

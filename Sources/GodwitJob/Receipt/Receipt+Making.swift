@@ -16,7 +16,8 @@ extension Receipt {
     let metadata = store.metadata
     let jobs = metadata.jobs
     self.job = Self.job(job, identity, digest: jobs.last)
-    source = Source(path: job.sourcePath, uuid: sourceUUID)
+    source = Source(path: job.sourceName, uuid: sourceUUID)
+    source.merged = job.merged?.paths
     destination = Destination(
       file: file, uuid: metadata.uuid, type: job.destinationType.rawValue, bytes: bytes,
       modelName: job.destinationModel.name, model: job.destinationModel.xcodeContents, jobs: jobs,

@@ -33,6 +33,8 @@ package struct Receipt: Codable, Sendable {
     /// A stamp that tells, without reading all of the source, that it has not changed; nil in receipts of earlier
     /// versions.
     package var stamp: String?
+    /// The paths of the stores that were merged; nil for a source that is one store.
+    package var merged: [String]?
 
     package init(path: String, uuid: String?) { (self.path, self.uuid) = (path, uuid) }
   }

@@ -2,6 +2,8 @@
 package struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertible {
   /// The subject of a note. The raw values never change.
   package enum Code: String, Sendable, Codable, Hashable, CaseIterable {
+    /// The source is several stores, merged.
+    case merged
     /// The job adds objects to a destination that exists.
     case appends
     /// The destination's persistent history stays, without the new objects.

@@ -107,6 +107,7 @@ public struct JobLoader {
       name: manifest.job, sourcePath: path, destinationPath: destination(), first: way.steps[0],
       later: Array(way.steps.dropFirst()), chunkRows: manifest.chunks.rows,
       chunkPredicates: try chunkPredicates(of: way.steps.flatMap(\.mappingModels)), memory: manifest.memory)
+    try readMerge(into: &job, metadata: metadata)
     job.sourceModelOrigin = way.origin
     job.earlierName = manifest.earlierName
     job.mappingSearch = way.search

@@ -32,7 +32,9 @@ extension JobManifest {
 
   /// The paths that the job reads, with the keys they stand under.
   package var inputPaths: [(key: String, path: ManifestPath)] {
-    var paths = [("source", source)] + models.map { ("models", $0) } + mergeModels.map { ("merge-models", $0) }
+    var paths =
+      (merge.isEmpty ? [("source", source)] : merge.map { ("merge", $0) }) + models.map { ("models", $0) }
+      + mergeModels.map { ("merge-models", $0) }
     if case .files(let files) = mappings { paths += files.map { ("mappings", $0) } }
     paths += mappingSearch.map { ("mapping-search", $0) }
     if let from = layout?.from { paths.append(("from", from)) }

@@ -14,7 +14,7 @@ extension JobManifest {
       "receipt", "on-success", "on-failure", "stores",
     ],
     "destination": ["path", "existing", "keep-old"],
-    "source": ["list"],
+    "source": ["list", "merge"],
     "stores": ["results", "max-failed", "jobs"],
     "chunks": ["rows", "by"],
     "on-invalid": ["quarantine"],
@@ -76,7 +76,8 @@ extension JobManifest {
       }
     }
     locations = top.mapValues(\.location)
-    (source, isList) = try Self.source(Self.required("source", top, reader), reader)
+    let read = try Self.source(Self.required("source", top, reader), reader)
+    (source, isList, merge) = (read.path, read.isList, read.merge)
     if let entry = top["stores"] { stores = try Self.stores(entry, reader) }
     if top["job"] == nil {
       if file == YAMLFile.standardInput {
@@ -89,6 +90,7 @@ extension JobManifest {
     models = try reader.paths(Self.required("models", top, reader).value, key: "models", fragment: true)
     try readModelKeys(top, reader)
     try readRunKeys(top, reader)
+    try checkMerge(reader)
     try readPattern()
     try checkDestination(top, reader)
   }
@@ -364,14 +366,20 @@ extension JobManifest {
         "expected a receipt beside 'existing: replace', found 'none'", at: entry.location,
         remedy: "remove 'receipt: none': the job knows by its receipt what it made before")
     }
-    guard let path = destination.path, Self.sameFile(source.resolved, path.resolved) else { return }
+    let sources = merge.isEmpty ? [source] : merge
+    guard let path = destination.path, sources.contains(where: { Self.sameFile($0.resolved, path.resolved) }) else {
+      return
+    }
     throw reader.error(
       "expected 'source' and 'destination' to be different files, found the same one", at: path.location,
-      remedy: "name another destination, or write `destination: {existing: in-place}`")
+      remedy: "name another destination"
+        + (merge.isEmpty
+          ? ", or write `destination: {existing: in-place}`"
+          : "; to add the other stores to one, write it as `destination: {path: PATH, existing: append}` alone"))
   }
 
   /// Whether two paths lead to one file, also through symbolic and hard links, also when it is yet to be made.
-  private static func sameFile(_ a: String, _ b: String) -> Bool {
+  static func sameFile(_ a: String, _ b: String) -> Bool {
     if let a = FileStatus(following: a), let b = FileStatus(following: b) { return a.identity == b.identity }
     return real(a) == real(b)
   }

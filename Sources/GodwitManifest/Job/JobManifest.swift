@@ -81,6 +81,8 @@ package struct JobManifest: Sendable {
   /// The name that an earlier version of Godwit gave to the job, if that is another one.
   package internal(set) var earlierName: String?
   package var source: ManifestPath
+  /// The stores that are merged into the source, of which `source` is the first; empty for any other source.
+  package internal(set) var merge: [ManifestPath] = []
   /// Whether the source is a file with a path on each line.
   package internal(set) var isList = false
   package var stores: Stores?

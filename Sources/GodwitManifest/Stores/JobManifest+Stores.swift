@@ -15,7 +15,7 @@ extension JobManifest {
     let isPattern = isInPlace ? StorePattern.isOpenPattern(source.raw) : hasWildcards
     // A link that leads nowhere is there.
     let isThere = FileStatus(named: source.resolved) != nil
-    isForManyStores = isList || hasWildcards && (asksForMany || isPattern && !isThere)
+    isForManyStores = isList || merge.isEmpty && hasWildcards && (asksForMany || isPattern && !isThere)
     guard isForManyStores else { return try refusePlaceholders(place) }
     if destination.existing == .append {
       throw refusal(

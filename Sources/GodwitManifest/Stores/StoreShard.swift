@@ -98,30 +98,6 @@ extension JobManifest {
     return stores
   }
 
-  /// `source: PATH`, or `source: {list: FILE}`.
-  static func source(_ entry: YAMLReader.Entry, _ reader: YAMLReader) throws -> (path: ManifestPath, isList: Bool) {
-    if case .scalar = entry.value { return (try reader.path(entry.value, key: "source"), false) }
-    if case .mapping = entry.value,
-      let merge = try reader.entries(entry.value, key: "source").first(where: { $0.key == "merge" })
-    {
-      throw reader.error(
-        "cannot merge stores in one job: 'merge' is not a key of 'source'", at: merge.location,
-        remedy:
-          "write a job for each store, all with `destination: {path: PATH, existing: append}` and a mapping with `unique-by`, and run them one after the other"
-      )
-    }
-    if case .sequence = entry.value {
-      throw reader.error(
-        "expected a path, a pattern or {list: FILE} for 'source', found a list", at: entry.location,
-        remedy: "write the paths into a file, one on each line, and `source: {list: FILE}`")
-    }
-    let parts = try reader.entries(entry.value, key: "source", known: keys(in: "source"))
-    guard let part = parts["list"] else {
-      throw reader.wrong("source", expected: "a path, a pattern or {list: FILE}", entry.value)
-    }
-    return (try reader.path(part.value, key: part.key), true)
-  }
-
   /// Refuses a file of an earlier version that described a job for many stores in shards.
   static func refuseFleet(_ found: [YAMLReader.Entry], _ reader: YAMLReader) throws {
     let old = ["fleet", "folder", "shards", "canary", "failures", "root"]

@@ -17,16 +17,17 @@ extension WorkFolder {
   /// A resumed run also reads the lists of names, which are too long for `run.json`, and the percentage last shown.
   package static let notes: Set<String> = [
     "run.json", "receipt.json", "history.json", "shown.percent", "replaced.names", "given.names", "edited.names",
-    "kept.json", "kept.removed", "rights.probe",
+    "kept.json", "kept.removed", "rights.probe", "merged.json",
   ]
   package static let stores: Set<String> = [
     "store.sqlite", "copy.sqlite", "source-copy.sqlite", "source-partial.sqlite", "rejected.sqlite",
     "source-kept.sqlite", "kept-part.sqlite", "quarantine.sqlite", "quarantine-part.sqlite", "edited.sqlite",
+    "merged.sqlite", "merged-part.sqlite",
   ]
   private static let storeSuffixes = ["", "-journal", "-wal", "-shm", ".part"]
   private static let spillSuffixes = ["", ".new", ".inverse"].flatMap { [$0, $0 + ".runs-0", $0 + ".runs-1"] }
   private static let supportFolders: Set<String> = [
-    ".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT", ".edited_SUPPORT",
+    ".store_SUPPORT", ".copy_SUPPORT", ".quarantine_SUPPORT", ".edited_SUPPORT", ".merged_SUPPORT",
   ]
 
   private static let atomicStores: Set<String> = ["store.xml", "store.binary"]

@@ -16,6 +16,10 @@ package struct StoreFiles: Sendable, Hashable {
   /// The size of the store when it was first read.
   package var firstSize: Int64 { knownSize.value }
   private var knownSize = Derived<Int64>(0)
+  /// The stores that a merged store is made of, in order; empty for any other store.
+  package private(set) var parts: [StoreFiles] = []
+  /// The state of the parts when they were merged; nil if that is not known.
+  package var mergedStamp: Stamp?
 
   package var walPath: String { path + "-wal" }
   package var shmPath: String { path + "-shm" }
@@ -35,6 +39,18 @@ package struct StoreFiles: Sendable, Hashable {
     defer { free(resolved) }
     path = String(cString: resolved)
     try check()
+  }
+
+  /// The files of a store that is made of others: its size, stamp and digest are those of its parts, so that it is
+  /// changed when one of them is. It need not exist yet.
+  ///
+  /// - Parameters:
+  ///   - parts: In order.
+  ///   - path: Where it is made, in a folder of Godwit's own.
+  package init(merging parts: [StoreFiles], at path: String) {
+    (self.parts, self.path) = (parts, path)
+    givenPath = parts.map(\.givenPath).joined(separator: ", ")
+    knownSize.value = parts.reduce(0) { $0 + $1.firstSize }
   }
 
   static func failure(_ code: Int32, reading path: String) -> GodwitError { .reading(storeAt: path, code) }
@@ -179,12 +195,29 @@ package struct StoreFiles: Sendable, Hashable {
     package var wal: File?
     /// nil without a `-journal`, or if it is empty.
     package var journal: File?
+
+    package init(store: File, wal: File? = nil, journal: File? = nil) {
+      (self.store, self.wal, self.journal) = (store, wal, journal)
+    }
+
+    /// A stamp that differs where one of the stamps does, with the newest time.
+    init(merging stamps: [Stamp]) {
+      let files = stamps.map { [$0.store, $0.wal, $0.journal] }
+      let text = files.joined().map { file in
+        file.map { "\($0.size) \($0.seconds) \($0.nanoseconds) \($0.header)" } ?? "none"
+      }.joined(separator: "\n")
+      let newest = files.joined().compactMap(\.self).max { ($0.seconds, $0.nanoseconds) < ($1.seconds, $1.nanoseconds) }
+      store = File(
+        size: files.joined().reduce(0) { $0 + ($1?.size ?? 0) }, seconds: newest?.seconds ?? 0,
+        nanoseconds: newest?.nanoseconds ?? 0, header: Array(Digest.hex(text).utf8))
+    }
   }
 
   /// The present state of the files. Costs three look-ups and at most 164 bytes of reading.
   ///
   /// - Throws: `.missingInput` when the store is gone; `.permission` or `.inputOutput` when it cannot be read.
   package func stamp() throws -> Stamp {
+    guard parts.isEmpty else { return Stamp(merging: try parts.map { try $0.stamp() }) }
     guard let store = try Self.stamp(of: path, headerBytes: 100) else {
       throw Self.failure(ENOENT, reading: givenPath)
     }
@@ -209,7 +242,7 @@ package struct StoreFiles: Sendable, Hashable {
   }
 
   /// Bytes of the store; 0 if the size is unknown.
-  package var size: Int64 { Self.size(ofFile: path) }
+  package var size: Int64 { parts.isEmpty ? Self.size(ofFile: path) : parts.reduce(0) { $0 + $1.size } }
 
   package static func size(ofFile path: String) -> Int64 { FileStatus(following: path)?.size ?? 0 }
 
@@ -219,6 +252,10 @@ package struct StoreFiles: Sendable, Hashable {
   ///
   /// - Parameter isWanted: Asked after each piece; false ends it with a `CancellationError`.
   package func contentDigest(while isWanted: () -> Bool = { true }) throws -> String {
+    guard parts.isEmpty else {
+      let digests = try parts.map { try $0.contentDigest(while: isWanted) }
+      return Digest.hex((["godwit-merge-1"] + digests).joined(separator: "\n"))
+    }
     var hash = SHA256()
     for file in try hasWAL() ? [path, walPath] : [path] {
       try ReadableFile(path: file, name: file).forEachPiece {

@@ -7,6 +7,8 @@ package import GodwitModel
 /// Core Data writes a file once and never changes it: a new value gets a new name.
 package struct SupportFolder: Sendable, Hashable {
   package let path: String
+  /// For a merged store, the folders of its parts in order: a name that this folder lacks is that of a file of theirs.
+  private var others: [SupportFolder] = []
 
   /// The folder that belongs to a store, beside the real file where the path is a symbolic link.
   package init(ofStoreAt store: String) {
@@ -51,15 +53,31 @@ package struct SupportFolder: Sendable, Hashable {
   /// The folder of the files.
   package var dataPath: String { path + "/_EXTERNAL_DATA" }
 
+  /// The folder as that of a merged store, which has the files of its parts too.
+  ///
+  /// - Parameter others: The folders of the parts, in order.
+  package func lookingInto(_ others: [SupportFolder]) -> SupportFolder {
+    var folder = self
+    folder.others = others
+    return folder
+  }
+
+  /// The folder and those of the parts.
+  package var all: [SupportFolder] { [SupportFolder(path: path)] + others }
+
   /// The path of the file of a name. Names come from `StoredBinary`, which accepts only UUIDs.
-  package func path(of name: String) -> String { dataPath + "/" + name }
+  package func path(of name: String) -> String {
+    let own = dataPath + "/" + name
+    guard !others.isEmpty, FileStatus(named: own) == nil else { return own }
+    return others.lazy.map { $0.path(of: name) }.first { FileStatus(named: $0) != nil } ?? own
+  }
 
   /// Whether anything has the folder's name, including a dangling symbolic link.
   ///
   /// - Throws: When that cannot be found out.
   package var exists: Bool {
     get throws {
-      try FileStatus.look(named: path) != nil
+      try FileStatus.look(named: path) != nil || others.contains { try $0.exists }
     }
   }
 
@@ -67,6 +85,7 @@ package struct SupportFolder: Sendable, Hashable {
   ///
   /// - Throws: `.dataWrong` (65) for a link; `.permission` or `.inputOutput` when the folders cannot be looked at.
   package func refuseLinks() throws {
+    for other in others { try other.refuseLinks() }
     for folder in [path, dataPath] {
       guard let status = FileStatus(named: folder) else {
         if errno == ENOENT || errno == ENOTDIR { return }
@@ -136,10 +155,14 @@ package struct SupportFolder: Sendable, Hashable {
   /// Names and sizes of the files, in no order. For a symbolic link in place of a folder there are none.
   ///
   /// - Throws: `.permission` or `.inputOutput` when the folder cannot be read.
+  ///
+  /// A name that several parts of a merged store have is told for each.
   package func forEachFile(_ body: (_ name: String, _ bytes: Int64) throws -> Void) throws {
-    try Self.forEachName(in: dataPath) { name in
-      guard let size = try size(of: name) else { return }
-      try body(name, size)
+    for folder in all {
+      try Self.forEachName(in: folder.dataPath) { name in
+        guard let size = try folder.size(of: name) else { return }
+        try body(name, size)
+      }
     }
   }
 

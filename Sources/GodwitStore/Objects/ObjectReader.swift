@@ -60,7 +60,8 @@ package final class ObjectReader {
   private let path: String
   /// The value of `now()`, in seconds since 2001.
   private let now: Double
-  private let support: SupportFolder
+  /// The folder of the external files.
+  package var support: SupportFolder
   let connection: StoreConnection
   /// The difference between an atomic store's numbers and the keys, by root entity; see `AtomicStoreKeys`.
   private let offsets: [String: Int64]

@@ -78,12 +78,12 @@ struct StoppedVerification: Codable {
     init(_ job: MigrationJob, hasQuarantine: Bool) throws {
       let steps = try job.steps.indices.map { JobFingerprint(try job.step($0, source: nil)).digest }
       // The same command may be given in another folder.
-      let paths = [job.sourcePath, job.destinationPath].map { URL(filePath: $0).standardizedFileURL.path }
+      let paths = (job.sourcePaths + [job.destinationPath]).map { URL(filePath: $0).standardizedFileURL.path }
       self.job = Digest.hex((steps + paths).joined(separator: "\n"))
-      source = try StoreFiles(path: job.sourcePath).stamp()
+      source = try job.sourceFiles().stamp()
       destination = try StoreFiles(path: job.destinationPath).stamp()
       quarantine = hasQuarantine ? try StoreFiles(path: job.quarantinePath).stamp() : nil
-      files = try Self.files(ofStoreAt: job.sourcePath) &+ Self.files(ofStoreAt: job.destinationPath)
+      files = try (job.sourcePaths + [job.destinationPath]).reduce(0) { try $0 &+ Self.files(ofStoreAt: $1) }
     }
 
     private static func files(ofStoreAt path: String) throws -> UInt64 {

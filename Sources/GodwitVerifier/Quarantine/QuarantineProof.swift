@@ -157,7 +157,7 @@ final class QuarantineProof {
   /// Compares the file that a value refers to with that of the source.
   private func compareFile(_ value: SQLValue, _ object: QuarantinedObjects.Held, _ property: String) throws {
     guard case .blob(let bytes) = value, case .external(let name)? = StoredBinary(bytes) else { return }
-    let (own, other) = (SupportFolder(ofStoreAt: held.path), SupportFolder(ofStoreAt: job.sourcePath))
+    let (own, other) = (SupportFolder(ofStoreAt: held.path), job.sourceSupport)
     guard try other.size(of: name) != nil else {
       if try own.size(of: name) == nil {
         report.count("not proved: external files in quarantine that are missing in the source too", 1)

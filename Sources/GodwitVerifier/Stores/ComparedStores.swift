@@ -70,8 +70,8 @@ final class ComparedStores {
       : try job.destinationSchema(from: sourceSchema)
     entityNames = Dictionary(destinationSchema.entityNumbers.map { (Int64($1), $0) }) { first, _ in first }
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
-    for store in [job.sourcePath, job.destinationPath] { try SupportFolder(ofStoreAt: store).refuseLinks() }
-    objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    for folder in [job.sourceSupport, SupportFolder(ofStoreAt: job.destinationPath)] { try folder.refuseLinks() }
+    objects.support = job.sourceSupport
     objects.missingFilesAreNil = job.missingFilesAreNil
     objects.leavesLargeValues = true
     try scratch.execute("CREATE TEMP TABLE probe (x)")
@@ -86,7 +86,7 @@ final class ComparedStores {
     (usesShortcuts, mappings, entityNames) = (other.usesShortcuts, other.mappings, other.entityNames)
     (sourceSchema, destinationSchema) = (other.sourceSchema, other.destinationSchema)
     objects = ObjectContext(connection: source, schema: sourceSchema, database: Self.attached)
-    objects.support = SupportFolder(ofStoreAt: job.sourcePath)
+    objects.support = job.sourceSupport
     objects.missingFilesAreNil = job.missingFilesAreNil
     objects.leavesLargeValues = true
   }
@@ -96,7 +96,7 @@ final class ComparedStores {
     for connection in [source, destination, scratch] { connection.whileRunning(stopIf: isDue) }
   }
 
-  var sourceFolder: SupportFolder { SupportFolder(ofStoreAt: job.sourcePath) }
+  var sourceFolder: SupportFolder { job.sourceSupport }
   var destinationFolder: SupportFolder { SupportFolder(ofStoreAt: job.destinationPath) }
 
   /// Evaluates filters and orders with objects of the source.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GodwitCLI
 
-/// The verb `compact`, and its section of the page "In place and appending".
+/// The verb `compact`, and its section of the page "In place, appending, merging".
 struct CompactCommandTests {
   private static func run(_ arguments: String...) -> (status: Int32, output: String, diagnostics: String) {
     let session = CommandSession(output: .memory(), diagnostics: .memory())

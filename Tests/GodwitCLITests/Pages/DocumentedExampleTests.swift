@@ -150,10 +150,11 @@ struct DocumentedExampleTests {
     try FileManager.default.copyItem(
       atPath: folder.file("stores/people-1.sqlite"), toPath: folder.file("people.sqlite"))
     let manifests = try DocumentationPage("InPlace").blocks("yaml")
-    try #require(manifests.count == 2)
+    try #require(manifests.count == 3)
     try Self.write(manifests[0], to: folder.file("place.yaml"))
     try Self.copy("Tests/Fixtures/Shop.xcdatamodeld", to: folder.file("Shop.xcdatamodeld"))
     try Self.write(manifests[1], to: folder.file("shop.yaml"))
+    try Self.write(manifests[2], to: folder.file("merged.yaml"))
     let result = try GettingStartedTests.run(
       """
       godwit run place.yaml --quiet
@@ -165,10 +166,15 @@ struct DocumentedExampleTests {
       godwit run shop.yaml --quiet --source shop-hamburg.sqlite
       godwit verify shop.yaml --source shop-hamburg.sqlite | tail -n 1
       godwit inspect out/shops.sqlite | grep Order
+      godwit run merged.yaml --quiet
+      godwit verify merged.yaml | tail -n 1
+      godwit inspect out/merged-shops.sqlite | grep Order
       """, in: folder)
     #expect(result.status == 0, "\(result.diagnostics)")
     #expect(
-      result.output == "no difference found\nno difference found\n    3 Order: 20 rows\n", "\(result.output)")
+      result.output
+        == "no difference found\nno difference found\n    3 Order: 20 rows\nno difference found\n    3 Order: 20 rows\n",
+      "\(result.output)")
     #expect(FileManager.default.fileExists(atPath: folder.file("people~.sqlite")))
   }
 

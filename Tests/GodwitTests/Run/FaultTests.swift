@@ -113,6 +113,8 @@ private struct FaultSweep {
   private static func facts(of summary: MigrationSummary) -> MigrationSummary {
     var facts = summary
     (facts.wasResumed, facts.seconds, facts.peakBytes) = (false, 0, 0)
+    // The notes on merged stores have their paths.
+    facts.codedNotes.removeAll { $0.code == .merged }
     facts.codedNotes.sort { $0.text < $1.text }
     return facts
   }

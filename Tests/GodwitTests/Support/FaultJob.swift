@@ -23,6 +23,8 @@ final class FaultJob {
     case smallStore
     /// The same in a batch of one store, which syncs its file system.
     case sharedSync
+    /// Every stage, from two stores that are merged, with files of one name.
+    case merged
     /// Two rows that are rejected, in rounds of their own, one with a file of binary data.
     case quarantine
 
@@ -41,6 +43,8 @@ final class FaultJob {
   private var isSmall: Bool { [.smallStore, .sharedSync].contains(kind) }
   private var sourceName: String { "people.sqlite" }
   var sourcePath: String { folder.file(kind == .inPlace ? "out/people.sqlite" : sourceName) }
+  /// The second store that is merged.
+  var otherPath: String { folder.file("others.sqlite") }
   var destinationPath: String {
     switch kind {
     case .xml: folder.file("out/people.xml")
@@ -51,7 +55,7 @@ final class FaultJob {
   /// The files in the destination's folder at the end.
   var leftNames: [String] {
     switch kind {
-    case .everyStage, .severalSteps, .restart: [".people_SUPPORT", "people.sqlite"]
+    case .everyStage, .severalSteps, .restart, .merged: [".people_SUPPORT", "people.sqlite"]
     case .smallStore, .sharedSync: [".people_SUPPORT", "people.sqlite", "people.sqlite.receipt.json"]
     case .inPlace: [".people_SUPPORT", ".people~_SUPPORT", "people.sqlite", "people~.sqlite"]
     case .xml: ["people.xml"]
@@ -69,7 +73,13 @@ final class FaultJob {
     folder = try TemporaryFolder("godwit-fault")
     try FileManager.default.createDirectory(
       atPath: (sourcePath as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-    let store = try StoreBuilder(path: sourcePath, model: Self.source)
+    try build(sourcePath, people: people)
+    if kind == .merged { try build(otherPath, people: people / 2) }
+    if kind == .quarantine { try breakRows() }
+  }
+
+  private func build(_ path: String, people: Int64) throws {
+    let store = try StoreBuilder(path: path, model: Self.source)
     for key in Int64(1)...5 {
       try store.insert("Address", key: key, attributes: ["street": .init("s\(key)")], relationships: [:])
     }
@@ -83,8 +93,7 @@ final class FaultJob {
         relationships: links)
     }
     try store.finish()
-    try addFiles()
-    if kind == .quarantine { try breakRows() }
+    try addFiles(to: path)
   }
 
   /// One for which a value cannot be computed, and one whose value is invalid then.
@@ -108,18 +117,21 @@ final class FaultJob {
     let to = (sourcePath as NSString).deletingLastPathComponent
     let from = (other.sourcePath as NSString).deletingLastPathComponent
     try manager.createDirectory(atPath: to, withIntermediateDirectories: true)
-    for name in ["people.sqlite", ".people_SUPPORT"] where manager.fileExists(atPath: from + "/" + name) {
+    let names = ["people.sqlite", ".people_SUPPORT", "others.sqlite", ".others_SUPPORT"]
+    for name in names where manager.fileExists(atPath: from + "/" + name) {
       try manager.copyItem(atPath: from + "/" + name, toPath: to + "/" + name)
     }
   }
 
-  private func addFiles() throws {
-    let support = SupportFolder(ofStoreAt: sourcePath)
+  private func addFiles(to path: String) throws {
+    let support = SupportFolder(ofStoreAt: path)
     try FileManager.default.createDirectory(atPath: support.dataPath, withIntermediateDirectories: true)
-    let connection = try StoreConnection(path: sourcePath)
+    let connection = try StoreConnection(path: path)
     for key in [1, 2] {
       let name = "00000000-0000-0000-1000-\(100_000_000_000 + key)"
-      try Data(repeating: UInt8(key), count: 5000 * key).write(to: URL(filePath: support.path(of: name)))
+      // The first file of the second store has other bytes.
+      let byte = UInt8(path == otherPath && key == 1 ? 9 : key)
+      try Data(repeating: byte, count: 5000 * key).write(to: URL(filePath: support.path(of: name)))
       try connection.execute(
         "UPDATE ZPERSON SET ZPHOTO = ?1 WHERE Z_PK = ?2",
         [.blob(StoredBinary.external(name: name).bytes), .int(key)])
@@ -157,6 +169,10 @@ final class FaultJob {
       if kind == .sharedSync { job.hooks.sync = (group ?? SyncGroup(limit: 1)).begin() }
       if kind == .inPlace { job.existingDestination = .inPlace(keepsOld: true) }
       if kind == .xml { job.destinationType = .xml }
+      if kind == .merged {
+        job.merged = try MergedSources([sourcePath, otherPath])
+        job = job.readingMerged(in: job.workPath)
+      }
       if kind == .quarantine { job.quarantine = Quarantine(maximumRows: 2) }
       return job
     }
@@ -279,9 +295,14 @@ final class FaultJob {
   func sourceBytes() throws -> [String: Data] {
     let path = kind == .inPlace ? MigrationJob.oldPath(of: sourcePath) : sourcePath
     let store = FileManager.default.fileExists(atPath: path) ? path : sourcePath
-    var bytes = ["store": try Data(contentsOf: URL(filePath: store))]
-    let support = SupportFolder(ofStoreAt: store)
-    try support.forEachFile { name, _ in bytes[name] = try Data(contentsOf: URL(filePath: support.path(of: name))) }
+    var bytes: [String: Data] = [:]
+    for store in [store] + (kind == .merged ? [otherPath] : []) {
+      bytes["store \(bytes.count)"] = try Data(contentsOf: URL(filePath: store))
+      let support = SupportFolder(ofStoreAt: store)
+      try support.forEachFile { name, _ in
+        bytes["\(bytes.count) \(name)"] = try Data(contentsOf: URL(filePath: support.path(of: name)))
+      }
+    }
     return bytes
   }
 }

@@ -148,7 +148,7 @@ extension RandomWorld {
     try map(&random, hops: hops)
   }
 
-  private mutating func populate(_ random: inout SeededGenerator) {
+  mutating func populate(_ random: inout SeededGenerator) {
     var id: Int64 = 1
     var used: [String: Set<Int64>] = [:]
     for entity in ["E0", "E1", "E2"] {

@@ -92,7 +92,7 @@ package final class SQLFunctions {
   /// Sets the folder in which expressions find the source's external binary data.
   package func setSupportFolder(ofSourceOf job: MigrationJob) {
     evaluation.setSupportFolder(
-      SupportFolder(ofStoreAt: job.sourcePath), missingFilesAreNil: job.missingFilesAreNil)
+      job.sourceSupport, missingFilesAreNil: job.missingFilesAreNil)
   }
 
   package func setNow(_ now: Double) {
