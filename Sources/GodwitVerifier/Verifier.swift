@@ -35,8 +35,8 @@ public struct Verifier: Sendable {
   /// The job whose destination is proved.
   package private(set) var job: MigrationJob
 
-  /// Makes a merged source in a folder.
-  let makeSource: @Sendable (MigrationJob, String) throws -> Void
+  /// Makes a merged source in a folder, unless the closure says that it is to stop.
+  let makeSource: @Sendable (MigrationJob, String, @escaping () -> Bool) throws -> Void
 
   /// Migrates one step of a job of several into a store of its own, which is then proved and deleted.
   let makeStore: @Sendable (MigrationJob) throws -> Void
@@ -62,7 +62,7 @@ public struct Verifier: Sendable {
   package var afterMerge: (@Sendable (String) throws -> Void)?
 
   package init(
-    job: MigrationJob, makeSource: @escaping @Sendable (MigrationJob, String) throws -> Void,
+    job: MigrationJob, makeSource: @escaping @Sendable (MigrationJob, String, @escaping () -> Bool) throws -> Void,
     makeStore: @escaping @Sendable (MigrationJob) throws -> Void
   ) {
     self.job = job.namingInferredSteps()
@@ -116,17 +116,21 @@ public struct Verifier: Sendable {
     let scratch = try ScratchFolder()
     defer { withExtendedLifetime(scratch) {} }
     let stamp = try job.sourceFiles().stamp()
-    try makeSource(job, scratch.path)
     var whole = self
     whole.job = job.readingMerged(in: scratch.path)
-    try afterMerge?(whole.job.sourcePath)
     let merged: VerificationReport
-    do { merged = try MergeProof(whole.job) { stop.isDue }.run() } catch let error as GodwitError
-      where error.code == .stopped && stop.isDue
-    {
+    do {
+      try makeSource(job, scratch.path) { stop.isDue }
+      try afterMerge?(whole.job.sourcePath)
+      merged = try MergeProof(whole.job) { stop.isDue }.run()
+    } catch {
+      guard stop.isDue else { throw error }
       throw stop.error(job.destinationPath, found: VerificationReport())
     }
-    let report = merged.adding(try whole.prove(stop, progress: tell))
+    let report: VerificationReport
+    do { report = merged.adding(try whole.prove(stop, progress: tell)) } catch let error as GodwitError {
+      throw whole.job.namingParts(error)
+    }
     guard try job.sourceFiles().stamp() == stamp else {
       throw GodwitError(
         .stopped, "cannot verify '\(job.destinationPath)': a store of '\(job.sourceName)' changed meanwhile",

@@ -40,14 +40,3 @@ final class MergedSource {
     do { return try body(job) } catch let error as GodwitError { throw job.namingParts(error) }
   }
 }
-
-extension MigrationJob {
-  /// An error with the names of the stores that are merged in place of the merged store's.
-  func namingParts(_ error: GodwitError) -> GodwitError {
-    guard merged != nil else { return error }
-    var error = error
-    error.message = error.message.replacing(sourcePath, with: sourceName)
-    error.cause = error.cause?.replacing(sourcePath, with: sourceName)
-    return error
-  }
-}

@@ -43,9 +43,12 @@ struct MergePart {
     from file: StoreFiles, above before: inout Highest, notes: [MigrationNote]
   ) throws -> MergeRecord.Part {
     try merge.checkpoint()
+    // What an atomic store is converted into is written through a connection without a store of its own.
+    let converted = file.type.isAtomic ? try ScratchFolder() : nil
+    defer { withExtendedLifetime(converted) {} }
     try connection.attachSource(
-      file, cache: .init(bytes: max(merge.job.memory.bytes / 8, 1 << 20)), model: merge.model,
-      checkpoint: merge.checkpoint)
+      file, cache: .init(bytes: max(merge.job.memory.bytes / 8, 1 << 20)), workFolder: converted?.path,
+      model: merge.model, checkpoint: merge.checkpoint)
     defer { try? connection.execute("DETACH \(StoreConnection.sourceSchema)") }
     let source = try StoreSchema(model: merge.model, probing: connection)
     let keys = try keys(of: source, above: &before.keys)

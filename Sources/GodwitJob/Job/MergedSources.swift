@@ -87,4 +87,13 @@ extension MigrationJob {
     job.sourcePath = folder + "/" + MergedSources.fileName
     return job
   }
+
+  /// An error with the names of the stores that are merged in place of the merged store's.
+  package func namingParts(_ error: GodwitError) -> GodwitError {
+    guard merged != nil else { return error }
+    var error = error
+    error.message = error.message.replacing(sourcePath, with: sourceName)
+    error.cause = error.cause?.replacing(sourcePath, with: sourceName)
+    return error
+  }
 }

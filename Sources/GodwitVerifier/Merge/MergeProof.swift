@@ -34,7 +34,11 @@ final class MergeProof {
     var highest: [String: Int64] = [:]
     var rows: [String: Int64] = [:]
     for (place, path) in (job.merged?.paths ?? []).enumerated() {
-      try connection.attachSource(try StoreFiles(path: path), model: schema.model)
+      let file = try StoreFiles(path: path)
+      // What an atomic store is converted into is written through a connection without a store of its own.
+      let converted = file.type.isAtomic ? try ScratchFolder() : nil
+      defer { withExtendedLifetime(converted) {} }
+      try connection.attachSource(file, workFolder: converted?.path, model: schema.model)
       let part = try StoreSchema(model: schema.model, probing: connection)
       var keys: [String: Keys] = [:]
       for table in part.tables {
