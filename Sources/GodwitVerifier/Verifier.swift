@@ -127,6 +127,8 @@ public struct Verifier: Sendable {
       guard stop.isDue else { throw error }
       throw stop.error(job.destinationPath, found: VerificationReport())
     }
+    // A destination cannot be compared with a source that is not what its parts say.
+    guard merged.isClean else { return merged }
     let report: VerificationReport
     do { report = merged.adding(try whole.prove(stop, progress: tell)) } catch let error as GodwitError {
       throw whole.job.namingParts(error)

@@ -111,15 +111,9 @@ struct RunPipeline {
       if job.missingPolicies.count > 1, let error = job.missingPolicyError { throw error }
       try delivery.prepare(claim)
       if try !claim.journal.isResumable { try claim.journal.update { $0.owner = job.owner } }
-      var (source, merged) = (source, [MigrationNote]())
-      if job.merged != nil {
-        guard let record = try RunMerge(job: job, watch: watch).make(in: claim, progress: { progress(shown.part($0)) })
-        else {
-          return Left(result: .success(MigrationSummary(outcome: .stopped, reason: control.reason)), end: end)
-        }
-        (source, merged) = (source.merged(at: record.stamp), record.notes)
-        // Tables that no model names are known only now.
-        try AcceptedLossesCheck(job).refuseUnknown()
+      guard let (source, merged) = try merged(source, in: claim, progress: { progress(shown.part($0)) }) else {
+        shown.history.end(.stopped)
+        return Left(result: .success(MigrationSummary(outcome: .stopped, reason: control.reason)), end: end)
       }
       var (summary, last) = try StepsMaker(request: request, watch: watch).make(in: claim, source: source) {
         progress(shown.part($0))
@@ -160,6 +154,19 @@ struct RunPipeline {
       if claim.journal.mayBeResumable { shown.history.end(.failed) }
       return Left(result: .failure(SourceCheck.cause(of: error, job, check)), end: .failed)
     }
+  }
+
+  /// The source, with its parts in one store where it has several, and notes on these.
+  ///
+  /// - Returns: nil when the run is stopped meanwhile.
+  private func merged(
+    _ source: SourceFiles, in claim: borrowing Claim, progress: (MigrationProgress) -> Void
+  ) throws -> (SourceFiles, [MigrationNote])? {
+    guard job.merged != nil else { return (source, []) }
+    guard let record = try RunMerge(job: job, watch: watch).make(in: claim, progress: progress) else { return nil }
+    // Tables that no model names are known only now.
+    try AcceptedLossesCheck(job).refuseUnknown()
+    return (source.merged(at: record.stamp), record.notes)
   }
 
   /// The file that becomes the destination: the finished store of the work folder, or what is written of it.

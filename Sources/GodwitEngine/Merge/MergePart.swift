@@ -43,7 +43,7 @@ struct MergePart {
     from file: StoreFiles, above before: inout Highest, notes: [MigrationNote]
   ) throws -> MergeRecord.Part {
     try merge.checkpoint()
-    // What an atomic store is converted into is written through a connection without a store of its own.
+    // The conversion of an atomic store needs a connection without a store of its own.
     let converted = file.type.isAtomic ? try ScratchFolder() : nil
     defer { withExtendedLifetime(converted) {} }
     try connection.attachSource(

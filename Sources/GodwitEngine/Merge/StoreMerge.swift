@@ -81,7 +81,7 @@ package struct StoreMerge {
       try connection.execute("PRAGMA \(pragma)")
     }
     working(connection)
-    connection.whileRunning { stopReason() != nil }
+    connection.whileRunning { [stopReason] in stopReason() != nil }
     try addForeign(looks, to: schema, connection)
     let writer = try LargeRowWriter(connection, tables: Set(schema.tables.map(\.name)))
     var highest = MergePart.Highest()
@@ -89,7 +89,13 @@ package struct StoreMerge {
     for (index, file) in files.parts.enumerated() {
       starting(index + 1)
       let part = MergePart(self, connection, schema, looks[index], index, writer, firstKeys: parts.first?.keys)
-      parts.append(try part.copy(from: file, above: &highest, notes: notes(looks, index)))
+      do { parts.append(try part.copy(from: file, above: &highest, notes: notes(looks, index))) } catch var error
+        as GodwitError
+      {
+        // SQLite does not say which of the two files is damaged, and the merged one is new.
+        error.message = error.message.replacing("'\(partPath)' with the source ", with: "")
+        throw error
+      }
     }
     try connection.transaction {
       try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
@@ -146,7 +152,7 @@ package struct StoreMerge {
 
   // MARK: Looking
 
-  /// What is known of a part before anything is copied.
+  /// The facts about a part that are read before anything is copied.
   struct Look {
     var path: String
     var metadata: StoreMetadata
@@ -167,7 +173,7 @@ package struct StoreMerge {
     if !part.type.isAtomic { try SupportFolder(ofStoreAt: part.path).refuseLinks() }
     let schema = try StoreSchema(model: model, probing: reader)
     try schema.checkKeys(reader)
-    // SQLite's check beside the run does not see what a journal takes back.
+    // SQLite's check beside the run reads a store without its hot journal.
     if job.sourceCheck != .none, try part.hasHotJournal(),
       let complaint = try reader.complaints(
         about: StoreConnection.sourceSchema, isFull: job.sourceCheck == .full, limit: 1
@@ -201,7 +207,7 @@ package struct StoreMerge {
     return metadata
   }
 
-  /// What is left out of a part.
+  /// The content of a part that is left out.
   private func notes(_ looks: [Look], _ index: Int) -> [MigrationNote] {
     let look = looks[index]
     var notes = look.notes.map { MigrationNote($0.code, "of '\(look.path)': \($0.text)") }

@@ -1,13 +1,13 @@
 import GodwitModel
 package import GodwitStore
 
-/// What a merged store was made of, and how its keys are numbered: `merged.json` beside it.
+/// The parts of a merged store, and how its keys are numbered: `merged.json` beside it.
 package struct MergeRecord: Codable, Sendable, Hashable {
   /// The keys of a root entity's objects in one part.
   package struct Keys: Codable, Sendable, Hashable {
     /// The lowest and the highest key in the part.
     package var first, last: Int64
-    /// What was added to each.
+    /// The number that was added to each.
     package var offset: Int64
 
     package init(first: Int64, last: Int64, offset: Int64) {
@@ -23,7 +23,7 @@ package struct MergeRecord: Codable, Sendable, Hashable {
     package var objects: Int64
     /// By root entity; one without objects is left out.
     package var keys: [String: Keys]
-    /// What was left out.
+    /// The content that was left out.
     package var notes: [MigrationNote]
 
     package init(path: String, uuid: String, objects: Int64, keys: [String: Keys], notes: [MigrationNote]) {

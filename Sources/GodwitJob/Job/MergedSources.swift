@@ -4,7 +4,7 @@ package import GodwitStore
 /// The stores of one version that a job reads as one source: `source: {merge: [a.sqlite, b.sqlite]}`.
 ///
 /// A run makes a merged store of them in its work folder, other verbs make one in `TMPDIR`. That store is then the source
-/// like any other. What identifies the source is that of its parts: their digests, stamps and identifiers, in order.
+/// like any other. Digest, stamp and identifier of the source are made of those of its parts, in order.
 package struct MergedSources: Sendable, Hashable {
   /// The name of a merged store in the folder where it is made.
   package static let fileName = "merged.sqlite"
@@ -14,7 +14,7 @@ package struct MergedSources: Sendable, Hashable {
   /// The folders of their external files. An atomic store has none.
   package let supports: [SupportFolder]
 
-  /// - Throws: What `StoreFiles` throws for a file that cannot be read, or is no store.
+  /// - Throws: The errors of `StoreFiles` for a file that cannot be read, or is no store.
   package init(_ paths: [String]) throws {
     self.paths = paths
     supports = try paths.filter { try !StoreFiles(path: $0).type.isAtomic }.map(SupportFolder.init(ofStoreAt:))

@@ -35,7 +35,7 @@ final class MergeProof {
     var rows: [String: Int64] = [:]
     for (place, path) in (job.merged?.paths ?? []).enumerated() {
       let file = try StoreFiles(path: path)
-      // What an atomic store is converted into is written through a connection without a store of its own.
+      // The conversion of an atomic store needs a connection without a store of its own.
       let converted = file.type.isAtomic ? try ScratchFolder() : nil
       defer { withExtendedLifetime(converted) {} }
       try connection.attachSource(file, workFolder: converted?.path, model: schema.model)

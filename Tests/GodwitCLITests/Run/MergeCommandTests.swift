@@ -37,7 +37,7 @@ import Testing
     let uuid = try StoreMetadata(readingStoreAt: folder.file("stores/tablet.sqlite")).uuid
     #expect(
       try run("trace", "merged.yaml", "x-coredata://\(uuid)/Card/p3").contains("is Card/p3 of 'stores/tablet.sqlite'"))
-    // Nothing is left beside the stores or the destination.
+    // The verbs leave no file beside the stores or the destination.
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("stores")).count == 2)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("out")).count == 2)
     // The two jobs that append make the same objects.

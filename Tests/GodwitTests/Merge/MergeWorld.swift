@@ -65,7 +65,7 @@ struct MergeWorld {
 
   // MARK: Content
 
-  /// What stores hold together: a line for each object, and one for each end of a relationship with its objects.
+  /// The content of all stores: a line for each object, and one for each end of a relationship with its objects.
   var expected: [String] {
     var lines: [String] = []
     for objects in stores {
