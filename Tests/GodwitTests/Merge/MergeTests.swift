@@ -35,12 +35,10 @@ import Testing
         MeetWorld.Source.random(&random) { $0.chance(20) ? nil : Int64($0.below(5)) }
       }
       let order = [["stamp DESC"], ["stamp"], []][random.below(3)]
-      // With three objects of one key, what an appending job did not keep fills no gap of a later one.
-      let fills = sources.count == 2 && random.chance(50)
       let rows = random.below(5) + 1
       let worlds = try (0..<2).map { _ in
         let world = try MeetWorld()
-        (world.order, world.fillsNil, world.chunkRows) = (order, fills, rows)
+        (world.order, world.chunkRows) = (order, rows)
         for (number, source) in sources.enumerated() { try world.build("\(number).sqlite", source) }
         return world
       }
