@@ -20,6 +20,13 @@ final class MergeProof {
     var first, last, offset: Int64
   }
 
+  /// A column with places in an ordered relationship, as SQL of both stores.
+  private struct PlaceColumn {
+    var own, part: String
+    /// Its name in messages.
+    var name: String
+  }
+
   /// - Parameter job: One that reads the merged store.
   init(_ job: MigrationJob, isStopped: @escaping () -> Bool) throws {
     self.job = job
@@ -97,7 +104,7 @@ final class MergeProof {
     let names = Dictionary(own.columns.map { ($0.role, quoted($0.name)) }) { first, _ in first }
     var tests: [String] = []
     var external: [(own: String, part: String)] = []
-    var places: [(own: String, part: String, name: String)] = []
+    var places: [PlaceColumn] = []
     for column in table.columns {
       guard let name = names[column.role] else { continue }
       let (m, s) = ("m.\(name)", "s.\(quoted(column.name))")
@@ -107,7 +114,7 @@ final class MergeProof {
       case .optimisticLock: tests.append("\(m) IS \(s)")
       case .orderKey:
         tests.append("(\(m) IS NULL) = (\(s) IS NULL)")
-        places.append((m, s, "\(own.name).\(name)"))
+        places.append(PlaceColumn(own: m, part: s, name: "\(own.name).\(name)"))
       case .attribute(let entity, let attribute, _):
         guard schema.model.attribute(attribute, of: entity)?.allowsExternalBinaryDataStorage == true else {
           tests.append("\(m) IS \(s)")
@@ -130,12 +137,13 @@ final class MergeProof {
         "the merged source lacks \(count.counted("object")) of '\(table.rootEntityName)' of '\(path)', or has them otherwise"
       )
     }
-    for (m, s, name) in places { try comparePlaces(m, s, name, rows, path) }
+    for place in places { try compare(place, rows, path) }
     for (m, s) in external { try compareFiles(m, s, "\(rows) WHERE \(ExternalDataSQL.isReference(s))", path) }
   }
 
   /// The places of a part keep their order, and come after those of the parts before.
-  private func comparePlaces(_ m: String, _ s: String, _ name: String, _ rows: String, _ path: String) throws {
+  private func compare(_ place: PlaceColumn, _ rows: String, _ path: String) throws {
+    let (m, s, name) = (place.own, place.part, place.name)
     let found = try connection.rows(
       "SELECT COUNT(DISTINCT \(m) - \(s)), MIN(\(m)), MAX(\(m)) \(rows) WHERE typeof(\(s)) = 'integer'")[0]
     guard case .integer(let steps) = found[0], case .integer(let first) = found[1], case .integer(let last) = found[2]
@@ -227,7 +235,9 @@ final class MergeProof {
     for (order, name) in places {
       let both =
         "FROM source.\(quoted(join.name)) AS s JOIN main.\(quoted(own.name)) AS m ON \(ends.joined(separator: " AND "))"
-      try comparePlaces("m.\(quoted(order))", "s.\(quoted(name))", "\(own.name).\(order)", both, path)
+      let place = PlaceColumn(
+        own: "m.\(quoted(order))", part: "s.\(quoted(name))", name: "\(own.name).\(order)")
+      try compare(place, both, path)
     }
     let pairs = "FROM source.\(quoted(join.name)) AS s WHERE \(linked)"
     rows[Self.name(of: join), default: 0] += try connection.integer("SELECT COUNT(*) \(pairs)") ?? 0
