@@ -130,7 +130,8 @@ final class MergeProof {
     let rows =
       "FROM source.\(quoted(table.name)) AS s LEFT JOIN main.\(quoted(own.name)) AS m ON m.Z_PK = s.Z_PK + \(range.offset)"
     let isSame = tests.isEmpty ? "TRUE" : tests.joinedEvenly(by: " AND ")
-    let found = try connection.rows("SELECT COUNT(*), MIN(s.Z_PK) \(rows) WHERE m.Z_PK IS NULL OR NOT (\(isSame))")[0]
+    let found = try connection.rows(
+      "SELECT COUNT(*), MIN(s.Z_PK) \(rows) WHERE m.Z_PK IS NULL OR (\(isSame)) IS NOT TRUE")[0]
     if case .integer(let count) = found[0], count > 0, case .integer(let key) = found[1] {
       findings.find(
         .source, key: key,

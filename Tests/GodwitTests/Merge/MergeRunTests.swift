@@ -172,8 +172,10 @@ struct MergeRunTests {
   @Test func `a merge that lacks or changes anything of a store is found`() throws {
     let world = try PartWorld()
     for name in ["a.sqlite", "b.sqlite"] { try world.build(name) }
+    try world.addPhoto("b.sqlite", key: 1, file: "00000001-1111-2222-3333-444444444444", bytes: "photo")
     let join = try #require(StoreSchema(model: world.model).joinTables.first)
     let edits = [
+      "UPDATE ZPERSON SET ZPHOTO = NULL WHERE Z_PK = 3",
       "DELETE FROM ZPERSON WHERE Z_PK = 4", "INSERT INTO ZTEAM (Z_PK, Z_ENT, Z_OPT) VALUES (9, 3, 1)",
       "UPDATE ZPERSON SET ZNAME = 'other' WHERE Z_PK = 3", "UPDATE ZPERSON SET ZTEAM = 1 WHERE Z_PK = 3",
       "UPDATE ZPERSON SET ZTEAM = NULL WHERE Z_PK = 1", "UPDATE ZPERSON SET Z_ENT = 2 WHERE Z_PK = 1",
