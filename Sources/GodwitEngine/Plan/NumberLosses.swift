@@ -167,7 +167,8 @@ struct NumberLosses {
     }
     let held = try nils?.inputs.map { try program.losses.holds($0, of: mapping.source.name, builder) }
     return watched(
-      target, lowered.sql, nil, .computed, held: held.map { "(\($0.joined(separator: " AND ")))" } ?? "0",
+      target, lowered.sql, nil, parsed.isRead ? .read : .computed,
+      held: held.map { "(\($0.joined(separator: " AND ")))" } ?? "0",
       "an expression of mapping '\(mapping.name)'")
   }
 

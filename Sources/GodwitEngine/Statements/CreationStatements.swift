@@ -218,17 +218,21 @@ package struct CreationStatements: StageStatements {
       if let reason = lowered.reason { reasons.append("attribute '\(attribute.name)': \(reason)") }
       // Arithmetic gives a number or nil, and the column's affinity makes it a real.
       if attribute.type == .double || attribute.type == .float, lowered.type?.isNumeric == true { return lowered.sql }
-      let site = builder.site(
-        ReadingSite(
-          entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
-          cause: expression.source.text, action: "store"))
+      var place = ReadingSite(
+        entityName: mapping.source.name, propertyName: attribute.name, expected: attribute.type.phrase,
+        cause: expression.source.text, action: "store")
+      place.takesLowest = expression.isRead
+      let site = builder.site(place)
       // Computing a short sum twice costs less than passing it through a function.
       if builder.rowChecks != nil, lowered.reason == nil, expression.isArithmeticThroughout,
         lowered.sql.utf8.count < Self.limitTwice, !attribute.allowsExternalBinaryDataStorage,
-        let field = RowCheck.Field(storing: attribute.type, site: site)
+        var field = RowCheck.Field(storing: attribute.type, site: site)
       {
+        field.takesLowest = expression.isRead
         builder.rowChecks?.add(lowered.sql, field)
-        return lowered.sql
+        // The affinity of the column leaves a real of −2⁶³ as it is.
+        return field.takesLowest && attribute.type == .integer64 && lowered.type?.isInteger != true
+          ? "CAST(\(lowered.sql) AS INTEGER)" : lowered.sql
       }
       builder.fitted.insert(.init(mapping: mapping.index, attribute: attribute.name))
       let fitted = "godwit_fit(\(lowered.sql), \(attribute.type.rawValue), \(site), s.Z_PK)"
@@ -240,4 +244,22 @@ package struct CreationStatements: StageStatements {
   private static func truth(_ sql: String) -> String { "(\(sql) <> 0)" }
 
   private static let limitTwice = 200
+}
+
+extension ValueExpression {
+  /// Functions of one number that leave a whole number as it is.
+  private static let wholeFunctions: Set<String> = ["trunc:", "floor:", "ceiling:"]
+
+  /// Whether its number is read or converted, not computed: a computation with integers that leaves 64 bits goes on with
+  /// the nearest real.
+  var isRead: Bool {
+    !contains { part in
+      switch part.node {
+      case .constant, .evaluatedObject, .variable, .ternary, .cast: false
+      case .keyPath(_, let segments): segments.contains { $0.hasPrefix("@") }
+      case .function(let name, _): !Self.wholeFunctions.contains(name)
+      default: true
+      }
+    }
+  }
 }

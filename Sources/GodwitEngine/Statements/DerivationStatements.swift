@@ -60,10 +60,11 @@ package struct DerivationStatements: StageStatements {
     var sets: [String] = []
     for (attribute, derivation) in derived {
       guard let column = destinationSchema.column(of: attribute.name, in: entity) else { continue }
-      let site = builder.site(
-        ReadingSite(
-          entityName: entity, propertyName: attribute.name, expected: attribute.type.phrase,
-          cause: attribute.derivationExpression, action: "store"))
+      var place = ReadingSite(
+        entityName: entity, propertyName: attribute.name, expected: attribute.type.phrase,
+        cause: attribute.derivationExpression, action: "store")
+      if case .value(_, nil) = derivation.kind { place.takesLowest = true }
+      let site = builder.site(place)
       let value = try sql(derivation, of: attribute, in: entity, builder: builder)
       sets.append("\(quoted(column)) = godwit_fit(\(value), \(attribute.type.rawValue), \(site), t.Z_PK)")
     }

@@ -261,7 +261,7 @@ package final class ObjectTracer {
   /// A value as a run stores it: a number in a column of another type of numbers is turned into one of that type.
   private static func stored(_ value: AttributeValue, as attribute: AttributeDescription) throws -> SQLValue {
     do { return try SQLValue(encoding: value, as: attribute) } catch {
-      guard let fitted = attribute.type.fitted(SQLValue(value)) else { throw error }
+      guard let fitted = attribute.type.fitted(SQLValue(value), takingLowest: true) else { throw error }
       return fitted
     }
   }

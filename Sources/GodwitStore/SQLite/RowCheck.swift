@@ -35,6 +35,8 @@ package struct RowCheck: Sendable, Hashable {
     package var range: ClosedRange<Int64> = .min ... .max
     /// Whether a real must be a whole number, which the column's affinity then stores as an integer.
     package var isWhole = false
+    /// Whether a real of −2⁶³ passes, which the affinity leaves a real: its column gets the integer.
+    package var takesLowest = false
     /// Of a blob.
     package var byteCount: Int?
     /// Whether the text `NaN` passes, Core Data's decimal that is not a number.

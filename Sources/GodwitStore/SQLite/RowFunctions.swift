@@ -121,7 +121,11 @@ package final class RowFunctions {
 
 extension RowCheck.Field {
   /// The integer that SQLite would store for a real in a column of integers. The lowest integer stays a real.
-  package static func whole(_ real: Double) -> Int64? { Int64(exactly: real).flatMap { $0 == .min ? nil : $0 } }
+  ///
+  /// - Parameter takesLowest: Whether the lowest integer counts: the real is no rounded sum that 64 bits do not hold.
+  package static func whole(_ real: Double, takingLowest takesLowest: Bool = false) -> Int64? {
+    Int64(exactly: real).flatMap { $0 == .min && !takesLowest ? nil : $0 }
+  }
 
   /// The storage class of a value.
   fileprivate func kind(_ arguments: SQLFunctionArguments, _ index: Int) -> StorageClass {
@@ -142,7 +146,8 @@ extension RowCheck.Field {
     case .integer: return kinds.contains(.integer) && range.contains(arguments.int64(index))
     case .real:
       guard kinds.contains(.real) else { return false }
-      return !isWhole || Self.whole(arguments.double(index)).map(range.contains) ?? false
+      return !isWhole
+        || Self.whole(arguments.double(index), takingLowest: takesLowest).map(range.contains) ?? false
     case .text:
       return kinds.contains(.text)
         || takesNaN && arguments.withBytes(index) { $0.elementsEqual("NaN".utf8) }

@@ -46,6 +46,7 @@ enum ConversionOracle {
   ]
   private static let texts = [
     "42", "-1.5", "x", "", "yes", "No", " 7", "2001-01-01T00:00:00.5Z", identifier, "70000", "1e3", "0x1F", "Zo\u{eb}",
+    "-9223372036854775808", "-9.223372036854775808e18", "-32768", "-2147483648.0",
   ]
 
   static func samples(of type: AttributeType) throws -> [AttributeValue] {
@@ -53,10 +54,17 @@ enum ConversionOracle {
     switch type {
     case .integer16: return integers([0, 1, -7, 32_767])
     case .integer32: return integers([0, 1, 100_000, -2_147_483_648])
-    case .integer64: return integers([0, -1, 5_000_000_000, 9_007_199_254_740_993])
-    case .decimal: return [.decimal(12), .decimal(Decimal(string: "0.1") ?? 0), .decimal(-3), .decimal(4_000_000_000)]
-    case .double: return [.double(0), .double(2.5), .double(-1e10), .double(32_768)]
-    case .float: return [.double(0.5), .double(16_777_216), .double(-3)]
+    case .integer64: return integers([0, -1, 5_000_000_000, 9_007_199_254_740_993, .min])
+    case .decimal:
+      return [
+        .decimal(12), .decimal(Decimal(string: "0.1") ?? 0), .decimal(-3), .decimal(4_000_000_000), .decimal(-32_768),
+        .decimal(Decimal(Int64.min)),
+      ]
+    case .double:
+      return [
+        .double(0), .double(2.5), .double(-1e10), .double(32_768), .double(-32_768), .double(-0x1p31), .double(-0x1p63),
+      ]
+    case .float: return [.double(0.5), .double(16_777_216), .double(-3), .double(-0x1p31), .double(-0x1p63)]
     case .boolean: return [.boolean(true), .boolean(false)]
     case .string: return texts.map { AttributeValue($0) }
     case .uri: return (["https://example.org/a?b=1"] + texts.filter { !$0.isEmpty }).map { .uri(Text($0)) }

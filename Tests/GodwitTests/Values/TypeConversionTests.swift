@@ -1,12 +1,13 @@
 import Foundation
 import Godwit
-import GodwitEngine
 import GodwitJob
 import GodwitModel
 import GodwitStore
 import GodwitVerifier
 import TestSupport
 import Testing
+
+@testable import GodwitEngine
 
 /// From each type of attribute to each: the expression of the table makes what the oracle says, in both lanes.
 @Suite struct TypeConversionTests {
@@ -69,6 +70,33 @@ import Testing
       // No calendar has a date of as many seconds as 64 bits do not hold.
       if source == .date, type == .integer64 { continue }
       #expect(misfit.contains("65") == (failing > 0), "\(source.xcodeName) to \(type.xcodeName): \(misfit)")
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `the lowest integer fits where it is read, and not where a sum has left 64 bits`(inSwift: Bool) throws {
+    try EngineTuning.with(\.runsAllInSwift, inSwift) {
+      for (expression, fits) in [
+        ("$source.d", true), ("trunc:($source.d)", true), ("TERNARY($source.n < 0, $source.d, 0)", true),
+        ("CAST($source.d, \"NSNumber\")", true), ("$source.n", true), ("$source.n - 1", false),
+        ("-($source.n + 2) * -1 - 5", false), ("$source.d - 1", false),
+      ] {
+        let fixture = try MigrationFixture(
+          [.make("S", ["d": .double, "n": .integer64])], to: [.make("D", ["v": .integer64])])
+        try fixture.build {
+          try $0.insert("S", key: 1, attributes: ["d": .double(-0x1p63), "n": .integer(.min)])
+        }
+        fixture.mappings = [try .make("S", "D", attributes: ["v": expression])]
+        #expect(try MigrationManager(fixture.job).audit().findings.isEmpty == fits, "\(expression)")
+        guard fits else {
+          #expect(throws: GodwitError.self, "\(expression)") { try MigrationManager(fixture.job).run() }
+          continue
+        }
+        #expect(try MigrationManager(fixture.job).plan().obstacles.isEmpty, "\(expression)")
+        try fixture.run()
+        let connection = try StoreConnection.openStore(readingAt: fixture.destinationPath)
+        #expect(try connection.value("SELECT ZV FROM source.ZD") == .integer(.min), "\(expression)")
+      }
     }
   }
 

@@ -13,6 +13,8 @@ package struct NumberTally: Sendable, Equatable {
     /// The result of an expression. A fraction that a calculation in floating point gives is as exact in a Float as the
     /// calculation, so that its last digits are no loss.
     case computed
+    /// The same, where a real of −2⁶³ is the lowest integer: see `ReadingSite.takesLowest`.
+    case read
   }
 
   package static let function = "godwit_numbers"
@@ -60,11 +62,11 @@ package struct NumberTally: Sendable, Equatable {
   mutating func add(_ arguments: SQLFunctionArguments) {
     let source = AttributeType(rawValue: Int(arguments.int64(1)))
     let destination = AttributeType(rawValue: Int(arguments.int64(2))) ?? .undefined
-    let isComputed = arguments.int64(3) == What.computed.rawValue
+    let what = What(rawValue: arguments.int64(3)) ?? .stored
     switch arguments.kind(0) {
     case .null: nils += arguments.int64(4)
     case .integer: add(arguments.int64(0), to: destination)
-    case .real: add(arguments.double(0), from: source, to: destination, isComputed: isComputed)
+    case .real: add(arguments.double(0), from: source, to: destination, what)
     case .text, .blob:
       guard destination.isNumeric else { return }
       if source == .decimal {
@@ -84,7 +86,7 @@ package struct NumberTally: Sendable, Equatable {
   }
 
   private mutating func add(
-    _ number: Double, from source: AttributeType?, to type: AttributeType, isComputed: Bool
+    _ number: Double, from source: AttributeType?, to type: AttributeType, _ what: What
   ) {
     if source == .decimal, type.isNumeric, !Self.isDecimal(number) {
       valueless += 1
@@ -94,9 +96,10 @@ package struct NumberTally: Sendable, Equatable {
     case .float:
       let nearest = Float(number)
       guard Double(nearest) != number else { return }
-      if !isComputed || number.rounded() == number || nearest.isInfinite { rounded += 1 }
+      if what == .stored || number.rounded() == number || nearest.isInfinite { rounded += 1 }
     case .decimal: if !Self.isDecimal(number) { misfits += 1 }
-    case .integer16, .integer32, .integer64: if type.fitted(.real(number)) == nil { misfits += 1 }
+    case .integer16, .integer32, .integer64:
+      if type.fitted(.real(number), takingLowest: what != .computed) == nil { misfits += 1 }
     default: break
     }
   }

@@ -222,7 +222,9 @@ package final class SQLFunctions {
       }
       if kind == .integer || kind == .real {
         let number: SQLValue = kind == .integer ? .integer(arguments.int64(0)) : .real(arguments.double(0))
-        return type.fitted(number).map { .value($0) } ?? misfit()
+        let fitted = type.fitted(
+          number, takingLowest: functions.statement.site(Int(arguments.int64(2)))?.takesLowest == true)
+        return fitted.map { .value($0) } ?? misfit()
       }
       switch type {
       case .string, .uri: return kind == .text ? .argument(0) : misfit()
@@ -291,12 +293,14 @@ extension GodwitError {
 
 extension AttributeType {
   /// A computed number as the type stores it; nil where it does not fit. Any other value is unchanged.
-  package func fitted(_ value: SQLValue) -> SQLValue? {
+  ///
+  /// - Parameter takesLowest: Whether a real of −2⁶³ fits: see `ReadingSite.takesLowest`.
+  package func fitted(_ value: SQLValue, takingLowest takesLowest: @autoclosure () -> Bool = false) -> SQLValue? {
     switch (self, value) {
     case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
       integerRange?.contains(number) == true ? value : nil
     case (.integer16, .real(let number)), (.integer32, .real(let number)), (.integer64, .real(let number)):
-      RowCheck.Field.whole(number).flatMap { fitted(.integer($0)) }
+      RowCheck.Field.whole(number, takingLowest: number == -0x1p63 && takesLowest()).flatMap { fitted(.integer($0)) }
     case (.boolean, .integer(let number)): .integer(number == 0 ? 0 : 1)
     case (.boolean, .real(let number)): .integer(number == 0 ? 0 : 1)
     case (.double, .integer(let number)), (.float, .integer(let number)): .real(Double(number))

@@ -104,6 +104,8 @@ package struct ReadingSite: Sendable, Hashable {
   package var cause: String?
   /// `evaluate` for a value read, `store` for a value that does not fit its destination.
   package var action: String
+  /// Whether a real of −2⁶³ is the lowest integer, and not the rounded result of a computation that left 64 bits.
+  package var takesLowest = false
 
   package init(entityName: String, propertyName: String, expected: String, cause: String? = nil, action: String) {
     self.entityName = entityName
