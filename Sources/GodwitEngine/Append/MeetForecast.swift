@@ -125,7 +125,7 @@ struct MeetForecast {
       guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
         return "NULL"
       }
-      return try program.creation.value(
+      return try program.creation.storedValue(
         of: attribute, from: plain ? source.withoutDefault : source, in: mapping, builder: builder, reasons: &reasons)
     }
     var parts = ["g AS MATERIALIZED (\(try program.associationStage.merged(mapping.index, association)))"]

@@ -177,7 +177,8 @@ struct MergeLosses {
         row: .init(alias: "s", entityName: mapping.source.name), builder: builder
       ).sql
     }
-    return try program.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+    return try program.creation.storedValue(
+      of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
   }
 
   // MARK: Links

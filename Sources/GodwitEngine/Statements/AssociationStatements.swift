@@ -62,7 +62,8 @@ struct AssociationStatements: StageStatements {
       guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == name }) else {
         throw GodwitError(.internalBug, "cannot find unique-by attribute '\(name)'")
       }
-      return try step.creation.value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+      return try step.creation.storedValue(
+        of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
     }
   }
 

@@ -240,6 +240,15 @@ package struct CreationStatements: StageStatements {
     }
   }
 
+  /// The same as the column holds it, for comparisons: two numbers of the source may be one there.
+  func storedValue(
+    of attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
+    in mapping: ResolvedEntityMapping, builder: StatementBuilder, reasons: inout [String]
+  ) throws -> String {
+    let sql = try value(of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+    return attribute.type == .double || attribute.type == .float ? "CAST(\(sql) AS REAL)" : sql
+  }
+
   /// Core Data reads any number but 0 as true, and writes 1.
   private static func truth(_ sql: String) -> String { "(\(sql) <> 0)" }
 
