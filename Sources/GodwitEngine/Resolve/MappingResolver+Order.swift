@@ -65,7 +65,13 @@ extension MappingResolver {
     _ order: [EntityMapping.SortDescriptor], of start: String, place: String, in mapping: EntityMapping,
     at location: GodwitError.Location?
   ) throws {
+    var paths: Set<Text> = []
     for descriptor in order {
+      guard paths.insert(Text(descriptor.keyPath)).inserted else {
+        throw error(
+          "order-by names '\(descriptor.keyPath)' twice \(place)", in: mapping, at: location,
+          try: "remove one of the two: only the first decides")
+      }
       let segments = descriptor.keyPath.split(separator: ".").map(String.init)
       var entity = start
       func wrong(_ why: String, _ hint: String = "") -> GodwitError {

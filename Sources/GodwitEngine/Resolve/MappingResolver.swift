@@ -202,7 +202,13 @@ struct MappingResolver {
         try checker.check(entry.value, assignableTo: attribute)
       }
     }
+    var keys: Set<Text> = []
     for name in mapping.uniqueBy {
+      guard keys.insert(Text(name)).inserted else {
+        throw error(
+          "unique-by names '\(name)' twice", in: mapping, at: mapping.locations["unique-by"],
+          try: "remove one of the two, or name the attribute that is missing")
+      }
       guard known.contains(where: { $0.name == name && !$0.isTransient && !$0.isDerived }) else {
         throw error(
           "unique-by names '\(name)', which is not a stored attribute of '\(to.name)'"
