@@ -19,7 +19,7 @@ struct JobAudit {
     let step = try job.isStepped ? job.step(0) : job
     let original = try step.sourceFiles()
     let stamp = try original.stamp()
-    let source = try SourceFiles(step, existing: step.appends ? try DestinationLook(job).existingDestination() : nil)
+    let source = try SourceFiles(step, existing: step.appends ? try existingDestination() : nil)
     guard let attached = source.attached else { throw GodwitError(.internalBug, "the source is not attached") }
     var report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
     if showsValues { report.shapes = try EncodedShapes(source: attached, step: step).found() }
@@ -29,5 +29,12 @@ struct JobAudit {
         remedy: "stop what writes to it and run the same command", stopReason: .sourceChanged)
     }
     return report
+  }
+
+  /// The store that the job appends to; if it has done so, without the job's own record.
+  private func existingDestination() throws -> ExistingDestination? {
+    let look = DestinationLook(job)
+    guard let existing = try look.existingDestination() else { return nil }
+    return try look.appendedDigest(SourceFiles(job, attach: false)).map(existing.afterJob) ?? existing
   }
 }

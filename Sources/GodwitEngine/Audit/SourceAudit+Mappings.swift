@@ -78,6 +78,10 @@ extension SourceAudit {
     // A mapping without rows would find nothing.
     for index in facts.mappings.indices { facts.mappings[index].rows = 2 }
     facts.highestDestinationKeys = attached.existing?.highestKeys
+    if attached.existing?.hasOwnObjects == true {
+      facts.highestDestinationKeys = nil
+      if resolved.entityMappings.contains(where: \.meets) { skip(Self.ownObjects) }
+    }
     var counting = try StepProgram(
       resolved: resolved, sourceSchema: schema, destinationSchema: attached.destinationSchema, facts: facts)
     counting.isBeforeRun = true

@@ -72,7 +72,9 @@ extension SourceAudit {
         try findDuplicates(
           in: rows, columns: properties.count, model: destination.name,
           makers[0].source.name, properties, builder: builder, isPartial: isPartial)
-        if let existing = attached.existing {
+        if attached.existing?.hasOwnObjects == true {
+          skip(Self.ownObjects)
+        } else if let existing = attached.existing {
           try findTaken(
             in: existing, rows, model: destination.name, entity.name, properties, builder: builder, isPartial: isPartial
           )
@@ -80,6 +82,8 @@ extension SourceAudit {
       }
     }
   }
+
+  static let ownObjects = "the objects of the destination: the job has finished, and its own are among them"
 
   /// The objects whose values an object has that is in the destination already.
   ///

@@ -12,7 +12,9 @@ package struct ExistingDestination {
   /// The highest key given out so far, by root entity.
   let highestKeys: [String: Int64]
   /// The records of earlier appending jobs, oldest first.
-  let records: [AppendRecord]
+  private(set) var records: [AppendRecord]
+  /// Whether the store has the objects of the job itself already.
+  private(set) var hasOwnObjects = false
   /// Objects in it.
   let rows: Int64
   let bytes: Int64
@@ -82,6 +84,15 @@ package struct ExistingDestination {
     bytes = status.size
     hasHistory =
       try connection.value("SELECT 1 FROM source.sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'") != nil
+  }
+
+  /// The same for a look at the source of a job that has finished: its own record is no earlier job's.
+  ///
+  /// - Parameter digest: The digest under which the store names the job.
+  package func afterJob(_ digest: String) -> Self {
+    var other = self
+    (other.records, other.hasOwnObjects) = (records.filter { $0.job != digest }, true)
+    return other
   }
 
   private static func refusal(

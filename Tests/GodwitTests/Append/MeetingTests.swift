@@ -34,7 +34,7 @@ import Testing
       person("d", "Dan", 3, team: "red", tags: ["y"]), person(nil, "None", 2), person("c", "Cid", 9, notes: ["c2"]),
     ], ranks: ["red": 7, "blue": 2])
 
-  private static func world() throws -> MeetWorld {
+  static func world() throws -> MeetWorld {
     let world = try MeetWorld()
     try world.build("a.sqlite", first)
     try world.build("b.sqlite", second)
