@@ -32,6 +32,7 @@ final class MetObjects {
     try scratch.execute(
       "CREATE TABLE \(Self.table) (root TEXT, new INTEGER, old INTEGER, mapping INTEGER, verdict INTEGER, PRIMARY KEY (root, new)) WITHOUT ROWID"
     )
+    try scratch.execute("CREATE INDEX temp.met_old ON met (root, old)")
     addition = try scratch.prepare("INSERT INTO \(Self.table) (root, new, old, mapping) VALUES (?1, ?2, ?3, ?4)")
     search = try scratch.prepare("SELECT old FROM \(Self.table) WHERE root = ?1 AND new = ?2")
     judgement = try scratch.prepare("UPDATE \(Self.table) SET verdict = ?3 WHERE root = ?1 AND new = ?2")
@@ -47,6 +48,20 @@ final class MetObjects {
     try search.bind([.text(root), .integer(new)])
     defer { search.reset() }
     return try search.step() ? search.row.int64(0) : nil
+  }
+
+  /// Passes each pair of a hierarchy: the key that the new object would have alone, and the key of the old one.
+  func forEach(of root: String, _ body: (_ new: Int64, _ old: Int64) throws -> Void) throws {
+    try scratch.query("SELECT new, old FROM \(Self.table) WHERE root = ?1 ORDER BY old", [.text(root)]) { row in
+      try body(row.int64(0), row.int64(1))
+      return true
+    }
+  }
+
+  /// Whether new objects are one with an object of the destination.
+  func isOld(_ key: Int64, root: String) throws -> Bool {
+    try scratch.value("SELECT 1 FROM \(Self.table) WHERE root = ?1 AND old = ?2 LIMIT 1", [.text(root), .integer(key)])
+      != nil
   }
 
   func judge(_ new: Int64, root: String, _ verdict: Verdict) throws {

@@ -65,12 +65,14 @@ struct LinkProof {
         let owner = link.ends.count == 2 ? link.ends[1 - end] : side
         let columns = OrderProof.Columns(table: table, owner: column, member: "Z_PK", order: orderColumn)
         try orderProof.compareOrder(owner, sql: columns, end: 1 - end)
+        if let met = met.met { try orderProof.compareMetOrder(owner, sql: columns, met) }
       }
     case .join(let join, let subject, let object, let order):
       if end == 0 { try compareJoin(link, side: side, join: join, subject: subject, object: object) }
       if let order {
         let columns = OrderProof.Columns(table: join.name, owner: subject, member: object, order: order)
         try orderProof.compareOrder(side, sql: columns, end: end)
+        if let met = met.met { try orderProof.compareMetOrder(side, sql: columns, met) }
       }
     case .inverse, .none: break
     }

@@ -92,6 +92,55 @@ struct OrderProof {
     if unproved > 0 { findings.count("not proved: neighbours in \(owner.name)", unproved) }
   }
 
+  /// The order of the new links of objects that were in the destination before: they come behind those that such an
+  /// object had, and follow `order-by`. The order that several sources give is not proved, as for any `unique-by`.
+  func compareMetOrder(_ owner: VerifiedLink.End, sql: Columns, _ met: MetObjects) throws {
+    let names = [sql.owner, sql.order, sql.member].map(StoreSchema.identifier)
+    let (root, memberRoot) = (root(of: owner.entity), root(of: owner.relationship.destinationEntityName))
+    let new = stores.keys(of: memberRoot)
+    let sorted = try relatedOrder(of: owner)
+    defer { try? sorted?.drop() }
+    let query =
+      "SELECT \(names[1]), \(names[2]) FROM \(stores.table(sql.table)) WHERE \(names[0]) = ?1 ORDER BY \(names[1]), \(names[2])"
+    var places: Int64 = 0
+    try met.forEach(of: root) { made, old in
+      var last: Place?
+      try stores.destination.query(query, [.integer(old)]) { row in
+        let (order, member) = (row.isNull(0) ? nil : row.int64(0), row.int64(1))
+        func wrong(_ member: Int64, _ what: String) {
+          findings.find(
+            .order, owner.entity, key: old, property: owner.relationship.name, "the position of p\(member) \(what)")
+        }
+        guard member >= new.first else {
+          // An object that was met itself may have come with its place.
+          if let last, try !met.isOld(member, root: memberRoot) {
+            wrong(last.member, "is not behind that of p\(member), which was there before")
+          }
+          return true
+        }
+        guard member <= new.last else { return true }
+        places += 1
+        guard let order else {
+          wrong(member, "is not set")
+          return true
+        }
+        var now = Place(owner: old, order: order, member: member)
+        if let sorted { now.grade = try sorted.grade(of: member, in: made) }
+        if let last {
+          if order <= last.order { wrong(member, "is not after that of p\(last.member)") }
+          if last.precedes(now) == false {
+            wrong(member, "is not what order-by says: p\(last.member) should come after it")
+          }
+        }
+        last = now
+        return true
+      }
+    }
+    if places > 0 { findings.count("positions in \(owner.name) of objects that were there before", places) }
+  }
+
+  private func root(of entity: String) -> String { stores.job.destinationModel.root(of: entity)?.name ?? entity }
+
   /// The order of the objects of a relationship; nil if no mapping sorts them.
   private func relatedOrder(of owner: VerifiedLink.End) throws -> RelatedOrder? {
     let model = stores.job.destinationModel

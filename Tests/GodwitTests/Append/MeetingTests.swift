@@ -253,6 +253,7 @@ import Testing
     let kept = try Data(contentsOf: URL(filePath: world.destinationPath))
     let schema = StoreSchema(model: world.destination)
     guard case .join(let join, let person, let tag, _) = schema.storage(of: "tags", in: "Person") else { return }
+    guard case .foreignKey(_, _, _, let place?) = schema.storage(of: "owner", in: "Note") else { return }
     func key(_ table: String, _ condition: String) -> String { "(SELECT Z_PK FROM \(table) WHERE \(condition))" }
     let edits: [(String, VerificationReport.Finding.Kind)] = [
       // The new one came first: its values, its links, its place in the order.
@@ -267,6 +268,10 @@ import Testing
         "DELETE FROM \(join.name) WHERE \(person) = \(key("ZPERSON", "ZEMAIL = 'a'")) AND \(tag) = \(key("ZTAG", "ZLABEL = 'z'"))",
         .missingLink
       ),
+      // A new note before the old ones of the same person, and two new ones at one place.
+      ("UPDATE ZNOTE SET \(place) = -1 WHERE ZTEXT = 'b2'", .order),
+      ("UPDATE ZNOTE SET \(place) = 99999 WHERE ZTEXT IN ('b2', 'b3')", .order),
+      ("UPDATE ZNOTE SET \(place) = NULL WHERE ZTEXT = 'a3'", .order),
       // A second object of one key.
       ("UPDATE ZPERSON SET ZEMAIL = 'q' WHERE ZEMAIL = 'b'", .missingObject),
     ]
