@@ -47,7 +47,7 @@ package struct QuarantineWriter {
     let before = try StoreMetadata(reading: reader, path: job.sourcePath)
     try reader.close()
 
-    var metadata = StoreMetadata(model: model, uuid: Self.uuid(of: digest))
+    var metadata = StoreMetadata(model: model, uuid: Digest.uuid(of: "quarantine\n\(digest)"))
     // The source's entities keep their version hashes unchanged.
     let hashes = model.versionHashes.mapValues(\.bytes).merging(before.versionHashes) { _, known in known }
     metadata.values[StoreMetadata.Key.versionHashes] = .dictionary(hashes.mapValues { .data($0) })
@@ -98,13 +98,6 @@ package struct QuarantineWriter {
     try connection.execute("PRAGMA journal_mode = DELETE")
     try connection.transaction { try metadata.write(to: connection) }
     try connection.close()
-  }
-
-  /// The same for the same job.
-  private static func uuid(of digest: String) -> UUID {
-    let digits = Array(Digest.hex("quarantine\n\(digest)").uppercased().prefix(32))
-    let cuts = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32]
-    return UUID(uuidString: cuts.map { String(digits[$0]) }.joined(separator: "-")) ?? UUID()
   }
 
   /// A uniqueness constraint that the source's own rows break must not lose those rows.

@@ -95,7 +95,8 @@ package struct SourceMappingWriter {
         + Self.attribute("destinationmodelpath", "string", paths.destination)
         + Self.links("entitymappings", "0/0", "XDDEVENTITYMAPPING", ids))
     let body = objects.joined()
-    return Self.head(uuid: Self.uuid(of: body), nextID: nextID) + body + "</database>\n"
+    // The same mapping model gives the same file.
+    return Self.head(uuid: Digest.uuid(of: body).uuidString, nextID: nextID) + body + "</database>\n"
   }
 
   private mutating func add(_ mapping: EntityMapping, number: Int, root: String) throws -> String {
@@ -180,18 +181,6 @@ extension SourceMappingWriter {
     ("XDDevPropertyMapping", "XN33V44TTGY4JETlMoOB5yyTKxB+u4slvDIinv0rtGA="),
     ("XDDevRelationshipMapping", "akYY9LhehVA/mCb4ATLWuI9XGLcjpm14wWL1oEBtIcs="),
   ]
-
-  /// An identifier that depends on the content alone: the same mapping model gives the same file.
-  private static func uuid(of body: String) -> String {
-    let sum = SHA256.hash(data: Array(body.utf8)).prefix(16)
-    let digits = sum.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
-    var text = ""
-    for (place, digit) in digits.enumerated() {
-      if [8, 12, 16, 20].contains(place) { text += "-" }
-      text.append(digit)
-    }
-    return text
-  }
 
   private static func head(uuid: String, nextID: Int) -> String {
     let indent = String(repeating: " ", count: 24)
