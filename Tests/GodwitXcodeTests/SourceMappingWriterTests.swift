@@ -134,6 +134,14 @@ struct `Writing mapping models of Xcode` {
       ], "\(error?.cause ?? "")")
   }
 
+  @Test func `a mapping that would not be read back is named`() throws {
+    var mappings = ["P", "Q", "R"].map { EntityMapping(name: $0, source: "A", destination: "B") }
+    for _ in 0..<2 { mappings[1].attributeMappings.append(.init(name: "x", value: try ValueExpression("1"))) }
+    let error = #expect(throws: GodwitError.self) { try written(MappingModel(entityMappings: mappings)) }
+    let cause = error?.cause ?? ""
+    #expect(cause.contains("mapping 'Q': ") && !cause.contains("'P'") && !cause.contains("'R'"), "\(cause)")
+  }
+
   @Test func `copy is spelled out with the models`() throws {
     func model(_ name: String, _ attributes: [String]) throws -> ManagedObjectModel {
       let person = EntityDescription(

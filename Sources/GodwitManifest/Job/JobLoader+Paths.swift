@@ -9,6 +9,11 @@ extension JobLoader {
   /// A manifest's paths are relative to its folder, which need not be the one that the command was started in.
   func tellingFolder(_ error: GodwitError) -> GodwitError {
     guard error.code == .missingInput else { return error }
+    if let remedy = manifest.alternativesRemedy, error.message.contains("'\(manifest.source.resolved)'") {
+      var error = error
+      (error.location, error.remedy) = (error.location ?? manifest.source.location, remedy)
+      return error
+    }
     let missing = manifest.inputPaths.first { _, path in
       !path.raw.hasPrefix("/") && error.message.contains("'\(Self.file(path.resolved))'")
         && !FileManager.default.fileExists(atPath: Self.file(path.resolved))

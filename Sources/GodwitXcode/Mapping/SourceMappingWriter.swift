@@ -25,7 +25,7 @@ package struct SourceMappingWriter {
     guard form.problems.isEmpty else { throw refusal(form.problems, of: model) }
     var writer = SourceMappingWriter()
     let bytes = Array(try writer.text(form.entityMappings, paths: paths).utf8)
-    let problems = try differences(bytes, form)
+    let problems = try differences(bytes, form.entityMappings, paths)
     guard problems.isEmpty else { throw refusal(problems, of: model) }
     return bytes
   }
@@ -42,17 +42,27 @@ package struct SourceMappingWriter {
       remedy: "keep the mapping file, or let a policy do what these parts say", safe: "nothing was written")
   }
 
-  /// The differences between the file and the form, one line each.
-  private static func differences(_ bytes: [UInt8], _ form: XcodeMappingForm) throws -> [String] {
+  /// The differences between the file and the mappings, one line each.
+  private static func differences(
+    _ bytes: [UInt8], _ mappings: [EntityMapping], _ paths: (source: String, destination: String)
+  ) throws -> [String] {
     let read: MappingModel
     do {
       read = try XcodeMappingModel(source: bytes, path: "M.xcmappingmodel", file: XcodeMappingModel.sourceFileName)
         .mappingModel()
-    } catch let error as GodwitError { return [error.message] }
+    } catch let error as GodwitError {
+      guard mappings.count > 1 else { return ["mapping '\(mappings.first?.name ?? "")': \(error.message)"] }
+      // The file of one mapping says which of them cannot be read back.
+      let alone = try mappings.flatMap { mapping in
+        var writer = SourceMappingWriter()
+        return try differences(Array(try writer.text([mapping], paths: paths).utf8), [mapping], paths)
+      }
+      return alone.isEmpty ? ["mappings together: \(error.message)"] : alone
+    }
     let again = XcodeMappingForm(read, from: nil, to: nil).entityMappings
-    guard again.count == form.entityMappings.count else { return ["its entity mappings would read back otherwise"] }
-    return zip(again, form.entityMappings).filter { $0 != $1 }.map {
-      "mapping '\($1.name)': it would read back otherwise"
+    let places = Dictionary(again.map { (Text($0.name), $0) }, uniquingKeysWith: { first, _ in first })
+    return mappings.filter { places[Text($0.name)] != $0 }.map {
+      "mapping '\($0.name)': it would \(places[Text($0.name)] == nil ? "not be read back" : "read back otherwise")"
     }
   }
 

@@ -80,6 +80,23 @@ struct `Converting mapping files to Xcode's` {
     #expect(again.status == 73)
   }
 
+  @Test func `the paths of the versions have their bundle, however the models are given`() throws {
+    let project = try Self.project()
+    for (place, ending) in ["#M 2", "/M 2.xcdatamodel", "/M 2.xcdatamodel/"].enumerated() {
+      let made = try project.godwit([
+        "mapping", "convert", project.path("M.mapping.yaml"), "--to", "xcmappingmodel", "-o",
+        project.path("\(place).xcmappingmodel"), "--source", project.path("M.xcdatamodeld/M 1.xcdatamodel"),
+        "--destination", project.path("M.xcdatamodeld" + ending),
+      ])
+      #expect(made.status == 0, "\(made)")
+      let text = try String(contentsOfFile: project.path("\(place).xcmappingmodel/xcmapping.xml"), encoding: .utf8)
+      for version in ["M 1", "M 2"] {
+        #expect(text.contains(">M.xcdatamodeld/\(version).xcdatamodel<"), "\(ending)")
+      }
+    }
+    #expect(!(project.godwit("help", "mapping").output.contains("one of Xcode's to YAML")))
+  }
+
   @Test func `what has no form is 78, and nothing is written`() throws {
     let project = try Self.project()
     func convert(_ file: String, _ more: String...) throws -> (status: Int32, output: String, diagnostics: String) {

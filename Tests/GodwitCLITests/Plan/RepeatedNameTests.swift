@@ -68,4 +68,13 @@ struct RepeatedNameTests {
     let lint = project.godwit("lint", try project.folder.get().path)
     #expect(lint.status == 4 && lint.output.contains(says), "\(lint)")
   }
+
+  @Test func `braces in the source of one store are explained`() throws {
+    let project = try Self.project("unique-by: [email]")
+    for source in ["{m,n}.sqlite", try project.path("{m,n}.sqlite")] {
+      let result = project.godwit("plan", try project.path("job.yaml"), "--set", "source='\(source)'")
+      #expect(result.status == 66, "\(result)")
+      #expect(result.diagnostics.contains("'{a,b}' stands for itself in a pattern"), "\(result)")
+    }
+  }
 }

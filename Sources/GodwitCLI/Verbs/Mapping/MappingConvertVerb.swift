@@ -106,7 +106,10 @@ struct MappingConvertVerb: Verb {
         .configuration, "cannot write the mapping model: it is for '\(named)', and \(option) is '\(name)'",
         remedy: "give \(option) the version '\(named)'", safe: "nothing was written")
     }
-    let bundle = reference.map { URL(filePath: ModelReference(parsing: $0).path).lastPathComponent } ?? ""
-    return (bundle.hasSuffix(".xcdatamodeld") ? bundle + "/" : "") + name + ".xcdatamodel"
+    let model = reference.map { URL(filePath: ModelReference(parsing: $0).path).standardizedFileURL }
+    // The bundle itself, or a version in it.
+    let bundle = [model, model?.deletingLastPathComponent()].compactMap { $0 }.map(\.lastPathComponent)
+      .first { $0.hasSuffix(".xcdatamodeld") }
+    return (bundle.map { $0 + "/" } ?? "") + name + ".xcdatamodel"
   }
 }

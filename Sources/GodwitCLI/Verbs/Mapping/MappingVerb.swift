@@ -6,7 +6,7 @@ import GodwitStore
 /// The verbs about mapping models.
 struct MappingVerb: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "mapping", abstract: "Infer a mapping model, draft a new one, or convert one of Xcode's to YAML.",
+    commandName: "mapping", abstract: "Infer a mapping model, draft a new one, or convert one from or to Xcode's.",
     subcommands: [MappingInferVerb.self, MappingNewVerb.self, MappingConvertVerb.self])
 
   static let source = ArgumentHelp(
