@@ -27,9 +27,17 @@ struct AcceptedLossesCheck {
       // Only the models and mappings count: a way of another version that cannot be planned is found with its stores.
       check(try Definite.answer { try AcceptedLossesCheck(MigrationManager(other).job).possibleLosses() } ?? [])
     }
-    // Each of many stores has tables of its own that no model names.
-    if job.otherWays != nil { open.removeAll { $0.mayBeOfTable && isForeignTable($0.subject, among: known) } }
-    if let entry = open.first { throw job.error(unknown: entry, among: known) }
+    // Each of many stores has tables of its own that no model names. A bare name may be a slip of the pen.
+    if job.otherWays != nil {
+      open.removeAll { $0.reason != nil && $0.mayBeOfTable && isForeignTable($0.subject, among: known) }
+    }
+    guard let entry = open.first else { return }
+    var error = job.error(unknown: entry, among: known)
+    if job.otherWays != nil, entry.reason == nil, isForeignTable(entry.subject, among: known) {
+      error.remedy =
+        "correct or remove the entry; for a table of other stores that no model names write '\(entry.subject) (not in model)'"
+    }
+    throw error
   }
 
   /// The job is a copy: it loses nothing, and a job in place comes here when its store is migrated.

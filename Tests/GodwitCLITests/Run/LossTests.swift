@@ -142,7 +142,11 @@ private let lost = [
     }
     #expect(try run("[Note.c]").status == 65)
     #expect(try run("[Note.d, Note.b]").status == 78)
-    let done = try run("[Note.b, Note.c, app_cache]")
+    let bare = try run("[Note.b, Note.c, app_cache]")
+    #expect(bare.status == 78 && bare.diagnostics.contains("write 'app_cache (not in model)'"), "\(bare)")
+    let slip = try run("[Note.b, Note.c, Noot.b]")
+    #expect(slip.status == 78 && slip.diagnostics.contains("did you mean 'Note.b'?"), "\(slip)")
+    let done = try run("[Note.b, Note.c, \"app_cache (not in model)\"]")
     #expect(done.status == 0, "\(done.output)\(done.diagnostics)")
     try FileManager.default.removeItem(atPath: files.path("out"))
     let planned = files.godwit("plan", try files.path("job.yaml"))
