@@ -107,6 +107,10 @@ struct PlanDifference: Codable {
       func rule(_ fails: Bool) -> String { fails ? "fail" : "report" }
       compare(.setting, nil, "on-loss", nil, rule(was), rule(now), isOfResult: was)
     }
+    let (accepted, accepts) = (before.acceptedLosses ?? [], after.acceptedLosses ?? [])
+    compare(
+      .setting, nil, "accept-losses", nil, Self.list(accepted), Self.list(accepts),
+      isOfResult: before.refusesLosses == true && !Set(accepted).isSuperset(of: accepts))
   }
 
   private static func path(_ record: PlanRecord) -> String? {

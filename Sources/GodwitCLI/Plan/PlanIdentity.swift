@@ -50,6 +50,8 @@ struct PlanIdentity: Codable, Equatable {
   var onInvalid: String?
   /// Whether the manifest refuses a run that loses something; nil in a plan of an earlier version.
   var refusesLosses: Bool?
+  /// The losses that the manifest accepts, as it names them; nil without any, and in a plan of an earlier version.
+  var acceptedLosses: [String]?
   var source: Source?
 
   /// - Parameter job: As its manager has it.
@@ -64,6 +66,7 @@ struct PlanIdentity: Codable, Equatable {
     existing = job.existingDestination.description
     onInvalid = job.quarantine.map { "quarantine, \($0)" } ?? (job.keepsInvalid ? "keep" : "fail")
     refusesLosses = job.failsOnLoss
+    if !job.acceptedLosses.isEmpty { acceptedLosses = job.acceptedLosses.map(\.text) }
   }
 
   /// The differences, in words. The source of this identity is read again if its files have changed.
@@ -101,6 +104,12 @@ struct PlanIdentity: Codable, Equatable {
     // To be stricter than the plan changes no result.
     if refusesLosses == true, now.refusesLosses == false {
       found.append("'on-loss': 'fail' in the plan, now 'report'")
+    }
+    if refusesLosses == true, now.refusesLosses == true {
+      let more = (now.acceptedLosses ?? []).filter { !(acceptedLosses ?? []).contains($0) }
+      if !more.isEmpty {
+        found.append("'accept-losses': now \(more.map { "'\($0)'" }.joined(separator: ", ")) too, not in the plan")
+      }
     }
     if let source, try source.now(of: job).digest != source.digest {
       found.append("the content of the source '\(job.sourceName)'")

@@ -130,6 +130,7 @@ struct PlanFileTests {
     ("the model", "the version hashes of the model 'Notes 2'"), ("cloudkit", "keys of the manifest"),
     ("quarantine", "'on-invalid': 'fail' in the plan, now 'quarantine, at most 9 objects'"),
     ("on-loss", "'on-loss': 'fail' in the plan, now 'report'"),
+    ("accept-losses", "'accept-losses': now 'Note.mood' too, not in the plan"),
   ])
   func `a run refuses a plan of which something changed, and says what`(change: String, says: String) throws {
     let project = try Self.project()
@@ -143,7 +144,8 @@ struct PlanFileTests {
     case "append": options = ["--set", "destination.existing=append"]
     case "cloudkit": options = ["--set", "cloudkit=drop"]
     case "quarantine": options = ["--set", "on-invalid={quarantine: {max-rows: 9}}"]
-    case "on-loss":
+    case "on-loss", "accept-losses":
+      if change == "accept-losses" { options = ["--set", "on-loss=fail", "--set", "accept-losses=[Note.mood]"] }
       // As if the manifest had said so when the plan was made.
       let text = try Self.text(project, "plan.json")
       let stricter = text.replacing("\"refusesLosses\" : false", with: "\"refusesLosses\" : true")
@@ -166,6 +168,21 @@ struct PlanFileTests {
     #expect(run.diagnostics.contains("cannot run the plan '\(plan)': something changed since it was made"))
     #expect(run.diagnostics.contains(says), "\(run.diagnostics)")
     #expect(try !Self.exists(project, "out"))
+  }
+
+  @Test func `a run by a plan accepts the losses that the plan accepts`() throws {
+    let project = try Self.project()
+    try Self.change(project, "UPDATE ZNOTE SET ZMOOD = 'glad' WHERE Z_PK = 3")
+    let lost = ["--set", "on-loss=fail", "--set", "accept-losses=[Note.mood, Note]"]
+    let (job, plan) = (try project.path("job.yaml"), try project.path("plan.json"))
+    let made = project.godwit(["plan", job, "-o", plan] + lost)
+    #expect(made.status == 0, "\(made)")
+    let stricter = project.godwit(["run", job, "--plan", plan, "--set", "on-loss=fail"])
+    #expect(stricter.status == 65, "\(stricter)")
+    let difference = project.godwit(["plan", job, "--diff", plan, "--set", "on-loss=report"])
+    #expect(difference.output.contains("accept-losses: removed, it was 'Note.mood, Note'"), "\(difference)")
+    let run = project.godwit(["run", job, "--plan", plan] + lost)
+    #expect(run.status == 0, "\(run)")
   }
 
   @Test func `a run that was stopped goes on by its plan`() throws {
