@@ -218,12 +218,21 @@ package struct ManifestDraft: Sendable {
       lines += ["Links that lead nowhere in the store:"] + Self.clipped(notes.map { "  " + $0 }, of: "notes")
     }
     lines.append("With `fail` a loss stops the job (65) before the destination is in place.")
-    lines = Self.comments(lines) + ["on-loss: report"]
+    lines = Self.comments(lines) + ["on-loss: report"] + acceptedLines
     if isMirrored {
       lines += Self.comments(["CloudKit mirrors this store. This key leaves out what belongs to the mirror."])
       lines.append("# cloudkit: drop")
     }
     return lines
+  }
+
+  /// The losses that were found, as `accept-losses` names them.
+  private var acceptedLines: [String] {
+    let names = losses.map(\.subject).withoutRepeats()
+    guard problem == nil, !names.isEmpty, names.count <= Self.listed else { return [] }
+    let list = names.map { Self.plain(YAMLText.scalar($0)) }.joined(separator: ", ")
+    return Self.comments(["The losses above, if they are meant. With `fail` the job then stops for any other."])
+      + ["# accept-losses: [\(list)]"]
   }
 
   private var optionalLines: [String] {
