@@ -147,6 +147,11 @@ package struct DraftRequest: Sendable {
     draft.storeType = summary.type
     draft.isMirrored = !summary.cloudKitTables.isEmpty
     draft.versions = versions.namesOldestFirst()
+    if let sourceModel, !metadata.versionHashes.isEmpty {
+      throw GodwitError(
+        .usage, "cannot use version '\(sourceModel)' for the store '\(store)': the store says which version it has",
+        remedy: "leave --from out")
+    }
     if !draft.mergeModels.isEmpty {
       if let target { try Self.check(target, "lead to", option: "--to", among: draft.versions) }
       return
@@ -177,11 +182,6 @@ package struct DraftRequest: Sendable {
 
   private func describeSource(_ draft: inout ManifestDraft, metadata: StoreMetadata, versions: ModelVersions) throws {
     if let sourceModel {
-      guard metadata.versionHashes.isEmpty else {
-        throw GodwitError(
-          .usage, "cannot use version '\(sourceModel)' for the store '\(store)': the store says which version it has",
-          remedy: "leave --from out")
-      }
       try Self.check(sourceModel, "start from", option: "--from", among: draft.versions)
       draft.assumedModel = sourceModel
       return

@@ -413,6 +413,8 @@ struct InitTests {
     #expect(copied.status == 0 && copied.output.contains("\"Pet\""), "\(copied)")
     #expect(try text().contains("\nmerge-models: [two/People.xcdatamodeld, two/Pets.xcdatamodeld]\n"))
     #expect(try text().contains("#   two/more/Copy.xcdatamodeld fits too, and adds no entity.\n"))
+    let from = try initialise("s.sqlite", "two", "--from", "People", "-o", "from.yaml", in: folder)
+    #expect(from.status == 64 && from.diagnostics.contains("the store says which version it has"), "\(from)")
     let older = try initialise("s.sqlite", "two", "--to", "People", "-o", "older.yaml", in: folder)
     #expect(older.status == 0, "\(older)")
     #expect(try text("older.yaml").contains("two/People.xcdatamodeld#People"))
