@@ -120,6 +120,31 @@ import Testing
     for path in ["tags.01", "tags.+1", "tags.-0"] { #expect(try part(path, "NSString") == .null) }
   }
 
+  @Test(arguments: [PropertyListSerialization.PropertyListFormat.binary, .xml])
+  func `a whole number above 64 signed bits is exact, and the values beside it are read`(
+    format: PropertyListSerialization.PropertyListFormat
+  ) throws {
+    let list: [String: Any] = ["big": UInt64.max, "half": UInt64(1) << 63, "low": Int64.min, "name": "x"]
+    let data = try PropertyListSerialization.data(fromPropertyList: list, format: format, options: 0)
+    let bytes = [UInt8](data)
+    func part(_ path: String, _ name: String = "NSNumber") throws -> AttributeValue {
+      try value("decode:path:as:($source.details, '\(path)', '\(name)')", details: bytes)
+    }
+    #expect(try part("name", "NSString") == .init("x"))
+    #expect(try part("big") == .decimal(Decimal(UInt64.max)) && part("half") == .decimal(Decimal(UInt64(1) << 63)))
+    #expect(try part("low") == .integer(.min))
+    let json =
+      #"{"@plist":{"big":18446744073709551615,"half":9223372036854775808,"low":-9223372036854775808,"name":"x"}}"#
+    #expect(EncodedValue(bytes)?.markedJSON == json)
+    let read = try PropertyListFile.read(bytes, file: "x")
+    let again =
+      try PropertyListSerialization.propertyList(
+        from: Data(read.binaryPropertyList), format: nil) as? [String: Any]
+    func text(_ key: String) -> String { again?[key].map { "\($0)" } ?? "none" }
+    #expect(text("big") == "18446744073709551615" && text("low") == "-9223372036854775808")
+    #expect(try PropertyListFile.read(read.binaryPropertyList, file: "x") == read)
+  }
+
   @Test func `a byte-order mark before JSON or a property list is passed over`() throws {
     let list = try PropertyListSerialization.data(fromPropertyList: ["a": "x"], format: .xml, options: 0)
     for bytes in [Array("{\"a\":\"x\"}".utf8), [UInt8](list)] {

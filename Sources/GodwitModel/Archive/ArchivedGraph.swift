@@ -67,7 +67,7 @@ extension PropertyListValue {
         replaced[key] = try value.replacingReferences(number)
       }
       return .dictionary(replaced)
-    case .string, .integer, .real, .boolean, .date, .data: return self
+    case .string, .integer, .unsigned, .real, .boolean, .date, .data: return self
     }
   }
 }

@@ -8,6 +8,7 @@ extension ArchivedValue {
     switch propertyList {
     case .string(let text): self = .string(text)
     case .integer(let number): self = .integer(number)
+    case .unsigned(let number): self = .decimal(Decimal(number))
     case .real(let number): self = .real(number)
     case .boolean(let truth): self = .boolean(truth)
     case .date(let seconds): self = .date(seconds)

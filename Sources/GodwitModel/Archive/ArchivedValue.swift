@@ -89,6 +89,7 @@ extension ArchivedValue {
     case .null: return .null
     case .plain(.boolean(let truth)): return .boolean(truth)
     case .plain(.integer(let number)): return .integer(number)
+    case .plain(.unsigned(let number)): return .decimal(Decimal(number))
     case .plain(.real(let number)): return .real(number)
     case .plain(.date(let seconds)): return .date(seconds)
     case .plain(.data(let bytes)):
@@ -154,7 +155,7 @@ extension PropertyListValue {
     case .array: "a plain array"
     case .dictionary: "a plain dictionary"
     case .uid: "a reference"
-    case .string, .integer, .real, .boolean, .date, .data: "a plain value"
+    case .string, .integer, .unsigned, .real, .boolean, .date, .data: "a plain value"
     }
   }
 }

@@ -56,6 +56,8 @@ extension KeyedArchive {
     case .plain(.boolean(let flag)): return ArchivedNumber(decimal: flag ? 1 : 0, integer: flag ? 1 : 0, double: nil)
     case .plain(.integer(let number)):
       return ArchivedNumber(decimal: Decimal(number), integer: number, double: Double(number))
+    case .plain(.unsigned(let number)):
+      return ArchivedNumber(decimal: Decimal(number), integer: nil, double: Double(number))
     case .plain(.real(let number)):
       guard number.isFinite, let decimal = Decimal(string: "\(number)") else { return nil }
       return ArchivedNumber(decimal: decimal, integer: Int64(exactly: number), double: number)

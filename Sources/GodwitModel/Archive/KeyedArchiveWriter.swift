@@ -100,6 +100,7 @@ extension ArchivedValue {
       case .uid(let number): .dictionary(["CF$UID": .integer(Int64(clamping: number))])
       case .string(let text): .string(text)
       case .integer(let number): .integer(number)
+      case .unsigned(let number): .decimal(Decimal(number))
       case .real(let number): .real(number)
       case .boolean(let truth): .boolean(truth)
       case .data(let bytes): .data(bytes)

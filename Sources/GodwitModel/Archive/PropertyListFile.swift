@@ -36,8 +36,9 @@ package enum PropertyListFile {
     case "true": return .boolean(true)
     case "false": return .boolean(false)
     case "integer":
-      guard let number = Int64(word) else { throw problem("expected a whole number", at: element, file: file) }
-      return .integer(number)
+      if let number = Int64(word) { return .integer(number) }
+      guard let number = UInt64(word) else { throw problem("expected a whole number", at: element, file: file) }
+      return .unsigned(number)
     case "real":
       guard let number = Double(word) else { throw problem("expected a number", at: element, file: file) }
       return .real(number)

@@ -163,10 +163,8 @@ package struct BinaryPropertyList<Bytes: RandomAccessBytes> {
     case 0x1 where low == 4:
       let high = try unsigned(start + 1, 8)
       let rest = try unsigned(start + 9, 8)
-      guard high == 0, let number = Int64(exactly: rest) else {
-        throw Malformed(problem: "an integer needs more than 64 bits")
-      }
-      return .integer(number)
+      guard high == 0 else { throw Malformed(problem: "an integer needs more than 64 bits") }
+      return Int64(exactly: rest).map { .integer($0) } ?? .unsigned(rest)
     case 0x2 where low == 2:
       return .real(Double(Float(bitPattern: UInt32(truncatingIfNeeded: try unsigned(start + 1, 4)))))
     case 0x2 where low == 3: return .real(Double(bitPattern: try unsigned(start + 1, 8)))

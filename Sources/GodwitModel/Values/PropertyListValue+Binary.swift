@@ -87,6 +87,8 @@ extension PropertyListValue {
         ? Self.head(0x50, text.utf8.count) + Array(text.utf8)
         : Self.head(0x60, text.utf16.count) + text.utf16.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
     case .integer(let number): Self.bytes(of: number)
+    // Eight bytes are signed.
+    case .unsigned(let number): [0x14] + Self.big(0, 8) + Self.big(number, 8)
     case .real(let number): [0x23] + Self.big(number.bitPattern, 8)
     case .date(let seconds): [0x33] + Self.big(seconds.bitPattern, 8)
     case .boolean(let truth): [truth ? 9 : 8]

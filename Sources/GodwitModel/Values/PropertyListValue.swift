@@ -8,6 +8,8 @@ public indirect enum PropertyListValue: Sendable, Hashable {
   case string(String)
   /// A whole number.
   case integer(Int64)
+  /// A whole number above `Int64.max`.
+  case unsigned(UInt64)
   /// A floating point number.
   case real(Double)
   /// True or false.
@@ -56,14 +58,15 @@ extension PropertyListValue {
     switch (a, b) {
     case (.string(let x), .string(let y)): x.utf8.elementsEqual(y.utf8)
     case (.integer(let x), .integer(let y)): x == y
+    case (.unsigned(let x), .unsigned(let y)): x == y
     case (.real(let x), .real(let y)), (.date(let x), .date(let y)): x.bitPattern == y.bitPattern
     case (.boolean(let x), .boolean(let y)): x == y
     case (.data(let x), .data(let y)): x == y
     case (.uid(let x), .uid(let y)): x == y
     case (.array(let x), .array(let y)): x == y
     case (.dictionary(let x), .dictionary(let y)): x == y
-    case (.string, _), (.integer, _), (.real, _), (.boolean, _), (.date, _), (.data, _), (.uid, _), (.array, _),
-      (.dictionary, _):
+    case (.string, _), (.integer, _), (.unsigned, _), (.real, _), (.boolean, _), (.date, _), (.data, _), (.uid, _),
+      (.array, _), (.dictionary, _):
       false
     }
   }
@@ -73,6 +76,7 @@ extension PropertyListValue {
     switch self {
     case .string(let text): hasher.combine(Text(text))
     case .integer(let number): hasher.combine(number)
+    case .unsigned(let number): hasher.combine(number)
     case .real(let number), .date(let number): hasher.combine(number.bitPattern)
     case .boolean(let truth): hasher.combine(truth)
     case .data(let bytes): hasher.combine(bytes)

@@ -58,7 +58,7 @@ final class ArchiveStream {
       let (keys, values) = (try sorted.map { try key($0.key) }, try sorted.map { try place(of: $0.value) })
       return try write(PropertyListValue.head(0xD0, keys.count) + Self.bytes(keys + values))
     case .uid(let number): return try reference(number)
-    case .string, .integer, .real, .boolean, .date, .data: return try write(value.leafBytes)
+    case .string, .integer, .unsigned, .real, .boolean, .date, .data: return try write(value.leafBytes)
     }
   }
 

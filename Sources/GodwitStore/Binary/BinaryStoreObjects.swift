@@ -102,7 +102,7 @@ final class BinaryStoreObjects: AtomicStoreReader {
     if let name = try reader.archive.className(of: object) { return "an object of the class '\(name)'" }
     return switch object {
     case .string: "a text"
-    case .integer, .real: "a number out of range, or of another kind"
+    case .integer, .unsigned, .real: "a number out of range, or of another kind"
     case .boolean: "true or false"
     case .date: "a date"
     case .data: "data"
@@ -129,9 +129,11 @@ final class BinaryStoreObjects: AtomicStoreReader {
     case (.integer16, .real(let number)), (.integer32, .real(let number)), (.integer64, .real(let number)):
       return Int64(exactly: number).flatMap { type.integerRange?.contains($0) == true ? .integer($0) : nil }
     case (.decimal, .integer(let number)): return .decimal(Decimal(number))
+    case (.decimal, .unsigned(let number)): return .decimal(Decimal(number))
     case (.decimal, .real(let number)): return Decimal(stored: number).map { .decimal($0) }
     case (.double, .real(let number)), (.float, .real(let number)): return number.isNaN ? nil : .double(number)
     case (.double, .integer(let number)), (.float, .integer(let number)): return .double(Double(number))
+    case (.double, .unsigned(let number)), (.float, .unsigned(let number)): return .double(Double(number))
     case (.date, .date(let seconds)): return seconds.isNaN ? nil : .date(seconds)
     case (.binary, .data(let bytes)): return .data(bytes)
     default: return nil

@@ -37,6 +37,7 @@ extension BinaryStoreReader {
     switch object {
     case .boolean(let truth): return .integer(truth ? 1 : 0)
     case .integer(let number): return .integer(number)
+    case .unsigned(let number): return .real(Double(number))
     case .real(let number), .date(let number): return number.isNaN ? .null : .real(number)
     case .data(let bytes): return .blob(bytes)
     case .string(let text): return .text(text)

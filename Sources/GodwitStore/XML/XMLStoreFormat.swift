@@ -104,6 +104,7 @@ final class XMLStoreFormat: AtomicStoreFormat {
     switch value {
     case .string(let text): try line("string", escaped(text))
     case .integer(let number): try line("integer", String(number))
+    case .unsigned(let number): try line("integer", String(number))
     case .real(let number): try line("real", number.description)
     case .boolean(let truth): try file.write("\(indent)<\(truth)/>\n")
     case .date(let seconds):

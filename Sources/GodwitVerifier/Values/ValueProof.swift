@@ -113,6 +113,7 @@ struct ValueProof {
     case (.string(let x), .string(let y)): Array(x.utf8) == Array(y.utf8)
     case (.real(let x), .real(let y)), (.date(let x), .date(let y)): x.bitPattern == y.bitPattern
     case (.integer(let x), .integer(let y)): x == y
+    case (.unsigned(let x), .unsigned(let y)): x == y
     case (.boolean(let x), .boolean(let y)): x == y
     case (.data(let x), .data(let y)): x == y
     case (.uid(let x), .uid(let y)): x == y
