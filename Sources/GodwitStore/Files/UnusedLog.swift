@@ -39,7 +39,8 @@ package enum UnusedLog {
 ///     frame     page number, pages of the database after a commit, salts, checksum (24 bytes), the page
 ///
 /// A frame counts if it has the salts of the header and its checksum, which goes on from the frame before, and if a frame
-/// that ends a transaction follows or is it. Frames with other salts are left from an earlier use of the file.
+/// that ends a transaction follows or is it. Frames with other salts are left from an earlier use of the file, unless one
+/// of this use is among or behind them: each use has a first salt of its own, and a second one that is random.
 struct WriteAheadLog {
   /// The frames that count.
   private(set) var usedFrames: Int64 = 0
@@ -71,7 +72,13 @@ struct WriteAheadLog {
       number += 1
       guard frame.count >= 24 else { break }
       guard frame[8..<16].elementsEqual(salts) else {
-        if number == 1 { reason = "its frames are of an earlier use of the file" }
+        if try Self.isDamaged(frame, salts)
+          || Self.hasFrame(with: salts, in: file, from: 32 + number * frameBytes, each: frameBytes)
+        {
+          reason = "frame \(number) is damaged"
+        } else if number == 1 {
+          reason = "its frames are of an earlier use of the file"
+        }
         break
       }
       guard frame.count == Int(frameBytes) else {
@@ -88,6 +95,23 @@ struct WriteAheadLog {
     }
     guard reason == nil, usedFrames < number - 1 || usedFrames == 0 else { return }
     reason = number > 1 ? "the transaction of the frames behind never ended" : "it has no whole frame"
+  }
+
+  /// Whether a frame with other salts than those of the header is none of an earlier use.
+  private static func isDamaged(_ frame: [UInt8], _ salts: ArraySlice<UInt8>) -> Bool {
+    frame[8..<12].elementsEqual(salts.prefix(4)) || frame[12..<16].elementsEqual(salts.suffix(4))
+      || frame.prefix(24).allSatisfy { $0 == 0 }
+  }
+
+  /// Whether a frame of this use of the log follows.
+  private static func hasFrame(
+    with salts: ArraySlice<UInt8>, in file: borrowing ReadableFile, from start: Int64, each frameBytes: Int64
+  ) throws -> Bool {
+    for place in stride(from: start, to: Int64(file.size), by: Int(frameBytes)) {
+      let head = try file.bytes(16, at: place)
+      if head.count == 16, head[8..<16].elementsEqual(salts) { return true }
+    }
+    return false
   }
 
   private struct Checksum {

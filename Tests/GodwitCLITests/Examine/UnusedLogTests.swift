@@ -34,6 +34,17 @@ struct UnusedLogTests {
     return data
   }
 
+  private static let frameBytes = 4096 + 24
+
+  /// A log whose frames behind some have other salts, as those that an earlier use left.
+  private static func stale(_ log: Data, from first: Int) -> Data {
+    var log = log
+    for start in stride(from: 32 + first * frameBytes, to: log.count, by: frameBytes) {
+      (log[start + 9], log[start + 13]) = (log[start + 9] ^ 0xFF, log[start + 13] ^ 0xFF)
+    }
+    return log
+  }
+
   private static let random = Data((0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7919 &+ $0 >> 3) | 1 })
 
   static let kinds: [Kind] = [
@@ -52,8 +63,18 @@ struct UnusedLogTests {
     Kind("a log whose first frame has a wrong checksum", "is not used: frame 1 has a wrong checksum") {
       ["-wal": changed($0.wal, at: 100)]
     },
-    Kind("a log whose first frame has other salts", "is not used: its frames are of an earlier use") {
+    Kind("a log whose first frame has one other salt", "is not used: frame 1 is damaged") {
       ["-wal": changed($0.wal, at: 41)]
+    },
+    Kind("a log of an earlier use", "is not used: its frames are of an earlier use") {
+      ["-wal": stale($0.twice, from: 0)]
+    },
+    Kind("a log that was begun again", nil) { ["-wal": stale($0.twice, from: ($0.wal.count - 32) / frameBytes)] },
+    Kind("a log whose later frame has one other salt", "-wal' is used up to frame") {
+      ["-wal": changed($0.twice, at: $0.wal.count + 9)]
+    },
+    Kind("a log with a frame of other salts before its last", "-wal' is not used: frame 1 is damaged") {
+      ["-wal": changed(changed($0.twice, at: 41), at: 45)]
     },
     Kind("a log whose header has a wrong checksum", "is not used: its header has a wrong checksum") {
       ["-wal": changed($0.wal, at: 13)]
