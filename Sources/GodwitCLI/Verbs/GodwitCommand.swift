@@ -37,8 +37,21 @@ public enum GodwitCommand {
     occupyStandardStreams()
     StoreConnection.forgoMemoryStatistics()
     let session = CommandSession(output: .standardOutput, diagnostics: .standardError, policies: policies)
+    if let error = missingArguments(CommandLine.arguments, given: arguments) { exit(report(error, in: session)) }
     let status = run(arguments: arguments, in: session)
     exit(status)
+  }
+
+  /// The error of a command whose words nobody knows: Swift reads them from `/proc`. nil where they are known.
+  ///
+  /// - Parameters:
+  ///   - all: The words of the process, its name first.
+  ///   - given: The words to run.
+  static func missingArguments(_ all: [String], given: [String]) -> GodwitError? {
+    guard all.isEmpty, given.isEmpty else { return nil }
+    return GodwitError(
+      .missingInput, "cannot read the words of the command: '/proc/self/cmdline' cannot be read",
+      remedy: "mount /proc: `mount -t proc proc /proc`, in a container or chroot too", safe: "nothing was done")
   }
 
   /// Gives standard streams that are closed a descriptor that cannot be written: the next file that is opened would get

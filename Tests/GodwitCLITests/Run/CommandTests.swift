@@ -35,6 +35,14 @@ private func object(_ text: String) throws -> [String: Any] {
 }
 
 struct `The verb list` {
+  @Test func `a command whose words cannot be read says why, and a call with words of its own does not need them`() {
+    #expect(GodwitCommand.missingArguments(["godwit"], given: []) == nil)
+    #expect(GodwitCommand.missingArguments([], given: ["plan"]) == nil)
+    let error = GodwitCommand.missingArguments([], given: [])
+    #expect(error?.code == .missingInput && error?.message.contains("/proc/self/cmdline") == true)
+    #expect(error?.remedy?.hasPrefix("mount /proc") == true)
+  }
+
   @Test func `help names every verb once and no other`() {
     let help = RootCommand.helpMessage(columns: 500)
     let lines = help.split(separator: "SUBCOMMANDS:").last?.split(separator: "\n") ?? []
