@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitModel
 import GodwitStore
 
 /// New objects that are the same as objects of the destination, by `unique-by`, become one with them.
@@ -20,7 +21,7 @@ extension Executor {
     return .init(rows: counts.reduce(0) { $0 + $1.objects }, met: counts)
   }
 
-  private func replace(_ index: Int, _ statements: MeetStatements) throws -> MetCount {
+  private func replace(_ index: MappingID, _ statements: MeetStatements) throws -> MetCount {
     let compared = try statements.compared(index)
     let row = try connection.rows(try statements.tally(index, compared)).first ?? []
     func number(_ place: Int) -> Int64 {

@@ -61,7 +61,7 @@ struct MeetStatements: StageStatements {
 
   // MARK: Search
 
-  func search(_ index: Int) throws -> [String] {
+  func search(_ index: MappingID) throws -> [String] {
     let mapping = mappings[index]
     let keys = try mapping.mapping.uniqueBy.map { try column($0, mapping) }
     let order = mapping.metOrder.compactMap(\.self)
@@ -193,7 +193,7 @@ struct MeetStatements: StageStatements {
   // MARK: Values
 
   /// The properties that the first of the two objects decides: those that a mapping sets.
-  func compared(_ index: Int) throws -> [Compared] {
+  func compared(_ index: MappingID) throws -> [Compared] {
     let mapping = mappings[index]
     let fills = mapping.mapping.fillsNil
     let order = Set(mapping.metOrder.compactMap { $0?.attribute.name })
@@ -224,7 +224,7 @@ struct MeetStatements: StageStatements {
 
   /// Whether a mapping decides what its objects lead to at an end of a link: it sets the property, or another mapping
   /// sets the inverse and looks it up.
-  private func isSet(_ link: InversePair, at end: InversePair.End, by index: Int) -> Bool {
+  private func isSet(_ link: InversePair, at end: InversePair.End, by index: MappingID) -> Bool {
     link.assignments.contains { assignment in
       assignment.end == end
         ? assignment.mapping == index
@@ -234,7 +234,7 @@ struct MeetStatements: StageStatements {
 
   /// The number of pairs, of the values and links that differ without an order to decide, of old objects that come
   /// first, and of what each property loses.
-  func tally(_ index: Int, _ compared: [Compared]) throws -> String {
+  func tally(_ index: MappingID, _ compared: [Compared]) throws -> String {
     func differs(_ one: Compared) -> String { "n.\(one.column) IS NOT o.\(one.column)" }
     func both(_ one: Compared) -> String { "n.\(one.column) IS NOT NULL AND o.\(one.column) IS NOT NULL" }
     let unlike = compared.map { "(\(differs($0))\($0.isFilled ? " AND \(both($0))" : ""))" }
@@ -255,7 +255,7 @@ struct MeetStatements: StageStatements {
   }
 
   /// Changes the old rows where the new one comes first, or has a value that the old one lacks.
-  func replacement(_ index: Int, _ compared: [Compared]) throws -> String? {
+  func replacement(_ index: MappingID, _ compared: [Compared]) throws -> String? {
     guard !compared.isEmpty else { return nil }
     let table = try table(mappings[index])
     var read: [String] = []
@@ -284,7 +284,7 @@ struct MeetStatements: StageStatements {
       """
   }
 
-  func removal(_ index: Int) throws -> String {
+  func removal(_ index: MappingID) throws -> String {
     "DELETE FROM \(try table(mappings[index])) WHERE Z_PK IN (SELECT m.new FROM \(Self.met) AS m WHERE m.mapping = \(index))"
   }
 }
@@ -293,8 +293,8 @@ extension StepProgram {
   var meet: MeetStatements { .init(step: self) }
 
   /// The mappings whose objects the destination may have already, in mapping order.
-  var meeting: [Int] {
+  var meeting: [MappingID] {
     guard facts.highestDestinationKeys != nil else { return [] }
-    return mappings.indices.filter { mappings[$0].meets && facts.mappings[$0].rows > 0 }
+    return mappings.mappingIDs.filter { mappings[$0].meets && facts.mappings[$0].rows > 0 }
   }
 }

@@ -76,7 +76,7 @@ extension SourceAudit {
   private func auditMerged(_ program: StepProgram) throws {
     var facts = program.facts
     // A mapping without rows would find nothing.
-    for index in facts.mappings.indices { facts.mappings[index].rows = 2 }
+    for index in facts.mappings.mappingIDs { facts.mappings[index].rows = 2 }
     facts.highestDestinationKeys = attached.existing?.highestKeys
     if attached.existing?.hasOwnObjects == true {
       facts.highestDestinationKeys = nil
@@ -127,7 +127,7 @@ extension SourceAudit {
   }
 
   /// The condition that a mapping takes the row `alias`. It is computed for every row, once the filters are audited.
-  func taken(_ index: Int, alias: String, _ association: AssociationLowering) -> String {
+  func taken(_ index: MappingID, alias: String, _ association: AssociationLowering) -> String {
     let sql = association.matches(index, alias: alias).sql
     let computable = filterFailures[index]?.excluded(from: sql, alias: alias) ?? sql
     return isForecast ? leavingOutRejected(from: computable, of: resolved.entityMappings[index], alias) : computable

@@ -125,7 +125,7 @@ extension SourceAudit {
   }
 
   /// Whether no object goes through two of the mappings, whatever the rows.
-  private func areOfDifferentEntities(_ indices: Set<Int>, _ program: StepProgram) -> Bool {
+  private func areOfDifferentEntities(_ indices: Set<MappingID>, _ program: StepProgram) -> Bool {
     Set(indices.map { program.mappings[$0].source.name }).count == indices.count
   }
 
@@ -209,7 +209,7 @@ extension SourceAudit {
 
   /// The condition that a mapping takes a row whose column has a value.
   private func takes(
-    _ index: Int, _ column: String, _ value: String, _ association: AssociationLowering
+    _ index: MappingID, _ column: String, _ value: String, _ association: AssociationLowering
   ) throws -> String {
     let alias = association.builder.alias("a")
     return

@@ -72,7 +72,7 @@ package final class SourceAudit {
   private let uuid: String
   var report = AuditReport()
   /// The rows for which the filter of a mapping cannot be computed, by the mapping's index.
-  var filterFailures: [Int: Failures] = [:]
+  var filterFailures: [MappingID: Failures] = [:]
   /// The objects that a run would set aside, by the table of the source.
   var rejected: [String: Set<Int64>] = [:]
   /// The objects that the job keeps although they break rules.

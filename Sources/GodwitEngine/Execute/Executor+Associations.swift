@@ -8,7 +8,7 @@ import GodwitStore
 extension Executor {
   // MARK: Writing
 
-  func associate(_ chunk: Chunk, _ index: Int) throws -> Ledger.Outcome {
+  func associate(_ chunk: Chunk, _ index: MappingID) throws -> Ledger.Outcome {
     let writer = try writers[index] ?? openWriter(index)
     writers[index] = writer
     // Read after the file was opened: rebuilding the file may change the mark.
@@ -33,7 +33,7 @@ extension Executor {
 
   /// Finds which objects become one, and their order, before the first chunk of a mapping. The table is part of the
   /// first chunk's transaction.
-  private func makeSurvivors(_ index: Int, _ chunk: Chunk) throws {
+  private func makeSurvivors(_ index: MappingID, _ chunk: Chunk) throws {
     guard !survivors.contains(index) else { return }
     let table = "main.\(StepProgram.survivorTable(index))"
     if try connection.integer("SELECT 1 FROM \(table) LIMIT 1") == nil {
@@ -47,14 +47,14 @@ extension Executor {
 
   private var identityBytes: Int { Int(job.memory.bytes / 16) }
 
-  private func openWriter(_ index: Int) throws -> SpillWriter {
+  private func openWriter(_ index: MappingID) throws -> SpillWriter {
     try opening(index) {
       try SpillWriter(path: spillPath(index), resumingAt: $0, isSynced: durability == .resumable)
     }
   }
 
   /// Opens a file up to the mark of the ledger. Rebuilds a damaged file first.
-  private func opening<T>(_ index: Int, _ open: (SpillMark?) throws -> T) throws -> T {
+  private func opening<T>(_ index: MappingID, _ open: (SpillMark?) throws -> T) throws -> T {
     do { return try open(try ledger.spillMark(mapping: index)?.mark) } catch let error as SpillError {
       guard error.isDamage else { throw error }
       try rebuildSpill(index, because: error)
@@ -69,7 +69,7 @@ extension Executor {
   ///   - isRepeated: Whether the chunk was done before: then the keys of `unique-by` are those it gave.
   /// - Returns: how many.
   private func writePairs(
-    of chunk: Chunk, _ index: Int, to writer: SpillWriter, given: inout Int64, isRepeated: Bool
+    of chunk: Chunk, _ index: MappingID, to writer: SpillWriter, given: inout Int64, isRepeated: Bool
   ) throws -> Int64 {
     let keys = program.facts.mappings[index].keys
     func newKey(_ source: Int64) -> Int64 {
@@ -123,7 +123,7 @@ extension Executor {
 
   /// Writes the pairs of a chunk of a mapping whose objects that become one have an order.
   private func writeOrderedPairs(
-    of chunk: Chunk, _ index: Int, _ statement: ChunkStatement, to writer: SpillWriter, isRepeated: Bool
+    of chunk: Chunk, _ index: MappingID, _ statement: ChunkStatement, to writer: SpillWriter, isRepeated: Bool
   ) throws -> Int64 {
     let addition = try connection.prepare(
       "INSERT INTO main.\(StepProgram.uniqueTable(index)) (source, destination) VALUES (?1, ?2)")
@@ -164,7 +164,7 @@ extension Executor {
   // MARK: Reading
 
   func openReaders() throws {
-    let stored = program.mappings.indices.filter {
+    let stored = program.mappings.mappingIDs.filter {
       program.isStored($0) && !program.isPolicy($0) && functions.readers[$0] == nil
     }
     guard !stored.isEmpty else { return }
@@ -195,7 +195,7 @@ extension Executor {
   /// that `unique-by` gave, which lie in the store under construction. Call inside a transaction.
   ///
   /// The pairs are the same, and with the same LZ4 library the bytes too; otherwise the ledger gets their mark.
-  private func rebuildSpill(_ index: Int, because damage: SpillError) throws {
+  private func rebuildSpill(_ index: MappingID, because damage: SpillError) throws {
     let name = program.mappings[index].name
     guard let known = try ledger.spillMark(mapping: index) else { throw damage }
     let done = try ledger.done()
@@ -233,7 +233,7 @@ extension Executor {
 private final class UniqueKeys {
   private let find, addSource, addIdentity: SQLStatement
 
-  init(_ mapping: Int, connection: StoreConnection) throws {
+  init(_ mapping: MappingID, connection: StoreConnection) throws {
     let (unique, identity) = (StepProgram.uniqueTable(mapping), StepProgram.identityTable(mapping))
     find = try connection.prepare("SELECT destination FROM main.\(identity) WHERE identity = ?1")
     addSource = try connection.prepare("INSERT INTO main.\(unique) (source, destination) VALUES (?1, ?2)")

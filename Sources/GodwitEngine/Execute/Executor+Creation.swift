@@ -31,7 +31,7 @@ extension Executor {
 
   /// A second connection that reads the source, with functions of its own, and the lowest to the highest key of a
   /// chunk's rows in the table of a mapping; nil without rows, or if only this connection can read them.
-  func readerBeside(_ chunk: Chunk, _ mapping: Int) throws -> (
+  func readerBeside(_ chunk: Chunk, _ mapping: MappingID) throws -> (
     keys: ClosedRange<Int64>, connection: StoreConnection, functions: SQLFunctions
   )? {
     let table = try program.sourceTable(program.mappings[mapping].source.name)

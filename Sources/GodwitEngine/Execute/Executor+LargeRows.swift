@@ -16,7 +16,7 @@ import GodwitStore
 extension Executor {
   /// Makes the objects of a chunk.
   func makeObjects(
-    _ statement: ChunkStatement, _ chunk: Chunk, _ index: Int, predicate: FilterPredicate?
+    _ statement: ChunkStatement, _ chunk: Chunk, _ index: MappingID, predicate: FilterPredicate?
   ) throws -> Int64 {
     // In place, tables are dropped and made.
     guard !connection.isOwnSource else { return try executeCreation(statement, [chunk]) }

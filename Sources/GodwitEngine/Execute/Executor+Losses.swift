@@ -12,7 +12,7 @@ extension Executor {
   ///
   /// - Parameter statement: The one that has just made them.
   func countNils(
-    _ chunk: Chunk, _ mapping: Int, of statement: ChunkStatement, predicate: FilterPredicate?
+    _ chunk: Chunk, _ mapping: MappingID, of statement: ChunkStatement, predicate: FilterPredicate?
   ) throws -> [NilCount] {
     let watches = program.losses.nilWatches(mapping).filter { watch in
       functions.findings.hasFittedNil
@@ -59,7 +59,7 @@ extension Ledger {
     for one in counts {
       try connection.execute(
         "INSERT INTO godwit_nil (chunk, mapping, attribute, count) VALUES (?1, ?2, ?3, ?4)",
-        [.int(chunk.id), .int(one.mapping), .text(one.attribute), .integer(one.count)])
+        [.int(chunk.id), .int(one.mapping.number), .text(one.attribute), .integer(one.count)])
     }
   }
 
@@ -69,7 +69,7 @@ extension Ledger {
     try connection.query(
       "SELECT mapping, attribute, SUM(count) FROM godwit_nil GROUP BY mapping, attribute ORDER BY mapping, attribute"
     ) { row in
-      found.append(NilCount(mapping: row.int(0), attribute: row.string(1) ?? "", count: row.int64(2)))
+      found.append(NilCount(mapping: MappingID(row.int(0)), attribute: row.string(1) ?? "", count: row.int64(2)))
       return true
     }
     return found

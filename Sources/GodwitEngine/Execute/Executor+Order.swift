@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitModel
 import GodwitStore
 
 /// The order of related objects that a mapping sorts.

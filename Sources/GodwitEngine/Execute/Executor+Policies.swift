@@ -12,7 +12,7 @@ extension Executor {
   }
 
   /// Instance creation: the hook for each source object that the mapping takes, in key order.
-  func createByPolicy(_ chunk: Chunk, _ mapping: Int) throws -> Ledger.Outcome {
+  func createByPolicy(_ chunk: Chunk, _ mapping: MappingID) throws -> Ledger.Outcome {
     let run = try running()
     guard let policy = program.resolved.policies.firstIndex(where: { $0.index == mapping }) else {
       throw GodwitError(.internalBug, "cannot find the policy of \(chunk.name)")

@@ -17,7 +17,7 @@ extension Executor {
   }
 
   /// The mappings whose objects chunks make.
-  static func createdMappings(_ chunks: some Collection<Chunk>) -> [Int] {
+  static func createdMappings(_ chunks: some Collection<Chunk>) -> [MappingID] {
     chunks.compactMap { if case .create(let mapping, _) = $0.work { mapping } else { nil } }
   }
 
@@ -70,7 +70,7 @@ extension Executor {
   }
 
   /// The source keys that each mapping takes, read in one walk of each table.
-  func keySets(_ mappings: [Int]) throws -> [KeySet] {
+  func keySets(_ mappings: [MappingID]) throws -> [KeySet] {
     let sets = mappings.map { _ in KeySet() }
     let byTable = Dictionary(grouping: mappings.indices) {
       program.sourceSchema.table(of: program.mappings[mappings[$0]].source.name)?.name

@@ -1,6 +1,6 @@
 import Foundation
 package import GodwitJob
-import GodwitModel
+package import GodwitModel
 package import GodwitStore
 
 /// Carries out the chunks of a plan, one transaction each.
@@ -19,7 +19,7 @@ package final class Executor {
   let functions: SQLFunctions
   package let ledger: Ledger
   let files: StoreFiles
-  let spillPath: (Int) -> String
+  let spillPath: (MappingID) -> String
   /// The digest of the source while the ledger lacks it.
   private var sourceDigest: BackgroundTask<String>?
   /// nil in a step without policies.
@@ -30,11 +30,11 @@ package final class Executor {
   /// nil for a job that a rejected row stops.
   let rejections: RejectionSearch?
   /// The writers of the associate stage, by mapping.
-  var writers: [Int: SpillWriter] = [:]
+  var writers: [MappingID: SpillWriter] = [:]
   /// The keys of the `unique-by` mapping whose associations are being written.
-  var identities: (mapping: Int, map: UniqueKeyMap)?
+  var identities: (mapping: MappingID, map: UniqueKeyMap)?
   /// Mappings with an order whose table of survivors is made.
-  var survivors: Set<Int> = []
+  var survivors: Set<MappingID> = []
   /// Rules of order whose ranks are made.
   var ranked: Set<Int> = []
   /// The validator that works while indexes are built.
@@ -42,7 +42,7 @@ package final class Executor {
   /// Events that the result does not show.
   package var notes: [MigrationNote] = []
   /// Mappings whose spill file was rebuilt. A second damage to the same file stops the run.
-  var rebuiltSpills: Set<Int> = []
+  var rebuiltSpills: Set<MappingID> = []
   /// Chunks whose statement met a value that is too large for it.
   var chunksWithLargeRows: Set<Int> = []
   /// The writer of large rows, made when it is first needed. The inner value is nil if large rows cannot be written.
@@ -52,7 +52,7 @@ package final class Executor {
     job: MigrationJob, durability: MigrationJob.Durability, plan: MigrationPlan, program: StepProgram,
     connection: StoreConnection, functions: SQLFunctions, ledger: Ledger, files: StoreFiles, stamp: StoreFiles.Stamp,
     sourceDigest: BackgroundTask<String>? = nil, policies: PolicyRun? = nil, rejections: RejectionSearch? = nil,
-    spillPath: @escaping (Int) -> String
+    spillPath: @escaping (MappingID) -> String
   ) {
     self.job = job
     self.durability = durability
@@ -260,7 +260,7 @@ package final class Executor {
 
   // MARK: Instance creation
 
-  private func create(_ chunk: Chunk, _ index: Int, predicate number: Int?) throws -> Ledger.Outcome {
+  private func create(_ chunk: Chunk, _ index: MappingID, predicate number: Int?) throws -> Ledger.Outcome {
     let mapping = program.mappings[index]
     let predicate = number.flatMap { job.chunkPredicates[mapping.name]?[$0] }
     let statement = try currentProgram.creation.statement(index, predicate: predicate)

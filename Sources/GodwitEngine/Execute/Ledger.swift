@@ -277,20 +277,20 @@ package struct Ledger {
 
   // MARK: Spill marks
 
-  func spillMark(mapping: Int) throws -> (mark: SpillMark, pairs: Int64)? {
+  func spillMark(mapping: MappingID) throws -> (mark: SpillMark, pairs: Int64)? {
     guard
       let row = try connection.rows(
-        "SELECT length, checksum, pairs FROM godwit_spill WHERE mapping = ?1", [.int(mapping)]
+        "SELECT length, checksum, pairs FROM godwit_spill WHERE mapping = ?1", [.int(mapping.number)]
       ).first,
       case .integer(let length) = row[0], case .integer(let checksum) = row[1], case .integer(let pairs) = row[2]
     else { return nil }
     return (SpillMark(length: length, checksum: UInt64(bitPattern: checksum)), pairs)
   }
 
-  func setSpillMark(_ mark: SpillMark, pairs: Int64, mapping: Int) throws {
+  func setSpillMark(_ mark: SpillMark, pairs: Int64, mapping: MappingID) throws {
     try connection.execute(
       "INSERT OR REPLACE INTO godwit_spill (mapping, length, checksum, pairs) VALUES (?1, ?2, ?3, ?4)",
-      [.int(mapping), .integer(mark.length), .integer(Int64(bitPattern: mark.checksum)), .integer(pairs)])
+      [.int(mapping.number), .integer(mark.length), .integer(Int64(bitPattern: mark.checksum)), .integer(pairs)])
   }
 
   // MARK: Removal

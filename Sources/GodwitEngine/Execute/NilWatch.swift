@@ -22,16 +22,16 @@ struct NilWatch: Hashable {
 /// How many values of an attribute an expression of a mapping turned to nil.
 struct NilCount: Hashable {
   /// The mapping's index.
-  var mapping: Int
+  var mapping: MappingID
   var attribute: String
   var count: Int64
 }
 
 extension LossStatements {
   /// The attributes of a mapping that are watched.
-  func nilWatches(_ index: Int) -> [NilWatch] { step.kept.nilWatches(index) { watches(index) } }
+  func nilWatches(_ index: MappingID) -> [NilWatch] { step.kept.nilWatches(index) { watches(index) } }
 
-  private func watches(_ index: Int) -> [NilWatch] {
+  private func watches(_ index: MappingID) -> [NilWatch] {
     let mapping = mappings[index]
     return mapping.attributes.compactMap { attribute, source in
       guard case .expression(let parsed) = source,
@@ -52,7 +52,7 @@ extension LossStatements {
   /// Counts the values that the objects of a chunk lost; nil if no attribute is watched.
   ///
   /// It reads the rows that the chunk has just written, and the source only for those with a nil in them.
-  func nils(_ index: Int, _ watches: [NilWatch], predicate: FilterPredicate?) throws -> ChunkStatement? {
+  func nils(_ index: MappingID, _ watches: [NilWatch], predicate: FilterPredicate?) throws -> ChunkStatement? {
     guard !watches.isEmpty else { return nil }
     return try step.kept.nils(.init(mapping: index, watches: watches, predicate: predicate)) {
       try lowerNils(index, watches, predicate: predicate)
@@ -60,7 +60,7 @@ extension LossStatements {
   }
 
   private func lowerNils(
-    _ index: Int, _ watches: [NilWatch], predicate: FilterPredicate?
+    _ index: MappingID, _ watches: [NilWatch], predicate: FilterPredicate?
   ) throws -> ChunkStatement {
     let mapping = mappings[index]
     let builder = StatementBuilder()

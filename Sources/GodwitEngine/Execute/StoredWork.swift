@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitModel
 
 /// How the ledger's columns hold the work of a chunk: they mean another thing in each phase.
 ///
@@ -24,15 +25,15 @@ struct StoredWork: Hashable {
 
   init(_ work: ChunkWork) {
     switch work {
-    case .associate(let mapping): self.init(subject: mapping)
-    case .create(let mapping, let predicate): self.init(subject: mapping, predicate: predicate)
+    case .associate(let mapping): self.init(subject: mapping.number)
+    case .create(let mapping, let predicate): self.init(subject: mapping.number, predicate: predicate)
     case .relate(let link, let scan): self.init(subject: link, part: scan)
     case .callHook(let hook, let policy): self.init(subject: policy, part: hook.rawValue)
     case .prepareResolving(let link): self.init(subject: link)
     case .resolve(let link): self.init(subject: link, part: 1)
     case .buildIndex(let index), .buildUniqueIndex(let index): self.init(subject: index)
     case .order(let rule), .derive(let rule): self.init(subject: rule)
-    case .validate(let mapping): self.init(subject: mapping)
+    case .validate(let mapping): self.init(subject: mapping.number)
     case .validateEntity(let number): self.init(subject: -1, part: number)
     case .meet: self.init(subject: 0)
     }
@@ -41,8 +42,8 @@ struct StoredWork: Hashable {
   /// nil where no work is stored so.
   func work(of phase: ChunkPhase) -> ChunkWork? {
     switch phase {
-    case .associate: return .associate(mapping: subject)
-    case .create: return .create(mapping: subject, predicate: predicate)
+    case .associate: return .associate(mapping: MappingID(subject))
+    case .create: return .create(mapping: MappingID(subject), predicate: predicate)
     case .relate: return .relate(link: subject, scan: part)
     case .policy:
       guard let hook = PolicyHook(rawValue: part), hook != .createDestinationInstances else { return nil }
@@ -51,7 +52,7 @@ struct StoredWork: Hashable {
     case .index: return .buildIndex(subject)
     case .order: return .order(rule: subject)
     case .derive: return .derive(rule: subject)
-    case .validate: return part > 0 ? .validateEntity(number: part) : .validate(mapping: subject)
+    case .validate: return part > 0 ? .validateEntity(number: part) : .validate(mapping: MappingID(subject))
     case .meet: return .meet
     case .unique: return .buildUniqueIndex(subject)
     }

@@ -106,13 +106,15 @@ final class ExpressionPrefetcher: KnownValues, @unchecked Sendable {
 extension CreationStatements {
   /// A query that calls the expressions in Swift that a statement calls for the values of its rows, and their numbers;
   /// nil without any.
-  func evaluations(of members: [Int], in statement: ChunkStatement) throws -> (ChunkStatement, Set<Int>)? {
+  func evaluations(of members: [MappingID], in statement: ChunkStatement) throws -> (ChunkStatement, Set<Int>)? {
     try step.kept.evaluations(.init(mappings: members, builder: ObjectIdentifier(statement.builder))) {
       try lowerEvaluations(of: members, in: statement)
     }
   }
 
-  private func lowerEvaluations(of members: [Int], in statement: ChunkStatement) throws -> (ChunkStatement, Set<Int>)? {
+  private func lowerEvaluations(
+    of members: [MappingID], in statement: ChunkStatement
+  ) throws -> (ChunkStatement, Set<Int>)? {
     guard members.allSatisfy({ mappings[$0].mapping.uniqueBy.isEmpty && mappings[$0].earlier == nil }) else {
       return nil
     }

@@ -135,7 +135,7 @@ final class UniqueKeyScan {
 extension Executor {
   /// Hands the identity of each object of a chunk of the associate stage to `body`, in key order.
   func forEachIdentity(
-    of chunk: Chunk, _ mapping: Int, _ statement: ChunkStatement,
+    of chunk: Chunk, _ mapping: MappingID, _ statement: ChunkStatement,
     _ body: (Int64, UnsafeRawBufferPointer) throws -> Void
   ) throws {
     let own = UniqueKeyScan.Scan(
@@ -147,7 +147,7 @@ extension Executor {
   }
 
   private func identityWalk(
-    of chunk: Chunk, _ mapping: Int, _ own: UniqueKeyScan.Scan
+    of chunk: Chunk, _ mapping: MappingID, _ own: UniqueKeyScan.Scan
   ) throws -> UniqueKeyScan? {
     guard chunk.rows >= EngineTuning.current.uniqueKeys.leastRows, own.query.isSameOnAnyThread else { return nil }
     guard let beside = try readerBeside(chunk, mapping) else { return nil }

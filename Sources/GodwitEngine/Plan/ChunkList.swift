@@ -6,23 +6,23 @@ import GodwitStore
 struct ChunkList {
   let planner: Planner
   let program: StepProgram
-  private let passes: [[Int]]
+  private let passes: [[MappingID]]
   /// The number of the pass of each mapping, from 1.
-  private let passNumbers: [Int: Int]
+  private let passNumbers: [MappingID: Int]
   /// Mappings in the order in which they run.
-  private let order: [Int]
+  private let order: [MappingID]
   /// The mappings that one statement can serve together.
-  private var groups: [[Int]] = []
+  private var groups: [[MappingID]] = []
   /// The key ranges of each mapping, with their rows.
-  private var ranges: [Int: [(Chunk.KeyRange, Int64)]] = [:]
+  private var ranges: [MappingID: [(Chunk.KeyRange, Int64)]] = [:]
   /// The rows that the job puts into each table of the destination.
   private let tableRows: [String: Int64]
   private var list: [Chunk] = []
 
-  init(planner: Planner, program: StepProgram, passes: [[Int]]) {
+  init(planner: Planner, program: StepProgram, passes: [[MappingID]]) {
     (self.planner, self.program, self.passes) = (planner, program, passes)
     order = passes.flatMap { $0 }
-    var numbers: [Int: Int] = [:]
+    var numbers: [MappingID: Int] = [:]
     for (number, pass) in passes.enumerated() { for mapping in pass { numbers[mapping] = number + 1 } }
     passNumbers = numbers
     var tableRows: [String: Int64] = [:]
@@ -53,7 +53,7 @@ struct ChunkList {
     return list
   }
 
-  private func passNumber(_ mapping: Int) -> Int { passNumbers[mapping] ?? 1 }
+  private func passNumber(_ mapping: MappingID) -> Int { passNumbers[mapping] ?? 1 }
 
   private mutating func add(
     _ work: ChunkWork, _ name: String, pass: Int = 0, range: Chunk.KeyRange = .all, rows: Int64
@@ -80,7 +80,9 @@ struct ChunkList {
     }
     // Mappings of one entity are cut in the same way, so that one walk over the table serves all of them.
     struct Cut: Hashable { let entity: String, rows: Int64 }
-    func cut(_ index: Int) -> Cut { Cut(entity: mappings[index].source.name, rows: facts.mappings[index].chunkRows) }
+    func cut(_ index: MappingID) -> Cut {
+      Cut(entity: mappings[index].source.name, rows: facts.mappings[index].chunkRows)
+    }
     var known: [Cut: [(Chunk.KeyRange, Int64)]] = [:]
     for index in order where known[cut(index)] == nil { known[cut(index)] = ranges[index] }
     let totals = Dictionary(facts.entities.map { ($0.name, $0.rows) }) { first, _ in first }
@@ -111,13 +113,13 @@ struct ChunkList {
 
   private mutating func create() throws {
     for members in groups {
-      addNewObjects(before: members[0])
+      addNewObjects(before: members[0].number)
       if members.count == 1 { try create(members[0]) } else { createTogether(members) }
     }
     addNewObjects(before: mappings.count)
   }
 
-  private mutating func createTogether(_ members: [Int]) {
+  private mutating func createTogether(_ members: [MappingID]) {
     let ranges = ranges[members[0]] ?? []
     // The shares of all ranges add up to the rows of the mapping; fractions are not lost.
     let shares = members.map { Planner.shares(of: facts.mappings[$0].rows, by: ranges.map(\.1)) }
@@ -130,7 +132,7 @@ struct ChunkList {
     }
   }
 
-  private mutating func create(_ index: Int) throws {
+  private mutating func create(_ index: MappingID) throws {
     let mapping = mappings[index]
     let policy = policies.firstIndex { $0.index == index }
     if let policy { addHook(.begin, policy) }

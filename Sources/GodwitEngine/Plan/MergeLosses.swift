@@ -198,7 +198,7 @@ struct MergeLosses {
           $0.mapping != mapping.index || own == nil
         }.filter { mappings($0).lookups.contains(mapping.index) }
         let path: [ResolvedEntityMapping.SourceRelationship]
-        let lookups: [Int]
+        let lookups: [MappingID]
         if let own {
           (path, lookups) = (mapping.relationships[own.part].path, mapping.relationships[own.part].lookups)
         } else if let hop = owners.first.flatMap({ mappings($0).path.first }),

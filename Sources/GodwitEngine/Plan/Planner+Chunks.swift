@@ -5,10 +5,10 @@ import GodwitStore
 
 extension Planner {
   /// The mappings of a pass, those together that one statement can serve, in the order of the first of each.
-  func creationGroups(of pass: [Int], program: StepProgram) -> [[Int]] {
+  func creationGroups(of pass: [MappingID], program: StepProgram) -> [[MappingID]] {
     /// Mappings that can share a statement have the tables in common.
     struct Tables: Hashable { let source, destination: String? }
-    var groups: [[Int]] = []
+    var groups: [[MappingID]] = []
     var known: [Tables: [Int]] = [:]
     for index in pass {
       let mapping = program.mappings[index]
@@ -34,7 +34,7 @@ extension Planner {
   }
 
   /// Key ranges of a table for all mappings that are served together.
-  func keyRanges(of members: [Int], program: StepProgram) throws -> [(Chunk.KeyRange, Int64)] {
+  func keyRanges(of members: [MappingID], program: StepProgram) throws -> [(Chunk.KeyRange, Int64)] {
     let entities = Set(members.map { program.mappings[$0].source.name })
     let total = program.facts.entities.filter { entities.contains($0.name) }.reduce(0) { $0 + $1.rows }
     let only = entities.count == 1 ? entities.first : nil

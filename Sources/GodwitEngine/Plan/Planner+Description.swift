@@ -4,7 +4,7 @@ import GodwitStore
 
 extension Planner {
   /// The plan as a value to print.
-  func describe(_ program: StepProgram, passes indices: [[Int]], chunks: [Chunk]) throws -> MigrationPlan {
+  func describe(_ program: StepProgram, passes indices: [[MappingID]], chunks: [Chunk]) throws -> MigrationPlan {
     let facts = program.facts
     var passes = try indices.enumerated().map { number, indices in
       MigrationPlan.Pass(
@@ -87,7 +87,7 @@ extension Planner {
     resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }.map { MigrationNote(.emptyLookup, $0) }
   }
 
-  private func describe(_ index: Int, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {
+  private func describe(_ index: MappingID, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {
     let mapping = program.mappings[index]
     let facts = program.facts.mappings[index]
     let policy = program.resolved.policies.first { $0.index == index }

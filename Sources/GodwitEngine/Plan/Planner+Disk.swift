@@ -23,10 +23,10 @@ extension Planner {
     let indexes = destinationSchema.indexes.map { indexBytes($0, program: program) }
     let relations = relationBytes(program, chunks: chunks)
     var scratch = relations.scratch + Int64(chunks.count) * 160
-    for index in program.mappings.indices where !program.mappings[index].mapping.uniqueBy.isEmpty {
+    for index in program.mappings.mappingIDs where !program.mappings[index].mapping.uniqueBy.isEmpty {
       scratch += facts.mappings[index].rows * (64 + (program.isOrdered(index) ? 0 : indexedValueBytes))
     }
-    let spill = program.mappings.indices.filter(program.isStored).reduce(Int64(0)) {
+    let spill = program.mappings.mappingIDs.filter(program.isStored).reduce(Int64(0)) {
       $0 + facts.mappings[$1].rows * 10 + 4096
     }
     // Every table and index has a page of its own, and the map of pages one in 800.

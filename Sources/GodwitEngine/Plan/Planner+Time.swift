@@ -57,7 +57,7 @@ extension Planner {
     var rows: Int64 = 0
     var seconds = 0.0
     /// The rates by mapping.
-    var rates: [Int: Double] = [:]
+    var rates: [MappingID: Double] = [:]
     /// Seconds for a row of any mapping; a figure for a row of 60 bytes where nothing could be sampled.
     var rate: Double { rows > 0 ? seconds / Double(rows) : 3e-6 }
   }
@@ -80,7 +80,7 @@ extension Planner {
     var sample = Sample()
     guard sourceBytes > 0 else { return sample }
     let mappings = program.facts.mappings
-    let largest = program.mappings.indices.filter { mappings[$0].rows > 0 && program.mappings[$0].earlier == nil }
+    let largest = program.mappings.mappingIDs.filter { mappings[$0].rows > 0 && program.mappings[$0].earlier == nil }
       .sorted { (mappings[$0].rows, $1) > (mappings[$1].rows, $0) }
     let clock = ContinuousClock()
     let end = clock.now + Self.limitSampling
@@ -108,7 +108,7 @@ extension Planner {
   /// Makes the first objects of a mapping in memory: a few, and as many as a sample needs if those were quick.
   ///
   /// - Returns: How many, and the seconds that it took; nil for a mapping whose objects need more than the source.
-  private func made(_ index: Int, _ program: StepProgram, _ clock: ContinuousClock) throws -> (Int64, Double)? {
+  private func made(_ index: MappingID, _ program: StepProgram, _ clock: ContinuousClock) throws -> (Int64, Double)? {
     let mapping = program.mappings[index]
     guard !program.isUnique(index), !program.isPolicy(index), !hasExternalData(mapping),
       let width = try sampledWidth(of: mapping.source.name)
@@ -124,7 +124,7 @@ extension Planner {
   private static let fewKeys: Int64 = 500
 
   private func made(
-    _ index: Int, _ program: StepProgram, rows: Int64, keys: Int64, _ clock: ContinuousClock
+    _ index: MappingID, _ program: StepProgram, rows: Int64, keys: Int64, _ clock: ContinuousClock
   ) throws -> (rows: Int64, seconds: Double) {
     let mapping = program.mappings[index]
     let first = program.facts.mappings[index].minimumKey

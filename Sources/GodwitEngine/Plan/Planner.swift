@@ -96,12 +96,12 @@ package struct Planner {
     }
     try assignKeys(&facts)
     guard !hasFixedChunks else {
-      for index in mappings.indices { facts.mappings[index].chunkRows = fixedChunkRows }
+      for index in mappings.mappingIDs { facts.mappings[index].chunkRows = fixedChunkRows }
       return facts
     }
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
-    for index in mappings.indices {
+    for index in mappings.mappingIDs {
       let runsInSwift =
         try program.isPolicy(index) || !program.creation.statement(index, predicate: nil).reasons.isEmpty
       facts.mappings[index].chunkRows = try chunkRows(mappings[index], runsInSwift: runsInSwift)
@@ -243,7 +243,7 @@ package struct Planner {
   private func assignKeys(_ facts: inout PlanFacts) throws {
     struct Group {
       var sourceRoot: String
-      var members: [Int]
+      var members: [MappingID]
     }
     let byRoot = Dictionary(grouping: resolved.entityMappings.filter { $0.earlier == nil }) {
       resolved.destinationModel.root(of: $0.destination.name)?.name ?? ""
@@ -324,14 +324,14 @@ package struct Planner {
 
   /// Mapping indices by pass. A mapping comes in a later pass than the mappings it looks up, except in a circle, whose
   /// mappings share a pass.
-  static func passes(of resolved: ResolvedMapping) -> [[Int]] {
+  static func passes(of resolved: ResolvedMapping) -> [[MappingID]] {
     let needs = resolved.entityMappings.map { mapping in
       Set(mapping.relationships.flatMap(\.lookups)).subtracting([mapping.index])
         .filter { resolved.entityMappings[$0].earlier == nil }
     }
     let own = resolved.entityMappings.filter { $0.earlier == nil }.map(\.index)
-    let level = inMappingOrder(PassLevels(needs: needs).levels, of: resolved)
-    return Dictionary(grouping: own) { level[$0] }.sorted { $0.key < $1.key }.map(\.value)
+    let level = inMappingOrder(PassLevels(needs: needs.map { Set($0.map(\.number)) }).levels, of: resolved)
+    return Dictionary(grouping: own) { level[$0.number] }.sorted { $0.key < $1.key }.map(\.value)
   }
 
 }

@@ -10,8 +10,8 @@ extension PropertyLosses {
   /// A mapping's relationship that is set along one relationship of the source.
   struct Assignment {
     /// The mapping's index.
-    var mapping: Int
-    var lookups: [Int]
+    var mapping: MappingID
+    var lookups: [MappingID]
     /// The destination's relationship.
     var relationship: RelationshipDescription
     /// Whether the mapping gives the objects an order of its own.
@@ -220,7 +220,7 @@ extension PropertyLosses {
     if let assignments {
       let (source, other) = (takers[ends.entity] ?? [], others.flatMap { takers[$0] ?? [] })
       conditions += [taken(by: source, row: "s", builder), taken(by: other, row: target.alias, builder)]
-      func pairs(_ list: [Assignment], from one: String, to two: String, _ seconds: [Int]) -> [String] {
+      func pairs(_ list: [Assignment], from one: String, to two: String, _ seconds: [MappingID]) -> [String] {
         list.map { assignment in
           let lookups = assignment.lookups.filter { seconds.contains($0) }
           // The objects that an earlier job took are not known.
@@ -298,7 +298,7 @@ extension PropertyLosses {
   }
 
   private func orderedLinks(
-    _ ends: LinkEnds, to reached: [String], keepers: Set<Int>, others: Set<Int>, in table: String
+    _ ends: LinkEnds, to reached: [String], keepers: Set<MappingID>, others: Set<MappingID>, in table: String
   ) throws -> SourceWalk {
     let builder = StatementBuilder()
     let (chain, target) = try join(along: ends, builder)

@@ -20,7 +20,7 @@ struct PropertyLosses {
   /// Whether the losses are named that rows decide about too: all that the step may have.
   let namesAll: Bool
   /// The job's own mappings by source entity, by index.
-  let takers: [String: [Int]]
+  let takers: [String: [MappingID]]
   /// Source entities of mappings with a policy.
   let policyEntities: Set<String>
 
@@ -177,7 +177,7 @@ struct PropertyLosses {
   // MARK: Which rows
 
   /// Whether some mappings take every carried-over object of an entity.
-  func takesAll(_ chosen: some Collection<Int>, of entity: String) -> Bool {
+  func takesAll(_ chosen: some Collection<MappingID>, of entity: String) -> Bool {
     let all = takers[entity] ?? []
     guard !chosen.isEmpty, !all.isEmpty else { return false }
     if chosen.contains(where: { mappings[$0].filter == nil }) || all.allSatisfy({ chosen.contains($0) }) { return true }
@@ -188,14 +188,14 @@ struct PropertyLosses {
 
   /// The conditions for a row that is carried over, but by none of some mappings.
   func left(
-    by chosen: some Collection<Int>, of entity: String, row alias: String, _ builder: StatementBuilder
+    by chosen: some Collection<MappingID>, of entity: String, row alias: String, _ builder: StatementBuilder
   ) -> [String] {
     let others = (takers[entity] ?? []).filter { !chosen.contains($0) }
     return [taken(by: others, row: alias, builder), "NOT \(taken(by: chosen, row: alias, builder))"]
   }
 
   /// The condition that a row goes through one of some mappings: 1 or 0.
-  func taken(by chosen: some Collection<Int>, row alias: String, _ builder: StatementBuilder) -> String {
+  func taken(by chosen: some Collection<MappingID>, row alias: String, _ builder: StatementBuilder) -> String {
     guard !chosen.isEmpty else { return "FALSE" }
     let association = associations(builder)
     let terms = chosen.sorted().map { "((\(association.matches($0, alias: alias).sql)) IS TRUE)" }

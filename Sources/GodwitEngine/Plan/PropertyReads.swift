@@ -15,12 +15,12 @@ package struct PropertyReads {
   /// A path along relationships, from the objects that a mapping takes.
   struct Path: Hashable {
     /// The mapping's index.
-    var mapping: Int
+    var mapping: MappingID
     var relationships: [String]
   }
 
   /// The mappings that read an attribute of their own objects.
-  private(set) var readers: [Property: Set<Int>] = [:]
+  private(set) var readers: [Property: Set<MappingID>] = [:]
   /// The longer paths that end at an attribute, by the entity that they lead to.
   private(set) var paths: [Property: [Path]] = [:]
   /// Attributes of objects that an expression selects (SUBQUERY, an element, a fetch), by the entity of the objects.
@@ -33,7 +33,7 @@ package struct PropertyReads {
   /// The attributes that a condition of a value tests.
   private(set) var weighed: Set<Property> = []
   /// The mappings that take the place of their objects among those of an owner, by the to-one that leads to the owner.
-  private var indexed: [Property: Set<Int>] = [:]
+  private var indexed: [Property: Set<MappingID>] = [:]
   /// Relationships that a path follows to a value, or to another relationship.
   private(set) var followed: Set<Property> = []
   /// Relationships of its objects that a mapping hands to its policy.
@@ -118,7 +118,7 @@ package struct PropertyReads {
   // MARK: Expressions
 
   private struct Reader {
-    var mapping: Int
+    var mapping: MappingID
     var name: String
     /// The entity of `$source`.
     var entity: String
@@ -177,7 +177,7 @@ package struct PropertyReads {
   }
 
   /// The mappings that take the place of the objects of an entity, along a to-one.
-  func indexers(of entity: String, along toOne: String) -> Set<Int> {
+  func indexers(of entity: String, along toOne: String) -> Set<MappingID> {
     indexed[Property(entity: entity, name: toOne)] ?? []
   }
 

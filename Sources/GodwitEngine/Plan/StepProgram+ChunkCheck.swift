@@ -14,7 +14,7 @@ extension StepProgram {
       let isKnown =
         switch chunk.work {
         case .associate(let mapping), .create(let mapping, _), .validate(let mapping):
-          mappings.indices.contains(mapping)
+          mappings.indices.contains(mapping.number)
         case .relate(let link, let scan): links.indices.contains(link) && (0..<scans[link]).contains(scan)
         case .callHook(_, let policy): resolved.policies.indices.contains(policy)
         case .prepareResolving(let link), .resolve(let link): links.indices.contains(link)

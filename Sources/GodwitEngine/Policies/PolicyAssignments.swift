@@ -19,7 +19,7 @@ final class PolicyAssignments {
   private let ends: [String: (link: Int, end: InversePair.End)]
   /// Objects of this chunk, by mapping, whose relationships are set by the mapping when a hook first reads them. The
   /// sequence of each is the one before its assignments'.
-  private var asked: [Int: [PolicyPair]] = [:]
+  private var asked: [MappingID: [PolicyPair]] = [:]
   /// The statements that set them, by mapping.
   private var requests: [RequestKey: PolicyRequests] = [:]
   /// How many of them wait at most.
@@ -28,7 +28,7 @@ final class PolicyAssignments {
   private var batches: [RowBatch?]
 
   private struct RequestKey: Hashable {
-    var mapping: Int
+    var mapping: MappingID
     var hasManySources: Bool
   }
 
@@ -166,7 +166,7 @@ final class PolicyAssignments {
   /// The statements that set the relationships of many objects of a mapping.
   ///
   /// - Parameter program: As it stands.
-  func requests(_ index: Int, hasManySources: Bool, _ program: StepProgram) throws -> PolicyRequests {
+  func requests(_ index: MappingID, hasManySources: Bool, _ program: StepProgram) throws -> PolicyRequests {
     let key = RequestKey(mapping: index, hasManySources: hasManySources)
     if let known = requests[key] { return known }
     let made = try program.policy.requests(index, hasManySources: hasManySources)
@@ -179,7 +179,7 @@ final class PolicyAssignments {
   /// Adds an object to the request that sets the relationships of many objects together.
   ///
   /// - Returns: Whether as many wait as may.
-  func ask(_ one: PolicyPair, _ index: Int) -> Bool {
+  func ask(_ one: PolicyPair, _ index: MappingID) -> Bool {
     asked[index, default: []].append(one)
     return asked[index]?.count == Self.limitWaiting
   }
@@ -201,7 +201,7 @@ final class PolicyAssignments {
       if hasManySources { try associations.makeIndex(index) }
       for one in waiting[index] ?? [] { try writeAsked(one) }
       let requests = try requests(index, hasManySources: hasManySources, program)
-      for statement in requests.statements { _ = try step.rows(statement, from: Int64(index), through: 0) }
+      for statement in requests.statements { _ = try step.rows(statement, from: Int64(index.number), through: 0) }
       for statement in requests.counts {
         if case .integer(let count)? = try step.rows(statement, from: 0, through: 0).first?.first { ambiguous += count }
       }

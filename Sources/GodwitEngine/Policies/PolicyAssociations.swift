@@ -12,10 +12,10 @@ final class PolicyAssociations {
   private var batches: [RowBatch?]
   /// How a computed association is looked up, by mapping: the destination key of source key `?1`, and that key if the
   /// mapping matches it.
-  private var computedLookups: [Int: (destination: ChunkStatement, taken: ChunkStatement)] = [:]
+  private var computedLookups: [MappingID: (destination: ChunkStatement, taken: ChunkStatement)] = [:]
   /// The statements that give the source keys of a computed association, by mapping.
-  private var takenKeys: [Int: (limit: Int, statement: ChunkStatement)] = [:]
-  private var inverses: [Int: SpillReader] = [:]
+  private var takenKeys: [MappingID: (limit: Int, statement: ChunkStatement)] = [:]
+  private var inverses: [MappingID: SpillReader] = [:]
 
   init(_ step: PolicyRunState) {
     self.step = step
@@ -30,7 +30,7 @@ final class PolicyAssociations {
 
   // MARK: Writing
 
-  func add(_ pair: PolicyPair, to index: Int) throws {
+  func add(_ pair: PolicyPair, to index: MappingID) throws {
     let batch = batch(index)
     batch.add(pair.sequence)
     batch.add(pair.root)
@@ -40,12 +40,12 @@ final class PolicyAssociations {
     if batch.endRow() { try step.write(batch) }
   }
 
-  private func batch(_ index: Int) -> RowBatch {
-    if let known = batches[index] { return known }
+  private func batch(_ index: MappingID) -> RowBatch {
+    if let known = batches[index.number] { return known }
     let made = RowBatch(
       step.connection, into: "main.\(StepProgram.pairTable(index))",
       columns: ["turn", "root", "source", "entity", "destination"], limits: step.batchLimits)
-    batches[index] = made
+    batches[index.number] = made
     return made
   }
 
@@ -59,14 +59,14 @@ final class PolicyAssociations {
   }
 
   /// Makes the index that a lookup from the destination needs.
-  func makeIndex(_ index: Int) throws {
+  func makeIndex(_ index: MappingID) throws {
     let wanted = StepProgram.pairIndex(index)
     try step.makeIndex(wanted.name, on: wanted.columns)
   }
 
   // MARK: Explicit associations
 
-  func isWritten(_ pair: PolicyPair, _ index: Int) throws -> Bool {
+  func isWritten(_ pair: PolicyPair, _ index: MappingID) throws -> Bool {
     try write()
     try makeIndex(index)
     // Without statistics SQLite would walk all associations of a source object.
@@ -81,7 +81,7 @@ final class PolicyAssociations {
   ///
   /// - Parameter isFirstOnly: Whether an object with several source objects is paired only with the first of them.
   func explicitPairs(
-    _ index: Int, after place: PolicyState.Place, through last: Int64, isFirstOnly: Bool, limit: Int
+    _ index: MappingID, after place: PolicyState.Place, through last: Int64, isFirstOnly: Bool, limit: Int
   ) throws -> [PolicyPair] {
     let table = StepProgram.pairTable(index)
     var isFirst = ""
@@ -110,7 +110,7 @@ final class PolicyAssociations {
   }
 
   /// The entity and key of each object that a source object was associated with, in order.
-  func explicitDestinations(of source: ManagedObject, _ index: Int) throws -> [(entity: String, key: Int64)] {
+  func explicitDestinations(of source: ManagedObject, _ index: MappingID) throws -> [(entity: String, key: Int64)] {
     try write()
     return try step.rows(
       "SELECT entity, destination FROM main.\(StepProgram.pairTable(index)) WHERE source = ?1 AND root = ?2 ORDER BY turn",
@@ -119,7 +119,7 @@ final class PolicyAssociations {
   }
 
   /// The root entity and key of each source object that an object was associated with, by key.
-  func explicitSources(of destination: ManagedObject, _ index: Int) throws -> [(entity: String, key: Int64)] {
+  func explicitSources(of destination: ManagedObject, _ index: MappingID) throws -> [(entity: String, key: Int64)] {
     try write()
     try makeIndex(index)
     return try step.rows(
@@ -140,7 +140,7 @@ final class PolicyAssociations {
   /// The destination key of a source key by the mapping's rule; nil where the mapping does not match it.
   ///
   /// - Parameter program: As it stands.
-  func ruleDestination(of source: Int64, _ index: Int, _ program: StepProgram) throws -> Int64? {
+  func ruleDestination(of source: Int64, _ index: MappingID, _ program: StepProgram) throws -> Int64? {
     let lookup = try computedLookup(index, program)
     guard case .integer(let key)? = try step.rows(lookup.destination, from: source, through: source).first?.first
     else { return nil }
@@ -148,12 +148,12 @@ final class PolicyAssociations {
   }
 
   /// Whether the mapping matches a source key.
-  func matches(_ source: Int64, _ index: Int, _ program: StepProgram) throws -> Bool {
+  func matches(_ source: Int64, _ index: MappingID, _ program: StepProgram) throws -> Bool {
     try !step.rows(computedLookup(index, program).taken, from: source, through: source).isEmpty
   }
 
   private func computedLookup(
-    _ index: Int, _ now: StepProgram
+    _ index: MappingID, _ now: StepProgram
   ) throws -> (destination: ChunkStatement, taken: ChunkStatement) {
     if let known = computedLookups[index] { return known }
     let made = (
@@ -165,14 +165,14 @@ final class PolicyAssociations {
   }
 
   /// Whether an association is the one that its mapping computes.
-  func isComputed(_ pair: PolicyPair, _ index: Int) -> Bool {
-    guard let offset = step.keyOffsets[index] else { return false }
-    return pair.destination == pair.source &+ offset && Int(pair.entity) == step.entityNumbers[index]
+  func isComputed(_ pair: PolicyPair, _ index: MappingID) -> Bool {
+    guard let offset = step.keyOffsets[index.number] else { return false }
+    return pair.destination == pair.source &+ offset && Int(pair.entity) == step.entityNumbers[index.number]
   }
 
   /// The associations of a mapping that are computed, after one of them.
   func computedPairs(
-    _ index: Int, after place: PolicyState.Place, through last: Int64, limit: Int
+    _ index: MappingID, after place: PolicyState.Place, through last: Int64, limit: Int
   ) throws -> [PolicyPair] {
     let mapping = program.mappings[index]
     guard case .offset(let offset) = program.facts.mappings[index].keys,
@@ -196,7 +196,7 @@ final class PolicyAssociations {
     }
   }
 
-  private func takenKeys(_ index: Int, limit: Int) throws -> ChunkStatement {
+  private func takenKeys(_ index: MappingID, limit: Int) throws -> ChunkStatement {
     if let known = takenKeys[index], known.limit == limit { return known.statement }
     let made = try program.associationStage.takenKeys(index, limit: limit)
     takenKeys[index] = (limit, made)
@@ -204,12 +204,12 @@ final class PolicyAssociations {
   }
 
   /// The source keys of an object of a mapping whose associations lie in a spill file.
-  func storedSources(of destination: Int64, _ index: Int) throws -> [Int64] {
+  func storedSources(of destination: Int64, _ index: MappingID) throws -> [Int64] {
     try inverse(index)?.destinations(of: destination) ?? []
   }
 
   /// The pairs of a stored association by destination key: made once in a run, beside the spill file.
-  private func inverse(_ index: Int) throws -> SpillReader? {
+  private func inverse(_ index: MappingID) throws -> SpillReader? {
     if let known = inverses[index] { return known }
     guard let reader = step.functions.readers[index] else { return nil }
     let path = step.folder.spillPath(mapping: index) + ".inverse"

@@ -5,7 +5,7 @@ import GodwitStore
 /// The losses while policies make objects and leave them to their mappings. The counts commit with the chunk.
 struct PolicyLosses {
   struct NilKey: Hashable {
-    var mapping: Int
+    var mapping: MappingID
     var attribute: String
   }
 
@@ -31,7 +31,7 @@ struct PolicyLosses {
 
   /// The values that the expressions of a mapping turned to nil in the row of an object.
   static func turnedValues(
-    _ index: Int, _ mapped: MappedRow, row: [SQLValue], of source: ManagedObject
+    _ index: MappingID, _ mapped: MappedRow, row: [SQLValue], of source: ManagedObject
   ) throws -> [TurnedValue] {
     guard mapped.watchPlaces.contains(where: { row[$0].isNull }) else { return [] }
     return try zip(mapped.watches, mapped.watchPlaces).compactMap { watch, place in

@@ -30,26 +30,26 @@ extension PolicyRun {
       guard hook.own.insert(own) else { return }
     } else {
       if !state.hasForeignSources(index) {
-        try resolveInOrder(shortcuts.linksOfMapping[index])
+        try resolveInOrder(shortcuts.linksOfMapping[index.number])
         state.foreign = (state.foreign ?? []).union([index])
       }
       try writeExplicitly(index)
       guard try !associations.isWritten(pair, index) else { return }
     }
     if !isOwn || destination.call != hook.number, !state.hasManySources(index) {
-      try resolveInOrder(shortcuts.linksOfMapping[index])
+      try resolveInOrder(shortcuts.linksOfMapping[index.number])
       try writeExplicitly(index)
       state.manySources = (state.manySources ?? []).union([index])
     }
     // Any object may be associated, but only an object of the mapping's entity has the key of the link in its row.
-    if isOwn, shortcuts.hasInlineLinks[index], destination.entityNumber != hook.keyNumber,
+    if isOwn, shortcuts.hasInlineLinks[index.number], destination.entityNumber != hook.keyNumber,
       !step.isKind(destination, of: index)
     {
-      try resolveInOrder(shortcuts.linksOfMapping[index])
+      try resolveInOrder(shortcuts.linksOfMapping[index.number])
     }
     state.sequence += 1
     mustBeInserted(destination)
-    if shortcuts.isComputed[index] {
+    if shortcuts.isComputed[index.number] {
       if isOwn, hook.ownPairs.isEmpty, associations.isComputed(pair, index) { return hook.ownPairs.append(pair) }
       try writeExplicitly(index)
     }
@@ -58,7 +58,7 @@ extension PolicyRun {
 
   private static let limitOwn = 50_000
 
-  package func mappings(named name: String) throws -> [Int] {
+  package func mappings(named name: String) throws -> [MappingID] {
     let found = program.mappings.filter { $0.name == name }.map(\.index)
     // A mapping of kind add makes nothing of a source object.
     guard found.isEmpty, !program.resolved.policies.contains(where: { $0.mapping.name == name }) else { return found }
@@ -66,16 +66,16 @@ extension PolicyRun {
     throw step.failure("the step has no mapping '\(name)'\(hint)")
   }
 
-  package func destinations(of sources: [ManagedObject], mappings: [Int]) throws -> [ManagedObject] {
+  package func destinations(of sources: [ManagedObject], mappings: [MappingID]) throws -> [ManagedObject] {
     try distinct(sources, mappings) { try destinations(of: $0, $1) }
   }
 
-  package func sources(of destinations: [ManagedObject], mappings: [Int]) throws -> [ManagedObject] {
+  package func sources(of destinations: [ManagedObject], mappings: [MappingID]) throws -> [ManagedObject] {
     try distinct(destinations, mappings) { try sources(of: $0, $1) }
   }
 
   private func distinct(
-    _ objects: [ManagedObject], _ mappings: [Int], _ find: (ManagedObject, Int) throws -> [ManagedObject]
+    _ objects: [ManagedObject], _ mappings: [MappingID], _ find: (ManagedObject, MappingID) throws -> [ManagedObject]
   ) rethrows -> [ManagedObject] {
     var found: [ManagedObject] = []
     var seen: Set<PolicyIdentity> = []
@@ -87,7 +87,7 @@ extension PolicyRun {
     return found
   }
 
-  private func destinations(of source: ManagedObject, _ index: Int) throws -> [ManagedObject] {
+  private func destinations(of source: ManagedObject, _ index: MappingID) throws -> [ManagedObject] {
     let mapping = program.mappings[index]
     if isExplicit(index) {
       return try associations.explicitDestinations(of: source, index).compactMap {
@@ -100,7 +100,7 @@ extension PolicyRun {
     return try destinationObject(mapping.destination.name, key: key).map { [$0] } ?? []
   }
 
-  func sources(of destination: ManagedObject, _ index: Int) throws -> [ManagedObject] {
+  func sources(of destination: ManagedObject, _ index: MappingID) throws -> [ManagedObject] {
     let mapping = program.mappings[index]
     if isExplicit(index) {
       return try associations.explicitSources(of: destination, index).compactMap {
@@ -121,8 +121,8 @@ extension PolicyRun {
     return try sourceObject(mapping.source.name, key: key).map { [$0] } ?? []
   }
 
-  private func isExplicit(_ index: Int) -> Bool {
-    program.isPolicy(index) && !shortcuts.isComputed[index]
+  private func isExplicit(_ index: MappingID) -> Bool {
+    program.isPolicy(index) && !shortcuts.isComputed[index.number]
   }
 
   private func sourceObject(_ entity: String, key: Int64) throws -> ManagedObject? {
@@ -134,14 +134,14 @@ extension PolicyRun {
   /// Stores the associations of a mapping in its table, including those made so far.
   ///
   /// Call it before a policy makes one that its mapping would not make.
-  func writeExplicitly(_ index: Int) throws {
-    guard shortcuts.isComputed[index], !isReplaying else { return }
+  func writeExplicitly(_ index: MappingID) throws {
+    guard shortcuts.isComputed[index.number], !isReplaying else { return }
     try step.checkChunk()
     try writeAsked()
     setShortcuts(
       inlineLinks: shortcuts.inlineLinks,
       computedAssociations: shortcuts.computedAssociations.subtracting([index]))
-    if let last = shortcuts.computedThrough[index] {
+    if let last = shortcuts.computedThrough[index.number] {
       _ = try step.rows(try program.associationStage.pairsWritten(index), from: .min, through: last)
     }
     if step.currentMapping == index {
@@ -152,17 +152,19 @@ extension PolicyRun {
   }
 
   /// Whether a source object has been associated by a mapping whose associations are computed, if the mapping matches it.
-  private func isComputed(_ key: Int64, _ index: Int) -> Bool {
-    if let last = shortcuts.computedThrough[index], key <= last { return true }
+  private func isComputed(_ key: Int64, _ index: MappingID) -> Bool {
+    if let last = shortcuts.computedThrough[index.number], key <= last { return true }
     return step.currentMapping == index && hook.ownPairs.contains { $0.source == key }
   }
 
   /// Called at the end of a `createDestinationInstances`. Stores the associations of the mapping explicitly if the hook
   /// did not make exactly the object that the mapping would.
   func checkDefaultPair() throws {
-    guard let index = step.currentMapping, shortcuts.isComputed[index], let prepared = hook.prepared else { return }
+    guard let index = step.currentMapping, shortcuts.isComputed[index.number], let prepared = hook.prepared else {
+      return
+    }
     if hook.ownPairs.count == 1 {
-      shortcuts.computedThrough[index] = prepared.source.key
+      shortcuts.computedThrough[index.number] = prepared.source.key
       hook.ownPairs.removeAll(keepingCapacity: true)
     } else {
       try writeExplicitly(index)
@@ -173,9 +175,9 @@ extension PolicyRun {
 
   /// The associations that `createRelationships` is called for, after one of them.
   func associationPage(
-    _ index: Int, after place: PolicyState.Place, through last: Int64, limit: Int
+    _ index: MappingID, after place: PolicyState.Place, through last: Int64, limit: Int
   ) throws -> [PolicyPair] {
-    if shortcuts.isComputed[index] {
+    if shortcuts.isComputed[index.number] {
       return try associations.computedPairs(index, after: place, through: last, limit: limit)
     }
     return try associations.explicitPairs(

@@ -18,7 +18,7 @@ extension PolicyRun {
     var wanted = links.intersection(shortcuts.inlineLinks)
     guard !wanted.isEmpty, !isReplaying || isReading else { return }
     if hook.kind == .createDestinationInstances, let index = step.currentMapping {
-      let own = shortcuts.linksOfMapping[index]
+      let own = shortcuts.linksOfMapping[index.number]
       if !own.isDisjoint(with: wanted) {
         // The rows in memory were read with the keys of all of them.
         wanted.formUnion(own)
@@ -46,7 +46,7 @@ extension PolicyRun {
   /// Records the assignments of a mapping to the objects that were left to it.
   private func assignLeft(_ assignment: InversePair.Assignment, of link: Int) throws {
     let index = assignment.mapping
-    var last = shortcuts.leftToMapping[index]
+    var last = shortcuts.leftToMapping[index.number]
     if hook.isLeftToMapping, let related = hook.related, related.mapping == index {
       last = PolicyState.Place(source: related.pair.source, sequence: related.pair.sequence)
     }
@@ -58,7 +58,7 @@ extension PolicyRun {
     try assignments.makeAskedTable()
     var place = PolicyState.Place(source: .min, sequence: -1)
     while let end = try noteLeft(index, after: place, through: last) {
-      _ = try step.rows(statement, from: Int64(index), through: 0)
+      _ = try step.rows(statement, from: Int64(index.number), through: 0)
       try assignments.emptyAskedTable()
       place = end
     }
@@ -68,9 +68,9 @@ extension PolicyRun {
   ///
   /// - Returns: The last of them; nil at the end.
   private func noteLeft(
-    _ index: Int, after place: PolicyState.Place, through last: PolicyState.Place
+    _ index: MappingID, after place: PolicyState.Place, through last: PolicyState.Place
   ) throws -> PolicyState.Place? {
-    guard !shortcuts.isComputed[index] else {
+    guard !shortcuts.isComputed[index.number] else {
       let pairs = try associations.computedPairs(index, after: place, through: last.source, limit: Self.limitLeft)
       for pair in pairs { try assignments.writeAsked(pair) }
       return pairs.last.map { .init(source: $0.source, sequence: $0.sequence) }
@@ -95,11 +95,11 @@ extension PolicyRun {
   /// Called at the end of a `createRelationships`. If the object was not left to its mapping, links are no longer
   /// written with objects.
   func finishRelating() throws {
-    guard let (mapping, pair) = hook.related, shortcuts.hasInlineLinks[mapping] else { return }
+    guard let (mapping, pair) = hook.related, shortcuts.hasInlineLinks[mapping.number] else { return }
     if hook.isLeftToMapping {
-      shortcuts.leftToMapping[mapping] = PolicyState.Place(source: pair.source, sequence: pair.sequence)
+      shortcuts.leftToMapping[mapping.number] = PolicyState.Place(source: pair.source, sequence: pair.sequence)
     } else {
-      try resolveInOrder(shortcuts.linksOfMapping[mapping])
+      try resolveInOrder(shortcuts.linksOfMapping[mapping.number])
     }
   }
 

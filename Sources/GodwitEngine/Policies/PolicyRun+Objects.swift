@@ -10,7 +10,7 @@ extension PolicyRun {
   ///
   /// - Parameter ahead: The prefetcher on a second core; nil afterwards when it cannot continue.
   func page(
-    of index: Int, from first: Int64, through last: Int64, ahead: inout SourcePagePrefetcher?
+    of index: MappingID, from first: Int64, through last: Int64, ahead: inout SourcePagePrefetcher?
   ) throws -> (page: SourcePage, query: SourcePageQuery) {
     let (page, query) = try sourceReader.page(of: index, from: first, through: last, shortcuts, ahead: &ahead)
     (hook.keyColumns, writer.keyColumns) = (query.keyColumns, query.keyColumns)
@@ -20,7 +20,7 @@ extension PolicyRun {
 
   /// Calls a body for each object of a page, while the running hook is prepared for it.
   func forEach(
-    _ page: SourcePage, _ query: SourcePageQuery, of index: Int, _ body: (ManagedObject) throws -> Void
+    _ page: SourcePage, _ query: SourcePageQuery, of index: MappingID, _ body: (ManagedObject) throws -> Void
   ) throws {
     guard let table = sourceContext.table(of: program.mappings[index].source.name) else { return }
     var kind: ObjectKind?
@@ -57,10 +57,10 @@ extension PolicyRun {
   }
 
   /// The key that the mapping would give the source object of the running hook; once for each.
-  private func mappedKey(_ source: PolicyObjectKey, _ index: Int) throws -> Int64? {
+  private func mappedKey(_ source: PolicyObjectKey, _ index: MappingID) throws -> Int64? {
     guard step.currentMapping == index, let keyed = hook.keyedSource, keyed == source else { return nil }
     hook.keyedSource = nil
-    if let offset = step.keyOffsets[index] {
+    if let offset = step.keyOffsets[index.number] {
       let (key, overflow) = source.key.addingReportingOverflow(offset)
       return overflow ? nil : key
     }

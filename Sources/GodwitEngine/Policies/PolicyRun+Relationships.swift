@@ -18,7 +18,7 @@ extension PolicyRun {
     switch hook.kind {
     case .begin, .createDestinationInstances, .endInstanceCreation: return (current - far, sequence)
     case .createRelationships, .endRelationshipCreation:
-      if let index = policy.index { return (Int64(index), sequence) }
+      if let index = policy.index { return (Int64(index.number), sequence) }
       // After all that the mapping before it assigns, whose sequence numbers are keys.
       return (Int64(policy.position) - 1, (1 << 62) + sequence)
     case .performCustomValidation: return (current + far, sequence)
@@ -115,9 +115,9 @@ extension PolicyRun {
     let index = try step.index(of: mapping)
     if isRelated(object, index) {
       hook.isLeftToMapping = true
-      if shortcuts.isAllInline[index] { return }
+      if shortcuts.isAllInline[index.number] { return }
     } else {
-      try resolveInOrder(shortcuts.linksOfMapping[index])
+      try resolveInOrder(shortcuts.linksOfMapping[index.number])
     }
     // A policy may have made objects of other entities, of which the mapping says nothing.
     guard !object.isSource, !program.mappings[index].relationships.isEmpty, step.isKind(object, of: index) else {
@@ -136,7 +136,7 @@ extension PolicyRun {
   /// - Parameter sources: At least one.
   private func setMapped(
     _ source: ResolvedEntityMapping.RelationshipSource, of object: ManagedObject, from sources: [ManagedObject],
-    _ index: Int
+    _ index: MappingID
   ) throws {
     let side = try assignments.end(of: source.relationship.name, in: object.entityName)
     let (link, end, relationship) = (side.link, side.end, side.relationship)
@@ -159,7 +159,7 @@ extension PolicyRun {
   }
 
   /// Leaves the relationships of an object to one statement for many, where that gives the same.
-  private func isAskedTogether(_ object: ManagedObject, _ index: Int) throws -> Bool {
+  private func isAskedTogether(_ object: ManagedObject, _ index: MappingID) throws -> Bool {
     guard isRelated(object, index), var pair = hook.related?.pair, !state.hasForeignSources(index) else {
       return false
     }
@@ -176,7 +176,7 @@ extension PolicyRun {
   }
 
   /// Whether the running `createRelationships` is for that object and mapping.
-  private func isRelated(_ object: ManagedObject, _ index: Int) -> Bool {
+  private func isRelated(_ object: ManagedObject, _ index: MappingID) -> Bool {
     guard let (mapping, pair) = hook.related else { return false }
     return mapping == index && pair.destination == object.key && pair.entity == Int64(object.entityNumber)
   }
@@ -191,7 +191,7 @@ extension PolicyRun {
 
   /// The objects that a relationship source finds from one source object, in the order of lookups and then keys.
   private func targets(
-    of source: ResolvedEntityMapping.RelationshipSource, from object: ManagedObject, index: Int
+    of source: ResolvedEntityMapping.RelationshipSource, from object: ManagedObject, index: MappingID
   ) throws -> [PolicyAssignments.Target] {
     var reached = [object]
     for hop in source.path { reached = try reached.flatMap { try $0.objects(hop.relationship.name) } }
@@ -207,8 +207,8 @@ extension PolicyRun {
         let place = key ?? Int64(number)
         for made in try destinations(of: [other], mappings: [lookup])
         where destinationModel.isKind(made.entityName, of: wanted) {
-          let inverse = try inversePlace(of: object, among: source, at: other) ?? Int64(index)
-          those.append(.init(key: made.key, place: isOrdered ? place : Int64(lookup), inversePlace: inverse))
+          let inverse = try inversePlace(of: object, among: source, at: other) ?? Int64(index.number)
+          those.append(.init(key: made.key, place: isOrdered ? place : Int64(lookup.number), inversePlace: inverse))
         }
       }
       found += those.sorted { $0.key < $1.key }

@@ -22,7 +22,7 @@ package import GodwitStore
 package final class PolicyRun: PolicyHost {
   package var sourceModel: ManagedObjectModel { program.resolved.sourceModel }
   package var destinationModel: ManagedObjectModel { program.resolved.destinationModel }
-  package var mappingCount: Int { program.mappings.count }
+  package var mappingIDs: [MappingID] { program.mappings.mappingIDs }
   package var sourceContext: ObjectContext { step.sourceContext }
   package var userInfo: [String: PropertyListValue] { memory.userInfo }
 
@@ -75,7 +75,7 @@ package final class PolicyRun: PolicyHost {
     shortcutsHaveChanged()
   }
 
-  func setShortcuts(inlineLinks: Set<Int>, computedAssociations: Set<Int>) {
+  func setShortcuts(inlineLinks: Set<Int>, computedAssociations: Set<MappingID>) {
     shortcuts.set(inlineLinks: inlineLinks, computedAssociations: computedAssociations)
     shortcutsHaveChanged()
   }

@@ -12,7 +12,7 @@ final class PolicyRunState {
   let memory: ByteCount
   /// The mapping of each policy, and its index among those that make objects of source objects.
   let mappings: [EntityMapping]
-  let mappingIndexes: [Int?]
+  let mappingIndexes: [MappingID?]
   /// The names that tell those mappings from each other.
   private let mappingNames: [MappingNames]
   /// How many rows of a table are written together.
@@ -27,7 +27,7 @@ final class PolicyRunState {
   let draftContext: ObjectContext
   /// The policy at work, and the index of its mapping; nil for one of kind add.
   @exclusivity(unchecked) private(set) var current = 0
-  @exclusivity(unchecked) private(set) var currentMapping: Int?
+  @exclusivity(unchecked) private(set) var currentMapping: MappingID?
   /// The offset that each mapping adds to a source key; nil for dense keys.
   let keyOffsets: [Int64?]
   /// The number of the entity that each mapping makes.
@@ -205,15 +205,15 @@ final class PolicyRunState {
     return layout
   }
 
-  func mappedRow(_ index: Int) throws -> MappedRow {
-    if let known = mappedRows[index] { return known }
+  func mappedRow(_ index: MappingID) throws -> MappedRow {
+    if let known = mappedRows[index.number] { return known }
     let made = try program.policy.mappedRow(index, layout: try layout(of: program.mappings[index].destination.name))
-    mappedRows[index] = made
+    mappedRows[index.number] = made
     return made
   }
 
   /// The index among mappings that make objects of source objects.
-  func index(of mapping: EntityMapping) throws -> Int {
+  func index(of mapping: EntityMapping) throws -> MappingID {
     if let index = currentMapping, mappingNames[current].areThose(of: mapping) { return index }
     let names = MappingNames(mapping)
     guard let found = program.mappings.first(where: { names.areThose(of: $0.mapping) }) else {
@@ -228,7 +228,7 @@ final class PolicyRunState {
   }
 
   /// Whether an object is of the entity that a mapping makes.
-  func isKind(_ object: ManagedObject, of index: Int) -> Bool {
+  func isKind(_ object: ManagedObject, of index: MappingID) -> Bool {
     model.isKind(object.entityName, of: program.mappings[index].destination.name)
   }
 }

@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitModel
 
 /// The shortcuts that hold while policies follow their mappings: links that are written with their objects, and
 /// associations that are computed.
@@ -11,7 +12,7 @@ struct PolicyShortcuts {
   private(set) var inlineLinks: Set<Int> = []
   /// Mappings whose associations are computed because their policy has made the same objects as the mapping alone
   /// would.
-  private(set) var computedAssociations: Set<Int> = []
+  private(set) var computedAssociations: Set<MappingID> = []
   /// The inline links of each mapping, and whether a mapping sets no other relationships.
   private(set) var linksOfMapping: [Set<Int>] = []
   private(set) var isAllInline: [Bool] = []
@@ -29,27 +30,27 @@ struct PolicyShortcuts {
 
   /// Restores the shortcuts of the state. Before a policy's first chunk, all shortcuts that the program allows hold.
   mutating func adopt(_ state: PolicyState) {
-    computedThrough = program.mappings.indices.map { state.computedThrough[$0] }
-    leftToMapping = program.mappings.indices.map { state.leftToMapping[$0] }
+    computedThrough = program.mappings.mappingIDs.map { state.computedThrough[$0] }
+    leftToMapping = program.mappings.mappingIDs.map { state.leftToMapping[$0] }
     let isAllowed = EngineTuning.current.usesShortcuts
     set(
       inlineLinks: isAllowed ? state.inlineLinks ?? program.inlineLinkCandidates : [],
       computedAssociations: isAllowed ? state.computedAssociations ?? program.computedMappingCandidates : [])
   }
 
-  mutating func set(inlineLinks: Set<Int>, computedAssociations: Set<Int>) {
+  mutating func set(inlineLinks: Set<Int>, computedAssociations: Set<MappingID>) {
     generation += 1
     (self.inlineLinks, self.computedAssociations) = (inlineLinks, computedAssociations)
     (program.inlineLinks, program.computedAssociations) = (inlineLinks, computedAssociations)
-    linksOfMapping = program.mappings.indices.map { program.inlineLinks(of: $0) }
-    isComputed = program.mappings.indices.map(computedAssociations.contains)
+    linksOfMapping = program.mappings.mappingIDs.map { program.inlineLinks(of: $0) }
+    isComputed = program.mappings.mappingIDs.map(computedAssociations.contains)
     hasInlineLinks = linksOfMapping.map { !$0.isEmpty }
     isAllInline = zip(program.mappings, linksOfMapping).map { !$1.isEmpty && $0.relationships.count == $1.count }
   }
 
   /// Puts them into the state that the ledger keeps.
   func store(in state: inout PolicyState) {
-    for (index, key) in computedThrough.enumerated() { state.computedThrough[index] = key }
-    for (index, place) in leftToMapping.enumerated() { state.leftToMapping[index] = place }
+    for (index, key) in computedThrough.enumerated() { state.computedThrough[MappingID(index)] = key }
+    for (index, place) in leftToMapping.enumerated() { state.leftToMapping[MappingID(index)] = place }
   }
 }

@@ -11,7 +11,7 @@ struct PolicySourceReader {
   ///
   /// - Parameter ahead: The prefetcher on a second core; nil afterwards when it cannot continue.
   func page(
-    of index: Int, from first: Int64, through last: Int64, _ shortcuts: PolicyShortcuts,
+    of index: MappingID, from first: Int64, through last: Int64, _ shortcuts: PolicyShortcuts,
     ahead: inout SourcePagePrefetcher?
   ) throws -> (page: SourcePage, query: SourcePageQuery) {
     if let known = ahead {
@@ -36,7 +36,7 @@ struct PolicySourceReader {
 
   /// Has a second core read the pages from a key on; nil where only this connection can.
   func readAhead(
-    of index: Int, from first: Int64, through last: Int64, _ shortcuts: PolicyShortcuts
+    of index: MappingID, from first: Int64, through last: Int64, _ shortcuts: PolicyShortcuts
   ) throws -> SourcePagePrefetcher? {
     let query = try query(index, shortcuts, isPrepared: try step.mappedRow(index).isComputableAhead)
     guard query.statement.builder.functions.evaluations.isEmpty, !query.statement.builder.readsSpill,
@@ -51,7 +51,7 @@ struct PolicySourceReader {
       query, generation: shortcuts.generation, from: first, through: last, reader: reader, functions: own)
   }
 
-  private func query(_ index: Int, _ shortcuts: PolicyShortcuts, isPrepared: Bool) throws -> SourcePageQuery {
+  private func query(_ index: MappingID, _ shortcuts: PolicyShortcuts, isPrepared: Bool) throws -> SourcePageQuery {
     let entity = step.program.mappings[index].source.name
     guard let table = step.sourceContext.table(of: entity),
       let keyPlace = table.table.columns.firstIndex(where: { $0.role == .primaryKey })

@@ -1,3 +1,5 @@
+import GodwitModel
+
 /// The state of policies from chunk to chunk. It lies in the ledger and commits with each of their chunks.
 struct PolicyState: Codable, Equatable {
   /// Destination root entity name to the key that the next new object takes.
@@ -5,9 +7,9 @@ struct PolicyState: Codable, Equatable {
   /// Counts associations and assignments, which orders them.
   var sequence: Int64 = 0
   /// Mappings with associations of other source objects than the one that their policy was called for.
-  var foreign: Set<Int>?
+  var foreign: Set<MappingID>?
   /// Mappings of which an object may have several source objects, or be none that its policy made.
-  var manySources: Set<Int>?
+  var manySources: Set<MappingID>?
   /// Policy to the dense keys it has given.
   var dense: [Int: Int64] = [:]
   /// `nextKeys` before the `begin` of each policy. When `begin` runs again, its objects get the same keys.
@@ -15,11 +17,11 @@ struct PolicyState: Codable, Equatable {
   /// Links that are written with their objects; nil before a policy's first chunk.
   var inlineLinks: Set<Int>?
   /// Mappings whose associations are computed; nil before a policy's first chunk.
-  var computedAssociations: Set<Int>?
+  var computedAssociations: Set<MappingID>?
   /// The last source object that such a mapping has made its object of.
-  var computedThrough: [Int: Int64] = [:]
+  var computedThrough: [MappingID: Int64] = [:]
   /// The last object whose relationships were left to its mapping, by mapping with such links.
-  var leftToMapping: [Int: Place] = [:]
+  var leftToMapping: [MappingID: Place] = [:]
   /// A binary property list.
   var userInfo: [UInt8]
 
@@ -44,6 +46,6 @@ struct PolicyState: Codable, Equatable {
     case leftToMapping = "left"
   }
 
-  func hasManySources(_ mapping: Int) -> Bool { manySources?.contains(mapping) == true }
-  func hasForeignSources(_ mapping: Int) -> Bool { foreign?.contains(mapping) == true }
+  func hasManySources(_ mapping: MappingID) -> Bool { manySources?.contains(mapping) == true }
+  func hasForeignSources(_ mapping: MappingID) -> Bool { foreign?.contains(mapping) == true }
 }

@@ -1,11 +1,12 @@
 import GodwitJob
+import GodwitModel
 import GodwitStore
 
 /// The source object of a running `createDestinationInstances`, and the values that its mapping gives it.
 ///
 /// One instance serves all objects of a chunk, which saves an allocation for each.
 final class PreparedObject {
-  let mapping: Int
+  let mapping: MappingID
   /// The object's entity and key.
   @exclusivity(unchecked) private(set) var source: PolicyObjectKey
   /// The initial row of the object, in the order of the destination table's columns; nil if its values are computed
@@ -19,7 +20,7 @@ final class PreparedObject {
   /// The kind of the object that was made last.
   @exclusivity(unchecked) private var kind: ObjectKind?
 
-  init(mapping: Int) {
+  init(mapping: MappingID) {
     self.mapping = mapping
     source = PolicyObjectKey(number: -1, key: 0)
   }

@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitModel
 import GodwitStore
 
 /// The running hook, and its actions so far.
@@ -20,7 +21,7 @@ struct RunningHook {
   /// The number of that entity; -1 for none.
   private(set) var keyNumber = -1
   /// The association that a running `createRelationships` is for.
-  var related: (mapping: Int, pair: PolicyPair)?
+  var related: (mapping: MappingID, pair: PolicyPair)?
   /// Whether that hook has left its object's relationships to the mapping.
   var isLeftToMapping = false
 
@@ -94,6 +95,6 @@ struct PolicyPair {
 
 /// An association of the source object that a hook is called for.
 struct PolicyOwnPair: Hashable {
-  var mapping: Int
+  var mapping: MappingID
   var entity, destination: Int64
 }

@@ -37,7 +37,7 @@ extension Executor {
     }
   }
 
-  private static func mapping(of chunk: Chunk) -> Int? {
+  private static func mapping(of chunk: Chunk) -> MappingID? {
     switch chunk.work {
     case .associate(let mapping), .create(let mapping, _): mapping
     default: nil

@@ -19,7 +19,7 @@ package struct InversePair {
 
   /// One mapping's assignment to one side.
   package struct Assignment {
-    package var mapping: Int
+    package var mapping: MappingID
     /// Index into the mapping's `relationships`.
     package var part: Int
     package var end: End
@@ -179,7 +179,7 @@ extension InversePair {
   private mutating func choose(resolved: ResolvedMapping, facts: PlanFacts) {
     let mappings = resolved.entityMappings
     func of(_ end: End) -> [Assignment] { assignments.filter { $0.end == end } }
-    func isUnique(_ index: Int) -> Bool { !mappings[index].mapping.uniqueBy.isEmpty }
+    func isUnique(_ index: MappingID) -> Bool { !mappings[index].mapping.uniqueBy.isEmpty }
     switch storage {
     case .oneToOne: strategy = .resolved
     case .foreignKey(let holder):
@@ -262,7 +262,7 @@ extension InversePair {
     }
   }
 
-  private func lookups(of assignment: Assignment, _ mappings: [ResolvedEntityMapping]) -> [Int] {
+  private func lookups(of assignment: Assignment, _ mappings: [ResolvedEntityMapping]) -> [MappingID] {
     mappings[assignment.mapping].relationships[assignment.part].lookups
   }
 

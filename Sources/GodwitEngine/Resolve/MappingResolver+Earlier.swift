@@ -2,7 +2,7 @@ import GodwitJob
 import GodwitModel
 
 extension MappingResolver {
-  func resolve(_ mapping: EarlierMapping, index: Int) throws -> ResolvedEntityMapping? {
+  func resolve(_ mapping: EarlierMapping, index: MappingID) throws -> ResolvedEntityMapping? {
     guard let from = source.entity(mapping.sourceEntity), let to = destination.entity(mapping.destinationEntity) else {
       return nil
     }
@@ -36,8 +36,8 @@ extension MappingResolver {
         throw cannotLookUp(relationship, one, reason, in: mapping, at: location)
       }
     }
-    let lookups = usable.indices.filter { index in
-      let one = usable[index]
+    let lookups = usable.indices.map { MappingID($0) }.filter { index in
+      let one = usable[index.number]
       return one.name == name && serves(one.entityMapping, reached: reached, exactly: path.isEmpty)
         && makes(one.entityMapping, relationship.destinationEntityName)
     }
@@ -51,12 +51,12 @@ extension MappingResolver {
   func earlierLookups(
     reached: String, exactly: Bool, for relationship: RelationshipDescription, in mapping: EntityMapping,
     at location: GodwitError.Location?, isAlone: Bool
-  ) throws -> [Int] {
+  ) throws -> [MappingID] {
     func fits(_ one: EarlierMapping) -> Bool {
       serves(one.entityMapping, reached: reached, exactly: exactly)
         && makes(one.entityMapping, relationship.destinationEntityName)
     }
-    let lookups = usable.indices.filter { fits(usable[$0]) }
+    let lookups = usable.indices.filter { fits(usable[$0]) }.map { MappingID($0) }
     for one in earlier where fits(one) {
       switch one.access {
       case .offset: continue

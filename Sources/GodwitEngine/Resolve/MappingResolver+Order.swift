@@ -40,12 +40,12 @@ extension MappingResolver {
         in: mapping, at: at, try: "remove 'order-by', and have the policy set the objects in their order")
     }
     for lookup in found.lookups {
-      guard lookup >= usable.count else {
+      guard lookup.number >= usable.count else {
         throw error(
           "'order-by' of '\(relationship.name)' cannot order objects that an earlier job made", in: mapping, at: at,
           try: "combine both jobs into one, or remove 'order-by'")
       }
-      let maker = makers[lookup - usable.count]
+      let maker = makers[lookup.number - usable.count]
       guard policy(of: maker) == nil else {
         throw error(
           "'order-by' of '\(relationship.name)' cannot order objects that policy '\(maker.policyName ?? "")' makes: nobody knows of which source objects",

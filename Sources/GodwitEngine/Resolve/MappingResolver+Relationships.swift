@@ -146,7 +146,7 @@ extension MappingResolver {
           + "'\(one.destinationEntityName ?? "nothing")'", in: mapping, at: location)
     }
     return .init(
-      relationship: relationship, lookups: fitting.map { usable.count + $0 }, path: path, location: location, text: text
+      relationship: relationship, lookups: fitting.map { makerID($0) }, path: path, location: location, text: text
     )
   }
 
@@ -162,7 +162,7 @@ extension MappingResolver {
     let before = try earlierLookups(
       reached: reached, exactly: path.isEmpty, for: relationship, in: mapping, at: location, isAlone: lookups.isEmpty)
     return .init(
-      relationship: relationship, lookups: before + lookups.map { usable.count + $0 }, path: path, location: location,
+      relationship: relationship, lookups: before + lookups.map { makerID($0) }, path: path, location: location,
       text: text)
   }
 

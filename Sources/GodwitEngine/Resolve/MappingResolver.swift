@@ -43,9 +43,12 @@ struct MappingResolver {
 
   func resolve() throws -> [ResolvedEntityMapping] {
     for mapping in mappings { try checkShape(mapping) }
-    return try usable.enumerated().compactMap { try resolve($1, index: $0) }
-      + makers.enumerated().map { try resolve($1, index: usable.count + $0) }
+    return try usable.enumerated().compactMap { try resolve($1, index: MappingID($0)) }
+      + makers.enumerated().map { try resolve($1, index: makerID($0)) }
   }
+
+  /// The number of the mapping at a place among the makers.
+  func makerID(_ place: Int) -> MappingID { MappingID(usable.count + place) }
 
   func policy(of mapping: EntityMapping) -> PolicyRegistry.Make? { mapping.policyName.flatMap { registry[$0] } }
 
@@ -62,7 +65,8 @@ struct MappingResolver {
       if let name = mapping.policyName, let make = policy(of: mapping) {
         found.append(
           ResolvedPolicy(
-            mapping: mapping, name: name, index: mapping.kind == .add ? nil : position, position: position, make: make))
+            mapping: mapping, name: name, index: mapping.kind == .add ? nil : makerID(position), position: position,
+            make: make))
       }
       if mapping.kind != .add { position += 1 }
     }
@@ -143,7 +147,7 @@ struct MappingResolver {
     return entity
   }
 
-  private func resolve(_ mapping: EntityMapping, index: Int) throws -> ResolvedEntityMapping {
+  private func resolve(_ mapping: EntityMapping, index: MappingID) throws -> ResolvedEntityMapping {
     let from = try entity(mapping.sourceEntityName, "source", of: source, in: mapping)
     let to = try entity(mapping.destinationEntityName, "destination", of: destination, in: mapping)
     try check(mapping.filter, of: from, "filter of mapping '\(mapping.name)'")

@@ -17,7 +17,7 @@ package struct ResolvedMapping: Sendable {
   /// Mappings whose policy is not registered, for which Core Data's default policy is used.
   let defaulted: [(mapping: String, policy: String)]
   /// Indices into `entityMappings` by the name of the destination entity, in mapping order.
-  private let indexesByDestination: [String: [Int]]
+  private let indexesByDestination: [String: [MappingID]]
 
   package var hasPolicies: Bool { !policies.isEmpty }
 
@@ -55,7 +55,7 @@ package struct ResolvedMapping: Sendable {
     let resolved = try resolver.resolve()
     entityMappings = resolved
     policies = resolver.policies
-    indexesByDestination = Dictionary(grouping: resolved.indices) { resolved[$0].destination.name }
+    indexesByDestination = Dictionary(grouping: resolved.mappingIDs) { resolved[$0].destination.name }
     defaulted = all.compactMap { mapping in
       mapping.policyName.flatMap { registry[$0] == nil ? (mapping.name, $0) : nil }
     }
@@ -78,7 +78,7 @@ package struct ResolvedMapping: Sendable {
 }
 
 /// One entity mapping with its names resolved.
-package struct ResolvedEntityMapping: Sendable {
+package struct ResolvedEntityMapping: Sendable, NumberedByMapping {
   package indirect enum AttributeSource: Sendable, Hashable {
     /// The unchanged source attribute of that name.
     case copy(String)
@@ -98,7 +98,7 @@ package struct ResolvedEntityMapping: Sendable {
   package struct RelationshipSource: Sendable, Hashable {
     package var relationship: RelationshipDescription
     /// Indices into `entityMappings`, in mapping order: whose results are taken.
-    package var lookups: [Int]
+    package var lookups: [MappingID]
     /// The source relationships from the source object to the objects looked up; empty: the object itself.
     package var path: [SourceRelationship]
     package var location: GodwitError.Location?
@@ -119,7 +119,7 @@ package struct ResolvedEntityMapping: Sendable {
   }
 
   /// Position in mapping order.
-  package var index: Int
+  package var index: MappingID
   package var mapping: EntityMapping
   package var name: String { mapping.name }
   package var source: EntityDescription

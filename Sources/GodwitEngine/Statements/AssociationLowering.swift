@@ -1,5 +1,5 @@
 import GodwitJob
-import GodwitModel
+package import GodwitModel
 import GodwitStore
 
 /// The destination object of a source object, as SQL.
@@ -17,9 +17,9 @@ package struct AssociationLowering {
   /// How filters are tested: the planner runs each on every row, so that later statements need not look again.
   var checks = ExpressionLowering.Checks.inline
   /// Before a run, what tells the objects of a stored association apart, by the mapping's index and the source key.
-  var standIn: ((Int, String) throws -> String)?
+  var standIn: ((MappingID, String) throws -> String)?
   /// Mappings whose source keys are kept in memory.
-  var keySets: Set<Int> = []
+  var keySets: Set<MappingID> = []
 
   static func isStored(_ mapping: ResolvedEntityMapping, facts: PlanFacts) -> Bool {
     if !mapping.mapping.uniqueBy.isEmpty { return true }
@@ -27,10 +27,10 @@ package struct AssociationLowering {
     return false
   }
 
-  func isStored(_ index: Int) -> Bool { Self.isStored(mappings[index], facts: facts) }
+  func isStored(_ index: MappingID) -> Bool { Self.isStored(mappings[index], facts: facts) }
 
   /// The condition that a source row goes through a mapping.
-  func matches(_ index: Int, alias: String) -> (sql: String, reason: String?) {
+  func matches(_ index: MappingID, alias: String) -> (sql: String, reason: String?) {
     let mapping = mappings[index]
     var terms = [schema.isObject(of: [mapping.source.name], row: alias).sql].compactMap(\.self)
     if let earlier = mapping.earlier, case .offset(let offset) = facts.mappings[index].keys {
@@ -52,7 +52,7 @@ package struct AssociationLowering {
   }
 
   /// The table of a mapping's source objects.
-  func table(_ index: Int) throws -> String {
+  func table(_ index: MappingID) throws -> String {
     let name = mappings[index].source.name
     guard let table = schema.table(of: name) else {
       throw GodwitError(.internalBug, "cannot find the table of '\(name)'")
@@ -61,7 +61,7 @@ package struct AssociationLowering {
   }
 
   /// The destination key of the row `alias`, which is known to go through the mapping.
-  func counterpart(_ index: Int, ofRow alias: String) -> String {
+  func counterpart(_ index: MappingID, ofRow alias: String) -> String {
     guard !isStored(index), case .offset(let offset) = facts.mappings[index].keys else {
       return spillLookup(index, key: "\(alias).Z_PK")
     }
@@ -70,7 +70,7 @@ package struct AssociationLowering {
 
   /// The entries of a temporary table of destination keys `d`, with the source rows `s` that a mapping made those objects
   /// of, as FROM and WHERE.
-  func makers(_ index: Int, of entries: String, as alias: String) throws -> String {
+  func makers(_ index: MappingID, of entries: String, as alias: String) throws -> String {
     let rows = "\(try table(index)) AS s"
     let taken = matches(index, alias: "s").sql
     guard !isStored(index), case .offset(let offset) = facts.mappings[index].keys else {
@@ -81,7 +81,7 @@ package struct AssociationLowering {
     return "FROM temp.\(entries) AS \(alias) CROSS JOIN \(rows) ON s.Z_PK = \(key) WHERE \(taken)"
   }
 
-  private func spillLookup(_ index: Int, key: String) -> String {
+  private func spillLookup(_ index: MappingID, key: String) -> String {
     builder.readsSpill = true
     return "godwit_lookup(\(index), \(key))"
   }
@@ -89,7 +89,7 @@ package struct AssociationLowering {
   /// The destination key of the object whose source key is `key`; NULL when it was not migrated.
   ///
   /// - Parameter entity: The destination entity wanted; of several objects that a policy made of one, the lowest key.
-  package func lookup(_ index: Int, key: String, entity: String? = nil) throws -> String {
+  package func lookup(_ index: MappingID, key: String, entity: String? = nil) throws -> String {
     guard !isPolicy(index) else { return policyLookup(index, key: key, entity: entity) }
     // Objects of a mapping with a policy may be of any entity, so those look it up to whom it has nothing to give.
     if let policies, let entity, policies.computed.contains(index),
@@ -106,7 +106,7 @@ package struct AssociationLowering {
 
   /// The same as an expression on a LEFT JOIN that is added to `joins`: SQLite seeks in a joined table, where
   /// it would open a cursor for each run of a sub-select.
-  func lookup(_ index: Int, key: String, joins: inout [String]) throws -> String {
+  func lookup(_ index: MappingID, key: String, joins: inout [String]) throws -> String {
     guard !isStored(index), !isPolicy(index), joins.count < Self.limitJoins else { return try lookup(index, key: key) }
     if let known = quickLookup(index, key: key) { return known }
     let alias = builder.alias("a")
@@ -117,7 +117,7 @@ package struct AssociationLowering {
 
   /// The same for the row `alias` itself, which goes through `mapping`, by the row's own values. nil if they do not
   /// suffice, or if the association is not computed.
-  func ownLookup(_ index: Int, alias: String, in mapping: ResolvedEntityMapping) -> String? {
+  func ownLookup(_ index: MappingID, alias: String, in mapping: ResolvedEntityMapping) -> String? {
     let wanted = mappings[index]
     guard wanted.earlier == nil, !isStored(index), !isPolicy(index), wanted.source.name == mapping.source.name else {
       return nil
@@ -128,7 +128,7 @@ package struct AssociationLowering {
   }
 
   /// The same without reading the source; nil if that is not possible, or if the association is not computed.
-  func quickLookup(_ index: Int, key: String) -> String? {
+  func quickLookup(_ index: MappingID, key: String) -> String? {
     let known = facts.mappings[index]
     guard mappings[index].earlier == nil, !isStored(index), !isPolicy(index), case .offset(let offset) = known.keys
     else { return nil }
@@ -140,7 +140,7 @@ package struct AssociationLowering {
   }
 
   /// The same in several mappings that no object goes through two of.
-  func quickLookup(firstOf indices: [Int], key: String) -> String? {
+  func quickLookup(firstOf indices: [MappingID], key: String) -> String? {
     if let run = run(of: indices, key: key) { return "(CASE WHEN \(run.holds) THEN \(run.counterpart) END)" }
     let found = indices.compactMap { quickLookup($0, key: key) }
     guard found.count == indices.count else { return nil }
@@ -149,7 +149,7 @@ package struct AssociationLowering {
 
   /// The lookup of a key in several mappings of one table, where the keys that they take have no gap between their ends:
   /// whether an object is found, and its key; nil where that is not known, or the key is more than a column.
-  func run(of indices: [Int], key: String) -> (holds: String, counterpart: String)? {
+  func run(of indices: [MappingID], key: String) -> (holds: String, counterpart: String)? {
     guard !key.contains("("), facts.areExclusive(indices),
       indices.allSatisfy({ mappings[$0].earlier == nil && !isStored($0) && !isPolicy($0) })
     else { return nil }
@@ -175,7 +175,7 @@ package struct AssociationLowering {
   private static let limitJoins = 40
 
   /// The first of several lookups that finds something.
-  func first(of indices: [Int], key: String, entity: String? = nil) throws -> String {
+  func first(of indices: [MappingID], key: String, entity: String? = nil) throws -> String {
     switch indices.count {
     case 0: "NULL"
     case 1: try lookup(indices[0], key: key, entity: entity)

@@ -8,9 +8,9 @@ struct AssociationStatements: StageStatements {
 
   /// The source key of each object that a mapping takes, in key order; for `unique-by` it calls `godwit_identity` for
   /// each.
-  func pairs(_ index: Int) throws -> ChunkStatement { try step.kept.pairs(index) { try lowerPairs(index) } }
+  func pairs(_ index: MappingID) throws -> ChunkStatement { try step.kept.pairs(index) { try lowerPairs(index) } }
 
-  private func lowerPairs(_ index: Int) throws -> ChunkStatement {
+  private func lowerPairs(_ index: MappingID) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let mapping = mappings[index]
     let association = associations(builder)
@@ -71,7 +71,8 @@ struct AssociationStatements: StageStatements {
   /// `o1`, …, the values that the mapping orders by.
   ///
   /// - Parameter matches: The condition of the rows `s` that are taken, if it is not the filter's.
-  func merging(_ index: Int, _ association: AssociationLowering, matching matches: String? = nil) throws -> String {
+  func merging(_ index: MappingID, _ association: AssociationLowering, matching matches: String? = nil) throws -> String
+  {
     var reasons: [String] = []
     let mapping = mappings[index]
     let arguments = try identity(of: mapping, association.builder, &reasons)
@@ -125,7 +126,8 @@ struct AssociationStatements: StageStatements {
   /// The objects that a `unique-by` mapping makes one with others, as a query of `k`, the key, and `f`, the key of the
   /// first of the same objects, which gives it its values. Where objects have an order, `t` is the number of each among
   /// them, from 1.
-  func merged(_ index: Int, _ association: AssociationLowering, matching matches: String? = nil) throws -> String {
+  func merged(_ index: MappingID, _ association: AssociationLowering, matching matches: String? = nil) throws -> String
+  {
     guard step.isOrdered(index) else {
       return """
         SELECT k, f FROM (SELECT k, MIN(k) OVER same AS f, COUNT(*) OVER same AS n FROM \
@@ -137,7 +139,7 @@ struct AssociationStatements: StageStatements {
 
   /// All rows that an ordered `unique-by` mapping takes, as `merged`, with `n`, how many become one.
   private func ranked(
-    _ index: Int, _ association: AssociationLowering, matching matches: String? = nil
+    _ index: MappingID, _ association: AssociationLowering, matching matches: String? = nil
   ) throws -> String {
     let order = mappings[index].mapping.uniqueOrder.enumerated().map { "o\($0)\($1.isAscending ? "" : " DESC")" }
     return """
@@ -149,7 +151,7 @@ struct AssociationStatements: StageStatements {
 
   /// Stores the order of the objects that become one. Dense keys follow the order of the first of them, so with dense
   /// keys every object is stored.
-  func survivors(_ index: Int) throws -> ChunkStatement {
+  func survivors(_ index: MappingID) throws -> ChunkStatement {
     let builder = StatementBuilder()
     // A row whose values cannot be computed fails in its own chunk.
     builder.tolerateMisfits()
@@ -164,7 +166,7 @@ struct AssociationStatements: StageStatements {
   }
 
   /// Stores the associations that a mapping would compute for source keys from `?1` through `?2`.
-  func pairsWritten(_ index: Int) throws -> ChunkStatement {
+  func pairsWritten(_ index: MappingID) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
     let mapping = mappings[index]
@@ -179,7 +181,7 @@ struct AssociationStatements: StageStatements {
   }
 
   /// The source keys that a mapping takes, from `?1` through `?2`, up to a limit.
-  func takenKeys(_ index: Int, limit: Int = -1) throws -> ChunkStatement {
+  func takenKeys(_ index: MappingID, limit: Int = -1) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
     let taken = association.matches(index, alias: "s")
@@ -191,7 +193,7 @@ struct AssociationStatements: StageStatements {
 
   /// Each source key that some of these mappings of one table take, from `?1` through `?2`, and for each mapping whether
   /// it does.
-  func takenKeys(together indices: [Int]) throws -> ChunkStatement {
+  func takenKeys(together indices: [MappingID]) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
     let columns = indices.enumerated().map { "(\(association.matches($1, alias: "s").sql)) IS TRUE AS t\($0)" }
@@ -203,7 +205,7 @@ struct AssociationStatements: StageStatements {
   }
 
   /// The destination key that a mapping without a policy gives source row `?1`.
-  func computedDestination(_ index: Int) throws -> ChunkStatement {
+  func computedDestination(_ index: MappingID) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let sql = try associations(builder).lookup(index, key: "?1")
     return ChunkStatement(sql: "SELECT \(sql)", builder: builder)

@@ -48,7 +48,7 @@ extension CreationStatements {
     {
       return "append \(inUse) \(mapping.destination.name) \(mapping.name).\(attribute.name)"
     }
-    for other in mappings.prefix(mapping.index + 1)
+    for other in mappings.prefix(mapping.index.number + 1)
     where other.source.name == mapping.source.name
       && (other.index == mapping.index || facts.overlap(other.index, mapping.index))
     {

@@ -34,7 +34,7 @@ extension CreationStatements {
   private func foreignKey(
     _ link: InversePair, in mapping: ResolvedEntityMapping, association: AssociationLowering, joins: inout [String]
   ) throws -> [(sql: String, entityNumber: Int)]? {
-    func number(_ index: Int) -> Int { destinationSchema.number(of: mappings[index].destination.name) ?? 0 }
+    func number(_ index: MappingID) -> Int { destinationSchema.number(of: mappings[index].destination.name) ?? 0 }
     switch link.strategy {
     case .atCreation:
       guard let assignment = link.assignments.first(where: { $0.mapping == mapping.index && $0.end == link.carriedEnd })

@@ -6,8 +6,8 @@ import GodwitStore
 extension CreationStatements {
   /// Whether one statement can make the objects of two mappings: of one source table, into one destination table, with
   /// keys computed from the source's in the same way. No object may go through both, or their keys would collide.
-  func canShare(_ a: Int, _ b: Int) -> Bool {
-    func isPlain(_ index: Int) -> Bool {
+  func canShare(_ a: MappingID, _ b: MappingID) -> Bool {
+    func isPlain(_ index: MappingID) -> Bool {
       !isStored(index) && !isPolicy(index) && mappings[index].earlier == nil && !facts.mappings[index].isEmpty
     }
     return a != b && isPlain(a) && isPlain(b) && facts.mappings[a].keys == facts.mappings[b].keys
@@ -22,11 +22,11 @@ extension CreationStatements {
   /// Which mapping takes a row is computed in place where that is short. Otherwise an inner query reads each row once
   /// and says so as `godwit_member`; its `LIMIT` keeps SQLite from putting the question into every column. `godwit_row`
   /// counts each mapping's rows by position.
-  func statement(sharing indices: [Int]) throws -> ChunkStatement? {
+  func statement(sharing indices: [MappingID]) throws -> ChunkStatement? {
     try step.kept.sharedCreations(indices) { try lower(sharing: indices) }
   }
 
-  private func lower(sharing indices: [Int]) throws -> ChunkStatement? {
+  private func lower(sharing indices: [MappingID]) throws -> ChunkStatement? {
     let builder = StatementBuilder()
     let association = associations(builder)
     var reasons: [String] = []
@@ -89,7 +89,7 @@ extension CreationStatements {
   }
 
   /// Whether every row of the mappings' table goes through one of them.
-  private func matchesAll(_ indices: [Int]) -> Bool {
+  private func matchesAll(_ indices: [MappingID]) -> Bool {
     let table = sourceSchema.table(of: mappings[indices[0]].source.name)?.name
     let rows = facts.entities.filter { sourceSchema.table(of: $0.name)?.name == table }.reduce(0) { $0 + $1.rows }
     return indices.reduce(0) { $0 + facts.mappings[$1].rows } == rows
@@ -98,7 +98,7 @@ extension CreationStatements {
   /// Bytes of SQL that the question which mapping takes a row may take in all its places.
   private static let limitInPlace = 1000
 
-  private func sourceColumns(of index: Int) -> [String] {
+  private func sourceColumns(of index: MappingID) -> [String] {
     sourceSchema.table(of: mappings[index].source.name)?.columns.map(\.name) ?? []
   }
 

@@ -9,7 +9,7 @@ package struct CreationStatements: StageStatements {
   ///   - leftOut: Attributes that get NULL until the row is completed: some of `plainCopies`.
   ///   - isPart: Whether the keys narrow the rows, so that no index of a predicate shall choose them.
   package func statement(
-    _ index: Int, predicate: FilterPredicate?, leavingOut leftOut: Set<String> = [], isPart: Bool = false
+    _ index: MappingID, predicate: FilterPredicate?, leavingOut leftOut: Set<String> = [], isPart: Bool = false
   ) throws -> ChunkStatement {
     // Which values are large is another question for each row.
     guard leftOut.isEmpty else { return try lower(index, predicate: predicate, leavingOut: leftOut, isPart: isPart) }
@@ -19,7 +19,7 @@ package struct CreationStatements: StageStatements {
   }
 
   private func lower(
-    _ index: Int, predicate: FilterPredicate?, leavingOut leftOut: Set<String>, isPart: Bool
+    _ index: MappingID, predicate: FilterPredicate?, leavingOut leftOut: Set<String>, isPart: Bool
   ) throws -> ChunkStatement {
     let builder = StatementBuilder()
     builder.rowChecks = RowChecks()
@@ -55,7 +55,7 @@ package struct CreationStatements: StageStatements {
   }
 
   /// The attributes of a mapping whose values may be large, and lack nothing but to be copied.
-  func plainCopies(_ index: Int) -> [PlainCopy] {
+  func plainCopies(_ index: MappingID) -> [PlainCopy] {
     let mapping = mappings[index]
     var copies: [PlainCopy] = []
     for (attribute, source) in mapping.attributes where !mapping.fills(attribute, from: source) {
@@ -75,7 +75,7 @@ package struct CreationStatements: StageStatements {
     return copies
   }
 
-  func insertion(_ index: Int, columns: [String]) throws -> String {
+  func insertion(_ index: MappingID, columns: [String]) throws -> String {
     let table = try destinationTable(of: mappings[index].destination.name).name
     return "INSERT INTO main.\(quoted(table)) (\(columns.map(quoted).joined(separator: ", ")))"
   }
@@ -93,7 +93,7 @@ package struct CreationStatements: StageStatements {
 
   /// - Parameter builder: With row checks, the caller has them made.
   package func rows(
-    of index: Int, predicate: FilterPredicate? = nil, isPart: Bool = false,
+    of index: MappingID, predicate: FilterPredicate? = nil, isPart: Bool = false,
     builder: StatementBuilder = StatementBuilder()
   ) throws -> Rows {
     let mapping = mappings[index]

@@ -7,12 +7,12 @@ struct LossStatements: StageStatements {
   let step: StepProgram
 
   /// How many rows of a create chunk have a to-one that finds several objects; nil when none can.
-  func ambiguousToOne(_ index: Int, predicate: FilterPredicate?) throws -> ChunkStatement? {
+  func ambiguousToOne(_ index: MappingID, predicate: FilterPredicate?) throws -> ChunkStatement? {
     let key = CreationKey(mapping: index, predicate: predicate)
     return try step.kept.ambiguousToOne(key) { try lowerAmbiguousToOne(index, predicate: predicate) }
   }
 
-  private func lowerAmbiguousToOne(_ index: Int, predicate: FilterPredicate?) throws -> ChunkStatement? {
+  private func lowerAmbiguousToOne(_ index: MappingID, predicate: FilterPredicate?) throws -> ChunkStatement? {
     let mapping = mappings[index]
     let builder = StatementBuilder()
     let association = associations(builder)

@@ -7,7 +7,7 @@ package struct OrderRule {
   package var entityName: String
   package var relationshipName: String
   /// The assignments with an order of their own (`order-by`): the mapping, and the index of its relationship.
-  var sorted: [(mapping: Int, part: Int)]
+  var sorted: [(mapping: MappingID, part: Int)]
   var sql: String
 }
 
@@ -87,11 +87,11 @@ package struct OrderStatements: StageStatements {
   }
 
   /// The destination key of a row of `assigningRows`.
-  private func key(_ mapping: Int, _ association: AssociationLowering) -> String {
+  private func key(_ mapping: MappingID, _ association: AssociationLowering) -> String {
     isUnique(mapping) ? "u.destination" : association.counterpart(mapping, ofRow: "s")
   }
 
-  private func owners(_ sorted: (mapping: Int, part: Int), of number: Int) throws -> ChunkStatement {
+  private func owners(_ sorted: (mapping: MappingID, part: Int), of number: Int) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
     let rows = try assigningRows(of: sorted.mapping, association)
@@ -102,7 +102,7 @@ package struct OrderStatements: StageStatements {
         """, builder: builder)
   }
 
-  private func ranks(_ sorted: (mapping: Int, part: Int), of number: Int) throws -> ChunkStatement {
+  private func ranks(_ sorted: (mapping: MappingID, part: Int), of number: Int) throws -> ChunkStatement {
     let builder = StatementBuilder()
     // A value that does not fit its column is nil here.
     builder.tolerateMisfits()

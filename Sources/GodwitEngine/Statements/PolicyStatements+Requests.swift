@@ -21,7 +21,7 @@ extension PolicyStatements {
   /// Relationships that are written with their objects need no statement.
   ///
   /// - Parameter hasManySources: Whether an object may have several source objects.
-  func requests(_ index: Int, hasManySources: Bool) throws -> PolicyRequests {
+  func requests(_ index: MappingID, hasManySources: Bool) throws -> PolicyRequests {
     let mapping = mappings[index]
     var requests = PolicyRequests(relationships: mapping.relationships.count, statements: [], isPossible: true)
     for (part, source) in mapping.relationships.enumerated() {
@@ -57,7 +57,7 @@ extension PolicyStatements {
       "UPDATE main.\(quoted(table)) SET \(columns.joined(separator: ", ")) WHERE \(quoted(column)) IS NOT NULL"
   }
 
-  private func assigned(_ part: Int, of index: Int) -> (link: Int, end: InversePair.End)? {
+  private func assigned(_ part: Int, of index: MappingID) -> (link: Int, end: InversePair.End)? {
     for (number, link) in links.enumerated() where link.strategy == .resolved {
       if let found = link.assignments.first(where: { $0.mapping == index && $0.part == part }) {
         return (number, found.end)

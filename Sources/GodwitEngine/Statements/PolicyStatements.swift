@@ -6,7 +6,7 @@ struct PolicyStatements: StageStatements {
   let step: StepProgram
 
   /// The attributes that a mapping with a policy gives its objects: see `MappedRow`.
-  func mappedRow(_ index: Int, layout: ObjectLayout) throws -> MappedRow {
+  func mappedRow(_ index: MappingID, layout: ObjectLayout) throws -> MappedRow {
     let mapping = mappings[index]
     let single = try mappedValues(mapping)
     let list = single.values.isEmpty ? "1" : single.values.joined(separator: ", ")
@@ -23,7 +23,7 @@ struct PolicyStatements: StageStatements {
   /// Rows of a mapping with a policy: the source's own, `columns` in SQL, then with `isPrepared` the values that the
   /// mapping gives, then the keys of links that are written with the objects.
   func policyPage(
-    _ index: Int, columns: String, isPrepared: Bool, limit: Int
+    _ index: MappingID, columns: String, isPrepared: Bool, limit: Int
   ) throws -> (statement: ChunkStatement, keyColumns: [String]) {
     let mapped =
       isPrepared

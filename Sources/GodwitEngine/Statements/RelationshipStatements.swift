@@ -1,6 +1,6 @@
 import Foundation
 import GodwitJob
-import GodwitModel
+package import GodwitModel
 import GodwitStore
 
 /// One scan of the relationship stage: the table that it walks, and the rows that it writes.
@@ -8,9 +8,9 @@ package struct RelationshipScan: Hashable {
   enum Work: Hashable {
     /// Join rows of assignments through lookups. With several of either, a walk serves all of them: one at most finds
     /// something for a row of the source.
-    case pairs(assignments: [Int], lookups: [Int])
+    case pairs(assignments: [Int], lookups: [MappingID])
     /// The assigned targets of one to-many assignment through one lookup.
-    case targets(assignment: Int, lookup: Int)
+    case targets(assignment: Int, lookup: MappingID)
     /// A marker for each to-many assignment, with or without targets.
     case markers(assignment: Int)
     /// The single target of a to-one assignment, or none.
@@ -19,7 +19,7 @@ package struct RelationshipScan: Hashable {
 
   var link: Int
   var work: Work
-  package var mapping: Int
+  package var mapping: MappingID
   /// The source table whose keys the chunks range over, and the SQL of that key.
   var driverTable: String
   var driverKey: String
@@ -116,7 +116,7 @@ package struct RelationshipStatements: StageStatements {
   }
 
   /// Whether the join rows of an assignment may be made in one walk through all of some lookups.
-  private func sharesWalk(_ lookups: [Int], of assignment: InversePair.Assignment) throws -> Bool {
+  private func sharesWalk(_ lookups: [MappingID], of assignment: InversePair.Assignment) throws -> Bool {
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
     guard joinWalk(of: source, in: mapping) != nil, facts.areExclusive(lookups), !lookups.contains(where: isPolicy),
@@ -135,7 +135,9 @@ package struct RelationshipStatements: StageStatements {
     let assignment = link.assignments[number]
     let mapping = mappings[assignment.mapping]
     let source = mapping.relationships[assignment.part]
-    func isComputed(_ index: Int) -> Bool { mappings[index].earlier == nil && !isStored(index) && !isPolicy(index) }
+    func isComputed(_ index: MappingID) -> Bool {
+      mappings[index].earlier == nil && !isStored(index) && !isPolicy(index)
+    }
     guard try sharesWalk([], of: assignment), isComputed(mapping.index) else { return [] }
     var members = [assignment.mapping]
     var found: [Int] = []
@@ -164,7 +166,7 @@ package struct RelationshipStatements: StageStatements {
     }
   }
 
-  private func joinRows(_ job: RelationshipScan, _ numbers: [Int], lookups: [Int]) throws -> ChunkStatement {
+  private func joinRows(_ job: RelationshipScan, _ numbers: [Int], lookups: [MappingID]) throws -> ChunkStatement {
     let link = links[job.link]
     let builder = StatementBuilder()
     let association = associations(builder)
@@ -212,7 +214,7 @@ package struct RelationshipStatements: StageStatements {
         """, builder: builder, reasons: pairs.reasons)
   }
 
-  private func targets(_ job: RelationshipScan, _ number: Int, lookup: Int) throws -> ChunkStatement {
+  private func targets(_ job: RelationshipScan, _ number: Int, lookup: MappingID) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
     let assignment = links[job.link].assignments[number]
@@ -300,7 +302,7 @@ package struct RelationshipStatements: StageStatements {
   ///   - lookups: One, or several that share a walk.
   ///   - walk: How to walk the join table.
   private func pairs(
-    _ assignments: [InversePair.Assignment], lookups: [Int], association: AssociationLowering,
+    _ assignments: [InversePair.Assignment], lookups: [MappingID], association: AssociationLowering,
     walk: JoinWalk? = nil
   ) throws -> (sql: String, reasons: [String]) {
     let (assignment, lookup) = (assignments[0], lookups[0])
@@ -369,7 +371,7 @@ package struct RelationshipStatements: StageStatements {
   /// The same for a walk where the ends of the keys show which objects were migrated: no lookup is computed, so none
   /// has to be protected from being computed twice. nil elsewhere.
   private func plainPairs(
-    _ assignments: [InversePair.Assignment], lookups: [Int], association: AssociationLowering, walk: JoinWalk
+    _ assignments: [InversePair.Assignment], lookups: [MappingID], association: AssociationLowering, walk: JoinWalk
   ) throws -> (sql: String, reasons: [String])? {
     let mapping = mappings[assignments[0].mapping]
     let source = mapping.relationships[assignments[0].part]

@@ -17,16 +17,16 @@ extension StageStatements {
   var links: [InversePair] { step.links }
 
   func associations(_ builder: StatementBuilder) -> AssociationLowering { step.associations(builder) }
-  func isStored(_ mapping: Int) -> Bool { step.isStored(mapping) }
-  func isUnique(_ mapping: Int) -> Bool { step.isUnique(mapping) }
-  func isPolicy(_ mapping: Int) -> Bool { step.isPolicy(mapping) }
-  func isExplicit(_ mapping: Int) -> Bool { step.isExplicit(mapping) }
+  func isStored(_ mapping: MappingID) -> Bool { step.isStored(mapping) }
+  func isUnique(_ mapping: MappingID) -> Bool { step.isUnique(mapping) }
+  func isPolicy(_ mapping: MappingID) -> Bool { step.isPolicy(mapping) }
+  func isExplicit(_ mapping: MappingID) -> Bool { step.isExplicit(mapping) }
   func sourceTable(_ entity: String) throws -> String { try step.sourceTable(entity) }
   func destinationTable(of entity: String) throws -> StoreSchema.EntityTable { try step.destinationTable(of: entity) }
 
   /// FROM and WHERE of the source rows `s` whose objects are assigned to: with `unique-by` the first source
   /// of each object.
-  func assigningRows(of index: Int, _ association: AssociationLowering) throws -> String {
+  func assigningRows(of index: MappingID, _ association: AssociationLowering) throws -> String {
     let table = try association.table(index)
     if step.isBeforeRun, isUnique(index) {
       let taken = association.matches(index, alias: "s").sql

@@ -5,15 +5,15 @@ import GodwitModel
 /// A program whose shortcuts change (`StepProgram.inlineLinks`, `.computedAssociations`) starts with an empty cache,
 /// because the shortcuts decide how links and associations are read.
 final class StatementCache {
-  let pairs = Kept<Int, ChunkStatement>()
+  let pairs = Kept<MappingID, ChunkStatement>()
   let creations = Kept<CreationKey, ChunkStatement>()
-  let sharedCreations = Kept<[Int], ChunkStatement?>()
+  let sharedCreations = Kept<[MappingID], ChunkStatement?>()
   let evaluations = Kept<EvaluationKey, (ChunkStatement, Set<Int>)?>()
   let scans = Kept<Int, [RelationshipScan]>()
   let relationships = Kept<RelationshipScan, ChunkStatement>()
   let ambiguousToOne = Kept<CreationKey, ChunkStatement?>()
   let ambiguousToOneOfScans = Kept<RelationshipScan, ChunkStatement?>()
-  let nilWatches = Kept<Int, [NilWatch]>()
+  let nilWatches = Kept<MappingID, [NilWatch]>()
   let nils = Kept<NilStatementKey, ChunkStatement>()
   let resolutions = Kept<Int, ResolutionStatements.Statements>()
   let validations = Kept<String, EntityValidation>()
@@ -38,21 +38,21 @@ struct Once: Hashable {}
 
 /// The inputs of the statement that makes the objects of a mapping.
 struct CreationKey: Hashable {
-  var mapping: Int
+  var mapping: MappingID
   var predicate: FilterPredicate?
   var isPart = false
 }
 
 /// The inputs of the statement that counts values which turned to nil.
 struct NilStatementKey: Hashable {
-  var mapping: Int
+  var mapping: MappingID
   var watches: [NilWatch]
   var predicate: FilterPredicate?
 }
 
 /// The inputs of the query that evaluates a statement's expressions.
 struct EvaluationKey: Hashable {
-  var mappings: [Int]
+  var mappings: [MappingID]
   /// The statement's builder, whose places and constants the query shares.
   var builder: ObjectIdentifier
 }

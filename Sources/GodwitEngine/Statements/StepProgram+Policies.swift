@@ -11,26 +11,26 @@ import GodwitStore
 /// All links are resolved in assignment order, since a policy may set any of them. Those that none has set so far are
 /// written with their objects where `InversePair.inlineEnd` says so: see `PolicyRun.resolveInOrder`.
 extension StepProgram {
-  func isPolicy(_ index: Int) -> Bool { policyIndexes.contains(index) }
+  func isPolicy(_ index: MappingID) -> Bool { policyIndexes.contains(index) }
 
   /// Whether the associations of a mapping are in a table: a policy made them explicitly.
-  func isExplicit(_ index: Int) -> Bool { isPolicy(index) && !computedAssociations.contains(index) }
+  func isExplicit(_ index: MappingID) -> Bool { isPolicy(index) && !computedAssociations.contains(index) }
 
   /// Mappings with a policy whose associations are computed until it makes others.
-  var computedMappingCandidates: Set<Int> { policyIndexes.filter { !isStored($0) } }
+  var computedMappingCandidates: Set<MappingID> { policyIndexes.filter { !isStored($0) } }
 
   static let requestTable =
     "godwit_asked (turn INTEGER, source INTEGER, entity INTEGER, destination INTEGER)"
 
   /// Links that are written with the objects of a mapping.
-  func inlineLinks(of index: Int) -> Set<Int> {
+  func inlineLinks(of index: MappingID) -> Set<Int> {
     inlineLinks.filter { link in
       links[link].assignments.contains { $0.mapping == index && $0.end == links[link].inlineEnd }
     }
   }
 
   /// Links that are written with objects which look a mapping up.
-  func inlineLinks(lookingUp index: Int) -> Set<Int> {
+  func inlineLinks(lookingUp index: MappingID) -> Set<Int> {
     inlineLinks.filter { link in
       links[link].assignments.contains { assignment in
         assignment.end == links[link].inlineEnd
@@ -39,8 +39,8 @@ extension StepProgram {
     }
   }
 
-  static func pairTable(_ mapping: Int) -> String { "godwit_pair_\(mapping)" }
-  static func pairIndex(_ mapping: Int) -> (name: String, columns: String) {
+  static func pairTable(_ mapping: MappingID) -> String { "godwit_pair_\(mapping)" }
+  static func pairIndex(_ mapping: MappingID) -> (name: String, columns: String) {
     let table = pairTable(mapping)
     return ("\(table)_destination", "\(table) (destination, entity, source, turn)")
   }
@@ -63,7 +63,7 @@ extension StepProgram {
 /// The lookups of objects that policies made, filled in where SQL of a step with policies is built.
 struct PolicyLookups {
   /// Mappings with explicit associations, and those whose associations are computed despite their policy.
-  var mappings, computed: Set<Int>
+  var mappings, computed: Set<MappingID>
   /// `Z_ENT` of an entity and its subentities in the destination.
   var destinationNumbers: (String) -> [Int]
   /// Whether an entity of the destination is another or descends from it.
@@ -71,13 +71,13 @@ struct PolicyLookups {
 }
 
 extension AssociationLowering {
-  func isPolicy(_ index: Int) -> Bool { policies?.mappings.contains(index) == true }
+  func isPolicy(_ index: MappingID) -> Bool { policies?.mappings.contains(index) == true }
 
   /// The condition that joins pairs `q` of a mapping with a policy to the source key `key`, and keeps objects of an
   /// entity.
   ///
   /// - Parameter isSubselect: Whether the key is a sub-select of many.
-  func pairCondition(_ index: Int, key: String, isSubselect: Bool = false, entity: String?) -> String {
+  func pairCondition(_ index: MappingID, key: String, isSubselect: Bool = false, entity: String?) -> String {
     let root = schema.model.root(of: mappings[index].source.name)?.name ?? mappings[index].source.name
     var sql = "q.source \(isSubselect ? "IN" : "=") \(key) AND q.root = \(schema.number(of: root) ?? -1)"
     if let entity, let numbers = policies?.destinationNumbers(entity) {
@@ -89,12 +89,12 @@ extension AssociationLowering {
   /// How many objects a policy associated with a source key, or with several: 0, 1, or 2 for any more.
   ///
   /// The lowest and the highest key tell as much as `COUNT(DISTINCT)`, which makes a table for each row.
-  func policyCount(_ index: Int, key: String, isSubselect: Bool, entity: String?) -> String {
+  func policyCount(_ index: MappingID, key: String, isSubselect: Bool, entity: String?) -> String {
     "(SELECT COALESCE(1 + (MIN(q.destination) < MAX(q.destination)), 0) FROM main.\(StepProgram.pairTable(index)) AS q WHERE \(pairCondition(index, key: key, isSubselect: isSubselect, entity: entity)))"
   }
 
   /// The lowest of the keys of the objects that a policy associated with a source key.
-  func policyLookup(_ index: Int, key: String, entity: String?) -> String {
+  func policyLookup(_ index: MappingID, key: String, entity: String?) -> String {
     "(SELECT MIN(q.destination) FROM main.\(StepProgram.pairTable(index)) AS q WHERE \(pairCondition(index, key: key, entity: entity)))"
   }
 }

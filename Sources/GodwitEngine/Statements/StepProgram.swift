@@ -17,14 +17,14 @@ package struct StepProgram {
   /// Links that are stored as a foreign key, by the entity on whose side the key is.
   private let foreignKeyLinks: [String: [Int]]
   /// Mappings of source objects that a policy carries out.
-  let policyIndexes: Set<Int>
+  let policyIndexes: Set<MappingID>
   /// Mappings whose source keys are kept in memory for lookups.
-  let keySets: Set<Int>
+  let keySets: Set<MappingID>
   /// Links that are written with their objects since no policy has set them.
   var inlineLinks: Set<Int> = [] { didSet { kept = StatementCache() } }
   /// Mappings whose policy has made of each source object the same as the mapping alone would: their associations are
   /// computed.
-  var computedAssociations: Set<Int> = [] { didSet { kept = StatementCache() } }
+  var computedAssociations: Set<MappingID> = [] { didSet { kept = StatementCache() } }
   /// Whether its statements count before a run, without a store under construction and its spill files.
   var isBeforeRun = false { didSet { kept = StatementCache() } }
   /// The statements that were lowered so far.
@@ -58,11 +58,11 @@ package struct StepProgram {
   /// The looked-up mappings whose key sets fit the memory, the smallest first.
   private static func keySets(
     _ resolved: ResolvedMapping, links: [InversePair], facts: PlanFacts, bytes: Int64
-  ) -> Set<Int> {
+  ) -> Set<MappingID> {
     var left = bytes
-    var chosen: Set<Int> = []
+    var chosen: Set<MappingID> = []
     let lookedUp = lookedUp(resolved, links: links)
-    let sizes = resolved.entityMappings.compactMap { mapping -> (index: Int, bytes: Int64)? in
+    let sizes = resolved.entityMappings.compactMap { mapping -> (index: MappingID, bytes: Int64)? in
       guard lookedUp.contains(mapping.index) else { return nil }
       let known = facts.mappings[mapping.index]
       guard mapping.earlier == nil, known.rows > 0, !AssociationLowering.isStored(mapping, facts: facts) else {
@@ -78,10 +78,10 @@ package struct StepProgram {
   }
 
   /// Mappings that statements look up by a key of another row.
-  private static func lookedUp(_ resolved: ResolvedMapping, links: [InversePair]) -> Set<Int> {
+  private static func lookedUp(_ resolved: ResolvedMapping, links: [InversePair]) -> Set<MappingID> {
     // A policy may look up any.
-    guard !resolved.hasPolicies else { return Set(resolved.entityMappings.indices) }
-    var found: Set<Int> = []
+    guard !resolved.hasPolicies else { return Set(resolved.entityMappings.mappingIDs) }
+    var found: Set<MappingID> = []
     for link in links {
       for assignment in link.assignments {
         let source = resolved.entityMappings[assignment.mapping].relationships[assignment.part]
@@ -132,20 +132,20 @@ package struct StepProgram {
     return association
   }
 
-  func isStored(_ index: Int) -> Bool { AssociationLowering.isStored(mappings[index], facts: facts) }
+  func isStored(_ index: MappingID) -> Bool { AssociationLowering.isStored(mappings[index], facts: facts) }
 
-  func isUnique(_ index: Int) -> Bool { !mappings[index].mapping.uniqueBy.isEmpty }
+  func isUnique(_ index: MappingID) -> Bool { !mappings[index].mapping.uniqueBy.isEmpty }
 
   /// Whether the objects that become one have an order, which decides before the first of them is associated.
-  func isOrdered(_ index: Int) -> Bool { isUnique(index) && mappings[index].ordersUnique }
+  func isOrdered(_ index: MappingID) -> Bool { isUnique(index) && mappings[index].ordersUnique }
 
   /// The source object and the key of each object of a `unique-by` mapping.
-  static func uniqueTable(_ mapping: Int) -> String { "godwit_unique_\(mapping)" }
+  static func uniqueTable(_ mapping: MappingID) -> String { "godwit_unique_\(mapping)" }
   /// The same for the identity of unique objects.
-  static func identityTable(_ mapping: Int) -> String { "godwit_identity_\(mapping)" }
+  static func identityTable(_ mapping: MappingID) -> String { "godwit_identity_\(mapping)" }
   /// The source objects that become one with others: the key of the first in their order, the number of the object among
   /// them from 1, and with dense keys the number of the destination object from 0.
-  static func survivorTable(_ mapping: Int) -> String { "godwit_survivor_\(mapping)" }
+  static func survivorTable(_ mapping: MappingID) -> String { "godwit_survivor_\(mapping)" }
   /// The objects whose related objects are sorted by a rule, with the mapping that says how.
   static func sortedTable(_ rule: Int) -> String { "godwit_sorted_\(rule)" }
   /// By mapping, the rank of each object that it may relate.

@@ -58,8 +58,8 @@ package final class ObjectTracer {
   private let now: Double
   private let host: SourceHost
   private let evaluator: ExpressionEvaluator
-  private var filters: [Int: CompiledPredicate] = [:]
-  private var identities: [Int: (Int64) throws -> [SQLValue]] = [:]
+  private var filters: [MappingID: CompiledPredicate] = [:]
+  private var identities: [MappingID: (Int64) throws -> [SQLValue]] = [:]
 
   /// - Parameters:
   ///   - job: One step, whose source and mappings are those of the run.

@@ -1,9 +1,11 @@
+package import GodwitModel
+
 /// The work of a chunk, and its subject. Numbers are those of the step's program: of its mappings, links, policies,
 /// rules, and of the indexes of the destination.
 package enum ChunkWork: Sendable, Hashable {
-  case associate(mapping: Int)
+  case associate(mapping: MappingID)
   /// Makes the objects of source keys in the chunk's range, or those that one of the user's predicates takes.
-  case create(mapping: Int, predicate: Int?)
+  case create(mapping: MappingID, predicate: Int?)
   /// One scan of a link in the relationship stage.
   case relate(link: Int, scan: Int)
   /// Calls a hook: once, or `createRelationships` for the objects of source keys in the chunk's range.
@@ -15,7 +17,7 @@ package enum ChunkWork: Sendable, Hashable {
   case order(rule: Int)
   case derive(rule: Int)
   /// Checks the objects of a mapping's destination entity.
-  case validate(mapping: Int)
+  case validate(mapping: MappingID)
   /// Checks the objects of an entity that only a policy makes, by its `Z_ENT`.
   case validateEntity(number: Int)
   /// Makes one of new objects and the objects of the destination that have the same values of `unique-by`.

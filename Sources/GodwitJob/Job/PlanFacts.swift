@@ -1,3 +1,5 @@
+package import GodwitModel
+
 /// The counts and decisions of the planner, fixed for the life of the job.
 ///
 /// It is stored in the ledger: a resumed run reads it there instead of counting again, so that a plan never
@@ -11,7 +13,7 @@ package struct PlanFacts: Codable, Sendable, Equatable {
     case dense(first: Int64)
   }
 
-  package struct Mapping: Codable, Sendable, Equatable {
+  package struct Mapping: Codable, Sendable, Equatable, NumberedByMapping {
     /// Source objects it takes.
     package var rows: Int64
     package var minimumKey: Int64
@@ -53,7 +55,7 @@ package struct PlanFacts: Codable, Sendable, Equatable {
   /// Every source entity with rows.
   package var entities: [Entity]
   /// Pairs of mapping indices (lower first) that take some object twice.
-  @OrderedPairs package var overlaps: Set<[Int]>
+  @OrderedPairs package var overlaps: Set<[MappingID]>
   /// Source root entity name to the larger of `Z_MAX` and the highest key.
   package var highestKeys: [String: Int64]
   /// `now()` of every expression: seconds since 2001.
@@ -66,7 +68,7 @@ package struct PlanFacts: Codable, Sendable, Equatable {
   package var highestDestinationKeys: [String: Int64]?
 
   package init(
-    mappings: [Mapping], entities: [Entity], overlaps: Set<[Int]>, highestKeys: [String: Int64], now: Double,
+    mappings: [Mapping], entities: [Entity], overlaps: Set<[MappingID]>, highestKeys: [String: Int64], now: Double,
     freeKeys: [String: Int64]? = nil, sourceBytes: Int64, highestDestinationKeys: [String: Int64]? = nil
   ) {
     self.mappings = mappings
@@ -79,10 +81,10 @@ package struct PlanFacts: Codable, Sendable, Equatable {
     self.highestDestinationKeys = highestDestinationKeys
   }
 
-  package func overlap(_ a: Int, _ b: Int) -> Bool { a != b && overlaps.contains([min(a, b), max(a, b)]) }
+  package func overlap(_ a: MappingID, _ b: MappingID) -> Bool { a != b && overlaps.contains([min(a, b), max(a, b)]) }
 
   /// Whether no source object goes through two of the mappings.
-  package func areExclusive(_ indices: some Collection<Int>) -> Bool {
+  package func areExclusive(_ indices: some Collection<MappingID>) -> Bool {
     let list = Array(indices)
     return list.indices.allSatisfy { i in list[(i + 1)...].allSatisfy { !overlap(list[i], $0) } }
   }
@@ -91,12 +93,12 @@ package struct PlanFacts: Codable, Sendable, Equatable {
 /// Pairs that are encoded in order, so that equal facts have one digest.
 @propertyWrapper
 package struct OrderedPairs: Sendable, Codable, Hashable {
-  package var wrappedValue: Set<[Int]>
+  package var wrappedValue: Set<[MappingID]>
 
-  package init(wrappedValue: Set<[Int]>) { self.wrappedValue = wrappedValue }
+  package init(wrappedValue: Set<[MappingID]>) { self.wrappedValue = wrappedValue }
 
   package init(from decoder: any Decoder) throws {
-    wrappedValue = try Set(decoder.singleValueContainer().decode([[Int]].self))
+    wrappedValue = try Set(decoder.singleValueContainer().decode([[MappingID]].self))
   }
 
   package func encode(to encoder: any Encoder) throws {

@@ -129,7 +129,7 @@ public struct PolicyContext: ~Copyable {
     forSourceRelationshipNamed name: String, sourceInstances: [ManagedObject]
   ) throws -> [ManagedObject] {
     let reached = try sourceInstances.flatMap { try $0.objects(name) }
-    return try run.destinations(of: reached, mappings: Array(0..<run.mappingCount))
+    return try run.destinations(of: reached, mappings: run.mappingIDs)
   }
 
   // MARK: Relationships

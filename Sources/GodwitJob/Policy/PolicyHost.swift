@@ -7,8 +7,8 @@ package protocol PolicyHost: AnyObject {
   var destinationModel: ManagedObjectModel { get }
   /// Reads the objects of the source.
   var sourceContext: ObjectContext { get }
-  /// The number of mappings of the step.
-  var mappingCount: Int { get }
+  /// The mappings of the step.
+  var mappingIDs: [MappingID] { get }
   var isResuming: Bool { get }
   var userInfo: [String: PropertyListValue] { get }
   func setUserInfo(_ info: [String: PropertyListValue])
@@ -23,9 +23,9 @@ package protocol PolicyHost: AnyObject {
   func objects(_ entityName: String, isSource: Bool, after last: Int64?, limit: Int) throws -> [ManagedObject]
 
   func associate(_ source: ManagedObject, _ destination: ManagedObject, _ mapping: EntityMapping) throws
-  func mappings(named name: String) throws -> [Int]
-  func destinations(of sources: [ManagedObject], mappings: [Int]) throws -> [ManagedObject]
-  func sources(of destinations: [ManagedObject], mappings: [Int]) throws -> [ManagedObject]
+  func mappings(named name: String) throws -> [MappingID]
+  func destinations(of sources: [ManagedObject], mappings: [MappingID]) throws -> [ManagedObject]
+  func sources(of destinations: [ManagedObject], mappings: [MappingID]) throws -> [ManagedObject]
 
   func setMappedRelationships(of object: ManagedObject, in mapping: EntityMapping) throws
   func setRelationship(_ name: String, of object: ManagedObject, to targets: [ManagedObject]) throws

@@ -60,13 +60,13 @@ package struct ResolvedPolicy: Sendable {
   /// The registered name as the mapping spells it.
   package var name: String
   /// Its index among the mappings that make objects of source objects; nil for a mapping of kind `add`.
-  package var index: Int?
+  package var index: MappingID?
   /// How many of those stand before it in mapping order.
   package var position: Int
   package var make: PolicyRegistry.Make
 
   package init(
-    mapping: EntityMapping, name: String, index: Int? = nil, position: Int, make: @escaping PolicyRegistry.Make
+    mapping: EntityMapping, name: String, index: MappingID? = nil, position: Int, make: @escaping PolicyRegistry.Make
   ) {
     self.mapping = mapping
     self.name = name

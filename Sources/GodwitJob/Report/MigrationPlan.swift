@@ -1,4 +1,4 @@
-import GodwitModel
+package import GodwitModel
 
 /// Everything that a migration will do, decided before it writes. It can be printed, compared, and attached to a bug
 /// report.
@@ -205,13 +205,13 @@ public struct MigrationPlan: Sendable {
   /// Objects for which the filter of a mapping cannot be computed.
   package struct Uncomputable: Sendable, Hashable {
     /// The mapping, by its place among the mappings of the step.
-    package var mapping: Int
+    package var mapping: MappingID
     /// In ascending order.
     package var keys: [Int64]
     /// The error of the first one.
     package var message: String
 
-    package init(mapping: Int, keys: [Int64], message: String) {
+    package init(mapping: MappingID, keys: [Int64], message: String) {
       (self.mapping, self.keys, self.message) = (mapping, keys, message)
     }
   }

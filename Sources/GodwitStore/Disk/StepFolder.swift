@@ -1,4 +1,5 @@
 import Foundation
+package import GodwitModel
 
 /// The folder of one step's store under construction and its spill files.
 ///
@@ -14,7 +15,7 @@ package struct StepFolder: Sendable, Hashable {
   package init(ofStep number: Int, in workFolder: String) { path = "\(workFolder)/step-\(number)" }
 
   package var storePath: String { path + "/store.sqlite" }
-  package func spillPath(mapping: Int) -> String { path + "/association-\(mapping).lz4" }
+  package func spillPath(mapping: MappingID) -> String { path + "/association-\(mapping).lz4" }
   /// The external binary data of the store, where the store itself would look for them.
   package var support: SupportFolder { SupportFolder(ofStoreAt: storePath) }
 }

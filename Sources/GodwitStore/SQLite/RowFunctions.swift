@@ -1,5 +1,5 @@
 import CSQLite
-import GodwitModel
+package import GodwitModel
 
 /// State of the functions that are called once for every row, and so speak to SQLite without a layer between.
 ///
@@ -22,7 +22,7 @@ package final class RowFunctions {
   @exclusivity(unchecked) package var checks: [RowCheck] = []
   /// Rows that passed, by member.
   @exclusivity(unchecked) package var memberRows: [Int64] = []
-  /// The key sets by number.
+  /// The key sets by mapping.
   @exclusivity(unchecked) private var keySets: [KeySet?] = []
   /// The first value that did not pass.
   package var misfit: Misfit?
@@ -34,11 +34,13 @@ package final class RowFunctions {
   package init() {}
 
   /// The keys of a mapping; a call of `godwit_counterpart` for a set that is not there fails.
-  package func keySet(_ number: Int) -> KeySet? { number >= 0 && number < keySets.count ? keySets[number] : nil }
+  package func keySet(_ mapping: MappingID) -> KeySet? {
+    keySets.indices.contains(mapping.number) ? keySets[mapping.number] : nil
+  }
 
-  package func setKeySet(_ set: KeySet?, for number: Int) {
-    while keySets.count <= number { keySets.append(nil) }
-    keySets[number] = set
+  package func setKeySet(_ set: KeySet?, for mapping: MappingID) {
+    while keySets.count <= mapping.number { keySets.append(nil) }
+    keySets[mapping.number] = set
   }
 
   fileprivate func check(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
@@ -62,7 +64,7 @@ package final class RowFunctions {
   }
 
   fileprivate func counterpart(_ context: OpaquePointer?, _ arguments: SQLFunctionArguments) {
-    guard let set = keySet(Int(truncatingIfNeeded: arguments.int64(0))) else {
+    guard let set = keySet(MappingID(Int(truncatingIfNeeded: arguments.int64(0)))) else {
       return sqlite3_result_error(context, "the keys of a mapping were not read", -1)
     }
     let key = arguments.int64(1)

@@ -21,11 +21,11 @@ final class MetObjects {
   private let scratch: StoreConnection
   private let addition, search, judgement: SQLStatement
   /// Values and links of even pairs that differ, by mapping.
-  var unlike: [Int: Int64] = [:]
+  var unlike: [MappingID: Int64] = [:]
   /// Pairs whose old object comes first, by mapping.
-  var kept: [Int: Int64] = [:]
+  var kept: [MappingID: Int64] = [:]
   /// Pairs by mapping.
-  private(set) var counts: [Int: Int64] = [:]
+  private(set) var counts: [MappingID: Int64] = [:]
 
   init(scratch: StoreConnection) throws {
     self.scratch = scratch
@@ -38,8 +38,8 @@ final class MetObjects {
     judgement = try scratch.prepare("UPDATE \(Self.table) SET verdict = ?3 WHERE root = ?1 AND new = ?2")
   }
 
-  func add(_ new: Int64, old: Int64, root: String, mapping: Int) throws {
-    try addition.run([.text(root), .integer(new), .integer(old), .int(mapping)])
+  func add(_ new: Int64, old: Int64, root: String, mapping: MappingID) throws {
+    try addition.run([.text(root), .integer(new), .integer(old), .int(mapping.number)])
     counts[mapping, default: 0] += 1
   }
 

@@ -56,7 +56,7 @@ extension MetProof {
 
   /// Whether a mapping decides what its objects lead to at an end: by its own assignment, or by one at the other end that
   /// looks the mapping up.
-  private func isSet(_ link: VerifiedLink, at end: Int, by index: Int) -> Bool {
+  private func isSet(_ link: VerifiedLink, at end: Int, by index: MappingID) -> Bool {
     stores.mappings.contains { mapping in
       mapping.assignments.contains { assignment in
         let found = link.end(of: assignment, in: mapping, model: stores.job.destinationModel)
@@ -80,7 +80,7 @@ extension MetProof {
     defer { try? stores.scratch.execute("DROP TABLE temp.met_edge") }
     try stores.scratch.execute(
       "DELETE FROM temp.edge WHERE \(holder) IN (SELECT new FROM \(MetObjects.table) WHERE root = ?1)", [.text(root)])
-    let deciding = stores.mappings.indices.filter { isSet(link, at: end, by: $0) }
+    let deciding = stores.mappings.mappingIDs.filter { isSet(link, at: end, by: $0) }
     let side = link.ends[end]
     let key = StoreSchema.identifier(column)
     try stores.scratch.query(
@@ -89,7 +89,7 @@ extension MetProof {
       ON e.holder = m.old WHERE m.root = '\(root)' AND m.verdict IS NOT NULL ORDER BY m.old
       """
     ) { row in
-      let mapping = stores.mappings[row.int(1)]
+      let mapping = stores.mappings[MappingID(row.int(1))]
       guard stores.job.destinationModel.isKind(mapping.destinationEntity, of: side.entity),
         deciding.contains(mapping.index), let verdict = MetObjects.Verdict(rawValue: row.int64(2)), verdict != .wrong
       else { return true }

@@ -16,7 +16,7 @@ final class MetProof {
   /// The new objects that are one with an object of the destination; nil without one.
   private(set) var met: MetObjects?
   /// By mapping.
-  private var knownOrderings: [Int: [Ordering]] = [:]
+  private var knownOrderings: [MappingID: [Ordering]] = [:]
 
   init(
     _ stores: ComparedStores, _ keys: KeyAssignment, _ values: ValueProof, _ findings: Findings,

@@ -6,7 +6,7 @@ import GodwitStore
 ///
 /// The *winner* of a source object is the one that gave the destination object its key: itself, or with `unique-by` the
 /// first of its kind.
-final class Counterparts {
+final class Counterparts: NumberedByMapping {
   /// The rule that gives a destination object its key from its winner.
   enum Place {
     /// No object can be that of the mapping.
@@ -31,7 +31,7 @@ final class Counterparts {
   private var members: SQLStatement?
   private var ordered: SQLStatement?
 
-  init(mapping: Int, isUnique: Bool, scratch: StoreConnection, turn: NSLock, limit: ByteCount) throws {
+  init(mapping: MappingID, isUnique: Bool, scratch: StoreConnection, turn: NSLock, limit: ByteCount) throws {
     (self.isUnique, self.scratch, self.turn) = (isUnique, scratch, turn)
     table = "counterparts_\(mapping)"
     taken = RankedKeySet(scratch: scratch, table: "taken_\(mapping)", limit: limit)

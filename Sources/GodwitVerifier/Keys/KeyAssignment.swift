@@ -11,7 +11,7 @@ final class KeyAssignment {
   /// The counterparts by mapping.
   private(set) var counterparts: [Counterparts] = []
   /// The mappings that have keys in a destination table, by its root entity, in the order of their claims.
-  var claimed: [String: [Int]] = [:]
+  var claimed: [String: [MappingID]] = [:]
   /// The root entity of the source whose objects keep their keys, by destination root entity.
   var keptRoots: [String: String] = [:]
   private let stores: ComparedStores

@@ -6,7 +6,7 @@ import GodwitStore
 struct KeySearch {
   private struct Sampled {
     var source: Int64
-    var mapping: Int
+    var mapping: MappingID
     /// The number of the mapping's objects before it.
     var rank: Int64
   }
@@ -41,7 +41,7 @@ struct KeySearch {
       }
       return
     }
-    var groups: [(sourceRoot: String, members: [Int])] = []
+    var groups: [(sourceRoot: String, members: [MappingID])] = []
     for mapping in stores.mappings where stores.job.destinationModel.isKind(mapping.destinationEntity, of: root) {
       let sourceRoot = stores.job.sourceModel.root(of: mapping.sourceEntity)?.name ?? mapping.sourceEntity
       let fitting = try groups.firstIndex { group in
@@ -55,7 +55,7 @@ struct KeySearch {
     }
     keys.keptRoots[root] = groups.first?.sourceRoot
     // Mappings whose policy makes the objects, under the keys of their source objects if the policy uses them.
-    var reserved: [Int] = []
+    var reserved: [MappingID] = []
     for (position, var group) in groups.enumerated() {
       let byPolicy = group.members.filter { stores.mappings[$0].policyName != nil }
       group.members.removeAll(where: byPolicy.contains)
@@ -72,7 +72,7 @@ struct KeySearch {
 
   /// Finds the shift of a group, or the first number of each mapping of it.
   private func assignKeys(
-    _ members: [(member: Int, sample: [Sampled])], root: String, besides reserved: [Int]
+    _ members: [(member: MappingID, sample: [Sampled])], root: String, besides reserved: [MappingID]
   ) throws {
     let all = members.flatMap(\.sample)
     let lowest = all.sorted { $0.source < $1.source }.prefix(Self.sampleSize)
@@ -111,14 +111,14 @@ struct KeySearch {
     }
   }
 
-  private func overlap(_ a: Int, _ b: Int) throws -> Bool {
+  private func overlap(_ a: MappingID, _ b: MappingID) throws -> Bool {
     guard stores.mappings[a].sourceEntity == stores.mappings[b].sourceEntity else { return false }
     return try keys.counterparts[a].taken.intersects(keys.counterparts[b].taken)
   }
 
   /// The first objects of a mapping, and the last one. A dense numbering and a shift may agree up to the first gap.
   /// They agree on the last object too only without a gap.
-  private func winners(_ mapping: Int) throws -> [Sampled] {
+  private func winners(_ mapping: MappingID) throws -> [Sampled] {
     let winners = keys.counterparts[mapping].winners
     var walk = try winners.walk()
     var sample: [Sampled] = []
@@ -133,7 +133,7 @@ struct KeySearch {
 
   /// Destination keys that no mapping so far explains. A numbering may begin with the lowest ones and with the first of
   /// each run of neighbours, and end with the last of a run.
-  private func unclaimed(root: String, besides reserved: [Int]) throws -> (starts: [Int64], ends: [Int64]) {
+  private func unclaimed(root: String, besides reserved: [MappingID]) throws -> (starts: [Int64], ends: [Int64]) {
     var lowest: [Int64] = []
     var (runs, ends): ([Int64], [Int64]) = ([], [])
     let limit = stores.hasPolicies ? Self.candidates * 8 : Self.candidates
@@ -203,7 +203,7 @@ struct KeySearch {
     return best
   }
 
-  private func assign(_ mapping: Int, root: String, _ place: Counterparts.Place) throws {
+  private func assign(_ mapping: MappingID, root: String, _ place: Counterparts.Place) throws {
     let own = keys.counterparts[mapping]
     let overflows =
       switch place {
@@ -232,7 +232,7 @@ struct KeySearch {
   }
 
   /// Reports every object of a mapping as missing, because no row of the table can be one.
-  private func reportMissing(_ mapping: Int) throws {
+  private func reportMissing(_ mapping: MappingID) throws {
     if let root = stores.job.destinationModel.root(of: stores.mappings[mapping].destinationEntity) {
       findings.unsound.insert(root.name)
     }

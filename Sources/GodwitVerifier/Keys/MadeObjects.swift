@@ -4,18 +4,18 @@ import GodwitStore
 /// The expected objects of a destination table in the order of keys, from several mappings.
 struct MadeObjects {
   struct Object {
-    var mapping: Int
+    var mapping: MappingID
     var source: Int64
     var key: Int64
   }
 
-  private var walks: [(mapping: Int, walk: Counterparts.Walk)] = []
+  private var walks: [(mapping: MappingID, walk: Counterparts.Walk)] = []
   private var heads: [Object?] = []
 
   /// - Parameters:
   ///   - mappings: In the order in which they claim keys: the first keeps one that several lead to.
   ///   - first: The objects begin at or before this key.
-  init(_ mappings: [Int], _ counterparts: [Counterparts], from first: Int64) throws {
+  init(_ mappings: [MappingID], _ counterparts: [Counterparts], from first: Int64) throws {
     for mapping in mappings {
       walks.append((mapping, try counterparts[mapping].walk(from: first)))
       heads.append(nil)

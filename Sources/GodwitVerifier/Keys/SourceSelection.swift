@@ -24,7 +24,7 @@ struct SourceSelection {
         limit: limit)
       keys.add(counterparts)
       try take(mapping, counterparts)
-      advance(mapping.index + 1)
+      advance(mapping.index.number + 1)
       if let offset = mapping.earlierOffset { try findEarlierObjects(mapping, offset: offset, limit: limit) }
     }
   }

@@ -12,7 +12,7 @@ final class UniqueKinds {
   private var bytes = 0
   private static let limit = 1 << 20
 
-  init(mapping: Int, scratch: StoreConnection) throws {
+  init(mapping: MappingID, scratch: StoreConnection) throws {
     self.scratch = scratch
     table = "temp.unique_\(mapping)"
     try scratch.execute("CREATE TABLE \(table) (identity BLOB PRIMARY KEY, source INTEGER) WITHOUT ROWID")

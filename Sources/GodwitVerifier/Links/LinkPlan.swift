@@ -21,7 +21,7 @@ struct LinkPlan {
 
   var kind: Kind
   /// The mappings that assign at each end, with the targets.
-  var assignments: [[Int: VerifiedMapping.Assignment]]
+  var assignments: [[MappingID: VerifiedMapping.Assignment]]
   /// For a to-one: the column of the source that has the key.
   var column: (table: String, name: String)?
 
@@ -43,7 +43,7 @@ struct LinkPlan {
   ///
   /// - Parameters:
   ///   - first: The mapping of the object at the end `end`.
-  func links(_ first: Int, _ second: Int, from end: Int) -> Bool {
+  func links(_ first: MappingID, _ second: MappingID, from end: Int) -> Bool {
     assignments[end][first]?.lookups.contains(second) == true
       || assignments[1 - end][second]?.lookups.contains(first) == true
   }

@@ -50,7 +50,7 @@ final class LinkPlans {
   }
 
   private func plan(_ link: VerifiedLink) throws -> LinkPlan? {
-    var assignments: [[Int: VerifiedMapping.Assignment]] = [[:], [:]]
+    var assignments: [[MappingID: VerifiedMapping.Assignment]] = [[:], [:]]
     for mapping in stores.mappings {
       for assignment in mapping.assignments {
         if let end = link.end(of: assignment, in: mapping, model: stores.job.destinationModel) {
@@ -83,7 +83,7 @@ final class LinkPlans {
   }
 
   private func toOnePlan(
-    _ assignments: [[Int: VerifiedMapping.Assignment]], end: Int, _ kind: LinkPlan.Kind
+    _ assignments: [[MappingID: VerifiedMapping.Assignment]], end: Int, _ kind: LinkPlan.Kind
   ) throws -> LinkPlan? {
     var plan = LinkPlan(kind: kind, assignments: assignments)
     for (mapping, assignment) in assignments[end] where !assignment.path.isEmpty {
@@ -126,7 +126,7 @@ final class LinkPlans {
   }
 
   private func joinPlan(
-    _ assignments: [[Int: VerifiedMapping.Assignment]], _ join: LinkPlan.Join
+    _ assignments: [[MappingID: VerifiedMapping.Assignment]], _ join: LinkPlan.Join
   ) throws -> LinkPlan? {
     var join = join
     for end in 0...1 {
@@ -162,7 +162,7 @@ final class LinkPlans {
         relation: proof, place: place,
         entityPlace: entityColumn.flatMap { name in table.columns.firstIndex { $0.name == name } }, origin: .none,
         targets: [])
-      var targets: [Int] = []
+      var targets: [MappingID] = []
       var origin = plan.column
       if let assignment = plan.assignments[end][mapping.index] {
         targets = assignment.lookups

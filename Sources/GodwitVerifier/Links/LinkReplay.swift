@@ -100,15 +100,16 @@ struct LinkReplay {
   }
 
   private func connect(
-    _ object: Int64, _ target: Target, part: Part, ways: (Int, turned: Int), mapping: VerifiedMapping, lookup: Int,
+    _ object: Int64, _ target: Target, part: Part, ways: (Int, turned: Int), mapping: VerifiedMapping,
+    lookup: MappingID,
     link: VerifiedLink
   ) throws {
     if let inverse = link.inverse(ofEnd: part.end), !inverse.isToMany {
       try clear(target.key, end: link.isOwnInverse ? 0 : 1 - part.end, of: link)
     }
     let (a, b) = part.end == 0 ? (object, target.key) : (target.key, object)
-    let place = SQLValue.integer(target.place ?? Int64(lookup))
-    let inversePlace = SQLValue.integer(target.inversePlace ?? Int64(mapping.index))
+    let place = SQLValue.integer(target.place ?? Int64(lookup.number))
+    let inversePlace = SQLValue.integer(target.inversePlace ?? Int64(mapping.index.number))
     let places = part.end == 0 ? [place, inversePlace] : [inversePlace, place]
     let insert = "INSERT OR REPLACE INTO temp.edge (a, b, pa, pb, way) VALUES (?1, ?2, ?3, ?4, ?5)"
     try change(insert, [.integer(a), .integer(b)] + places + [.int(ways.0)])

@@ -87,8 +87,8 @@ final class ObjectProof {
   }
 
   /// How the rows of each mapping are proved in place, by mapping.
-  func rowProofs(root: String) throws -> [Int: RowProof] {
-    var proofs: [Int: RowProof] = [:]
+  func rowProofs(root: String) throws -> [MappingID: RowProof] {
+    var proofs: [MappingID: RowProof] = [:]
     var cursors: [CursorGroup: RowCursor] = [:]
     for index in keys.claimed[root] ?? [] {
       let mapping = stores.mappings[index]
@@ -114,6 +114,6 @@ final class ObjectProof {
   private struct CursorGroup: Hashable {
     var table: String?
     var shift: Int64?
-    var mapping: Int?
+    var mapping: MappingID?
   }
 }

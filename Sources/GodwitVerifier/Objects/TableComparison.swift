@@ -15,7 +15,9 @@ final class TableComparison {
   private let table: StoreSchema.EntityTable
   private let cursor: RowCursor
   /// How the rows of each mapping are proved in place, by mapping.
-  private let proofs: [Int: RowProof]
+  private let proofs: [MappingID: RowProof]
+  /// The same as a list, since one is read for every row.
+  private let proofList: [RowProof?]
   /// The keys of the job's objects.
   private let own: AppendedPart.Keys
   private var tally: TableTally
@@ -34,7 +36,8 @@ final class TableComparison {
     cursor = try RowCursor(
       stores.destination, database: ComparedStores.attached, table: table.name,
       columns: table.columns.map { .init(name: $0.name) })
-    proofs = try proof.rowProofs(root: root)
+    let proofs = try proof.rowProofs(root: root)
+    (self.proofs, proofList) = (proofs, stores.mappings.mappingIDs.map { proofs[$0] })
   }
 
   /// Ends its use of the two stores.
@@ -105,7 +108,7 @@ final class TableComparison {
 
   /// Whether the row at the cursor is the one that an object must have become: the path of nearly every row.
   private func isRight(_ object: MadeObjects.Object) throws -> Bool {
-    guard stores.usesShortcuts, let proof = proofs[object.mapping], !cursor.isLarge, own.contains(object.key),
+    guard stores.usesShortcuts, let proof = proofList[object.mapping.number], !cursor.isLarge, own.contains(object.key),
       cursor.row.storage(1) == .integer, cursor.row.int64(1) == proof.number,
       try proof.holds(cursor.row, source: object.source)
     else { return false }

@@ -24,11 +24,11 @@ final class RelatedOrder {
       """)
   }
 
-  func add(owner: Int64, part: Int) throws { try addOwner.run([.integer(owner), .int(part)]) }
+  func add(owner: Int64, part: MappingID) throws { try addOwner.run([.integer(owner), .int(part.number)]) }
 
   /// - Parameter grade: Bytes in the order of the objects.
-  func add(_ object: Int64, part: Int, grade: [UInt8]) throws {
-    try addGrade.run([.int(part), .integer(object), .blob(grade)])
+  func add(_ object: Int64, part: MappingID, grade: [UInt8]) throws {
+    try addGrade.run([.int(part.number), .integer(object), .blob(grade)])
   }
 
   /// The rank of an object among those of its owner.

@@ -7,7 +7,7 @@ final class UniqueRanks {
   private let scratch: StoreConnection
   private let insertion, kindOf, newKind: SQLStatement
 
-  init(mapping: Int, scratch: StoreConnection) throws {
+  init(mapping: MappingID, scratch: StoreConnection) throws {
     self.scratch = scratch
     (table, kinds) = ("temp.ranks_\(mapping)", "temp.rank_kinds_\(mapping)")
     try scratch.execute("CREATE TABLE \(table) (source INTEGER PRIMARY KEY, kind INTEGER, place BLOB)")

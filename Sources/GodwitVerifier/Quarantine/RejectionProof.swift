@@ -132,7 +132,7 @@ struct RejectionProof {
   ///
   /// - Parameter targets: The mapping of each of them.
   private func takenAway(
-    _ targets: [Int], filling inverse: RelationshipDescription, of mapping: VerifiedMapping
+    _ targets: [MappingID], filling inverse: RelationshipDescription, of mapping: VerifiedMapping
   ) -> (lost: Int, isDoubtful: Bool) {
     var lost = 0
     var isDoubtful = false
@@ -148,7 +148,7 @@ struct RejectionProof {
   }
 
   /// The mapping of each object of the destination that an assignment leads to.
-  private func targets(of assignment: VerifiedMapping.Assignment, from object: StoredObject) throws -> [Int] {
+  private func targets(of assignment: VerifiedMapping.Assignment, from object: StoredObject) throws -> [MappingID] {
     var reached: [any EvaluatedObject] = [object]
     for segment in assignment.path {
       var next: [any EvaluatedObject] = []

@@ -74,7 +74,7 @@ struct AppendedPart {
 
   /// The job's record of the objects of a mapping that the destination had already.
   func met(of mapping: VerifiedMapping, among mappings: [VerifiedMapping]) -> AppendRecord.Met? {
-    let place = mapping.index - mappings.count { $0.earlierOffset != nil }
+    let place = mapping.index.number - mappings.count { $0.earlierOffset != nil }
     guard record.mappings.indices.contains(place), record.mappings[place].name == mapping.name else { return nil }
     return record.mappings[place].met
   }
@@ -89,7 +89,7 @@ struct AppendedPart {
 
   /// How the keys of a mapping's objects come about; nil when the record does not know the mapping.
   func place(of mapping: VerifiedMapping, among mappings: [VerifiedMapping]) -> Counterparts.Place? {
-    let place = mapping.index - mappings.count { $0.earlierOffset != nil }
+    let place = mapping.index.number - mappings.count { $0.earlierOffset != nil }
     guard record.mappings.indices.contains(place), record.mappings[place].name == mapping.name else { return nil }
     return switch record.mappings[place].keys {
     case .offset(let offset): .shift(offset)

@@ -2,7 +2,7 @@ import GodwitJob
 import GodwitModel
 
 /// An entity mapping as the verifier reads it, with names looked up and nothing decided.
-struct VerifiedMapping {
+struct VerifiedMapping: NumberedByMapping {
   enum Value {
     /// The stored value of a source attribute.
     case stored(AttributeDescription)
@@ -18,12 +18,12 @@ struct VerifiedMapping {
     /// Relationship names from the source object; empty: the object itself.
     var path: [String]
     /// Indices of the mappings whose objects it leads to.
-    var lookups: [Int]
+    var lookups: [MappingID]
     /// The sort descriptors of the objects.
     var order: [EntityMapping.SortDescriptor] = []
   }
 
-  var index: Int
+  var index: MappingID
   var name: String
   var sourceEntity: String
   var destinationEntity: String
@@ -79,7 +79,7 @@ struct VerifiedMapping {
         .configuration, "mapping '\(mapping.name)': expected entities of the two models, found others",
         location: mapping.location, remedy: "correct the mapping file and run the job")
     }
-    self.index = index
+    self.index = MappingID(index)
     policyName = mapping.policyName.flatMap { job.policies[$0] == nil ? nil : $0 }
     name = mapping.name
     sourceEntity = source
@@ -129,7 +129,9 @@ struct VerifiedMapping {
           && to.isKind(made, of: relationship.destinationEntityName)
       }
       assignments.append(
-        Assignment(relationship: relationship, path: wanted.path, lookups: lookups, order: given?.order ?? []))
+        Assignment(
+          relationship: relationship, path: wanted.path, lookups: lookups.map { MappingID($0) },
+          order: given?.order ?? []))
     }
   }
 

@@ -6,7 +6,7 @@ import GodwitStore
 /// The values that the mappings give, computed in Swift from objects of the source.
 final class ExpectedValues {
   /// The expressions by mapping and attribute.
-  private var compiledExpressions: [Int: [String: CompiledExpression]] = [:]
+  private var compiledExpressions: [MappingID: [String: CompiledExpression]] = [:]
   private let stores: ComparedStores
 
   init(_ stores: ComparedStores) { self.stores = stores }

@@ -53,7 +53,7 @@ struct PlannerTests {
 
   @Test func `equal facts are encoded as equal bytes, whatever the order in which overlaps were found`() throws {
     var facts = try fixture().planned().0.facts
-    let pairs = (0..<40).map { [$0, $0 + 1] }
+    let pairs = (0..<40).map { [MappingID($0), MappingID($0 + 1)] }
     var texts: Set<String> = []
     for order in [pairs, pairs.reversed(), pairs.shuffled()] {
       facts.overlaps = Set(minimumCapacity: texts.count * 1000)

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import TestSupport
 import Testing
 
 @testable import GodwitEngine

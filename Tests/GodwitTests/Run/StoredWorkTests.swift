@@ -1,4 +1,5 @@
 import GodwitJob
+import TestSupport
 import Testing
 
 @testable import GodwitEngine

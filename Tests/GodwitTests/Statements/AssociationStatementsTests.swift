@@ -1,3 +1,4 @@
+import GodwitModel
 import Testing
 
 @testable import GodwitEngine
@@ -26,7 +27,7 @@ struct AssociationStatementsTests {
 
   @Test func `a statement that looks up a stored association reads its spill file`() throws {
     let program = try StatementWorld.program()
-    func readsSpill(_ mapping: Int) throws -> Bool {
+    func readsSpill(_ mapping: MappingID) throws -> Bool {
       let builder = StatementBuilder()
       let association = program.associations(builder)
       _ = try association.lookup(mapping, key: "1", entity: nil)

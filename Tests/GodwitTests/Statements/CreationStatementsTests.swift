@@ -1,5 +1,6 @@
 import Foundation
 import GodwitModel
+import TestSupport
 import Testing
 
 @testable import GodwitEngine

@@ -1,6 +1,7 @@
 import GodwitJob
 import GodwitModel
 import GodwitStore
+import TestSupport
 import Testing
 
 @testable import GodwitEngine

@@ -9,9 +9,9 @@ import Testing
 ///
 /// Mappings: 0 Town, 1 Person (filtered, with expressions), 2 Company (`unique-by`). Three towns and eight people.
 enum StatementWorld {
-  static let town = 0
-  static let person = 1
-  static let company = 2
+  static let town: MappingID = 0
+  static let person: MappingID = 1
+  static let company: MappingID = 2
 
   static func program() throws -> StepProgram { try fixture().planned().0 }
 

@@ -2,6 +2,7 @@ import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
+import TestSupport
 import Testing
 
 @testable import GodwitEngine

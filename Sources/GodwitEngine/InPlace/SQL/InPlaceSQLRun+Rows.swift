@@ -26,7 +26,7 @@ extension InPlaceSQLRun {
   private struct Constant {
     var column: String
     /// The values by mapping index, without NULL.
-    var values: [Int: SQLValue]
+    var values: [MappingID: SQLValue]
   }
 
   /// New columns that no mapping computes.

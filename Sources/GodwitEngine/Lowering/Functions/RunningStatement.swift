@@ -37,7 +37,7 @@ package struct ChunkFindings {
   /// How many values were NULL in place of an error since the number was last taken.
   var tolerated: Int64 = 0
   /// The mapping whose spill file a lookup found damaged.
-  package var damagedSpill: (mapping: Int, error: SpillError)?
+  package var damagedSpill: (mapping: MappingID, error: SpillError)?
 }
 
 /// The running statement: the objects that its calls name by number, and the error of the last failed call.

@@ -21,7 +21,7 @@ package final class SQLFunctions {
   /// Carries external binary data; nil where nothing is written.
   package var mover: ExternalDataMover?
   /// Reads the source keys of a mapping.
-  package var readKeySets: (([Int]) throws -> [KeySet])?
+  package var readKeySets: (([MappingID]) throws -> [KeySet])?
   /// The findings of a chunk's statements beside their rows.
   @exclusivity(unchecked) package var findings = ChunkFindings()
   /// Checks, source keys and counts for functions that are called for every row.
@@ -41,13 +41,13 @@ package final class SQLFunctions {
     try registerCalls()
     try registerExternalData()
     try register("godwit_lookup", arguments: 2) { functions, arguments in
-      guard arguments.kind(1) == .integer, let reader = functions.readers[Int(arguments.int64(0))] else {
+      guard arguments.kind(1) == .integer, let reader = functions.readers[MappingID(Int(arguments.int64(0)))] else {
         return .value(.null)
       }
       do throws(SpillError) {
         return .value(try reader.lookup(source: arguments.int64(1)).map { .integer($0) } ?? .null)
       } catch {
-        if error.isDamage { functions.findings.damagedSpill = (Int(arguments.int64(0)), error) }
+        if error.isDamage { functions.findings.damagedSpill = (MappingID(Int(arguments.int64(0))), error) }
         throw error
       }
     }
@@ -256,11 +256,11 @@ package final class SQLFunctions {
 package struct SpillReaders {
   private var list: [SpillReader?] = []
 
-  package subscript(mapping: Int) -> SpillReader? {
-    get { mapping >= 0 && mapping < list.count ? list[mapping] : nil }
+  package subscript(mapping: MappingID) -> SpillReader? {
+    get { list.indices.contains(mapping.number) ? list[mapping.number] : nil }
     set {
-      while list.count <= mapping { list.append(nil) }
-      list[mapping] = newValue
+      while list.count <= mapping.number { list.append(nil) }
+      list[mapping.number] = newValue
     }
   }
 }

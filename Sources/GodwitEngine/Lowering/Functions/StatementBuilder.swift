@@ -73,7 +73,7 @@ package final class StatementBuilder {
   package func tolerateMisfits() { functions.toleratesMisfits = true }
 
   /// Records that the statement calls `godwit_counterpart` for a mapping.
-  package func needsKeySet(_ mapping: Int) { functions.keySets.insert(mapping) }
+  package func needsKeySet(_ mapping: MappingID) { functions.keySets.insert(mapping) }
 
   /// The number of an expression that runs in Swift, for `godwit_eval`.
   func evaluation(_ evaluation: LoweredFunctions.Evaluation) -> Int { functions.evaluation(evaluation) }
@@ -87,10 +87,10 @@ package final class StatementBuilder {
 /// A destination attribute of a mapping whose value goes through `godwit_fit`.
 package struct FittedAttribute: Hashable {
   /// The mapping's index.
-  let mapping: Int
+  let mapping: MappingID
   let attribute: String
 
-  package init(mapping: Int, attribute: String) { (self.mapping, self.attribute) = (mapping, attribute) }
+  package init(mapping: MappingID, attribute: String) { (self.mapping, self.attribute) = (mapping, attribute) }
 }
 
 /// The place where a value is read or stored, for the message when it does not fit.
@@ -136,7 +136,7 @@ package struct LoweredFunctions {
   private(set) package var evaluations: [Evaluation] = []
   private(set) var rowChecks: [RowCheck] = []
   /// Mappings whose source keys `godwit_counterpart` must know.
-  package var keySets: Set<Int> = []
+  package var keySets: Set<MappingID> = []
   /// Whether a value that does not fit is NULL: see `StatementBuilder.tolerateMisfits`.
   var toleratesMisfits = false
 
