@@ -179,7 +179,9 @@ struct NumberLosses {
     guard destination.isNumeric else { return false }
     if case .constant = expression.node { return false }
     switch (type, destination) {
-    case (.double?, .double), (.float?, .double), (.float?, .float), (.decimal?, .decimal): return false
+    case (.double?, .double), (.float?, .double), (.float?, .float): return false
+    // A decimal of the source has no more digits than its column.
+    case (.decimal?, .decimal): return expression.makesDecimals
     default: return true
     }
   }
@@ -198,6 +200,18 @@ struct NumberLosses {
       return chain.scalar("\(row.alias).\(quoted(column))")
     } catch let error as NotLowerable {
       throw GodwitError(.internalBug, "cannot follow '\(path.joined(separator: "."))': \(error.reason)")
+    }
+  }
+}
+
+extension ValueExpression {
+  /// Whether a part of it may give a decimal that is not one of the source.
+  fileprivate var makesDecimals: Bool {
+    contains { part in
+      switch part.node {
+      case .arithmetic, .negation, .function, .call, .cast, .constant: true
+      default: false
+      }
     }
   }
 }

@@ -69,7 +69,7 @@ extension Decimal {
   }
 
   /// The whole number next to it in the direction of the rule.
-  func rounded(_ rule: FloatingPointRoundingRule) -> Decimal {
+  package func rounded(_ rule: FloatingPointRoundingRule) -> Decimal {
     var (number, result) = (self, Decimal())
     let mode: RoundingMode =
       switch rule {

@@ -1,7 +1,9 @@
+import Foundation
 import Godwit
 import GodwitJob
 import GodwitModel
 import GodwitStore
+import GodwitVerifier
 import TestSupport
 import Testing
 
@@ -68,6 +70,47 @@ import Testing
       (job.onLoss, job.destinationPath) = (.fail, fixture.folder.file("out/other.sqlite"))
       #expect(try MigrationManager(job).plan().stopError?.code == .dataWrong)
       #expect(throws: GodwitError.self) { try MigrationManager(job).run() }
+    }
+  }
+
+  /// Texts and amounts; a Decimal column holds what the nearest Double names.
+  @Test(arguments: [
+    ("CAST($source.text, 'NSDecimalNumber')", AttributeType.decimal, 3),
+    ("CAST($source.text, 'NSDecimalNumber')", .double, 3),
+    ("$source.large + $source.small", .decimal, 1),
+    ("FUNCTION($source.large, 'decimalNumberByAdding:', $source.small)", .decimal, 1),
+    // A third is as exact as the calculation.
+    ("FUNCTION($source.small, 'decimalNumberByDividingBy:', CAST('3', 'NSDecimalNumber'))", .decimal, 0),
+    ("TERNARY($source.kind == 1, $source.large, $source.small)", .decimal, 0), ("$source.small", .decimal, 0),
+  ])
+  func `digits of a decimal that its column does not hold are counted`(
+    expression: String, type: AttributeType, count: Int64
+  ) throws {
+    let fixture = try MigrationFixture(
+      [.make("Amount", ["text": .string, "large": .decimal, "small": .decimal, "kind": .integer16])],
+      to: [.make("Amount", ["x": type])])
+    let texts = [
+      "123456789012345678.55", "0.1", "12345678901234567890.5", "0.12345678901234567890123", "1e20", "-7.25",
+    ]
+    try fixture.build { store in
+      for (place, text) in texts.enumerated() {
+        try store.insert(
+          "Amount", key: Int64(place + 1),
+          attributes: [
+            "text": .init(text), "large": .decimal(place == 2 ? Decimal(sign: .plus, exponent: 20, significand: 1) : 4),
+            "small": .decimal(Decimal(string: "1.005") ?? 0), "kind": .integer(Int64(place % 2)),
+          ])
+      }
+    }
+    fixture.mappings = [try .make("Amount", "Amount", attributes: ["x": expression])]
+    for inSwift in [false, true] {
+      try EngineTuning.with(\.runsAllInSwift, inSwift) {
+        try? FileManager.default.removeItem(atPath: fixture.folder.file("out"))
+        let plan = try MigrationManager(fixture.job).plan()
+        #expect(rounded(plan.losses) == (count == 0 ? [] : ["Amount.x \(count)"]), "\(expression)")
+        #expect(try Set(fixture.run().losses.losses) == Set(plan.losses.losses), "\(expression)")
+        #expect(try Verifier(job: fixture.job).run().isClean)
+      }
     }
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import GodwitModel
 import GodwitStore
 
@@ -59,13 +60,15 @@ package struct NumberTally: Sendable, Equatable {
     return tally
   }
 
-  mutating func add(_ arguments: SQLFunctionArguments) {
+  /// - Parameter lost: What the column does not hold of a decimal that an expression gave.
+  mutating func add(_ arguments: SQLFunctionArguments, lost: LostDigits) {
     let source = AttributeType(rawValue: Int(arguments.int64(1)))
     let destination = AttributeType(rawValue: Int(arguments.int64(2))) ?? .undefined
     let what = What(rawValue: arguments.int64(3)) ?? .stored
     switch arguments.kind(0) {
     case .null: nils += arguments.int64(4)
     case .integer: add(arguments.int64(0), to: destination)
+    case .real where destination.takesReal && (lost == .whole || lost == .fraction && what == .read): rounded += 1
     case .real: add(arguments.double(0), from: source, to: destination, what)
     case .text, .blob:
       guard destination.isNumeric else { return }
@@ -107,4 +110,27 @@ package struct NumberTally: Sendable, Equatable {
   private static func isDecimal(_ number: Double) -> Bool {
     abs(number) < AttributeValue.decimalLimit && (number == 0 || abs(number) >= AttributeValue.decimalFloor)
   }
+}
+
+/// The digits of a decimal that the nearest floating point number, as a store holds it, does not have.
+enum LostDigits: Comparable {
+  case none
+  /// Digits behind the point. Those of a calculation, such as a third, are no loss.
+  case fraction
+  /// Digits of the whole number.
+  case whole
+
+  init(_ number: Decimal) {
+    let nearest = number.nearestDouble
+    guard number.isFinite, number.wholeNumber == nil, let stored = Decimal(stored: nearest), stored != number else {
+      self = .none
+      return
+    }
+    self = stored.rounded(.towardZero) == number.rounded(.towardZero) ? .fraction : .whole
+  }
+}
+
+extension AttributeType {
+  /// Whether a column of the type holds a number with a fraction.
+  fileprivate var takesReal: Bool { self == .double || self == .float || self == .decimal }
 }

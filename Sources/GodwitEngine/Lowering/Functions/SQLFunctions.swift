@@ -122,10 +122,12 @@ package final class SQLFunctions {
     rows.checks = statement.functions.rowChecks
     rows.misfit = nil
     findings.tolerated = 0
+    (evaluation.watchesDigits, evaluation.lostDigits) = (builder.functions.toleratesMisfits, .none)
     depth += 1
     defer {
       (statement, evaluation.policyCall) = (outer, outerCall)
       rows.checks = outer.functions.rowChecks
+      evaluation.watchesDigits = outer.functions.toleratesMisfits
       depth -= 1
       if depth == 0 { evaluation.forget() }
     }
@@ -202,8 +204,8 @@ package final class SQLFunctions {
     try connection.register(
       aggregate: NumberTally.function, arguments: 5, start: { NumberTally() },
       step: { [unowned self] tally, arguments in
-        if findings.tolerated > 0 { tally.failed += 1 } else { tally.add(arguments) }
-        findings.tolerated = 0
+        if findings.tolerated > 0 { tally.failed += 1 } else { tally.add(arguments, lost: evaluation.lostDigits) }
+        (findings.tolerated, evaluation.lostDigits) = (0, .none)
       }, finish: { .text(Array($0.text.utf8)) })
     try register("godwit_bad", arguments: 3) { functions, arguments in
       functions.fail(

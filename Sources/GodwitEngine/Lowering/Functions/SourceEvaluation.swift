@@ -11,6 +11,10 @@ package final class SourceEvaluation {
   private(set) var preparations = 0
   /// Answers `FUNCTION($entityPolicy, …)` while a policy's mapping is evaluated: see `StatementInputs`.
   var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
+  /// Whether decimals are compared with what a store holds of them.
+  var watchesDigits = false
+  /// What the last decimal loses in a store.
+  var lostDigits = LostDigits.none
 
   init(connection: StoreConnection, schema: StoreSchema, now: Double) {
     context = ObjectContext(connection: connection, schema: schema, database: StoreConnection.sourceSchema)
@@ -94,6 +98,7 @@ package final class SourceEvaluation {
             "cannot evaluate '\(prepared.text)' for \(prepared.entityName) p\(key): expected one value, found objects"
           )
         }
+        if watchesDigits, case .decimal(let number) = value { lostDigits = LostDigits(number) }
         return SQLValue(value)
       }
     } catch let error as ExpressionError {
