@@ -46,9 +46,7 @@ extension Planner {
         .map { LossReport.Loss($0, step: step).estimated(count.isEstimate) }
     }
     found += resolved.defaulted.map {
-      loss(
-        .policy, of: $0.policy, nil, "mapping \($0.mapping): not registered; Core Data's default policy runs instead",
-        .policyNotRegistered)
+      loss(.policy, of: $0.policy, nil, $0.reason, .policyNotRegistered)
     }
     found += counted.filter { $0.tally.rounded > 0 }.map {
       loss(.rounded, of: $0.subject, $0.tally.rounded, $0.types, .numericType, isEstimate: $0.isEstimate)

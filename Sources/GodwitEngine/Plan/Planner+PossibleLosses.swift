@@ -21,12 +21,16 @@ extension Planner {
     var found = droppedEntities.map { loss(.objects, of: $0.entity, $0.reason, $0.cause) }
     found += try PropertyLosses(self, facts: facts, step: step, isCounted: false, namesAll: true).find()
       .flatMap(\.wanted)
-    found += resolved.defaulted.map { loss(.policy, of: $0.policy, "not registered", .policyNotRegistered) }
+    found += resolved.defaulted.map { loss(.policy, of: $0.policy, $0.reason, .policyNotRegistered) }
     for watched in try NumberLosses(self, program, isWhole: true).parts().flatMap(\.watched) {
       found.append(loss(.rounded, of: watched.subject, watched.types, .numericType))
       found.append(loss(.nils, of: watched.target, "mapping \(watched.mapping)", .expression))
     }
-    found += try MergeLosses(self, program).parts(isCounted: false).flatMap(\.part.wanted)
+    for merged in try MergeLosses(self, program).parts(isCounted: false) {
+      found += merged.part.wanted
+      // New objects may become one with those of the destination too.
+      found += merged.part.wanted.map { loss($0.kind, of: $0.subject, merged.mapping.reasonForMeeting, .merged) }
+    }
     // The rows decide whether lookups of one to-one find several objects.
     let setsToOne = resolved.entityMappings.contains { $0.relationships.contains { !$0.relationship.isToMany } }
     if setsToOne || resolved.hasPolicies { found.append(.several(step: step, 0)) }

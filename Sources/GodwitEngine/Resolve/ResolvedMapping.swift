@@ -1,6 +1,14 @@
 package import GodwitJob
 package import GodwitModel
 
+/// A policy that is not registered, in whose place Core Data's default policy runs.
+struct DefaultedPolicy: Sendable {
+  var mapping, policy: String
+
+  /// Why it is a loss.
+  var reason: String { "mapping \(mapping): not registered; Core Data's default policy runs instead" }
+}
+
 /// The entity mappings of one step with every name resolved against both models.
 ///
 /// Resolving checks names, types and forms, so that a resolved mapping can be planned. Listed mapping files are
@@ -15,7 +23,7 @@ package struct ResolvedMapping: Sendable {
   /// The mappings that a registered policy carries out, in mapping order.
   let policies: [ResolvedPolicy]
   /// Mappings whose policy is not registered, for which Core Data's default policy is used.
-  let defaulted: [(mapping: String, policy: String)]
+  let defaulted: [DefaultedPolicy]
   /// Indices into `entityMappings` by the name of the destination entity, in mapping order.
   private let indexesByDestination: [String: [MappingID]]
 
@@ -57,7 +65,7 @@ package struct ResolvedMapping: Sendable {
     policies = resolver.policies
     indexesByDestination = Dictionary(grouping: resolved.mappingIDs) { resolved[$0].destination.name }
     defaulted = all.compactMap { mapping in
-      mapping.policyName.flatMap { registry[$0] == nil ? (mapping.name, $0) : nil }
+      mapping.policyName.flatMap { registry[$0] == nil ? DefaultedPolicy(mapping: mapping.name, policy: $0) : nil }
     }
   }
 

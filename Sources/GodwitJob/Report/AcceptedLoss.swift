@@ -56,7 +56,7 @@ extension MigrationJob {
 
     /// Whether it stands for a loss.
     package func names(_ loss: LossReport.Loss) -> Bool {
-      guard loss.subject == subject else { return false }
+      guard loss.subjectNames.contains(subject) else { return false }
       return reason.map { loss.reasonNames.contains($0) } ?? true
     }
   }
@@ -127,7 +127,34 @@ extension LossReport.Loss {
   /// The names by which an accepted loss may call its reason.
   fileprivate var reasonNames: [String] {
     var names = [reason, kind.rawValue]
-    if let cause { names += [cause.rawValue, cause.rawValue.replacing("-", with: " ")] }
+    if let cause { names += [cause.rawValue, cause.rawValue.replacing("-", with: " ")] + Self.printed(cause) }
     return names
+  }
+
+  /// What plans and runs print in parentheses for a reason, beside the sentence of the loss itself.
+  private static func printed(_ cause: LossReport.Cause) -> [String] {
+    switch cause {
+    case .noMapping, .removeMapping: ["no mapping carries them over"]
+    case .expression: ["became nil"]
+    case .quarantined: [inQuarantine, "between objects in quarantine and others"]
+    case .policyNotRegistered: ["not registered"]
+    case .filteredOut, .notTaken, .entityNotAccepted, .notOrdered, .leadsNowhere, .numericType: []
+    case .firstOfSeveral, .merged, .notInModel, .missingFile: []
+    }
+  }
+
+  /// The subject as plans and runs print it behind a count: the words between the count and the reason.
+  fileprivate var subjectNames: [String] {
+    let printed: [String] =
+      switch kind {
+      case .objects: ["objects of \(subject)"]
+      case .values, .rounded: ["values of \(subject)"]
+      case .rows: ["table \(subject)", "rows of table \(subject)"]
+      case .links, .linksToNothing: ["links of \(subject)"]
+      case .order: ["\(subject) loses its order", "\(subject) lose their order", "the order of links of \(subject)"]
+      case .nils: ["\(subject) became nil", "values of \(subject)"]
+      case .policy, .ambiguousToOne: []
+      }
+    return [subject] + printed
   }
 }

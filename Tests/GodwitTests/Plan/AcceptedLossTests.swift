@@ -76,6 +76,32 @@ import Testing
 
   @Test(
     arguments: [
+      "Person.age (no destination attribute takes them; the filter of mapping 'PersonToAdult' reads them)",
+      "values of Person.age (not taken)", "links of Pet.owner", "objects of Car (no mapping carries them over)",
+      "Pet.owner (no destination relationship takes them)", "Person (filtered out)",
+    ] as [MigrationJob.AcceptedLoss])
+  func `the words that a plan prints are accepted as they are`(entry: MigrationJob.AcceptedLoss) throws {
+    let fixture = try people()
+    _ = try MigrationManager(strict(fixture, Self.all + [entry])).runAsPlanned()
+  }
+
+  @Test func `values that became nil are accepted by the words that name them`() throws {
+    for entry: MigrationJob.AcceptedLoss in [
+      "Adult.age (became nil)", "Adult.age became nil (mapping PersonToAdult)", "Adult.age (expression)",
+    ] {
+      let fixture = try MigrationFixture([.make("Person", ["age": .string])], to: [.make("Adult", ["age": .integer16])])
+      try fixture.build { store in try store.insert("Person", key: 1, attributes: ["age": .init("x")]) }
+      fixture.mappings = [try .make("Person", "Adult", attributes: ["age": "CAST($source.age, 'NSNumber')"])]
+      let summary = try MigrationManager(strict(fixture, [entry])).runAsPlanned()
+      #expect(
+        summary.losses.losses.map(\.description) == [
+          "1 value of Adult.age became nil (mapping PersonToAdult), accepted"
+        ])
+    }
+  }
+
+  @Test(
+    arguments: [
       ("Person.aeg", "Person.age"), ("Person.name", "Person.age"), ("Pet (no mapping)", "Pet (filtered out)"),
       ("Adult.age", nil), ("Pets", "Pet"), ("Person.age (merged)", "Person.age (not taken)"),
     ] as [(MigrationJob.AcceptedLoss, String?)])
