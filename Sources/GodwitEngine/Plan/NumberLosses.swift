@@ -76,7 +76,8 @@ struct NumberLosses {
         notes.append(
           MigrationNote(
             .valuesTooLarge,
-            "\(about)\(tally.misfits.counted("value")) of \(subject) \(be) too large, \(types): \(stay)"))
+            "\(about)\(tally.misfits.counted("value")) of \(subject) \(be) too large or too near to 0, \(types): \(stay)"
+          ))
       }
       return notes
     }

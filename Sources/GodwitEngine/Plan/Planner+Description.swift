@@ -57,10 +57,10 @@ extension Planner {
       let history =
         existing.hasHistory
         ? [MigrationNote(.historyKept, "the destination's persistent history stays, without the new objects")] : []
-      return [job] + history + external.map(\.note) + sourceSchema.foreignContent.notes
+      return [job] + history + patternNotes + external.map(\.note) + sourceSchema.foreignContent.notes
     }
     let triggers = try DerivedTriggers(source: sourceSchema, destination: destinationSchema, connection: connection)
-    return try lookUpNotes + unknownEntityNotes() + triggers.notes + external.map(\.note) + leftOut.notes
+    return try lookUpNotes + patternNotes + unknownEntityNotes() + triggers.notes + external.map(\.note) + leftOut.notes
       + sourceSchema.foreignContent.notes
   }
 
@@ -85,6 +85,18 @@ extension Planner {
   /// Lookups that find nothing in the mapping they name.
   private var lookUpNotes: [MigrationNote] {
     resolved.entityMappings.flatMap { $0.relationships.compactMap(\.remark) }.map { MigrationNote(.emptyLookup, $0) }
+  }
+
+  /// Patterns of dates that are valid and probably meant otherwise.
+  private var patternNotes: [MigrationNote] {
+    resolved.entityMappings.filter { $0.earlier == nil }.flatMap { mapping in
+      mapping.attributes.flatMap { attribute, source -> [MigrationNote] in
+        guard case .expression(let parsed) = source.withoutDefault else { return [] }
+        return parsed.patternDoubts.map {
+          MigrationNote(.datePattern, "attribute '\(attribute.name)' of mapping '\(mapping.name)': \($0)")
+        }
+      }
+    }
   }
 
   private func describe(_ index: MappingID, program: StepProgram, chunks: [Chunk]) throws -> MigrationPlan.Mapping {

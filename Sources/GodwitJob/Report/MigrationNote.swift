@@ -30,7 +30,7 @@ package struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertib
     case externalDataMissing = "external-data-missing"
     /// Values do not fit their new numeric type, and the run will stop.
     case valuesDoNotFit = "values-do-not-fit"
-    /// Values are too large for their new numeric type, and are read as NaN.
+    /// Values are too large for their new numeric type or too near to 0, and are read as NaN.
     case valuesTooLarge = "values-too-large"
     /// Objects break a rule that they broke in the source too, and stay.
     case invalidKept = "invalid-kept"
@@ -69,6 +69,8 @@ package struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertib
     /// Values of an application's own value transformer go between a binary store, which has objects, and one that has
     /// what the transformer makes of them.
     case transformerAssumed = "transformer-assumed"
+    /// A pattern of dates is valid, and probably meant otherwise.
+    case datePattern = "date-pattern"
   }
 
   /// The subject of the note.

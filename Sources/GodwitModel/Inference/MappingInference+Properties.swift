@@ -61,7 +61,7 @@ extension MappingInference {
       reason +=
         change.destination.isInteger
         ? ": a value that does not fit stops the run, and the plan counts them"
-        : ": the plan counts the values that are too large"
+        : ": the plan counts the values that are too large or too near to 0"
     }
     if change.mayRound { reason += ": the plan counts the values that it rounds" }
     return reason

@@ -29,6 +29,34 @@ struct PlannerTests {
     return fixture
   }
 
+  @Test func `a pattern of dates that is probably meant otherwise is a note`() throws {
+    let fixture = try MigrationFixture([.make("A", ["text": .string])], to: [.make("A", ["when": .date])])
+    try fixture.build { store in try store.insert("A", key: 1, attributes: ["text": .init("24.12.2023")]) }
+    fixture.mappings = [
+      try .make("A", "A", attributes: ["when": "date:format:else:($source.text, 'dd.MM.YYYY', nil)"])
+    ]
+    let notes = try fixture.planned().1.codedNotes.filter { $0.code == .datePattern }
+    #expect(
+      notes.map(\.text) == [
+        "attribute 'when' of mapping 'AToA': in the pattern 'dd.MM.YYYY' 'YYYY' is the year of the week: write 'yyyy'"
+      ])
+  }
+
+  @Test func `a number that no decimal holds is too large, or too near to 0`() throws {
+    let fixture = try MigrationFixture([.make("A", ["d": .double])], to: [.make("A", ["d": .decimal])])
+    try fixture.build { store in
+      for (key, number) in [5e-324, 1e300, 7].enumerated() {
+        try store.insert("A", key: Int64(key + 1), attributes: ["d": .double(number)])
+      }
+    }
+    fixture.mappings = [try .make("A", "A", attributes: ["d": "$source.d"])]
+    let notes = try fixture.planned().1.codedNotes.filter { $0.code == .valuesTooLarge }
+    #expect(
+      notes.map(\.text) == [
+        "2 values of A.d are too large or too near to 0, Double to Decimal: they stay, and are read as NaN"
+      ])
+  }
+
   @Test func `the first mapping of a table keeps its keys, the second moves above them`() throws {
     let (_, plan) = try fixture().planned()
     let mappings = plan.steps.flatMap(\.passes).flatMap(\.mappings)
