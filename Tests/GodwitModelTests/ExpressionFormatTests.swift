@@ -133,7 +133,7 @@ import Testing
     ("text:format:(CAST(1e300, 'NSDate'), 'yyyy')", "'text:format:' has no text for a date that far from any calendar"),
     (
       "uuid:('x')",
-      "'uuid:' finds no UUID in the text: FUNCTION(CAST(\"NSUUID\", \"Class\"), \"initWithUUIDString:\", …) gives nil then"
+      "'uuid:' finds no UUID in the text: FUNCTION(CAST(\"NSUUID\", \"Class\"), \"initWithUUIDString:\", coalesce:(…, \"\")) gives nil then"
     ),
     ("uuid:($source.photo)", "'uuid:' needs 16 bytes, found 2"),
     ("uuid:($source.age)", "'uuid:' needs a string, data or a UUID, found a number"),

@@ -5,6 +5,11 @@ import Testing
 struct SpellingTests {
   private static let entities = ["OldBookmarkEntity", "BookmarkEntity", "FolderEntity", "Tag"]
 
+  @Test(arguments: [("App2", "App 2"), ("app", "App"), ("App  3", "App 3")])
+  func `blanks and case are no distance`(name: String, expected: String) {
+    #expect(Spelling.nearest(to: name, among: ["App", "App 2", "App 3"]) == expected)
+  }
+
   @Test(
     arguments: [
       ("Bookmark", "BookmarkEntity"), ("folder", "FolderEntity"), ("Tga", "Tag"), ("BookmarkEntiy", "BookmarkEntity"),

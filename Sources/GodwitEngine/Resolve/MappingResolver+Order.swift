@@ -54,6 +54,7 @@ extension MappingResolver {
     }
     try check(
       entry.order, of: found.path.last?.relationship.destinationEntityName ?? from.name,
+      prefix: found.path.last?.relationship.name,
       place: "in relationship '\(relationship.name)'", in: mapping, at: at)
     var ordered = found
     ordered.order = entry.order
@@ -61,8 +62,11 @@ extension MappingResolver {
   }
 
   /// Checks that each descriptor leads along to-one relationships to an attribute whose values have an order.
+  ///
+  /// - Parameter prefix: The relationship whose objects are ordered, which no descriptor names.
   private func check(
-    _ order: [EntityMapping.SortDescriptor], of start: String, place: String, in mapping: EntityMapping,
+    _ order: [EntityMapping.SortDescriptor], of start: String, prefix: String? = nil, place: String,
+    in mapping: EntityMapping,
     at location: GodwitError.Location?
   ) throws {
     var paths: Set<Text> = []
@@ -79,6 +83,20 @@ extension MappingResolver {
           "cannot order by '\(descriptor.keyPath)' \(place): \(why)\(hint)", in: mapping, at: location,
           try: "name an attribute of '\(start)', or one at the end of to-one relationships")
       }
+      if let first = segments.first, segments.count > 1 || first.hasPrefix("$"),
+        first.hasPrefix("$") || source.relationship(first, of: start) == nil && (first == prefix || first == "source")
+      {
+        let rest = EntityMapping.SortDescriptor(
+          segments.dropFirst().joined(separator: "."), ascending: descriptor.isAscending)
+        throw wrong(
+          "its names start at the objects that are ordered"
+            + (rest.keyPath.isEmpty ? "" : ": write '\(rest)'"))
+      }
+      if let name = segments.first, name.hasPrefix("-"),
+        source.attribute(String(name.dropFirst()), of: start) != nil
+      {
+        throw wrong("write '\(name.dropFirst()) DESC'")
+      }
       for segment in segments.dropLast() {
         guard let hop = source.relationship(segment, of: entity), !hop.isTransient else {
           let names = source.relationships(of: entity).map(\.name)
@@ -90,7 +108,8 @@ extension MappingResolver {
       let name = segments.last ?? ""
       guard let attribute = source.attribute(name, of: entity) else {
         let names = source.attributes(of: entity).map(\.name)
-        throw wrong("'\(entity)' has no attribute '\(name)'", Spelling.suggestion(for: name, among: names))
+        throw wrong(
+          "source entity '\(entity)' has no attribute '\(name)'", Spelling.suggestion(for: name, among: names))
       }
       guard !attribute.isTransient else { throw wrong("'\(entity).\(name)' is transient: it is not stored") }
       guard Self.sortable.contains(attribute.type), !attribute.allowsExternalBinaryDataStorage else {

@@ -58,8 +58,7 @@ extension MappingResolver {
   ) throws -> ResolvedEntityMapping.RelationshipSource? {
     let what = "relationship '\(relationship.name)' of mapping '\(mapping.name)'"
     let unsupported = ExpressionError(
-      "cannot set a relationship from this expression: expected FUNCTION($manager, "
-        + "\"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"<mapping>\", $source.<relationship>) or nil",
+      "cannot set a relationship from this expression: \(advice(for: parsed, relationship, from: from))",
       range: parsed.range)
     func fail(_ error: ExpressionError) -> GodwitError { GodwitError(error, in: parsed.source, what: what) }
     switch parsed.node {
@@ -109,6 +108,35 @@ extension MappingResolver {
       }
     default: throw fail(unsupported)
     }
+  }
+
+  /// What to write in place of an expression that sets no relationship, with the mapping that makes the objects.
+  private func advice(
+    for parsed: ValueExpression, _ relationship: RelationshipDescription, from: EntityDescription
+  ) -> String {
+    var (segments, isPath) = ([String](), false)
+    if case .keyPath(let base, let names) = parsed.node, base == nil || base?.node == .variable("source") {
+      (segments, isPath) = (names, true)
+    }
+    var reached: String? = from.name
+    for segment in segments {
+      reached = reached.flatMap { source.relationship(segment, of: $0) }?.destinationEntityName
+    }
+    var (name, path) = (isPath ? "NAME" : "<mapping>", segments.joined(separator: "."))
+    if isPath, let reached {
+      let fitting = makers.filter {
+        serves($0, reached: reached, exactly: false) && makes($0, relationship.destinationEntityName)
+      }
+      if fitting.count == 1 { name = fitting[0].name }
+    } else if isPath, segments.count == 1, names.contains(segments[0]) {
+      (name, path) = (segments[0], "PATH")
+    } else {
+      path = isPath ? "PATH" : "<relationship>"
+    }
+    let isFile = parsed.source.location.map { !$0.file.contains(".xcmappingmodel") } ?? false
+    if isFile { return "write `\(relationship.name): { mapping: \(name), key-path: \(path) }`, or nil" }
+    return "expected FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", "
+      + "\"\(name)\", $source.\(path)) or nil"
   }
 
   /// The results of one named mapping for the objects along a key path.

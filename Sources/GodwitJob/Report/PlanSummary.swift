@@ -111,8 +111,8 @@ extension MigrationPlan {
         case .inputOutput: "free disk space, or name a destination on another disk"
         case .dataWrong where stop.code == .objectsRejected:
           "`godwit audit` lists the objects: repair the source or change the mapping; `on-invalid` says what becomes of them"
-        case .dataWrong: "change the source or the mapping"
-        default: "see what `godwit run` suggests"
+        case .dataWrong: stop.remedy ?? "change the source or the mapping"
+        default: stop.remedy ?? "see what `godwit run` suggests"
         }
       return GodwitError(
         stop.failure, "a run of job '\(job)' would stop: \(stop.message)", remedy: remedy, safe: "nothing was written")

@@ -40,6 +40,8 @@ package struct RunObstacle: Sendable, Hashable {
   package var failure: GodwitError.Code
   /// The message of the run's error.
   package var message: String
+  /// What to do about it, where the run's error says so.
+  package var remedy: String?
 
   /// The obstacle as a plan lists it.
   package var text: String { "the run stops with \(failure.rawValue): \(message)" }
@@ -48,5 +50,8 @@ package struct RunObstacle: Sendable, Hashable {
     (self.code, self.failure, self.message) = (code, failure, message)
   }
 
-  package init(_ code: Code, _ error: GodwitError) { self.init(code, error.code, error.line) }
+  package init(_ code: Code, _ error: GodwitError) {
+    self.init(code, error.code, error.line)
+    remedy = error.remedy
+  }
 }

@@ -156,7 +156,9 @@ package struct MappingReader {
     let expected = "a key path of the source entity, which ASC or DESC may follow"
     return try reader.items(node, key: "order-by", expected: expected).map { item in
       guard let descriptor = EntityMapping.SortDescriptor(text: try reader.text(item, key: "order-by")) else {
-        throw reader.wrong("order-by", expected: expected, item)
+        var complaint = reader.wrong("order-by", expected: expected, item)
+        complaint.remedy = "write a key path alone, or with ASC or DESC behind it: `order-by: [\"modifiedAt DESC\"]`"
+        throw complaint
       }
       return descriptor
     }
@@ -178,7 +180,7 @@ package struct MappingReader {
       return AttributeMapping(
         name: entry.key, value: try expression(entry.value, key: entry.key, what: what), location: entry.location)
     }
-    let parts = try reader.entries(entry.value, key: entry.key, known: keys(in: "attributes"))
+    let parts = try attributeParts(entry)
     guard let value = parts["value"] else {
       throw reader.error(
         "expected the key 'value' in '\(entry.key)', found none", at: entry.location,
@@ -188,6 +190,21 @@ package struct MappingReader {
     return AttributeMapping(
       name: entry.key, value: try expression(value.value, key: "value", what: what),
       usesDefaultForNil: parts["if-nil"] != nil, location: entry.location)
+  }
+
+  /// The parts of an attribute in braces. A list of values there is an expression that YAML read as its own.
+  private func attributeParts(_ entry: YAMLReader.Entry) throws -> YAMLReader.Entries {
+    do { return try reader.entries(entry.value, key: entry.key, known: keys(in: "attributes")) } catch var error
+      as GodwitError
+    {
+      if case .mapping(let mapping) = entry.value, mapping.style == .flow,
+        mapping.contains(where: { $0.key.scalar?.string.contains("$") == true })
+      {
+        error.remedy = YAMLFile.remedy(
+          "YAML reads a leading '{' as keys and values", "full", "join:with:({$source.a, $source.b}, \" \")")
+      }
+      throw error
+    }
   }
 
   /// The value that replaces nil if a mapping says so.
@@ -278,13 +295,27 @@ package struct MappingReader {
     if case .scalar(let scalar) = node, YAMLReader.isNull(scalar), !scalar.string.isEmpty {
       return SourceText("nil", location: reader.file.location(of: node))
     }
-    let source = try reader.source(node, key: key, expected: "an expression")
+    let source = try self.text(node, key: key, expected: "an expression")
     guard source.text != MappingPlaceholder.marker else {
       throw reader.error(
         "'\(key)' is still a placeholder ('\(MappingPlaceholder.marker)')", at: reader.file.textLocation(of: node),
         remedy: "write an expression in place of '\(MappingPlaceholder.marker)', or remove the line")
     }
     return source
+  }
+
+  /// The text of an expression. Where YAML leaves nothing of it, the error says why.
+  private func text(_ node: Node, key: String, expected: String) throws -> SourceText {
+    let cut = reader.file.cut(of: node)
+    if let cut, let tag = cut.tag {
+      throw reader.error(
+        "expected \(expected) for '\(key)', found YAML's tag '\(tag)'", at: reader.file.location(of: node),
+        remedy: cut.remedy)
+    }
+    do { return try reader.source(node, key: key, expected: expected) } catch var error as GodwitError {
+      if let cut { error.remedy = cut.remedy }
+      throw error
+    }
   }
 
   private func expression(_ node: Node, key: String, what: String) throws -> ValueExpression {
@@ -295,7 +326,7 @@ package struct MappingReader {
   }
 
   private func filter(_ node: Node, of mapping: String) throws -> FilterPredicate {
-    let source = try reader.source(node, key: "filter", expected: "a predicate")
+    let source = try text(node, key: "filter", expected: "a predicate")
     do throws(ExpressionError) {
       return try FilterPredicate(parsing: source)
     } catch { throw complaint(error, in: source, node, what: "filter of mapping '\(mapping)'") }
@@ -304,6 +335,8 @@ package struct MappingReader {
   private func complaint(_ error: ExpressionError, in source: SourceText, _ node: Node, what: String) -> GodwitError {
     var complaint = GodwitError(error, in: source, what: what)
     complaint.location = complaint.location.map { reader.file.location($0, inTextOf: node) }
+    let isAtEnd = error.range.upperBound >= source.text.utf8.count
+    if let cut = reader.file.cut(of: node), cut.isAtStart || isAtEnd { complaint.remedy = cut.remedy }
     return complaint
   }
 }

@@ -138,7 +138,8 @@ package struct MappingSearch: Sendable {
     return names.filter { isMapping($0) }.sorted(by: ModelBundle.precedes).map { folder + "/" + $0 }
   }
 
-  private static func isMapping(_ name: String) -> Bool {
+  /// Whether a name is that of a mapping model or a mapping file.
+  package static func isMapping(_ name: String) -> Bool {
     if name.hasSuffix(".mapping.yaml") || name.hasSuffix(".mapping.yml") { return true }
     return ["xcmappingmodel", "cdm"].contains(pathExtension(name))
   }

@@ -116,6 +116,11 @@ package struct YAMLFile {
     }
   }
 
+  var lineCount: Int { lines.count }
+
+  /// A line of the file, from 1.
+  func line(_ number: Int) -> [UInt8] { Array(lines[number]) }
+
   /// Where the node's text begins: after the quote of a quoted scalar, at the first line of a block scalar
   /// (an empty first line is part of the text).
   package func textLocation(of node: Node) -> GodwitError.Location {
@@ -223,6 +228,7 @@ package struct YAMLFile {
       text = "the text is not well-formed"
     }
     let line = lines[mark.line]
+    if let hint = plainHint(text, line, column: mark.column) { remedy = hint }
     let lead = line.prefix { (byte: UInt8) in [0x20, 0x09, 0x2D].contains(byte) }
     if let tab = lead.firstIndex(of: 0x09) {
       text = "expected spaces, found a tab"

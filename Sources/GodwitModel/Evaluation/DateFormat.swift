@@ -21,6 +21,9 @@ struct DateFormat: Sendable, Hashable {
       return (true, "no time zone '\(zone)'\(Spelling.suggestion(for: zone.string, among: names))")
     }
     if pattern == iso8601 { return nil }
+    if pattern.string.lowercased().filter({ $0.isLetter || $0.isNumber }) == iso8601.string {
+      return (false, "write \"\(iso8601)\" in place of \"\(pattern)\"")
+    }
     guard !pattern.utf8.isEmpty, pattern.utf8.count <= patternBytesMax else {
       return (false, "a pattern has from 1 to \(patternBytesMax) bytes")
     }

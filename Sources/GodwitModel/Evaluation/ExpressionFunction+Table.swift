@@ -276,7 +276,7 @@ extension AttributeValue {
       case .string(let text):
         if let uuid = UUID(uuidString: text.string) { return .uuid(uuid) }
         throw ExpressionError(
-          "'uuid:' finds no UUID in the text: FUNCTION(CAST(\"NSUUID\", \"Class\"), \"initWithUUIDString:\", …) gives nil then",
+          "'uuid:' finds no UUID in the text: FUNCTION(CAST(\"NSUUID\", \"Class\"), \"initWithUUIDString:\", coalesce:(…, \"\")) gives nil then",
           range: 0..<0)
       case .data(let bytes):
         if let uuid = UUID(bytes: bytes) { return .uuid(uuid) }

@@ -116,6 +116,22 @@ package struct ExpressionFunction: Sendable {
     return "'\(name)' takes \(wanted), found \(count)"
   }
 
+  /// What to write in place of a wrong number of arguments; empty where there is no more to say.
+  func advice(about arguments: [ValueExpression]) -> String {
+    switch name {
+    case "join:with:" where arguments.count > 2:
+      var members = arguments
+      var separator = ValueExpression(.constant(.string(" ")))
+      if case .constant(.string)? = members.last?.node { separator = members.removeLast() }
+      let call = ValueExpression(
+        .function(name: name, arguments: [ValueExpression(.aggregate(members)), separator]))
+      return ": put the texts in { }, as in '\(call.typed)'"
+    case "join:with:": return ": a list, and the text between its members, such as \", \""
+    case "uuid:" where arguments.isEmpty: return ": 'newUUID()' makes a new one"
+    default: return ""
+    }
+  }
+
   /// Applies the function to single values, without a place in a text, for lowered expressions that call it from SQL.
   ///
   /// - Throws: `ExpressionError` when the values do not fit the function.

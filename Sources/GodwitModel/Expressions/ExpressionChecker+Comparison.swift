@@ -13,7 +13,7 @@ extension ExpressionChecker {
     _ c: FilterPredicate.Comparison, _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) {
     var left = try type(of: c.left, scope)
-    let right = try type(of: c.right, scope)
+    let right = try rightType(c.right, scope)
     if c.modifier != .direct {
       switch left {
       case .values(let type): left = .value(type)
@@ -56,6 +56,18 @@ extension ExpressionChecker {
       guard StringComparison.isPattern(pattern.utf8) else {
         throw ExpressionError("the right side of MATCHES is not a regular expression", range: c.right.range)
       }
+    }
+  }
+
+  /// The type of the right side. A bare word there, or in its list, may be meant as a text.
+  private func rightType(_ right: ValueExpression, _ scope: Scope) throws(ExpressionError) -> ExpressionType {
+    do throws(ExpressionError) { return try type(of: right, scope) } catch {
+      var parts = [right]
+      if case .aggregate(let items) = right.node { parts = items }
+      guard role == .filter, let part = parts.first(where: { $0.range == error.range }),
+        case .keyPath(nil, let segments) = part.node, segments.count == 1
+      else { throw error }
+      throw ExpressionError(error.message + ExpressionHints.text(segments[0], isWhole: false), range: error.range)
     }
   }
 

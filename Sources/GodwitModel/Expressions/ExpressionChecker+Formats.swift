@@ -1,3 +1,5 @@
+import Foundation
+
 /// Functions of dates as texts, of UUIDs and of lists.
 extension ExpressionChecker {
   /// A function whose arguments are of given kinds; nil is one of each.
@@ -7,10 +9,13 @@ extension ExpressionChecker {
   ) throws(ExpressionError) -> ExpressionType {
     for (place, parameter) in parameters.enumerated() where place < types.count && types[place] != .null {
       guard parameter.takes(types[place]) else {
+        let isSwapped = place == 0 && name.hasPrefix("text:") && types.count > 1 && types[1] == .value(.date)
         throw ExpressionError(
-          "'\(name)' needs \(parameter.phrase), found \(types[place].phrase)", range: arguments[place].range)
+          "'\(name)' needs \(parameter.phrase), found \(types[place].phrase)"
+            + (isSwapped ? ": the date comes first, then the pattern" : ""), range: arguments[place].range)
       }
     }
+    try refuseSwapped(name, arguments)
     let labels = name.split(separator: ":")
     guard let format = labels.firstIndex(of: "format"), format < arguments.count else { return .value(result) }
     let zone = labels.firstIndex(of: "timeZone").flatMap { $0 < arguments.count ? arguments[$0] : nil }
@@ -20,9 +25,24 @@ extension ExpressionChecker {
       pattern: pattern ?? DateFormat.iso8601, zone: zone.flatMap(\.writtenText) ?? "UTC")
     {
       let place = fault.isZone ? zone : arguments[format]
-      throw ExpressionError("'\(name)': \(fault.message)", range: place?.range ?? arguments[format].range)
+      let isSwapped = fault.isZone && pattern.map { TimeZone(identifier: $0.string) != nil } == true
+      throw ExpressionError(
+        "'\(name)': \(fault.message)" + (isSwapped ? ": the pattern comes before the time zone" : ""),
+        range: place?.range ?? arguments[format].range)
     }
     return .value(result)
+  }
+
+  /// Complains about a pattern that stands where the text goes.
+  private func refuseSwapped(_ name: String, _ arguments: [ValueExpression]) throws(ExpressionError) {
+    guard name.hasPrefix("date:format:"), arguments.count > 1, arguments[0].writtenText != nil,
+      arguments[1].writtenText == nil
+    else { return }
+    var turned = arguments
+    turned.swapAt(0, 1)
+    let call = ValueExpression(.function(name: name, arguments: turned)).typed
+    throw ExpressionError(
+      "'\(name)' takes the text first, then the pattern: write '\(call)'", range: arguments[0].range)
   }
 
   /// Complains about a collection or an object.
@@ -67,6 +87,7 @@ extension ExpressionChecker {
       }
     }
     guard texts > 1 else { return error }
+    let number = sumOfNumbers(parts, scope)
     // Texts with one separator between each two are a list of their own.
     let between = parts.indices.filter { $0 % 2 == 1 }.map { parts[$0].writtenText }
     var (members, separator) = (parts, Text(utf8: []))
@@ -77,7 +98,33 @@ extension ExpressionChecker {
       .function(
         name: "join:with:",
         arguments: [ValueExpression(.aggregate(members)), ValueExpression(.constant(.string(separator)))]))
-    return ExpressionError("'+' adds numbers, and these are texts: write '\(call)'", range: sum.range)
+    if let number {
+      return ExpressionError(
+        "'+' adds numbers: write '\(number)', or for a text '\(call.typed)'", range: sum.range)
+    }
+    return ExpressionError("'+' adds numbers, and these are texts: write '\(call.typed)'", range: sum.range)
+  }
+
+  /// A sum of numbers of which some were written between quotes; nil for any other sum.
+  private func sumOfNumbers(_ parts: [ValueExpression], _ scope: Scope) -> String? {
+    var isDecimal = false
+    var written: [String] = []
+    for part in parts {
+      if let text = part.writtenText?.string {
+        guard Double(text)?.isFinite == true, text.first?.isNumber == true || text.first == "-" else { return nil }
+        written.append(text)
+      } else if case .value(let type)? = try? type(of: part, scope), type.expressionClass == .number {
+        isDecimal = isDecimal || type == .decimal
+        written.append(part.operand)
+      } else {
+        return nil
+      }
+    }
+    guard parts.contains(where: { $0.writtenText == nil }) else { return nil }
+    if isDecimal, written.contains(where: { $0.contains(".") && Double($0) != nil }) {
+      written = written.map { $0.contains(".") && Double($0) != nil ? "CAST(\"\($0)\", \"NSDecimalNumber\")" : $0 }
+    }
+    return written.joined(separator: " + ")
   }
 }
 

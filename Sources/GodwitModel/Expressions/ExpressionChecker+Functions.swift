@@ -66,7 +66,7 @@ extension ExpressionChecker {
     _ name: String, _ arguments: [ValueExpression], _ scope: Scope, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     guard let function = ExpressionFunction.named(name) else {
-      let hint = Spelling.suggestion(for: name, among: ExpressionFunction.all.map(\.name))
+      let hint = ExpressionHints.function(name, among: ExpressionFunction.all.map(\.name))
       throw ExpressionError("unknown function '\(name)'\(hint)", range: range)
     }
     if let complaint = function.complaint(about: arguments.count) {
@@ -124,7 +124,7 @@ extension ExpressionChecker {
         throw ExpressionError("'\(name)' needs the name of a type in quotes", range: range)
       }
       return try cast(
-        first, type.string, arguments.first?.range ?? range, arguments.first?.description ?? "x", last.range)
+        first, type.string, arguments.first?.range ?? range, arguments.first?.typed ?? "x", last.range)
     case .arithmetic(let op):
       guard types.count == 2 else { return .null }
       return try arithmetic(op, arguments[0], types[0], arguments[1], types[1], range)
@@ -163,11 +163,12 @@ extension ExpressionChecker {
     _ type: ExpressionType, _ name: String, _ operand: Range<Int>, _ text: String, _ range: Range<Int>
   ) throws(ExpressionError) -> ExpressionType {
     guard let target = CastType.named(name) else {
+      let single: AttributeType? = if case .value(let found) = type { found } else { nil }
       let way =
         switch name {
         case "NSUUID": "write 'uuid:(\(text))', or use a policy"
         case "NSURL": "write 'FUNCTION(CAST(\"NSURL\", \"Class\"), \"URLWithString:\", \(text))', or use a policy"
-        default: "no expression makes such a value, a policy does"
+        default: ExpressionHints.cast(to: name, of: text, single)
         }
       throw ExpressionError(
         "cannot cast to '\(name)'" + Spelling.suggestion(for: name, among: CastType.names) + ": " + way, range: range)

@@ -48,6 +48,9 @@ extension ExpressionChecker {
 
   /// The error for a selector that a receiver does not answer.
   private func unknown(_ selector: String, _ receiver: ExpressionType, _ range: Range<Int>) -> ExpressionError {
+    if case .value = receiver, let way = ExpressionHints.way(of: selector) {
+      return ExpressionError("\(receiver.phrase) does not answer '\(selector)': write '\(way)'", range: range)
+    }
     let known = selectors(of: receiver)
     var hint = Spelling.suggestion(for: selector, among: known)
     if hint.isEmpty, !known.isEmpty { hint = " (it answers \(known.joined(separator: ", ")))" }

@@ -47,10 +47,10 @@ package struct ExpressionChecker {
         if try makesArchive(expression) { break }
         // The bytes of a text are not an archive: an archive is made of the text itself.
         if case .cast(let operand, _) = expression.node, case .value(let inner) = try self.type(of: operand) {
-          throw misfit("\(found.phrase): \(inner.way(to: attribute.type, of: operand.description))")
+          throw misfit("\(found.phrase): \(inner.way(to: attribute.type, of: operand.typed))")
         }
       }
-      throw misfit("\(found.phrase): \(type.way(to: attribute.type, of: expression.description))")
+      throw misfit("\(found.phrase): \(type.way(to: attribute.type, of: expression.typed))")
     case .composite(let path, let entity, _):
       let element = model.composite(path, of: entity)?.elements.first?.name ?? ""
       throw misfit("\(found.phrase): name one of its elements, such as '\(path).\(element)'")
@@ -142,7 +142,7 @@ package struct ExpressionChecker {
     case .cast(let operand, type: "Class"):
       throw ExpressionError("CAST to 'Class' needs the name of a class in quotes", range: operand.range)
     case .cast(let operand, let name):
-      return try cast(try type(of: operand, scope), name, operand.range, operand.description, range)
+      return try cast(try type(of: operand, scope), name, operand.range, operand.typed, range)
     case .element(let collection, let position): return try element(of: collection, at: position, scope)
     case .set(let op, let left, let right): return try combine(op, left, right, scope, range)
     case .fetch(let request, let context, let countOnly):
@@ -157,13 +157,13 @@ package struct ExpressionChecker {
     var way = " != nil"
     if case .value(let type) = found, type.expressionClass == .number { way = " != 0" }
     throw ExpressionError(
-      "TERNARY needs a condition or a Boolean, found \(found.phrase): compare it, as in '\(value)\(way)'",
+      "TERNARY needs a condition or a Boolean, found \(found.phrase): compare it, as in '\(value.typed)\(way)'",
       range: value.range)
   }
 
   // MARK: Names
 
-  private static let variables = [
+  static let variables = [
     "source", "manager", "entityPolicy", "destination", "entityMapping", "propertyMapping", "index",
     "element",
   ]
@@ -194,6 +194,21 @@ package struct ExpressionChecker {
       let hint = Spelling.nearest(to: name, among: known).map { " (did you mean '$\($0)'?)" } ?? ""
       throw ExpressionError("unknown variable '$\(name)'\(hint)", range: range)
     }
+  }
+
+  /// The error for a name at the beginning of a value expression, where an object or a text is meant.
+  private func bareName(_ segments: [String], isWhole: Bool, _ range: Range<Int>) -> ExpressionError {
+    let (path, first) = (segments.joined(separator: "."), segments[0])
+    let known = model.propertyNames(of: entityName)
+    if known.contains(first) {
+      return ExpressionError("'\(path)' names no object: write '$source.\(path)'", range: range)
+    }
+    if let hint = ExpressionHints.variable(segments, variables: Self.variables) {
+      return ExpressionError(hint, range: range)
+    }
+    let near = Spelling.nearest(to: first, among: known).map { " (did you mean '$source.\($0)'?)" } ?? ""
+    let text = segments.count == 1 ? ExpressionHints.text(first, isWhole: isWhole) : ""
+    return ExpressionError("'\(first)' is no property of '\(entityName)'\(near)\(text)", range: range)
   }
 
   /// `$index`: the place of the object among those of its owner, from 0.
@@ -243,7 +258,7 @@ package struct ExpressionChecker {
       return try index(segments[0], ranges.whole)
     }
     if base == nil, role == .value {
-      throw ExpressionError("'\(path)' names no object: write '$source.\(path)'", range: ranges.whole)
+      throw bareName(segments, isWhole: scope.depth == 1, ranges.whole)
     }
     if role == .filter, case .variable("source")? = base?.node, scope.variables["source"] == nil {
       throw ExpressionError("a filter has no '$source': write '\(path)'", range: ranges.whole)

@@ -94,9 +94,15 @@ struct ExpressionLexer {
     position += 1
     let text = slice(start..<position)
     guard "+-*/=<>!(){}[],.&|^~".utf8.contains(c) else {
-      throw ExpressionError("unexpected character '\(text)'", range: start..<position)
+      let hint = c == UInt8(ascii: "?") ? Self.choice(isDouble: byte() == c) : ""
+      throw ExpressionError("unexpected character '\(text)'\(hint)", range: start..<position)
     }
     return Token(kind: .symbol, text: text, range: start..<position)
+  }
+
+  /// What to write for `? :` and `??`.
+  private static func choice(isDouble: Bool) -> String {
+    isDouble ? ": write 'coalesce:(a, b)'" : ": write 'TERNARY(condition, a, b)'"
   }
 
   /// `%@` and `%K`, and C's conversions of numbers.

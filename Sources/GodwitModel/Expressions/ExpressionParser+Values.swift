@@ -110,7 +110,22 @@ extension ExpressionParser {
       end = token.range.upperBound
       advance()
     }
+    if isSymbol("("), let last = segments.last { throw call(of: last, after: root, segments) }
     return try keyPath(root, segments, ranges, height, base.range.lowerBound..<end)
+  }
+
+  /// The error for a member with parentheses.
+  private func call(of member: String, after root: ValueExpression?, _ segments: [String]) -> ExpressionError {
+    let path = ValueExpression(.keyPath(base: root, segments: segments)).typed
+    let isEmpty = peek().kind == .symbol && peek().text == ")"
+    if isEmpty, ValueKey(rawValue: member) != nil {
+      return ExpressionError("'\(member)' has no parentheses: write '\(path)'", range: token.range)
+    }
+    let way = ExpressionHints.way(of: member).map { "write '\($0)'" }
+    return ExpressionError(
+      "'\(member)' cannot be called: "
+        + (way ?? "a member has no parentheses, and a method is called as FUNCTION(a, \"\(member):\", b)"),
+      range: token.range)
   }
 
   private func keyPath(
@@ -249,13 +264,15 @@ extension ExpressionParser {
     if Self.reserved.contains(name) { throw unexpected("a value") }
     guard let function = ExpressionFunction.named(start.text) else {
       let known = ExpressionFunction.spellings + ["TERNARY", "SUBQUERY", "CAST", "FUNCTION", "FETCH"]
-      let hint = Spelling.suggestion(for: start.text, among: known)
+      let hint = ExpressionHints.function(start.text, among: known)
       throw ExpressionError("unknown function '\(start.text.prefix(60))'\(hint)", range: start.range)
     }
     openCall()
     let (items, height) = try arguments(close: ")")
     let range = lower..<previousEnd
-    if let complaint = function.complaint(about: items.count) { throw ExpressionError(complaint, range: range) }
+    if let complaint = function.complaint(about: items.count) {
+      throw ExpressionError(complaint + function.advice(about: items), range: range)
+    }
     if function.name == "objectFrom:withIndex:" {
       return try value(.element(of: items[0], at: .index(items[1])), height + 1, range)
     }

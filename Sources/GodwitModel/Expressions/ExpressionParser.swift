@@ -120,14 +120,20 @@ struct ExpressionParser {
 
   func expression(_ item: Item) throws(ExpressionError) -> ValueExpression {
     guard case .value(let value) = item.kind else {
-      throw ExpressionError("expected a value, found a condition", range: item.range)
+      var hint = ""
+      if case .condition(let condition) = item.kind { hint = ": write 'TERNARY(\(condition.typed), YES, NO)'" }
+      throw ExpressionError("expected a value, found a condition\(hint)", range: item.range)
     }
     return value
   }
 
   func predicate(_ item: Item) throws(ExpressionError) -> FilterPredicate {
     guard case .condition(let condition) = item.kind else {
-      throw ExpressionError("expected a condition, found a value", range: item.range)
+      var hint = ""
+      if case .value(let value) = item.kind {
+        hint = ": compare it, as in '\(value.typed) == YES' or '\(value.typed) != nil'"
+      }
+      throw ExpressionError("expected a condition, found a value\(hint)", range: item.range)
     }
     return condition
   }
@@ -194,6 +200,9 @@ struct ExpressionParser {
     if modifier != .direct { advance() }
     let left = try operand()
     guard let found = comparisonOperator() else {
+      if keyword == "NOT", case .value = left.kind {
+        throw ExpressionError("NOT comes before a comparison, as in 'NOT a IN b'", range: token.range)
+      }
       if let word = keyword, !Self.reserved.contains(word), case .value = left.kind { throw unknownOperator() }
       if modifier != .direct { throw unexpected("a comparison operator") }
       return left
@@ -228,6 +237,10 @@ struct ExpressionParser {
     if token.text.uppercased() == "UTI" {
       return ExpressionError(
         "UTI-CONFORMS-TO and UTI-EQUALS need a registry of types, which no store has", range: token.range)
+    }
+    let following = tokens[min(position + 1, tokens.count - 1)...].prefix(2).map { $0.text.uppercased() }
+    if let way = ExpressionHints.comparison(token.text.uppercased(), before: following) {
+      return ExpressionError("unknown operator '\(token.text)': write '\(way)'", range: token.range)
     }
     let words = FilterPredicate.Comparison.Operator.allCases.map(\.rawValue).filter { $0.first?.isLetter == true }
     let hint = Spelling.suggestion(for: token.text.uppercased(), among: words + ["AND", "OR"] + Self.setWords)

@@ -27,6 +27,11 @@ package struct TypeConversion: Sendable, Hashable {
     return template.replacing("{x}", with: operand)
   }
 
+  /// The expression that reads a member, such as `boolValue`, of a value.
+  static func member(_ name: String, of operand: String) -> String {
+    TypeConversion("{x}.\(name)").expression(of: operand)
+  }
+
   /// The conversion between two types; nil where no expression converts.
   package static func between(_ source: AttributeType, _ destination: AttributeType) -> TypeConversion? {
     if source == destination { return TypeConversion("{x}") }
@@ -65,7 +70,7 @@ package struct TypeConversion: Sendable, Hashable {
         ? "a number out of range is 65" : "a fraction and a number out of range are 65; `trunc:` cuts a fraction"
     }
     if destination == .decimal {
-      return change.mayNotFit ? "a number too large for a decimal stays, and reads as `NaN`" : ""
+      return change.mayNotFit ? "a number too large for a decimal, or too near to 0, stays and reads as `NaN`" : ""
     }
     return change.mayRound ? "the nearest \(destination.xcodeName) is taken" : ""
   }

@@ -87,6 +87,9 @@ struct PairExpressions {
   ) throws(ExpressionError) -> ValueExpression {
     guard let base else {
       let name = segments.joined(separator: ".")
+      if !isFilter, let hint = ExpressionHints.variable(segments, variables: ["source", "element", "index"]) {
+        throw ExpressionError(hint, range: expression.range)
+      }
       throw ExpressionError(
         "'\(name)' may be a name of either end of a link: write '$source.\(name)' or '$element.\(name)'",
         range: expression.range)

@@ -2,12 +2,12 @@
 package enum Spelling {
   /// The candidate with the smallest edit distance to `name`, when it is near enough to be a
   /// plausible slip (at most a third of the length, at least 2 edits for short names). Something of the name must stay:
-  /// no name of one letter is a slip of another.
+  /// no name of one letter is a slip of another. Blanks do not count.
   package static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
-    let target = Array(name.lowercased().unicodeScalars)
+    let target = letters(of: name)
     var best: (name: String, distance: Int)?
     for candidate in candidates {
-      let distance = editDistance(target, Array(candidate.lowercased().unicodeScalars))
+      let distance = editDistance(target, letters(of: candidate))
       guard distance <= max(2, target.count / 3), distance < max(target.count, candidate.unicodeScalars.count) else {
         continue
       }
@@ -36,6 +36,10 @@ package enum Spelling {
     let longer = candidates.filter { $0.lowercased().contains(part) }
     let best = longer.min { ($0.count, $0) < ($1.count, $1) }
     return best.map { " (did you mean '\($0)'?)" } ?? ""
+  }
+
+  private static func letters(of name: String) -> [Unicode.Scalar] {
+    name.lowercased().unicodeScalars.filter { !$0.properties.isWhitespace }
   }
 
   private static func editDistance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {

@@ -16,6 +16,8 @@ package final class RowFunctions {
     package var site: Int
     package var key: Int64
     package var kind: StorageClass
+    /// Whether it is a floating-point number without a fraction.
+    package var isWholeReal: Bool
   }
 
   /// The checks of the statement in force, by number.
@@ -55,7 +57,10 @@ package final class RowFunctions {
     }
     if let found {
       let field = checks[number].fields[found]
-      misfit = Misfit(site: field.site, key: arguments.int64(2), kind: field.kind(arguments, found + 4))
+      let kind = field.kind(arguments, found + 4)
+      misfit = Misfit(
+        site: field.site, key: arguments.int64(2), kind: kind,
+        isWholeReal: kind == .real && !arguments.double(found + 4).hasFraction)
       return sqlite3_result_error(context, "a value does not fit", -1)
     }
     let member = Int(truncatingIfNeeded: arguments.int64(1))
@@ -297,4 +302,9 @@ extension StoreConnection {
         tally?.add(arguments)
       }, finish: { $0.map { .text(Array($0.text.utf8)) } ?? .null })
   }
+}
+
+extension Double {
+  /// Whether it is between two whole numbers. False for infinity and NaN.
+  package var hasFraction: Bool { isFinite && rounded(.towardZero) != self }
 }

@@ -161,6 +161,38 @@ extension BadInput {
     .init("model for a mapping model", 78, ["job.yaml:6:11: ", "expected a mapping model, found a"]) {
       try $0.edit("job.yaml", "mappings: library.mapping.yaml", "mappings: Map.xcdatamodel")
     },
+    .init(
+      "relationship set by its name", 78,
+      ["library.mapping.yaml:18:", "`author: { mapping: AuthorToAuthor, key-path: author }`"]
+    ) {
+      try $0.edit(mapping, "author: { mapping: AuthorToAuthor, key-path: author }", "author: $source.author")
+    },
+    .init("value cut at a blank and #", 78, ["library.mapping.yaml:14:", "cuts a value without quotes at ' #'"]) {
+      try $0.edit(mapping, "title: $source.title", "title: join:with:({$source.title, \"x\"}, \" # \")")
+    },
+    .init("value with a colon and a blank", 78, ["library.mapping.yaml:14:", "must not have ': '", "`title: '"]) {
+      try $0.edit(mapping, "title: $source.title", "title: join:with:({$source.title, \"x\"}, \": \")")
+    },
+    .init("filter that begins with !", 78, ["library.mapping.yaml:12:", "YAML's tag '!isbn'", "leading '!'"]) {
+      try $0.edit(mapping, "filter: pages >= 0 OR pages == nil", "filter: !isbn")
+    },
+    .init("value that begins with *", 78, ["library.mapping.yaml:14:", "leading '*'", "`title: '*x'`"]) {
+      try $0.edit(mapping, "title: $source.title", "title: *x")
+    },
+    .init("value that begins with @", 78, ["library.mapping.yaml:14:", "leading '@'"]) {
+      try $0.edit(mapping, "title: $source.title", "title: @x")
+    },
+    .init("list as a value", 78, ["library.mapping.yaml:14:", "leading '{'"]) {
+      try $0.edit(mapping, "title: $source.title", "title: {$source.title, $source.isbn}")
+    },
+    .init("mapping file, linted", ["lint", mapping], 66, ["library.mapping.yaml'", "give the models or their folder"]) {
+      _ in
+    },
+    .init(
+      "mapping file, converted", ["mapping", "convert", mapping], 66, ["`--to xcmappingmodel -o X.xcmappingmodel`"]
+    ) {
+      _ in
+    },
     .init("unreadable mapping", 77, ["library.mapping.yaml'", "permission"], user: .nobody) {
       try $0.setMode(mapping, 0)
     },

@@ -34,6 +34,7 @@ struct DestinationObstacleTests {
     #expect(found.map(\.code) == [code], sourceLocation: sourceLocation)
     let error = #expect(throws: GodwitError.self, sourceLocation: sourceLocation) { try MigrationManager(job).run() }
     #expect(error?.code == found.first?.failure && error?.line == found.first?.message, sourceLocation: sourceLocation)
+    #expect(error?.remedy == found.first?.remedy, sourceLocation: sourceLocation)
   }
 
   @Test(arguments: [FaultJob.Kind.everyStage, .severalSteps], [false, true])

@@ -325,7 +325,9 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
   }
 
   @Test(arguments: [
-    ("nosuch", "'Card' has no attribute 'nosuch'"), ("owner.cards.name", "to-many relationship"),
+    ("nosuch", "source entity 'Card' has no attribute 'nosuch'"),
+    ("$source.name DESC", "write 'name DESC'"), ("source.name", "write 'name'"), ("-name", "write 'name DESC'"),
+    ("owner.cards.name", "to-many relationship"),
     ("owner.rnk DESC", "did you mean 'rank'"), ("owner", "'Card' has no attribute 'owner'"),
   ])
   func `a sort descriptor that names no value is refused`(descriptor: String, why: String) throws {

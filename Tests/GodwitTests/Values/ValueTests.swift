@@ -60,6 +60,7 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
     }
     #expect(error.code == .dataWrong)
     #expect(error.message.contains("'n' for Item p1: expected an integer of 16 bits"))
+    #expect(error.remedy?.contains("larger type") == true && error.remedy?.contains("trunc:") == false)
     #expect(error.context?.contains("instance creation, ItemToItem, chunk 1") == true)
   }
 
@@ -68,9 +69,19 @@ private func failure(_ body: () throws -> MigrationFixture) throws -> GodwitErro
       try migrate(["n": (.double, .double(2.5))], to: [.init(name: "n", type: .integer32)], mapped: ["n": "$source.n"])
     }
     #expect(error.code == .dataWrong)
+    #expect(error.remedy?.contains("trunc:") == true && error.remedy?.contains("larger type") == false)
     let fixture = try migrate(
       ["n": (.double, .double(2))], to: [.init(name: "n", type: .integer32)], mapped: ["n": "$source.n"])
     #expect(try fixture.rows("SELECT ZN, typeof(ZN) FROM source.ZITEM") == ["2|integer"])
+  }
+
+  @Test(arguments: ["$source.n", "$source.n * 1"])
+  func `a whole floating-point number out of range is not advised to lose a fraction`(expression: String) throws {
+    let error = try failure {
+      try migrate(["n": (.double, .double(1e12))], to: [.init(name: "n", type: .integer32)], mapped: ["n": expression])
+    }
+    #expect(error.message.hasSuffix("found a number out of range"), "\(error.message)")
+    #expect(error.remedy?.contains("larger type") == true && error.remedy?.contains("trunc:") == false)
   }
 
   @Test func `integer overflow is an error`() throws {

@@ -69,7 +69,16 @@ struct MappingConvertVerb: Verb {
   private typealias Models = (source: ManagedObjectModel, destination: ManagedObjectModel)
 
   private func xcodeMapping(_ models: Models?) throws -> MappingModel {
-    let found = try XcodeMappingModel(contentsOf: file)
+    let found: XcodeMappingModel
+    do { found = try XcodeMappingModel(contentsOf: file) } catch var error as GodwitError {
+      if ["yaml", "yml"].contains(URL(filePath: file).pathExtension.lowercased()), error.code == .missingInput,
+        FileManager.default.fileExists(atPath: file)
+      {
+        error.remedy =
+          "give a mapping model of Xcode, or write the mapping file as one: `--to xcmappingmodel -o X.xcmappingmodel`"
+      }
+      throw error
+    }
     return try models.map { try found.mappingModel(from: $0.source, to: $0.destination) } ?? found.mappingModel()
   }
 

@@ -134,7 +134,9 @@ package final class SQLFunctions {
     do {
       return try body()
     } catch {
-      if let misfit = rows.misfit { _ = fail(misfit.site, key: misfit.key, found: misfit.kind.name) }
+      if let misfit = rows.misfit {
+        _ = fail(misfit.site, key: misfit.key, found: misfit.isWholeReal ? Self.wholeReal : misfit.kind.name)
+      }
       if let failure = statement.failure { throw self.error(failure, context: context()) }
       if let spill = statement.thrown as? SpillError { throw GodwitError(spill) }
       if var known = statement.thrown as? GodwitError {
@@ -154,21 +156,30 @@ package final class SQLFunctions {
   private func error(_ failure: RunningStatement.Failure, context: String) -> GodwitError {
     let place = failure.site
     let isFraction = failure.found == "real"
+    let isOutOfRange = ["integer", Self.wholeReal].contains(failure.found) && place.expected.hasPrefix("an integer")
     let found = isFraction ? "a number with a fraction or out of range" : Self.phrase(failure.found)
     return GodwitError(
       .dataWrong,
       "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
       context: context, cause: place.cause.map { "expression '\($0)'" },
       remedy: (isFraction ? "write 'trunc:(…)' around the expression where a fraction may be dropped; or " : "")
+        + (isOutOfRange
+          ? "give the attribute a larger type, write 'TERNARY(x > MAXIMUM, MAXIMUM, x)', or set such objects aside "
+            + "(`on-invalid: {quarantine: …}`); or "
+          : "")
         + "repair the source or change the mapping, then `godwit discard` the job and run again"
     ).about(.rejectedRow)
   }
+
+  /// The kind of a floating-point number without a fraction, beside the storage classes of SQLite.
+  private static let wholeReal = "whole real"
 
   private static func phrase(_ storage: String) -> String {
     switch storage {
     case "text": "text"
     case "blob": "bytes"
     case "integer": "an integer that does not fit"
+    case wholeReal: "a number out of range"
     case "null": "nil"
     case "reference": "neither bytes nor the name of an external file"
     default: storage
@@ -220,7 +231,9 @@ package final class SQLFunctions {
       }
       let type = AttributeType(rawValue: Int(arguments.int64(1))) ?? .undefined
       func misfit() -> SQLFunctionResult {
-        functions.fail(Int(arguments.int64(2)), key: arguments.int64(3), found: kind.name)
+        let isWhole = kind == .real && !arguments.double(0).hasFraction
+        return functions.fail(
+          Int(arguments.int64(2)), key: arguments.int64(3), found: isWhole ? Self.wholeReal : kind.name)
       }
       if kind == .integer || kind == .real {
         let number: SQLValue = kind == .integer ? .integer(arguments.int64(0)) : .real(arguments.double(0))

@@ -25,7 +25,13 @@ struct ModelSources {
       let exists = FileManager.default.fileExists(atPath: text, isDirectory: &isFolder)
       guard exists, isFolder.boolValue, XcodeFileKind.identify(text) == nil else {
         let reference = ModelReference(parsing: text)
-        let bundle = try LintedBundle(reference, path: shown)
+        let bundle: LintedBundle
+        do { bundle = try LintedBundle(reference, path: shown) } catch var error as GodwitError {
+          if exists, error.code == .missingInput, MappingSearch.isMapping(text) {
+            error.remedy = "give the models or their folder: mapping models beside them are checked too"
+          }
+          throw error
+        }
         guard seen.insert(bundle.path + (reference.version ?? "")).inserted else { continue }
         bundles.append(bundle)
         continue
