@@ -1,7 +1,7 @@
 import GodwitModel
 import Testing
 
-/// What a writer tries first, and what the message says in its place.
+/// The words that a writer tries first, and the message about each.
 @Suite struct ExpressionHintTests {
   private func complaint(_ text: String) throws -> String? {
     do {

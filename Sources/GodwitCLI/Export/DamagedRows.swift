@@ -26,7 +26,7 @@ final class DamagedRows {
 
   /// nil if every row was read, and the store is sound.
   ///
-  /// - Parameter complaint: What SQLite's check says of the store; nil without a complaint.
+  /// - Parameter complaint: The finding of SQLite's check; nil for a sound store.
   func error(_ path: String, _ complaint: String?) -> GodwitError? {
     guard !parts.isEmpty || complaint != nil else { return nil }
     let shown = parts.prefix(Self.named).map { "table '\($0.table)': \($0.what)" }.joined(separator: "; ")

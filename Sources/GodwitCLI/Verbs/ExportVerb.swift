@@ -153,7 +153,7 @@ struct ExportVerb: Verb {
     return 0
   }
 
-  /// What SQLite's quick check says first; nil for a sound store. Where two pages have changed places, rows of one table
+  /// The first finding of SQLite's quick check; nil for a sound store. Where two pages have changed places, rows of one table
   /// are read as those of another, and nothing else tells.
   private func complaint() throws -> String? {
     do {

@@ -2,7 +2,7 @@ import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// Tables and columns of the parts that no model names. They do not come over. The merged store has a place for each row
+/// Tables and columns of the parts that no model names. They are left out. The merged store has a place for each row
 /// and value, so that they are counted as losses like those of any source.
 extension StoreMerge {
   /// The table that stands for a table that no model names.

@@ -86,7 +86,7 @@ package struct ExistingDestination {
       try connection.value("SELECT 1 FROM source.sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'") != nil
   }
 
-  /// The same for a look at the source of a job that has finished: its own record is no earlier job's.
+  /// The same for a look at the source of a job that has finished: its own record is not that of an earlier job.
   ///
   /// - Parameter digest: The digest under which the store names the job.
   package func afterJob(_ digest: String) -> Self {

@@ -110,7 +110,7 @@ extension MappingResolver {
     }
   }
 
-  /// What to write in place of an expression that sets no relationship, with the mapping that makes the objects.
+  /// The remedy for an expression that sets no relationship, with the mapping that makes the objects.
   private func advice(
     for parsed: ValueExpression, _ relationship: RelationshipDescription, from: EntityDescription
   ) -> String {

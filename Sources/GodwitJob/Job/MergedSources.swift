@@ -14,7 +14,7 @@ package struct MergedSources: Sendable, Hashable {
   /// The folders of their external files. An atomic store has none.
   package let supports: [SupportFolder]
 
-  /// - Throws: The errors of `StoreFiles` for a file that cannot be read, or is no store.
+  /// - Throws: The errors of `StoreFiles` for a file that cannot be read, or is not a store.
   package init(_ paths: [String]) throws {
     self.paths = paths
     supports = try paths.filter { try !StoreFiles(path: $0).type.isAtomic }.map(SupportFolder.init(ofStoreAt:))

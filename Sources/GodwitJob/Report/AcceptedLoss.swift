@@ -131,7 +131,7 @@ extension LossReport.Loss {
     return names
   }
 
-  /// What plans and runs print in parentheses for a reason, beside the sentence of the loss itself.
+  /// The words that plans and runs print in parentheses for a reason, beside the sentence of the loss itself.
   private static func printed(_ cause: LossReport.Cause) -> [String] {
     switch cause {
     case .noMapping, .removeMapping: ["no mapping carries them over"]

@@ -40,7 +40,7 @@ package struct RunObstacle: Sendable, Hashable {
   package var failure: GodwitError.Code
   /// The message of the run's error.
   package var message: String
-  /// What to do about it, where the run's error says so.
+  /// The remedy, where the run's error has one.
   package var remedy: String?
 
   /// The obstacle as a plan lists it.

@@ -15,13 +15,13 @@ extension YAMLFile {
   /// How to write a value so that YAML leaves it alone.
   ///
   /// - Parameters:
-  ///   - why: What YAML does, as a clause.
+  ///   - why: The effect of YAML, as a clause.
   ///   - key, value: The key and the value of the example.
   static func remedy(_ why: String, _ key: String, _ value: String) -> String {
     "\(why): put the whole value between quotes, as in `\(key): '\(value.replacing("'", with: "''"))'`"
   }
 
-  /// What YAML did to a value without quotes; nil for a value that it left alone.
+  /// The effect of YAML on a value without quotes; nil for a value that it left alone.
   func cut(of node: Node) -> Cut? {
     guard case .scalar(let scalar) = node, scalar.style == .plain || scalar.style == .any else { return nil }
     let place = location(of: node)

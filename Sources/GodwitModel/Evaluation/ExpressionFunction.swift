@@ -116,7 +116,7 @@ package struct ExpressionFunction: Sendable {
     return "'\(name)' takes \(wanted), found \(count)"
   }
 
-  /// What to write in place of a wrong number of arguments; empty where there is no more to say.
+  /// The remedy for a wrong number of arguments; empty where there is no more to say.
   func advice(about arguments: [ValueExpression]) -> String {
     switch name {
     case "join:with:" where arguments.count > 2:

@@ -1,4 +1,4 @@
-/// What to write for what many try first: words of SQL, of Swift and of spreadsheets.
+/// The remedies for words that many try first: words of SQL, of Swift and of spreadsheets.
 enum ExpressionHints {
   private static let blanks = "FUNCTION(CAST(\"NSCharacterSet\", \"Class\"), \"whitespaceAndNewlineCharacterSet\")"
 
@@ -90,7 +90,7 @@ enum ExpressionHints {
 
   // MARK: Names without a variable
 
-  /// What to write for a word that stands where a value expression begins; nil for a name of a property.
+  /// The remedy for a word that stands where a value expression begins; nil for a name of a property.
   ///
   /// - Parameter variables: The variables that have a value there.
   static func variable(_ segments: [String], variables: [String]) -> String? {
@@ -125,7 +125,7 @@ enum ExpressionHints {
 
   // MARK: Classes
 
-  /// What to write for a class that no CAST makes.
+  /// The remedy for a class that no CAST makes.
   ///
   /// - Parameters:
   ///   - operand: The expression that is cast.

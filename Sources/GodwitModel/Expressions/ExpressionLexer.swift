@@ -100,7 +100,7 @@ struct ExpressionLexer {
     return Token(kind: .symbol, text: text, range: start..<position)
   }
 
-  /// What to write for `? :` and `??`.
+  /// The remedy for `? :` and `??`.
   private static func choice(isDouble: Bool) -> String {
     isDouble ? ": write 'coalesce:(a, b)'" : ": write 'TERNARY(condition, a, b)'"
   }

@@ -129,7 +129,7 @@ package final class RowFunctions {
 extension RowCheck.Field {
   /// The integer that SQLite would store for a real in a column of integers. The lowest integer stays a real.
   ///
-  /// - Parameter takesLowest: Whether the lowest integer counts: the real is no rounded sum that 64 bits do not hold.
+  /// - Parameter takesLowest: Whether the lowest integer counts: the real is not a rounded sum that 64 bits do not hold.
   package static func whole(_ real: Double, takingLowest takesLowest: Bool = false) -> Int64? {
     Int64(exactly: real).flatMap { $0 == .min && !takesLowest ? nil : $0 }
   }

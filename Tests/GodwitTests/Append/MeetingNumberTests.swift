@@ -11,7 +11,7 @@ import Testing
 
 /// Keys of `unique-by` that are two numbers in the source, and one in the column of the destination.
 @Suite struct MeetingNumberTests {
-  /// What a column of the type holds of 2⁵³, 2⁵³ + 1, 2⁵³ + 2 and 2⁵³ + 3.
+  /// The values that a column of the type holds for 2⁵³, 2⁵³ + 1, 2⁵³ + 2 and 2⁵³ + 3.
   private static func held(_ type: AttributeType) -> [String] {
     type == .decimal
       ? ["9007199254740992", "9007199254740993", "9007199254740994", "9007199254740995"]

@@ -7,7 +7,7 @@ import GodwitVerifier
 import TestSupport
 import Testing
 
-/// What a finished job that met objects shows: to an audit, and of the places of its new links.
+/// A finished job that met objects shows: to an audit, and of the places of its new links.
 @Suite struct MetLinkTests {
   @Test func `an audit of a finished job looks at the source alone, and says so`() throws {
     let world = try MeetingTests.world()

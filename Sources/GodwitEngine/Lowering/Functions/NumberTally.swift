@@ -60,7 +60,7 @@ package struct NumberTally: Sendable, Equatable {
     return tally
   }
 
-  /// - Parameter lost: What the column does not hold of a decimal that an expression gave.
+  /// - Parameter lost: The digits that the column does not hold of a decimal that an expression gave.
   mutating func add(_ arguments: SQLFunctionArguments, lost: LostDigits) {
     let source = AttributeType(rawValue: Int(arguments.int64(1)))
     let destination = AttributeType(rawValue: Int(arguments.int64(2))) ?? .undefined
@@ -115,7 +115,7 @@ package struct NumberTally: Sendable, Equatable {
 /// The digits of a decimal that the nearest floating point number, as a store holds it, does not have.
 enum LostDigits: Comparable {
   case none
-  /// Digits behind the point. Those of a calculation, such as a third, are no loss.
+  /// Digits behind the point. Digits of a calculation, such as a third, do not count.
   case fraction
   /// Digits of the whole number.
   case whole

@@ -13,7 +13,7 @@ package final class SourceEvaluation {
   var policyCall: ((ExpressionCall) throws -> EvaluatedValue)?
   /// Whether decimals are compared with what a store holds of them.
   var watchesDigits = false
-  /// What the last decimal loses in a store.
+  /// The digits that the last decimal loses in a store.
   var lostDigits = LostDigits.none
 
   init(connection: StoreConnection, schema: StoreSchema, now: Double) {

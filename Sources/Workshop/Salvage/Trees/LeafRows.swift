@@ -12,7 +12,7 @@ final class LeafRows {
     var isDoubtful = false
   }
 
-  /// So many zeros are no end of a text or number: they stand in place of what is lost.
+  /// A text or number does not end with so many zeros: they stand in place of what is lost.
   private static let mostZeros = 16
 
   private let pages: PageFile
