@@ -180,7 +180,7 @@ package struct MappingReader {
       return AttributeMapping(
         name: entry.key, value: try expression(entry.value, key: entry.key, what: what), location: entry.location)
     }
-    let parts = try attributeParts(entry)
+    let parts = try reader.entries(entry.value, key: entry.key, known: keys(in: "attributes"))
     guard let value = parts["value"] else {
       throw reader.error(
         "expected the key 'value' in '\(entry.key)', found none", at: entry.location,
@@ -190,21 +190,6 @@ package struct MappingReader {
     return AttributeMapping(
       name: entry.key, value: try expression(value.value, key: "value", what: what),
       usesDefaultForNil: parts["if-nil"] != nil, location: entry.location)
-  }
-
-  /// The parts of an attribute in braces. A list of values there is an expression that YAML read as its own.
-  private func attributeParts(_ entry: YAMLReader.Entry) throws -> YAMLReader.Entries {
-    do { return try reader.entries(entry.value, key: entry.key, known: keys(in: "attributes")) } catch var error
-      as GodwitError
-    {
-      if case .mapping(let mapping) = entry.value, mapping.style == .flow,
-        mapping.contains(where: { $0.key.scalar?.string.contains("$") == true })
-      {
-        error.remedy = YAMLFile.remedy(
-          "YAML reads a leading '{' as keys and values", "full", "join:with:({$source.a, $source.b}, \" \")")
-      }
-      throw error
-    }
   }
 
   /// The value that replaces nil if a mapping says so.

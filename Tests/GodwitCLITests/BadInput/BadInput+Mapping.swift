@@ -182,9 +182,6 @@ extension BadInput {
     .init("value that begins with @", 78, ["library.mapping.yaml:14:", "leading '@'"]) {
       try $0.edit(mapping, "title: $source.title", "title: @x")
     },
-    .init("list as a value", 78, ["library.mapping.yaml:14:", "leading '{'"]) {
-      try $0.edit(mapping, "title: $source.title", "title: {$source.title, $source.isbn}")
-    },
     .init("mapping file, linted", ["lint", mapping], 66, ["library.mapping.yaml'", "give the models or their folder"]) {
       _ in
     },

@@ -45,7 +45,7 @@ struct PlannerTests {
   @Test func `a number that no decimal holds is too large, or too near to 0`() throws {
     let fixture = try MigrationFixture([.make("A", ["d": .double])], to: [.make("A", ["d": .decimal])])
     try fixture.build { store in
-      for (key, number) in [5e-324, 1e300, 7].enumerated() {
+      for (key, number) in [Double.leastNonzeroMagnitude, 1e300, 7].enumerated() {
         try store.insert("A", key: Int64(key + 1), attributes: ["d": .double(number)])
       }
     }
