@@ -36,15 +36,22 @@ extension Executor {
   package func losses(_ summary: MigrationSummary, plan: MigrationPlan) throws -> LossReport {
     var found = plan.losses
     let step = job.position.index + 1
-    found.losses += try ledger.nils().map { nils in
+    var made = try ledger.nils().map { nils -> LossReport.Loss in
       let mapping = program.mappings[nils.mapping]
       return .init(
         step: step, kind: .nils, subject: "\(mapping.destination.name).\(nils.attribute)", count: nils.count,
         reason: "mapping \(mapping.name)", cause: .expression)
     }
-    if summary.ambiguousToOne > 0 {
-      found.losses.append(.several(step: step, summary.ambiguousToOne))
+    if summary.ambiguousToOne > 0 { made.append(.several(step: step, summary.ambiguousToOne)) }
+    // A job that a loss stops has counted all of them beforehand.
+    if job.failsOnLoss {
+      made.removeAll { loss in
+        found.losses.contains {
+          $0.step == step && $0.kind == loss.kind && $0.subject == loss.subject && $0.reason == loss.reason
+        }
+      }
     }
+    found.losses += made
     found.losses = job.marking(try withMet(found.losses))
     return found
   }
