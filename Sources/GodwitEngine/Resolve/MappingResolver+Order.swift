@@ -84,7 +84,7 @@ extension MappingResolver {
           try: "name an attribute of '\(start)', or one at the end of to-one relationships")
       }
       if let first = segments.first, segments.count > 1 || first.hasPrefix("$"),
-        first.hasPrefix("$") || source.relationship(first, of: start) == nil && (first == prefix || first == "source")
+        source.relationship(first, of: start) == nil && (first.hasPrefix("$") || first == prefix || first == "source")
       {
         let rest = EntityMapping.SortDescriptor(
           segments.dropFirst().joined(separator: "."), ascending: descriptor.isAscending)

@@ -2,23 +2,26 @@
 package enum Spelling {
   /// The candidate with the smallest edit distance to `name`, when it is near enough to be a
   /// plausible slip (at most a third of the length, at least 2 edits for short names). Something of the name must stay:
-  /// no name of one letter is a slip of another. Blanks do not count.
+  /// no name of one letter is a slip of another. Blanks count only between names that are equally near.
   package static func nearest(to name: String, among candidates: some Sequence<String>) -> String? {
     let target = letters(of: name)
-    var best: (name: String, distance: Int)?
-    for candidate in candidates {
+    let near = candidates.compactMap { candidate -> Near? in
       let distance = editDistance(target, letters(of: candidate))
       guard distance <= max(2, target.count / 3), distance < max(target.count, candidate.unicodeScalars.count) else {
-        continue
+        return nil
       }
-      if let current = best,
-        (current.distance, current.name) <= (distance, candidate)
-      {
-        continue
-      }
-      best = (candidate, distance)
+      let whole = editDistance(Array(name.lowercased().unicodeScalars), Array(candidate.lowercased().unicodeScalars))
+      return Near(name: candidate, distance: distance, whole: whole)
     }
-    return best?.name
+    return near.min()?.name
+  }
+
+  private struct Near: Comparable {
+    var name: String
+    /// The distance without blanks, and that with them.
+    var distance, whole: Int
+
+    static func < (a: Near, b: Near) -> Bool { (a.distance, a.whole, a.name) < (b.distance, b.whole, b.name) }
   }
 
   /// ` (did you mean 'x'?)`, or an empty string when nothing is near.

@@ -173,6 +173,6 @@ import Testing
     let error = #expect(throws: GodwitError.self) { try fixture.run() }
     #expect(error?.code == .configuration)
     let message = error?.message ?? ""
-    #expect(message.contains("write 'join:with:({$source.#first, $source.#last}, \" \")'"), "\(message)")
+    #expect(message.contains("write 'join:with:({$source.first, $source.last}, \" \")'"), "\(message)")
   }
 }
