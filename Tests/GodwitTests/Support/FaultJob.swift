@@ -296,11 +296,11 @@ final class FaultJob {
     let path = kind == .inPlace ? MigrationJob.oldPath(of: sourcePath) : sourcePath
     let store = FileManager.default.fileExists(atPath: path) ? path : sourcePath
     var bytes: [String: Data] = [:]
-    for store in [store] + (kind == .merged ? [otherPath] : []) {
-      bytes["store \(bytes.count)"] = try Data(contentsOf: URL(filePath: store))
+    for (place, store) in ([store] + (kind == .merged ? [otherPath] : [])).enumerated() {
+      bytes["store \(place)"] = try Data(contentsOf: URL(filePath: store))
       let support = SupportFolder(ofStoreAt: store)
       try support.forEachFile { name, _ in
-        bytes["\(bytes.count) \(name)"] = try Data(contentsOf: URL(filePath: support.path(of: name)))
+        bytes["\(place) \(name)"] = try Data(contentsOf: URL(filePath: support.path(of: name)))
       }
     }
     return bytes
