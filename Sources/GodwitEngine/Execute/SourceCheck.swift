@@ -56,18 +56,28 @@ package final class SourceCheck {
     return true
   }
 
-  /// The real cause of a failure when the source is damaged, because damaged pages cause many kinds of errors.
+  /// The real cause of a failure when the source is damaged, because damaged pages cause many kinds of errors: a page in
+  /// the place of another gives rows with wrong values.
   ///
+  /// - Parameter patience: How many seconds the check of the run may take from now on, if a value is wrong.
   /// - Returns: The error itself when the source is sound, or cannot be checked.
-  package static func cause(of error: any Error, _ job: MigrationJob, _ check: SourceCheck?) -> any Error {
-    guard let known = error as? GodwitError, known.code == .internalBug,
-      let files = try? job.sourceFiles()
+  package static func cause(
+    of error: any Error, _ job: MigrationJob, _ check: SourceCheck?, patience: Double = 20
+  ) -> any Error {
+    guard let known = error as? GodwitError, known.remedy?.hasPrefix(GodwitError.damageRemedy) != true,
+      known.code == .internalBug || known.code == .dataWrong && check != nil, let files = try? job.sourceFiles()
     else { return error }
     do {
+      if known.code == .dataWrong {
+        let end = Date().addingTimeInterval(patience)
+        _ = try check?.finish { Date() < end }
+        return error
+      }
       _ = try (check ?? SourceCheck(job, files, .resumable, as: .full))?.finish { true }
       if check != nil { _ = try SourceCheck(job, files, .resumable, as: .full)?.finish { true } }
     } catch var damage as GodwitError where damage.code == .dataWrong {
       damage.context = known.context
+      if known.code == .dataWrong { damage.cause = (damage.cause.map { $0 + "\n" } ?? "") + known.message }
       return damage
     } catch {}
     return error

@@ -102,6 +102,29 @@ import Testing
     if seeds.count > 10 { #expect(refused > seeds.count / fewest(2)) }
   }
 
+  @Test func `a wrong value of a damaged store is told as damage`() throws {
+    let fixture = try fixture()
+    let sound = [UInt8](try Data(contentsOf: URL(filePath: fixture.sourcePath)))
+    // The pages of rows of the two entities.
+    let leaves = (1..<sound.count / 4096).filter { page in
+      let text = String(decoding: sound[page * 4096..<(page + 1) * 4096], as: UTF8.self)
+      return sound[page * 4096] == 0x0D && (text.contains("pet ") || text.contains("owner "))
+    }
+    var told = 0
+    for (a, b) in zip(leaves, leaves.dropFirst()) {
+      var bytes = sound
+      bytes.replaceSubrange(a * 4096..<(a + 1) * 4096, with: sound[b * 4096..<(b + 1) * 4096])
+      bytes.replaceSubrange(b * 4096..<(b + 1) * 4096, with: sound[a * 4096..<(a + 1) * 4096])
+      try Data(bytes).write(to: URL(filePath: fixture.sourcePath))
+      try? FileManager.default.removeItem(atPath: fixture.folder.file("out"))
+      do { try MigrationManager(fixture.job).run() } catch let error as GodwitError where error.code == .dataWrong {
+        told += 1
+        #expect(error.remedy?.contains("godwit salvage") == true, "pages \(a) and \(b): \(error)")
+      } catch { continue }
+    }
+    #expect(told > 3, "\(leaves)")
+  }
+
   @Test func `damage that no row shows is found during the run, and is not searched for with 'check-source: none'`()
     throws
   {
