@@ -1,3 +1,4 @@
+import GodwitModel
 import GodwitStore
 
 /// The content that `export` writes: objects of a model, or rows of tables.
@@ -10,6 +11,25 @@ enum ExportContent {
     switch self {
     case .objects: "entity"
     case .rows: "table"
+    }
+  }
+
+  /// The tables that are read for it: those of its objects, and those that hold their links.
+  var tables: [String] {
+    switch self {
+    case .objects(let selection, let reader):
+      let schema = reader.schema
+      let links = selection.entities.flatMap { entity in
+        schema.model.relationships(of: entity).compactMap { relationship -> String? in
+          switch schema.storage(of: relationship.name, in: entity) {
+          case .join(let join, _, _, _): join.name
+          case .inverse(let table, _, _, _): table
+          case .foreignKey, .none: nil
+          }
+        }
+      }
+      return Set(selection.entities.compactMap { schema.table(of: $0)?.name } + links).sorted()
+    case .rows(let tables, _): return tables.map(\.name)
     }
   }
 

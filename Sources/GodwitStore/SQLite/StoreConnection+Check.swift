@@ -6,12 +6,16 @@ extension StoreConnection {
   /// The findings of SQLite's check of a database; empty when all is sound. Its words name pages, rows and indexes,
   /// never values.
   ///
-  /// - Parameter isFull: Whether indexes are compared with their tables too, which takes twice as long.
+  /// - Parameters:
+  ///   - isFull: Whether indexes are compared with their tables too, which takes twice as long.
+  ///   - table: The only table to check; nil for the whole database.
   /// - Throws: `.inputOutput` (74) when the disk fails, which says nothing about the content.
-  package func complaints(about schema: String, isFull: Bool, limit: Int) throws -> [String] {
+  package func complaints(
+    about schema: String, of table: String? = nil, isFull: Bool, limit: Int
+  ) throws -> [String] {
     var complaints: [String] = []
     do {
-      try query("PRAGMA \(schema).\(isFull ? "integrity" : "quick")_check(\(limit))") { row in
+      try query("PRAGMA \(schema).\(isFull ? "integrity" : "quick")_check(\(table.map(quoted) ?? "\(limit)"))") { row in
         guard let text = row.string(0), text != "ok" else { return true }
         if Self.tellsOfDisk(text) {
           let file = schema == Self.sourceSchema ? sourcePath ?? path : path
