@@ -88,7 +88,7 @@ extension ReceiptPlacement {
 
   /// The receipt in a work folder, if it is that of a finished store in it.
   private func knownReceipt(ofStoreAt store: String, in folder: borrowing WorkFolder) throws -> Receipt? {
-    guard let known = try Receipt.found(at: folder.receiptPath), isOwn(known), known.destination.stamp != nil,
+    guard let known = try Receipt.found(at: folder.receiptPath), try isOwn(known), known.destination.stamp != nil,
       try known.destination.stamp == Receipt.deliveryStamp(ofStoreAt: store),
       try known.isOfStore(at: store)
     else { return nil }

@@ -101,9 +101,11 @@ struct ReceiptPlacement {
   }
 
   /// Whether the receipt in a work folder is this job's. Jobs that append to one destination share the folder.
-  func isOwn(_ receipt: Receipt) -> Bool {
-    receipt.isOf(Receipt.job(job, JobFingerprint(job), digest: nil), file: job.destinationFile)
-      && StoreFiles.areSame(receipt.source.path, job.sourceName)
+  ///
+  /// - Throws: When a source cannot be looked at.
+  func isOwn(_ receipt: Receipt) throws -> Bool {
+    try receipt.isOf(Receipt.job(job, JobFingerprint(job), digest: nil), file: job.destinationFile)
+      && receipt.source.isAt(job.sourcePaths)
   }
 
   // MARK: After
@@ -127,7 +129,7 @@ struct ReceiptPlacement {
       }
     }
     let place = journal.content?.receipt
-    let isOwn = journal.receipt != nil || isOwn(made)
+    let isOwn = try journal.receipt != nil || isOwn(made)
     guard let path = try isOwn ? self.path : place?.path ?? job.destinationPath + Receipt.suffix else {
       return []
     }
@@ -191,8 +193,8 @@ struct ReceiptPlacement {
         && known.destination.file == made.destination.file
       // Two jobs of one manifest, for other stores, have one digest.
       let isOfSame =
-        known.job.digest == made.job.digest && known.destination.file == made.destination.file
-        && StoreFiles.areSame(known.source.path, made.source.path)
+        try known.job.digest == made.job.digest && known.destination.file == made.destination.file
+        && known.source.isAt(made.source.paths)
       if !isOfSame, !isOfReplaced { try moveAside(path, known) }
       replaces = true
     }

@@ -48,19 +48,14 @@ extension DestinationLook {
 
   /// Whether the files of the source are as a receipt says. A run from another folder has another path to them.
   private func isSourceUntouched(since receipt: Receipt) throws -> Bool {
-    let path = receipt.source.path
-    guard Self.names(path) == Self.names(job.sourceName) else { return false }
+    func name(_ path: String) -> String { URL(filePath: path).lastPathComponent }
+    guard receipt.source.paths.map(name) == job.sourcePaths.map(name) else { return false }
     guard let known = receipt.source.stamp else {
-      guard StoreFiles.areSame(path, job.sourceName) else { return false }
+      guard try receipt.source.isAt(job.sourcePaths) else { return false }
       // The receipt has whole seconds.
       return try isSourceOlder(than: receipt.began.flatMap(Receipt.date)?.addingTimeInterval(-1))
     }
     return try sourceStamp().map(Receipt.sourceStamp) == known
-  }
-
-  /// The names of the files that a receipt names: one, or those of merged stores.
-  private static func names(_ source: String) -> [String] {
-    source.components(separatedBy: ", ").map { URL(filePath: $0).lastPathComponent }
   }
 
   /// nil for a source that is not there any more.

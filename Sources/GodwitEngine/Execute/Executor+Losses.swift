@@ -43,7 +43,7 @@ extension Executor {
         reason: "mapping \(mapping.name)", cause: .expression)
     }
     if summary.ambiguousToOne > 0 { made.append(.several(step: step, summary.ambiguousToOne)) }
-    // A job that a loss stops has counted all of them beforehand.
+    // A job that a loss stops has counted all of them before it runs.
     if job.failsOnLoss {
       made.removeAll { loss in
         found.losses.contains {

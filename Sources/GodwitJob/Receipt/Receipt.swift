@@ -37,6 +37,16 @@ package struct Receipt: Codable, Sendable {
     package var merged: [String]?
 
     package init(path: String, uuid: String?) { (self.path, self.uuid) = (path, uuid) }
+
+    /// The paths of the stores: one, or those that were merged.
+    package var paths: [String] { merged ?? [path] }
+
+    /// Whether these are the stores that other paths lead to, whatever folder the paths start from.
+    ///
+    /// - Throws: When a path cannot be looked at.
+    package func isAt(_ others: [String]) throws -> Bool {
+      try paths.count == others.count && zip(paths, others).allSatisfy { try $0 == $1 || FileStatus.areSame($0, $1) }
+    }
   }
 
   package struct Destination: Codable, Sendable {

@@ -121,13 +121,6 @@ package struct StoreFiles: Sendable, Hashable {
     return String(cString: resolved)
   }
 
-  /// Whether two paths lead to one file now, whatever the folder that they start from.
-  package static func areSame(_ a: String, _ b: String) -> Bool {
-    guard a != b else { return true }
-    guard let a = FileStatus(following: a), let b = FileStatus(following: b) else { return false }
-    return a.identity == b.identity
-  }
-
   /// Whether there is a `-wal` with content beside the store.
   package func hasWAL() throws -> Bool {
     guard type == .sqlite else { return false }
