@@ -30,6 +30,20 @@ import Testing
     #expect(oracle.faults.isEmpty, "\(oracle.faults.prefix(3))\n\(result.report)")
   }
 
+  @Test func `texts that are not UTF-8 are copied and named`() throws {
+    let world = try DamageWorld(seed: 4)
+    try Self.edit(
+      world.store, "CREATE TABLE OWN (a TEXT)", "INSERT INTO OWN VALUES ('sound'), (CAST(x'C328' AS TEXT))",
+      "INSERT INTO OWN SELECT CAST(x'41FF' AS TEXT) FROM sqlite_master LIMIT 2")
+    let result = try world.salvage(world.bytes())
+    #expect(result.content.tables["OWN"]?.rows[2] == [.text([0xC3, 0x28])])
+    #expect(
+      result.report.inferred.contains(
+        "table 'OWN': 3 rows with a text that is not UTF-8, copied as it is (keys 2, 3, 4)"),
+      "\(result.report)")
+    #expect(try !world.salvage(DamageWorld(seed: 4).bytes()).report.inferred.contains { $0.contains("UTF-8") })
+  }
+
   @Test func `definitions are no rows of a table`() throws {
     let world = try DamageWorld(seed: 1)
     try Self.edit(

@@ -15,13 +15,16 @@ struct JobAudit {
   }
 
   /// - Parameters: See `MigrationManager.audit`.
+  /// - Throws: `.dataWrong` (65) when the store is damaged.
   func report(samples: Int, showingValues showsValues: Bool) throws -> AuditReport {
     let step = try job.isStepped ? job.step(0) : job
     let original = try step.sourceFiles()
     let stamp = try original.stamp()
     let source = try SourceFiles(step, existing: step.appends ? try existingDestination() : nil)
     guard let attached = source.attached else { throw GodwitError(.internalBug, "the source is not attached") }
+    let check = try SourceCheck(step, original, .resumable)
     var report = try SourceAudit(attached, job: step, samples: samples, showsValues: showsValues).run()
+    if let damage = try check?.damage() { throw damage }
     if showsValues { report.shapes = try EncodedShapes(source: attached, step: step).found() }
     guard try original.stamp() == stamp else {
       throw GodwitError(

@@ -43,7 +43,7 @@ extension SourceAudit {
 
   /// Notes the objects that break a rule, for a job that sets them aside.
   func reject(_ check: Check, on rows: Rows) throws {
-    guard let quarantine = job.quarantine, check.kind != .duplicate else { return }
+    guard let quarantine = job.quarantine, check.kind != .duplicate, check.kind != .unwritable else { return }
     // More do not matter: the run ends.
     let enough = max(0, min(quarantine.limit(of: .max), .max - 1)) + 1
     let broken = "SELECT \(check.key) AS k \(rows.from(nil, "(\(check.condition))"))"
@@ -87,7 +87,15 @@ extension SourceFiles {
       attached, job: job, samples: 0, showsValues: false, isForecast: true,
       uncomputable: before == nil ? plan.uncomputable : nil)
     let (rows, taken) = plan.facts.entities.reduce((0, 0)) { ($0.0 + $1.rows, $0.1 + $1.taken) }
-    plan.forecast = try audit.forecast(taken: taken, others: rows - taken, before: before)
+    let forecast = try audit.forecast(taken: taken, others: rows - taken, before: before)
+    plan.forecast = forecast
+    // The run checks every store. In a large one a plan looks for damage only if it found wrong values, which may be rows
+    // of another table's page.
+    if !forecast.rejections.isEmpty || attached.bytes <= SourceCheck.smallBytes,
+      let damage = try SourceCheck(job, files, .resumable)?.damage(patience: 20)
+    {
+      plan.destinationObstacles.append(RunObstacle(.sourceDamaged, damage))
+    }
     if let refusal = try attached.refusalOfKeys(plan, job) { plan.destinationObstacles.append(refusal) }
   }
 }

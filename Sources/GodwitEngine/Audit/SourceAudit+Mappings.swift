@@ -310,6 +310,7 @@ extension SourceAudit {
         checks.append(check("", "\(value) IS NULL AND \(value) IS NOT NULL"))
       }
       checks += fileChecks(attribute, from: source, in: mapping, value: value)
+      if let unwritable = storeTypeCheck(attribute, in: mapping, value: value) { checks.append(unwritable) }
       guard !checks.isEmpty else { continue }
       parts.append(
         Part(

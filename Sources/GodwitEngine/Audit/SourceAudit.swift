@@ -222,11 +222,30 @@ package final class SourceAudit {
             message: "values that an attribute of type \(attribute.type.xcodeName) cannot hold", condition: condition,
             value: column))
         if attribute.type == .binary, attribute.allowsExternalBinaryDataStorage {
+          checks.append(
+            malformed(
+              entity, attribute, "binary values that are neither bytes nor the name of an external file",
+              "\(ExternalDataSQL.isNotInline(column)) AND godwit_file(\(column)) = 2", column))
           try auditFiles(entity.name, attribute.name, column, rows)
+        } else if attribute.type == .string || attribute.type == .uri {
+          checks.append(
+            malformed(
+              entity, attribute, "texts that are not UTF-8", "typeof(\(column)) = 'text' AND NOT godwit_utf8(\(column))",
+              column))
         }
       }
       try run(checks, on: rows)
     }
+  }
+
+  /// A check for values that a run copies although they have no meaning.
+  private func malformed(
+    _ entity: EntityDescription, _ attribute: AttributeDescription, _ what: String, _ condition: String,
+    _ value: String
+  ) -> Check {
+    Check(
+      kind: .malformed, model: model.name, entity: entity.name, property: attribute.name, message: what,
+      condition: condition, value: value)
   }
 
   /// The test that the executor makes of a value that it reads (`RowCheck`), as SQL; nil when any value will do.

@@ -83,6 +83,20 @@ package final class SourceCheck {
     return error
   }
 
+  /// The size of a store, in bytes, up to which the check takes no time that anybody notices.
+  package static let smallBytes: Int64 = 64 << 20
+
+  /// The error of a run when the source is damaged; nil when it is sound, or the check takes longer.
+  ///
+  /// - Parameter patience: How many seconds the check may take from now on.
+  package func damage(patience: Double = .infinity) throws -> GodwitError? {
+    let end = Date().addingTimeInterval(patience)
+    do {
+      _ = try finish { Date() < end }
+      return nil
+    } catch let error as GodwitError where error.code == .dataWrong { return error }
+  }
+
   package static func damage(_ path: String, _ complaint: String) -> GodwitError {
     GodwitError(
       .dataWrong, "cannot migrate '\(path)': SQLite finds the store damaged", cause: complaint,

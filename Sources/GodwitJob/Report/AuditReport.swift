@@ -8,6 +8,8 @@ package struct AuditReport: Sendable, Codable {
     case unknownEntity = "unknown entity"
     /// Values that an attribute of their type cannot hold.
     case wrongType = "wrong type"
+    /// Texts that are not UTF-8, and binary values that are neither bytes nor the name of an external file.
+    case malformed
     /// Values in external files that are missing.
     case missingFile = "missing file"
     /// Links that lead to no object that the relationship can hold.
@@ -18,6 +20,8 @@ package struct AuditReport: Sendable, Codable {
     case duplicate
     /// Objects that the mapping makes and validation would reject.
     case invalid
+    /// Values that the destination's type of store cannot hold.
+    case unwritable
     /// Values or filters that cannot be computed.
     case expression
     /// Values and links that `unique-by` drops, since it makes one object of several that differ.

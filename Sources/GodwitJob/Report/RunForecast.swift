@@ -17,6 +17,7 @@ package struct RunForecast: Sendable, Hashable {
       code =
         switch finding.kind {
         case .duplicate: .duplicates
+        case .unwritable: .valuesDoNotFit
         case .missingFile: isSetAside ? .objectsRejected : .missingFile
         default: .objectsRejected
         }

@@ -4,6 +4,8 @@ package import GodwitModel
 package struct RunObstacle: Sendable, Hashable {
   /// The kind of obstacle. The raw values never change.
   package enum Code: String, Sendable, Codable, Hashable, CaseIterable {
+    /// SQLite finds the source damaged.
+    case sourceDamaged = "source-damaged"
     /// A policy is not registered.
     case policyMissing = "policy-missing"
     /// Values do not fit their new type.

@@ -14,6 +14,11 @@ public struct Text: Sendable, Hashable, ExpressibleByStringLiteral {
   /// A text as UTF-8.
   public init(stringLiteral value: String) { utf8 = Array(value.utf8) }
 
+  /// Whether bytes are UTF-8.
+  package static func isUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    String(validating: bytes, as: UTF8.self) != nil
+  }
+
   /// The text as a Swift string; invalid UTF-8 becomes U+FFFD. For messages and Unicode functions.
   public var string: String { String(decoding: utf8, as: UTF8.self) }
 }

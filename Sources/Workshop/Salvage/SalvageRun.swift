@@ -254,10 +254,14 @@ final class SalvageRun {
         report.inferred.append(
           "table '\(name)': \(state.healedParts.counted("lost part")) could be read whole from other pages")
       }
-      if state.doubtfulRows > 0 {
-        let more = Int64(state.doubtfulKeys.count) < state.doubtfulRows ? ", …" : ""
+      if state.doubtful.count > 0 {
         report.losses.append(
-          "table '\(name)': the last page of \(state.doubtfulRows.counted("value")) is zeros, which are the value's own or in place of what is lost (keys \(state.doubtfulKeys.map(String.init).joined(separator: ", "))\(more))"
+          "table '\(name)': the last page of \(state.doubtful.count.counted("value")) is zeros, which are the value's own or in place of what is lost (\(state.doubtful.text))"
+        )
+      }
+      if state.malformed.count > 0 {
+        report.inferred.append(
+          "table '\(name)': \(state.malformed.count.counted("row")) with a text that is not UTF-8, copied as it is (\(state.malformed.text))"
         )
       }
       if !state.madeColumns.isEmpty {

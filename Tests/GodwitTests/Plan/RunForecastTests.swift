@@ -90,6 +90,33 @@ struct RunForecastTests {
     }
   }
 
+  @Test(arguments: [StoreType.sqlite, .xml, .binary])
+  func `the plan finds values that the destination's type of store cannot hold`(type: StoreType) throws {
+    let plain = EntityDescription.make("Note", ["text": .string, "site": .uri, "shape": .transformable])
+    let values = [
+      ("ZTEXT = CAST(x'41FF' AS TEXT)", "a text has bytes that are not UTF-8", [StoreType.xml, .binary]),
+      ("ZSITE = CAST(x'C3' AS TEXT)", "a text has bytes that are not UTF-8", [.xml, .binary]),
+      ("ZSHAPE = x'0102'", "a transformable value is not a keyed archive of one object", [.binary]),
+      ("ZTEXT = CAST(x'410042EFBFBF' AS TEXT)", "", []),
+    ]
+    for (value, fault, refused) in values {
+      let fixture = try MigrationFixture([plain], to: [plain])
+      try fixture.build { store in
+        for key in Int64(1)...3 { try store.insert("Note", key: key, attributes: ["text": .init("n\(key)")]) }
+      }
+      fixture.mappings = [try .make("Note", "Note", kind: .copy)]
+      try fixture.alter("UPDATE ZNOTE SET \(value) WHERE Z_PK > 1")
+      let kind = type == .xml ? "an XML" : "a binary"
+      let text = refused.contains(type) ? "2 objects of Note: \(fault), which \(kind) store cannot hold" : nil
+      try expect(text, fixture) { $0.destinationType = type }
+      // No object is set aside: the finished store as a whole cannot be written.
+      try expect(text, fixture) {
+        ($0.destinationType, $0.quarantine) = (type, Quarantine(maximumRows: 3))
+        $0.destinationPath += "q"
+      }
+    }
+  }
+
   @Test func `the plan finds links that are missing where one is required`() throws {
     var note = Self.note()
     note.relationships[0].isOptional = false

@@ -119,6 +119,8 @@ struct AuditTests {
     ("UPDATE ZPERSON SET ZNAME = x'07' WHERE Z_PK IN (2, 3, 4)", ["wrong type Person.name 3 2,3"]),
     ("UPDATE ZPERSON SET ZAGE = 'x' WHERE Z_PK = 2", ["wrong type Person.age 1 2"]),
     ("UPDATE ZPERSON SET ZTOKEN = x'00' WHERE Z_PK = 2", ["wrong type Person.token 1 2"]),
+    ("UPDATE ZPERSON SET ZNAME = CAST(x'C328' AS TEXT) WHERE Z_PK IN (2, 3)", ["malformed Person.name 2 2,3"]),
+    ("UPDATE ZPERSON SET ZPHOTO = x'0900' WHERE Z_PK = 4", ["malformed Person.photo 1 4"]),
     ("UPDATE ZPLACE SET Z_ENT = 77 WHERE Z_PK = 2", ["unknown entity Place 1 2"]),
     ("UPDATE ZPERSON SET ZHOME = 99 WHERE Z_PK = 2", ["dangling link Person.home 1 2", "invalid Person.home 1 2"]),
     ("INSERT INTO FRIENDS VALUES (1, 99)", ["dangling link Person.friend"]),

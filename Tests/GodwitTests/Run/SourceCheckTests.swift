@@ -121,6 +121,19 @@ import Testing
         told += 1
         #expect(error.remedy?.contains("godwit salvage") == true, "pages \(a) and \(b): \(error)")
       } catch { continue }
+      // So do the plan and the audit.
+      try? FileManager.default.removeItem(atPath: fixture.folder.file("out"))
+      let manager = try MigrationManager(fixture.job)
+      let planned = Result { try manager.plan().obstacles.first?.remedy }
+      let audited = Result { try manager.audit(samples: 1).findings }
+      for end in [planned.map { $0 ?? "" }, audited.map { "\($0)" }] {
+        let remedy =
+          switch end {
+          case .success(let text): text
+          case .failure(let error): (error as? GodwitError)?.remedy ?? "\(error)"
+          }
+        #expect(remedy.contains("godwit salvage"), "pages \(a) and \(b): \(remedy)")
+      }
     }
     #expect(told > 3, "\(leaves)")
   }

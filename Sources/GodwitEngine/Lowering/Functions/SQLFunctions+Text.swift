@@ -44,6 +44,14 @@ extension SQLFunctions {
       guard arguments.kind(0) == .text else { return .value(.null) }
       return .value(.integer(Int64(arguments.withBytes(0) { Self.utf16Count($0) })))
     }
+    // godwit_utf8(text): 1 for UTF-8, 0 for other bytes.
+    try register("godwit_utf8", arguments: 1) { _, arguments in
+      .value(.integer(arguments.withBytes(0) { Text.isUTF8($0) } ? 1 : 0))
+    }
+    // godwit_archive(data): 1 for a keyed archive of one object, 0 for other bytes.
+    try register("godwit_archive", arguments: 1) { _, arguments in
+      .value(.integer((try? ArchivedGraph(archive: arguments.bytes(0))) == nil ? 0 : 1))
+    }
     // godwit_derive(function, text): canonical, uppercase, lowercase.
     try register("godwit_derive", arguments: 2) { _, arguments in
       let functions = Derivation.Function.allCases

@@ -20,13 +20,30 @@ final class CopyStore {
     /// Lost parts whose pages were found without their parents.
     var healedParts = 0
     var knownLengths: Set<Int> = []
-    /// Rows whose last value ends with a page of zeros, which may be a hole; the keys of the first.
-    var doubtfulRows: Int64 = 0
-    var doubtfulKeys: [Int64] = []
+    /// Rows whose last value ends with a page of zeros, which may be a hole.
+    var doubtful = SomeRows()
+    /// Rows with a text that is not UTF-8.
+    var malformed = SomeRows()
     /// Whether the definition is the model's, as the source has none.
     var isMade = false
     var madeColumns: [String] = []
     var isLoaded = false
+  }
+
+  /// A number of rows, and the keys of the first ones.
+  struct SomeRows {
+    private(set) var count: Int64 = 0
+    private var keys: [Int64] = []
+
+    mutating func add(_ key: Int64) {
+      count += 1
+      if keys.count < 10 { keys.append(key) }
+    }
+
+    /// `keys 3, 4, …`
+    var text: String {
+      "keys \(keys.map(String.init).joined(separator: ", "))\(Int64(keys.count) < count ? ", …" : "")"
+    }
   }
 
   let source: SalvageSource
@@ -160,9 +177,12 @@ final class CopyStore {
 
   private func insert(_ row: LeafRows.Row, _ table: CopyTable) throws -> Bool {
     guard try table.insert(row, on: connection) else { return false }
-    guard row.isDoubtful else { return true }
-    states[table.name]?.doubtfulRows += 1
-    if (states[table.name]?.doubtfulRows ?? 0) <= 10 { states[table.name]?.doubtfulKeys.append(row.key) }
+    if row.isDoubtful { states[table.name]?.doubtful.add(row.key) }
+    let isMalformed = row.values.contains { value in
+      guard case .text(let bytes) = value else { return false }
+      return !bytes.withUnsafeBytes(Text.isUTF8)
+    }
+    if isMalformed { states[table.name]?.malformed.add(row.key) }
     return true
   }
 
