@@ -58,7 +58,7 @@ final class AssignmentResolver {
 
   /// - Parameter limit: Rows with larger values are left to the caller.
   /// - Returns: nil for a link that is its own inverse, whose edges need the SQL form.
-  init?(_ program: StepProgram, link index: Int, connection: StoreConnection, lengthLimit limit: ByteCount? = nil)
+  init?(_ program: StepProgram, link index: LinkID, connection: StoreConnection, lengthLimit limit: ByteCount? = nil)
     throws
   {
     self.limit = limit

@@ -36,7 +36,7 @@ package final class Executor {
   /// Mappings with an order whose table of survivors is made.
   var survivors: Set<MappingID> = []
   /// Rules of order whose ranks are made.
-  var ranked: Set<Int> = []
+  var ranked: Set<OrderID> = []
   /// The validator that works while indexes are built.
   private var ahead: SpeculativeValidator?
   /// Events that the result does not show.
@@ -297,7 +297,7 @@ package final class Executor {
 
   // MARK: Relationships
 
-  private func relate(_ chunk: Chunk, _ link: Int, scan: Int) throws -> Ledger.Outcome {
+  private func relate(_ chunk: Chunk, _ link: LinkID, scan: Int) throws -> Ledger.Outcome {
     guard !currentProgram.inlineLinks.contains(link) else { return .init() }
     let scan = try program.relationships.scans(link)[scan]
     return .init(
@@ -307,7 +307,7 @@ package final class Executor {
 
   /// Carries out the finished chunks of a link in the relationship stage, which were left out while it was written with
   /// its objects.
-  private func relateAgain(_ link: Int) throws {
+  private func relateAgain(_ link: LinkID) throws {
     let done = try ledger.done()
     let scans = try program.relationships.scans(link)
     for chunk in plan.chunks where done.contains(chunk.id) {
@@ -316,13 +316,13 @@ package final class Executor {
     }
   }
 
-  private func prepareResolving(_ link: Int) throws -> Ledger.Outcome {
+  private func prepareResolving(_ link: LinkID) throws -> Ledger.Outcome {
     guard !currentProgram.inlineLinks.contains(link) else { return .init() }
     for sql in program.resolution.preparation(link) { try connection.execute(sql) }
     return .init()
   }
 
-  private func resolve(_ chunk: Chunk, _ link: Int) throws -> Ledger.Outcome {
+  private func resolve(_ chunk: Chunk, _ link: LinkID) throws -> Ledger.Outcome {
     guard !currentProgram.inlineLinks.contains(link) else { return .init() }
     let limit = connection.isOwnSource ? nil : ByteCount(bytes: limits.statementBytes)
     if let resolver = try AssignmentResolver(program, link: link, connection: connection, lengthLimit: limit) {
@@ -346,7 +346,7 @@ package final class Executor {
 
   // MARK: Derived attributes
 
-  private func derive(_ chunk: Chunk, _ number: Int) throws -> Ledger.Outcome {
+  private func derive(_ chunk: Chunk, _ number: DerivationID) throws -> Ledger.Outcome {
     let rule = try program.derivation.rules()[number]
     do {
       return .init(rows: try execute(rule.statement, chunk))

@@ -27,12 +27,13 @@ struct StoredWork: Hashable {
     switch work {
     case .associate(let mapping): self.init(subject: mapping.number)
     case .create(let mapping, let predicate): self.init(subject: mapping.number, predicate: predicate)
-    case .relate(let link, let scan): self.init(subject: link, part: scan)
+    case .relate(let link, let scan): self.init(subject: link.number, part: scan)
     case .callHook(let hook, let policy): self.init(subject: policy, part: hook.rawValue)
-    case .prepareResolving(let link): self.init(subject: link)
-    case .resolve(let link): self.init(subject: link, part: 1)
+    case .prepareResolving(let link): self.init(subject: link.number)
+    case .resolve(let link): self.init(subject: link.number, part: 1)
     case .buildIndex(let index), .buildUniqueIndex(let index): self.init(subject: index)
-    case .order(let rule), .derive(let rule): self.init(subject: rule)
+    case .order(let rule): self.init(subject: rule.number)
+    case .derive(let rule): self.init(subject: rule.number)
     case .validate(let mapping): self.init(subject: mapping.number)
     case .validateEntity(let number): self.init(subject: -1, part: number)
     case .meet: self.init(subject: 0)
@@ -44,14 +45,14 @@ struct StoredWork: Hashable {
     switch phase {
     case .associate: return .associate(mapping: MappingID(subject))
     case .create: return .create(mapping: MappingID(subject), predicate: predicate)
-    case .relate: return .relate(link: subject, scan: part)
+    case .relate: return .relate(link: LinkID(subject), scan: part)
     case .policy:
       guard let hook = PolicyHook(rawValue: part), hook != .createDestinationInstances else { return nil }
       return .callHook(hook, policy: subject)
-    case .resolve: return part > 0 ? .resolve(link: subject) : .prepareResolving(link: subject)
+    case .resolve: return part > 0 ? .resolve(link: LinkID(subject)) : .prepareResolving(link: LinkID(subject))
     case .index: return .buildIndex(subject)
-    case .order: return .order(rule: subject)
-    case .derive: return .derive(rule: subject)
+    case .order: return .order(rule: OrderID(subject))
+    case .derive: return .derive(rule: DerivationID(subject))
     case .validate: return part > 0 ? .validateEntity(number: part) : .validate(mapping: MappingID(subject))
     case .meet: return .meet
     case .unique: return .buildUniqueIndex(subject)

@@ -149,7 +149,7 @@ struct ChunkList {
   }
 
   private mutating func relate() throws {
-    for linkIndex in program.links.indices {
+    for linkIndex in program.links.ids {
       for (scan, job) in try program.relationships.scans(linkIndex).enumerated() {
         let ranges = try planner.keyRanges(
           table: job.driverTable, key: job.driverKey, entity: nil,
@@ -176,7 +176,7 @@ struct ChunkList {
   }
 
   private mutating func resolve() {
-    for (linkIndex, link) in program.links.enumerated() where link.strategy == .resolved {
+    for (linkIndex, link) in program.links.numbered where link.strategy == .resolved {
       let name = "\(link.first.entityName).\(link.first.relationship.name)"
       add(.prepareResolving(link: linkIndex), name, rows: 1)
       // The first end may be an object that existed before the job. Its links are new even so.
@@ -195,11 +195,11 @@ struct ChunkList {
   private func indexRows(_ table: String) -> Int64 { max(1, (tableRows[table] ?? 0) / 4) }
 
   private mutating func orderAndDerive() throws {
-    for (number, rule) in program.order.rules.enumerated() {
+    for (number, rule) in program.order.rules.numbered {
       let ranges = destinationRanges(of: rule.entityName)
       add(.order(rule: number), "\(rule.entityName).\(rule.relationshipName)", over: ranges)
     }
-    for (number, rule) in try program.derivation.rules().enumerated() {
+    for (number, rule) in try program.derivation.rules().numbered {
       add(.derive(rule: number), rule.entityName, over: destinationRanges(of: rule.entityName))
     }
   }

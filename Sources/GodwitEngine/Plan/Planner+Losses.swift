@@ -85,7 +85,7 @@ extension Planner {
     for mapping in resolved.entityMappings where mapping.earlier == nil && !program.isPolicy(mapping.index) {
       statements.append((mapping, try program.losses.ambiguousToOne(mapping.index, predicate: nil)))
     }
-    for link in program.links.indices {
+    for link in program.links.ids {
       for scan in try program.relationships.scans(link) {
         statements.append((program.mappings[scan.mapping], try program.losses.ambiguousToOne(scan)))
       }

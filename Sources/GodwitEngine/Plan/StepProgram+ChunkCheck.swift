@@ -7,20 +7,20 @@ extension StepProgram {
   ///
   /// - Throws: `.dataWrong` (65) when the ledger is not of this program, as one that is damaged.
   func check(_ chunks: [Chunk]) throws {
-    let scans = try links.indices.map { try relationships.scans($0).count }
-    let (orders, derivations) = (order.rules.count, try derivation.rules().count)
+    let scans = try links.ids.map { try relationships.scans($0).count }
+    let (orders, derivations) = (order.rules, try derivation.rules())
     let indexes = destinationSchema.indexes.indices
     for chunk in chunks {
       let isKnown =
         switch chunk.work {
         case .associate(let mapping), .create(let mapping, _), .validate(let mapping):
           mappings.indices.contains(mapping.number)
-        case .relate(let link, let scan): links.indices.contains(link) && (0..<scans[link]).contains(scan)
+        case .relate(let link, let scan): links.has(link) && (0..<scans[link.number]).contains(scan)
         case .callHook(_, let policy): resolved.policies.indices.contains(policy)
-        case .prepareResolving(let link), .resolve(let link): links.indices.contains(link)
+        case .prepareResolving(let link), .resolve(let link): links.has(link)
         case .buildIndex(let index), .buildUniqueIndex(let index): indexes.contains(index)
-        case .order(let rule): (0..<orders).contains(rule)
-        case .derive(let rule): (0..<derivations).contains(rule)
+        case .order(let rule): orders.has(rule)
+        case .derive(let rule): derivations.has(rule)
         case .validateEntity(let number): destinationSchema.entityName(number) != nil
         case .meet: !meeting.isEmpty
         }

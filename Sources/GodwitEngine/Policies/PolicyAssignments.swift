@@ -16,7 +16,7 @@ final class PolicyAssignments {
   private let step: PolicyRunState
   private let associations: PolicyAssociations
   /// `Entity.relationship` to the link and its end.
-  private let ends: [String: (link: Int, end: InversePair.End)]
+  private let ends: [String: (link: LinkID, end: InversePair.End)]
   /// Objects of this chunk, by mapping, whose relationships are set by the mapping when a hook first reads them. The
   /// sequence of each is the one before its assignments'.
   private var asked: [MappingID: [PolicyPair]] = [:]
@@ -34,8 +34,8 @@ final class PolicyAssignments {
 
   init(_ step: PolicyRunState, _ associations: PolicyAssociations) {
     (self.step, self.associations) = (step, associations)
-    var ends: [String: (link: Int, end: InversePair.End)] = [:]
-    for (index, link) in step.program.links.enumerated() {
+    var ends: [String: (link: LinkID, end: InversePair.End)] = [:]
+    for (index, link) in step.program.links.numbered {
       for end in [InversePair.End.first, .second] {
         if let side = link.side(end) { ends["\(side.entityName).\(side.relationship.name)"] = (index, end) }
       }
@@ -52,7 +52,7 @@ final class PolicyAssignments {
 
   /// A relationship of an object, and the end of its link at which the object is.
   struct LinkEnd {
-    var link: Int
+    var link: LinkID
     var end: InversePair.End
     var relationship: RelationshipDescription
   }
@@ -72,12 +72,12 @@ final class PolicyAssignments {
     return LinkEnd(link: found.link, end: found.end, relationship: relationship)
   }
 
-  private func table(_ link: Int) -> String { "main.\(StepProgram.linkTable(link))" }
+  private func table(_ link: LinkID) -> String { "main.\(StepProgram.linkTable(link))" }
 
   // MARK: One assignment
 
   func assign(
-    _ link: Int, _ end: InversePair.End, _ subject: Int64, _ targets: [Target], isToMany: Bool, at place: Place
+    _ link: LinkID, _ end: InversePair.End, _ subject: Int64, _ targets: [Target], isToMany: Bool, at place: Place
   ) throws {
     func write(_ target: Target?) throws {
       try insert(
@@ -91,7 +91,7 @@ final class PolicyAssignments {
 
   /// Joins an object to the later one of the last assignments to the two ends, so that it overrides nothing and is not
   /// overridden. Without an earlier assignment to either end, it comes before everything.
-  func join(_ target: Int64, to object: Int64, _ link: Int, _ end: InversePair.End) throws {
+  func join(_ target: Int64, to object: Int64, _ link: LinkID, _ end: InversePair.End) throws {
     let far: InversePair.End = step.program.links[link].isOwnInverse ? .first : end == .first ? .second : .first
     let (own, other) = (try last(link, end, object), try last(link, far, target))
     let isFar: Bool
@@ -112,7 +112,7 @@ final class PolicyAssignments {
 
   /// The last assignment to an object, and the position after those of all.
   private func last(
-    _ link: Int, _ side: InversePair.End, _ subject: Int64
+    _ link: LinkID, _ side: InversePair.End, _ subject: Int64
   ) throws -> (place: Place, position: Int64)? {
     try write()
     let row = try step.rows(
@@ -128,7 +128,7 @@ final class PolicyAssignments {
   }
 
   private func insert(
-    _ link: Int, _ end: InversePair.End, subject: Int64, target: Int64?, at place: Place, position: Int64?,
+    _ link: LinkID, _ end: InversePair.End, subject: Int64, target: Int64?, at place: Place, position: Int64?,
     inversePosition: Int64?
   ) throws {
     let batch = batch(link)
@@ -142,13 +142,13 @@ final class PolicyAssignments {
     if batch.endRow() { try step.write(batch) }
   }
 
-  private func batch(_ link: Int) -> RowBatch {
-    if let known = batches[link] { return known }
+  private func batch(_ link: LinkID) -> RowBatch {
+    if let known = batches[link.number] { return known }
     let made = RowBatch(
       step.connection, into: table(link),
       columns: ["side", "mapping", "subject", "target", "position", "inverse_position", "turn"],
       limits: step.batchLimits)
-    batches[link] = made
+    batches[link.number] = made
     return made
   }
 

@@ -14,7 +14,7 @@ extension PolicyRun {
   /// default, or does not leave an object's relationships to its mapping.
   ///
   /// - Parameter isReading: Whether a hook reads. While `begin` runs again, only reads need the order.
-  func resolveInOrder(_ links: Set<Int>, isReading: Bool = false) throws {
+  func resolveInOrder(_ links: Set<LinkID>, isReading: Bool = false) throws {
     var wanted = links.intersection(shortcuts.inlineLinks)
     guard !wanted.isEmpty, !isReplaying || isReading else { return }
     if hook.kind == .createDestinationInstances, let index = step.currentMapping {
@@ -44,7 +44,7 @@ extension PolicyRun {
   private static let limitLeft = 50_000
 
   /// Records the assignments of a mapping to the objects that were left to it.
-  private func assignLeft(_ assignment: InversePair.Assignment, of link: Int) throws {
+  private func assignLeft(_ assignment: InversePair.Assignment, of link: LinkID) throws {
     let index = assignment.mapping
     var last = shortcuts.leftToMapping[index.number]
     if hook.isLeftToMapping, let related = hook.related, related.mapping == index {

@@ -27,7 +27,7 @@ extension PolicyRun {
   }
 
   /// Writes out everything that a read of the link's assignments needs while more assignments follow.
-  private func flushAssignments(_ link: Int) throws {
+  private func flushAssignments(_ link: LinkID) throws {
     try resolveInOrder([link], isReading: true)
     try writeAsked()
     try assignments.write()

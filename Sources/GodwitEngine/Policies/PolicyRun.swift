@@ -39,7 +39,7 @@ package final class PolicyRun: PolicyHost {
   /// Expressions that name objects, by mapping and relationship.
   var compiledExpressions: [String: [String: CompiledExpression]] = [:]
   /// Repeats the part of the relationship stage that was left out for a link that was written with its objects.
-  var relateAgain: (Int) throws -> Void = { _ in }
+  var relateAgain: (LinkID) throws -> Void = { _ in }
   /// Policies whose `begin` this process has run.
   private var begun: Set<Int> = []
   /// Policies that an earlier process began.
@@ -75,7 +75,7 @@ package final class PolicyRun: PolicyHost {
     shortcutsHaveChanged()
   }
 
-  func setShortcuts(inlineLinks: Set<Int>, computedAssociations: Set<MappingID>) {
+  func setShortcuts(inlineLinks: Set<LinkID>, computedAssociations: Set<MappingID>) {
     shortcuts.set(inlineLinks: inlineLinks, computedAssociations: computedAssociations)
     shortcutsHaveChanged()
   }

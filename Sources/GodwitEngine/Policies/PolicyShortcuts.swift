@@ -9,12 +9,12 @@ struct PolicyShortcuts {
   /// The program as it stands: with the links that are written with their objects and the associations that are computed.
   private(set) var program: StepProgram
   /// Links that are written with their objects since no policy has set them.
-  private(set) var inlineLinks: Set<Int> = []
+  private(set) var inlineLinks: Set<LinkID> = []
   /// Mappings whose associations are computed because their policy has made the same objects as the mapping alone
   /// would.
   private(set) var computedAssociations: Set<MappingID> = []
   /// The inline links of each mapping, and whether a mapping sets no other relationships.
-  private(set) var linksOfMapping: [Set<Int>] = []
+  private(set) var linksOfMapping: [Set<LinkID>] = []
   private(set) var isAllInline: [Bool] = []
   /// Whether a mapping is among `computedAssociations`, and whether it has links that are written with objects. Both
   /// are read for every object.
@@ -38,7 +38,7 @@ struct PolicyShortcuts {
       computedAssociations: isAllowed ? state.computedAssociations ?? program.computedMappingCandidates : [])
   }
 
-  mutating func set(inlineLinks: Set<Int>, computedAssociations: Set<MappingID>) {
+  mutating func set(inlineLinks: Set<LinkID>, computedAssociations: Set<MappingID>) {
     generation += 1
     (self.inlineLinks, self.computedAssociations) = (inlineLinks, computedAssociations)
     (program.inlineLinks, program.computedAssociations) = (inlineLinks, computedAssociations)

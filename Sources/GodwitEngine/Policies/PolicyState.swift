@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 
 /// The state of policies from chunk to chunk. It lies in the ledger and commits with each of their chunks.
@@ -15,7 +16,7 @@ struct PolicyState: Codable, Equatable {
   /// `nextKeys` before the `begin` of each policy. When `begin` runs again, its objects get the same keys.
   var keysAtBegin: [Int: [String: Int64]] = [:]
   /// Links that are written with their objects; nil before a policy's first chunk.
-  var inlineLinks: Set<Int>?
+  var inlineLinks: Set<LinkID>?
   /// Mappings whose associations are computed; nil before a policy's first chunk.
   var computedAssociations: Set<MappingID>?
   /// The last source object that such a mapping has made its object of.

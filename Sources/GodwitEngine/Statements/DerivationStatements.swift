@@ -1,9 +1,11 @@
-import GodwitJob
+package import GodwitJob
 import GodwitModel
 import GodwitStore
 
 /// Derived attributes of one entity that are computed together.
-package struct DerivationRule {
+package struct DerivationRule: NumberedInProgram {
+  package typealias Kind = NumberedDerivation
+
   package var entityName: String
   var statement: ChunkStatement
 }

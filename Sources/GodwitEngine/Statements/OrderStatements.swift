@@ -1,8 +1,11 @@
+package import GodwitJob
 import GodwitModel
 import GodwitStore
 
 /// An ordered relationship whose places are numbered.
-package struct OrderRule {
+package struct OrderRule: NumberedInProgram {
+  package typealias Kind = NumberedOrder
+
   /// The entity that declares the relationship. The chunks range over its keys.
   package var entityName: String
   package var relationshipName: String
@@ -31,7 +34,7 @@ package struct OrderStatements: StageStatements {
         let sorted = link.assignments.filter {
           $0.end == end && !mappings[$0.mapping].relationships[$0.part].order.isEmpty
         }
-        let sorter = sorted.isEmpty ? nil : rules.count
+        let sorter = sorted.isEmpty ? nil : OrderID(rules.count)
         let sql: String
         switch destinationSchema.storage(of: side.relationship.name, in: side.entityName) {
         case .inverse(let table, let column, _, let order?):
@@ -59,7 +62,7 @@ package struct OrderStatements: StageStatements {
   ///   - owner: The column with the owner's key.
   ///   - rule: The rule whose ranks come first; nil without ranks.
   private func numbering(
-    _ table: String, key: String, owner: String, order: String, object: String, sortedBy rule: Int?
+    _ table: String, key: String, owner: String, order: String, object: String, sortedBy rule: OrderID?
   ) -> String {
     var (rows, first) = ("main.\(quoted(table))", "")
     if let rule {
@@ -82,7 +85,7 @@ package struct OrderStatements: StageStatements {
   // MARK: Ranks
 
   /// The statements that fill the tables of a rule.
-  func ranking(_ number: Int) throws -> [ChunkStatement] {
+  func ranking(_ number: OrderID) throws -> [ChunkStatement] {
     try rules[number].sorted.flatMap { [try owners($0, of: number), try ranks($0, of: number)] }
   }
 
@@ -91,7 +94,7 @@ package struct OrderStatements: StageStatements {
     isUnique(mapping) ? "u.destination" : association.counterpart(mapping, ofRow: "s")
   }
 
-  private func owners(_ sorted: (mapping: MappingID, part: Int), of number: Int) throws -> ChunkStatement {
+  private func owners(_ sorted: (mapping: MappingID, part: Int), of number: OrderID) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
     let rows = try assigningRows(of: sorted.mapping, association)
@@ -102,7 +105,7 @@ package struct OrderStatements: StageStatements {
         """, builder: builder)
   }
 
-  private func ranks(_ sorted: (mapping: MappingID, part: Int), of number: Int) throws -> ChunkStatement {
+  private func ranks(_ sorted: (mapping: MappingID, part: Int), of number: OrderID) throws -> ChunkStatement {
     let builder = StatementBuilder()
     // A value that does not fit its column is nil here.
     builder.tolerateMisfits()

@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -42,12 +43,12 @@ extension PolicyStatements {
   }
 
   /// The statement that assigns one to-one relationship of a mapping to the objects of `temp.godwit_asked`.
-  func request(_ assignment: InversePair.Assignment, of link: Int) throws -> ChunkStatement {
+  func request(_ assignment: InversePair.Assignment, of link: LinkID) throws -> ChunkStatement {
     try requestedTarget(link, assignment.end, assignment.part, of: mappings[assignment.mapping])
   }
 
   /// The statement that removes a link from the objects it was written with; nil if it is not a key in their rows.
-  func clearing(_ link: Int) -> String? {
+  func clearing(_ link: LinkID) -> String? {
     guard let end = links[link].inlineEnd, let side = links[link].side(end),
       case .foreignKey(let table, let column, let entityColumn, _) = destinationSchema.storage(
         of: side.relationship.name, in: side.entityName)
@@ -57,8 +58,8 @@ extension PolicyStatements {
       "UPDATE main.\(quoted(table)) SET \(columns.joined(separator: ", ")) WHERE \(quoted(column)) IS NOT NULL"
   }
 
-  private func assigned(_ part: Int, of index: MappingID) -> (link: Int, end: InversePair.End)? {
-    for (number, link) in links.enumerated() where link.strategy == .resolved {
+  private func assigned(_ part: Int, of index: MappingID) -> (link: LinkID, end: InversePair.End)? {
+    for (number, link) in links.numbered where link.strategy == .resolved {
       if let found = link.assignments.first(where: { $0.mapping == index && $0.part == part }) {
         return (number, found.end)
       }
@@ -66,12 +67,12 @@ extension PolicyStatements {
     return nil
   }
 
-  private func insertion(_ link: Int) -> String {
+  private func insertion(_ link: LinkID) -> String {
     "INSERT INTO main.\(StepProgram.linkTable(link)) (side, mapping, turn, subject, target, position, inverse_position)"
   }
 
   private func requestedTarget(
-    _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping
+    _ link: LinkID, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping
   ) throws -> ChunkStatement {
     let builder = StatementBuilder()
     let association = associations(builder)
@@ -87,7 +88,7 @@ extension PolicyStatements {
 
   /// Records the assignment, and the results of each lookup from all source objects.
   private func requestedTargets(
-    _ link: Int, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping, hasManySources: Bool
+    _ link: LinkID, _ end: InversePair.End, _ part: Int, of mapping: ResolvedEntityMapping, hasManySources: Bool
   ) throws -> [ChunkStatement] {
     let source = mapping.relationships[part]
     let wanted = source.relationship.destinationEntityName

@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -68,7 +69,7 @@ struct PolicyStatements: StageStatements {
   }
 
   /// The keys that object `?1` at one end of a link leads to by the assignments so far, in order.
-  func related(_ index: Int, from end: InversePair.End) -> String {
+  func related(_ index: LinkID, from end: InversePair.End) -> String {
     let link = links[index]
     let place = link.isOwnInverse ? "CASE WHEN d = ?1 THEN dx ELSE xd END" : end == .first ? "dx" : "xd"
     let other = link.isOwnInverse ? "CASE WHEN d = ?1 THEN x ELSE d END" : end == .first ? "x" : "d"

@@ -1,5 +1,5 @@
 import Foundation
-import GodwitJob
+package import GodwitJob
 package import GodwitModel
 import GodwitStore
 
@@ -17,7 +17,7 @@ package struct RelationshipScan: Hashable {
     case single(assignment: Int)
   }
 
-  var link: Int
+  var link: LinkID
   var work: Work
   package var mapping: MappingID
   /// The source table whose keys the chunks range over, and the SQL of that key.
@@ -30,9 +30,9 @@ package struct RelationshipStatements: StageStatements {
   package let step: StepProgram
 
   /// The scans of a link in the relationship stage, in order.
-  package func scans(_ link: Int) throws -> [RelationshipScan] { try step.kept.scans(link) { try list(link) } }
+  package func scans(_ link: LinkID) throws -> [RelationshipScan] { try step.kept.scans(link) { try list(link) } }
 
-  private func list(_ linkIndex: Int) throws -> [RelationshipScan] {
+  private func list(_ linkIndex: LinkID) throws -> [RelationshipScan] {
     let link = links[linkIndex]
     var jobs: [RelationshipScan] = []
     var shared: Set<Int> = []

@@ -8,20 +8,20 @@ struct ResolutionStatements: StageStatements {
   let step: StepProgram
 
   /// Makes the indexes that resolving a link needs.
-  func preparation(_ link: Int) -> [String] {
+  func preparation(_ link: LinkID) -> [String] {
     let indexes = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link))
     return indexes?.map { "CREATE INDEX IF NOT EXISTS \($0.name) \($0.rest)" } ?? indexesForSQL(link)
   }
 
   /// The indexes for resolving by SQL, in place of those of the walk: SQLite might choose one of the latter that is not
   /// selective enough.
-  func indexesForSQL(_ link: Int) -> [String] {
+  func indexesForSQL(_ link: LinkID) -> [String] {
     let others = AssignmentResolver.indexes(links[link], table: StepProgram.linkTable(link)) ?? []
     return others.map { "DROP INDEX IF EXISTS \($0.name)" }
       + linkIndexes(link).map { "CREATE INDEX IF NOT EXISTS \($0.name) ON \($0.columns)" }
   }
 
-  func linkIndexes(_ link: Int) -> [(name: String, columns: String)] {
+  func linkIndexes(_ link: LinkID) -> [(name: String, columns: String)] {
     let table = StepProgram.linkTable(link)
     return [
       ("\(table)_subject", "\(table) (side, subject, mapping, turn)"),
@@ -34,9 +34,9 @@ struct ResolutionStatements: StageStatements {
   ///
   /// `d` is the object at the first end, `x` the one at the second, `dx` the place of `x` among those of
   /// `d`, and `xd` the place of `d` among those of `x`.
-  func statements(_ link: Int) throws -> Statements { try step.kept.resolutions(link) { try lower(link) } }
+  func statements(_ link: LinkID) throws -> Statements { try step.kept.resolutions(link) { try lower(link) } }
 
-  private func lower(_ index: Int) throws -> Statements {
+  private func lower(_ index: LinkID) throws -> Statements {
     let edges =
       links[index].isOwnInverse
       ? edgeQuery(index, subject: "subject BETWEEN ?1 AND ?2", target: "target BETWEEN ?1 AND ?2")
@@ -61,7 +61,7 @@ struct ResolutionStatements: StageStatements {
   }
 
   /// The statements that store one edge: `?1` to `?4` are the columns of a row of `temp.godwit_edge`.
-  func storeEdge(_ index: Int) throws -> [StoredEdge] { try storeEdges(links[index], .single) }
+  func storeEdge(_ index: LinkID) throws -> [StoredEdge] { try storeEdges(links[index], .single) }
 
   struct StoredEdge {
     var sql: String
@@ -86,7 +86,7 @@ struct ResolutionStatements: StageStatements {
   /// - Parameters:
   ///   - subject: Which assignments of the first end are wanted.
   ///   - target: Which of the second end; for a relationship that is its own inverse, of those that come the other way.
-  func edgeQuery(_ index: Int, subject: String, target: String) -> String {
+  func edgeQuery(_ index: LinkID, subject: String, target: String) -> String {
     let table = StepProgram.linkTable(index)
     // A relationship that is its own inverse says the same from either end: one edge, by its lower key.
     let (own, other) =
@@ -106,7 +106,7 @@ struct ResolutionStatements: StageStatements {
   /// with source keys, so (mapping, subject, side) orders them: `turn` is the subject, or a count for an assignment by
   /// a policy. The side is compared in a separate term, so that an index leads past the assignment itself, which may
   /// have as many rows as there are objects.
-  func survives(_ index: Int) -> String {
+  func survives(_ index: LinkID) -> String {
     let link = links[index]
     let table = StepProgram.linkTable(index)
     func notLater(side: Int, _ condition: String) -> String {

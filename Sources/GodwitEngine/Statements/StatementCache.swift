@@ -1,3 +1,4 @@
+import GodwitJob
 import GodwitModel
 
 /// The statements that a program has lowered so far.
@@ -9,13 +10,13 @@ final class StatementCache {
   let creations = Kept<CreationKey, ChunkStatement>()
   let sharedCreations = Kept<[MappingID], ChunkStatement?>()
   let evaluations = Kept<EvaluationKey, (ChunkStatement, Set<Int>)?>()
-  let scans = Kept<Int, [RelationshipScan]>()
+  let scans = Kept<LinkID, [RelationshipScan]>()
   let relationships = Kept<RelationshipScan, ChunkStatement>()
   let ambiguousToOne = Kept<CreationKey, ChunkStatement?>()
   let ambiguousToOneOfScans = Kept<RelationshipScan, ChunkStatement?>()
   let nilWatches = Kept<MappingID, [NilWatch]>()
   let nils = Kept<NilStatementKey, ChunkStatement>()
-  let resolutions = Kept<Int, ResolutionStatements.Statements>()
+  let resolutions = Kept<LinkID, ResolutionStatements.Statements>()
   let validations = Kept<String, EntityValidation>()
   let orderRules = Kept<Once, [OrderRule]>()
   let derivationRules = Kept<Once, [DerivationRule]>()

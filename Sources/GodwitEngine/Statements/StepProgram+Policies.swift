@@ -23,14 +23,14 @@ extension StepProgram {
     "godwit_asked (turn INTEGER, source INTEGER, entity INTEGER, destination INTEGER)"
 
   /// Links that are written with the objects of a mapping.
-  func inlineLinks(of index: MappingID) -> Set<Int> {
+  func inlineLinks(of index: MappingID) -> Set<LinkID> {
     inlineLinks.filter { link in
       links[link].assignments.contains { $0.mapping == index && $0.end == links[link].inlineEnd }
     }
   }
 
   /// Links that are written with objects which look a mapping up.
-  func inlineLinks(lookingUp index: MappingID) -> Set<Int> {
+  func inlineLinks(lookingUp index: MappingID) -> Set<LinkID> {
     inlineLinks.filter { link in
       links[link].assignments.contains { assignment in
         assignment.end == links[link].inlineEnd

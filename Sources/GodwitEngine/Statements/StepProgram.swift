@@ -15,13 +15,13 @@ package struct StepProgram {
   package let facts: PlanFacts
   package let links: [InversePair]
   /// Links that are stored as a foreign key, by the entity on whose side the key is.
-  private let foreignKeyLinks: [String: [Int]]
+  private let foreignKeyLinks: [String: [LinkID]]
   /// Mappings of source objects that a policy carries out.
   let policyIndexes: Set<MappingID>
   /// Mappings whose source keys are kept in memory for lookups.
   let keySets: Set<MappingID>
   /// Links that are written with their objects since no policy has set them.
-  var inlineLinks: Set<Int> = [] { didSet { kept = StatementCache() } }
+  var inlineLinks: Set<LinkID> = [] { didSet { kept = StatementCache() } }
   /// Mappings whose policy has made of each source object the same as the mapping alone would: their associations are
   /// computed.
   var computedAssociations: Set<MappingID> = [] { didSet { kept = StatementCache() } }
@@ -43,15 +43,15 @@ package struct StepProgram {
     let links = try InversePair.links(of: resolved, schema: destinationSchema, facts: facts)
     self.links = links
     keySets = Self.keySets(resolved, links: links, facts: facts, bytes: keySetBytes)
-    var foreignKeyLinks: [String: [Int]] = [:]
-    for (index, link) in links.enumerated() {
+    var foreignKeyLinks: [String: [LinkID]] = [:]
+    for (index, link) in links.numbered {
       if let side = link.foreignKeySide { foreignKeyLinks[side.entityName, default: []].append(index) }
     }
     self.foreignKeyLinks = foreignKeyLinks
   }
 
   /// The links that rows of an entity store as foreign keys, in order.
-  func foreignKeyLinks(of entity: String) -> [Int] {
+  func foreignKeyLinks(of entity: String) -> [LinkID] {
     resolved.destinationModel.lineage(of: entity).flatMap { foreignKeyLinks[$0.name] ?? [] }.sorted()
   }
 
@@ -96,10 +96,10 @@ package struct StepProgram {
   package var mappings: [ResolvedEntityMapping] { resolved.entityMappings }
 
   /// Links that are written with their objects until a policy sets them.
-  var inlineLinkCandidates: Set<Int> { Set(links.indices.filter { links[$0].inlineEnd != nil }) }
+  var inlineLinkCandidates: Set<LinkID> { Set(links.ids.filter { links[$0].inlineEnd != nil }) }
 
   /// The current form of a link.
-  func currentLink(_ index: Int) -> InversePair {
+  func currentLink(_ index: LinkID) -> InversePair {
     var link = links[index]
     guard inlineLinks.contains(index), let end = link.inlineEnd else { return link }
     (link.strategy, link.carriedEnd) = (.atCreation, end)
@@ -147,10 +147,10 @@ package struct StepProgram {
   /// them from 1, and with dense keys the number of the destination object from 0.
   static func survivorTable(_ mapping: MappingID) -> String { "godwit_survivor_\(mapping)" }
   /// The objects whose related objects are sorted by a rule, with the mapping that says how.
-  static func sortedTable(_ rule: Int) -> String { "godwit_sorted_\(rule)" }
+  static func sortedTable(_ rule: OrderID) -> String { "godwit_sorted_\(rule)" }
   /// By mapping, the rank of each object that it may relate.
-  static func rankTable(_ rule: Int) -> String { "godwit_rank_\(rule)" }
-  static func linkTable(_ link: Int) -> String { "godwit_link_\(link)" }
+  static func rankTable(_ rule: OrderID) -> String { "godwit_rank_\(rule)" }
+  static func linkTable(_ link: LinkID) -> String { "godwit_link_\(link)" }
 
   func destinationTable(of entity: String) throws -> StoreSchema.EntityTable {
     guard let table = destinationSchema.table(of: entity) else {
@@ -203,13 +203,13 @@ package struct StepProgram {
         "CREATE TABLE \(Self.identityTable(mapping.index)) (identity BLOB PRIMARY KEY, destination INTEGER) WITHOUT ROWID"
       )
     }
-    for (number, rule) in order.rules.enumerated() where !rule.sorted.isEmpty {
+    for (number, rule) in order.rules.numbered where !rule.sorted.isEmpty {
       statements.append("CREATE TABLE \(Self.sortedTable(number)) (key INTEGER PRIMARY KEY, part INTEGER)")
       statements.append(
         "CREATE TABLE \(Self.rankTable(number)) (part INTEGER, key INTEGER, place INTEGER, PRIMARY KEY (part, key)) WITHOUT ROWID"
       )
     }
-    for (index, link) in links.enumerated() where link.strategy == .resolved {
+    for (index, link) in links.numbered where link.strategy == .resolved {
       statements.append(
         "CREATE TABLE \(Self.linkTable(index)) (side INTEGER, mapping INTEGER, subject INTEGER, target INTEGER, position INTEGER, inverse_position INTEGER, turn INTEGER)"
       )

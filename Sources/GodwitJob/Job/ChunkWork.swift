@@ -7,15 +7,15 @@ package enum ChunkWork: Sendable, Hashable {
   /// Makes the objects of source keys in the chunk's range, or those that one of the user's predicates takes.
   case create(mapping: MappingID, predicate: Int?)
   /// One scan of a link in the relationship stage.
-  case relate(link: Int, scan: Int)
+  case relate(link: LinkID, scan: Int)
   /// Calls a hook: once, or `createRelationships` for the objects of source keys in the chunk's range.
   case callHook(PolicyHook, policy: Int)
   /// Makes the indexes that resolving a link reads.
-  case prepareResolving(link: Int)
-  case resolve(link: Int)
+  case prepareResolving(link: LinkID)
+  case resolve(link: LinkID)
   case buildIndex(Int)
-  case order(rule: Int)
-  case derive(rule: Int)
+  case order(rule: OrderID)
+  case derive(rule: DerivationID)
   /// Checks the objects of a mapping's destination entity.
   case validate(mapping: MappingID)
   /// Checks the objects of an entity that only a policy makes, by its `Z_ENT`.

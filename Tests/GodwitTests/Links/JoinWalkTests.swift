@@ -55,7 +55,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     let attached = try AttachedSource(connection, job: job, files: files)
     let (_, program) = try attached.planner(job).plan(now: 0)
     for sql in attached.destinationSchema.createStatements { try connection.execute(sql) }
-    return try program.links.indices.flatMap { link in
+    return try program.links.ids.flatMap { link in
       try program.relationships.scans(link).map { job in
         try connection.rows("EXPLAIN QUERY PLAN \(program.relationships.statement(job).sql)").map { $0[3].plain }
       }
@@ -116,7 +116,7 @@ private func join(_ fixture: MigrationFixture) throws -> StoreSchema.JoinTable {
     let (job, files) = (try fixture.job, try StoreFiles(path: fixture.sourcePath))
     try connection.attachSource(files)
     let (_, program) = try AttachedSource(connection, job: job, files: files).planner(job).plan(now: 0)
-    let statements = try program.links.indices.flatMap { link in
+    let statements = try program.links.ids.flatMap { link in
       try program.relationships.scans(link).map { try program.relationships.statement($0).sql }
     }
     return (statements, fixture)

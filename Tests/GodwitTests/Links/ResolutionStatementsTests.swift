@@ -1,3 +1,4 @@
+import GodwitJob
 import Testing
 
 @testable import GodwitEngine

@@ -1,3 +1,4 @@
+import GodwitJob
 import Testing
 
 @testable import GodwitEngine
@@ -26,7 +27,7 @@ struct PolicyStatementsTests {
 
   @Test func `a link that is written with its objects can be taken from them`() throws {
     let program = try StatementWorld.program()
-    let links = program.links.indices.filter { program.links[$0].inlineEnd != nil }
+    let links = program.links.ids.filter { program.links[$0].inlineEnd != nil }
     for link in links {
       let sql = try #require(program.policy.clearing(link))
       #expect(sql.hasPrefix("UPDATE main.") && sql.contains(" = NULL"), "\(sql)")

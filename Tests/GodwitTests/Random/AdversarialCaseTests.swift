@@ -185,7 +185,7 @@ import Testing
     try connection.execute("CREATE TEMP TABLE godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
     var explained = 0
     for index in program.mappings.mappingIDs { try explain(try program.creation.statement(index, predicate: nil).sql) }
-    for (index, link) in program.links.enumerated() {
+    for (index, link) in program.links.numbered {
       for job in try program.relationships.scans(index) { try explain(try program.relationships.statement(job).sql) }
       guard link.strategy == .resolved else { continue }
       for sql in program.resolution.preparation(index) { try connection.execute(sql) }

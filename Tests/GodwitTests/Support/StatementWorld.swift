@@ -71,12 +71,13 @@ enum StatementWorld {
 
 extension StepProgram {
   /// The link of a relationship.
-  func link(_ entity: String, _ relationship: String) throws -> Int {
+  func link(_ entity: String, _ relationship: String) throws -> LinkID {
     try #require(
-      links.firstIndex { link in
+      links.numbered.first { _, link in
         [InversePair.End.first, .second].contains { end in
           link.side(end).map { $0.entityName == entity && $0.relationship.name == relationship } ?? false
         }
-      })
+      }
+    ).0
   }
 }

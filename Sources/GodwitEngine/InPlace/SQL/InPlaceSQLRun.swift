@@ -94,7 +94,7 @@ final class InPlaceSQLRun: InPlaceRun {
   private func relationshipTasks() throws -> [InPlaceTask] {
     let kept = Set(program.layout.joins.map(\.new.name))
     var tasks: [InPlaceTask] = []
-    for (number, link) in step.links.enumerated() {
+    for (number, link) in step.links.numbered {
       if let join = joinTable(of: link), kept.contains(join) { continue }
       for (scan, job) in try step.relationships.scans(number).enumerated() {
         tasks.append(
@@ -127,7 +127,7 @@ final class InPlaceSQLRun: InPlaceRun {
   }
 
   private func resolutionTasks() -> [InPlaceTask] {
-    step.links.enumerated().filter { $0.element.strategy == .resolved }.flatMap { number, link in
+    step.links.numbered.filter { $1.strategy == .resolved }.flatMap { number, link in
       let name = "\(link.first.entityName).\(link.first.relationship.name)"
       return [
         task(.prepareResolving(link: number), name, rows: 1),
@@ -138,12 +138,12 @@ final class InPlaceSQLRun: InPlaceRun {
 
   /// Order keys, then derived attributes.
   private func computationTasks() throws -> [InPlaceTask] {
-    let order = step.order.rules.enumerated().map { number, rule in
+    let order = step.order.rules.numbered.map { number, rule in
       task(
         .order(rule: number), "\(rule.entityName).\(rule.relationshipName)", rows: rows(of: rule.entityName))
     }
     return order
-      + (try step.derivation.rules().enumerated().map { number, rule in
+      + (try step.derivation.rules().numbered.map { number, rule in
         task(.derive(rule: number), rule.entityName, rows: rows(of: rule.entityName))
       })
   }
