@@ -91,7 +91,8 @@ extension SourceFiles {
     plan.forecast = forecast
     // The run checks every store. In a large one a plan looks for damage only if it found wrong values, which may be rows
     // of another table's page.
-    if !forecast.rejections.isEmpty || attached.bytes <= SourceCheck.smallBytes,
+    let isWrong = !forecast.rejections.isEmpty && !audit.planner.scan.isSample
+    if isWrong || attached.bytes <= SourceCheck.smallBytes,
       let damage = try SourceCheck(job, files, .resumable)?.damage(patience: 20)
     {
       plan.destinationObstacles.append(RunObstacle(.sourceDamaged, damage))
