@@ -281,4 +281,43 @@ import Testing
     let result = try world.salvage(bytes)
     #expect(result.report.losses.contains { $0.contains("'OWN_B'") }, "\(result.report)")
   }
+
+  @Test(arguments: [UInt8(ascii: "y"), 0x2A])
+  func `a value that one index contradicts is a loss, although another index agrees`(value: UInt8) throws {
+    let world = try DamageWorld(seed: 3, rows: 20)
+    try Self.edit(
+      world.store, "CREATE TABLE OWN (a INTEGER PRIMARY KEY, b TEXT, c INTEGER)", "CREATE INDEX OWN_B ON OWN (b)",
+      "CREATE INDEX OWN_C ON OWN (c)", "INSERT INTO OWN VALUES (1, 'first-x', 7), (2, 'other-z', 8)")
+    let connection = try StoreConnection(path: world.store)
+    let root = Int(try #require(try connection.integer("SELECT rootpage FROM sqlite_master WHERE name = 'OWN'")))
+    try connection.close()
+    var bytes = try world.bytes()
+    #expect(!Self.namesLoss(try world.salvage(bytes).report))
+    var page = Self.page(bytes, root, world)
+    let text = try #require(page.firstRange(of: Array("first-x".utf8)))
+    // The last character of the text, or the number behind it.
+    let isText = value == UInt8(ascii: "y")
+    page[isText ? text.upperBound - 1 : text.upperBound] = value
+    Self.place(&bytes, root, world, page)
+    let losses = try world.salvage(bytes).report.losses.filter { $0.contains("'OWN'") }
+    #expect(
+      losses == [
+        "table 'OWN' has 2 rows and its index '\(isText ? "OWN_B" : "OWN_C")' other values: which are right is not known"
+      ])
+  }
+
+  @Test func `an old index is no loss where another index has the keys of all rows`() throws {
+    let world = try DamageWorld(seed: 3, rows: 20)
+    try Self.edit(
+      world.store, "CREATE TABLE OWN (a INTEGER PRIMARY KEY, b TEXT, c INTEGER)", "CREATE INDEX OWN_B ON OWN (b)",
+      "CREATE INDEX OWN_C ON OWN (c)", "INSERT INTO OWN VALUES (1, 'x', 7)")
+    let connection = try StoreConnection(path: world.store)
+    let root = Int(try #require(try connection.integer("SELECT rootpage FROM sqlite_master WHERE name = 'OWN_B'")))
+    let before = Self.page(try world.bytes(), root, world)
+    try connection.execute("INSERT INTO OWN VALUES (2, 'y', 8)")
+    try connection.close()
+    var bytes = try world.bytes()
+    Self.place(&bytes, root, world, before)
+    #expect(!Self.namesLoss(try world.salvage(bytes).report))
+  }
 }

@@ -3,9 +3,10 @@ import GodwitStore
 
 /// Compares the rows of tables that were read whole with the entries of their indexes.
 ///
-/// An index has one entry for each row, with the key of the row. If all indexes of a table that can be read have others,
-/// a page of the table may be one of another table, or of an earlier time. Join tables of the model are left to
-/// `JoinRebuild`.
+/// An index has one entry for each row, with the key of the row. If all indexes of a table that can be read have other
+/// keys, a page of the table may be one of another table, or of an earlier time. If one has the same keys, an index with
+/// other keys is old. An index with the same keys and other values shows that a value is wrong, there or in the row. Join
+/// tables of the model are left to `JoinRebuild`.
 struct IndexCheck {
   private let copy: CopyStore
   private let schema: StoreSchema?
@@ -19,23 +20,27 @@ struct IndexCheck {
     let columns: [String]?
   }
 
-  /// - Returns: The tables of which this is so, one sentence each.
+  /// - Returns: The indexes that contradict a table, one sentence each.
   func run() throws -> [String] {
-    try copy.names.compactMap { name in
+    try copy.names.flatMap { name -> [String] in
       guard let state = copy.states[name], state.parts.isEmpty, !state.isMade, state.madeColumns.isEmpty,
         schema?.joinTables.contains(where: { $0.name == name }) != true, let table = copy.tables[name]
-      else { return nil }
-      var finding: String?
+      else { return [] }
+      var (ofKeys, ofValues): ([String], [String]) = ([], [])
+      var isConfirmed = false
       for entry in copy.source.catalog.indexes where entry.table == name && !entry.isPartial {
         let index = Index(name: entry.name, root: entry.root, columns: try columns(of: entry, table))
         guard let entries = try entries(index) else { continue }
         let rows = try rows(table, index)
-        if entries == rows { return nil }
-        finding =
-          finding
-          ?? "table '\(name)' has \(rows.count.counted("row")) and its index '\(entry.name)' \(entries.count == rows.count ? "others" : "\(entries.count)"): which are right is not known"
+        isConfirmed = isConfirmed || entries.hasKeys(of: rows)
+        guard entries != rows else { continue }
+        let contradiction =
+          "table '\(name)' has \(rows.count.counted("row")) and its index '\(entry.name)' "
+          + (entries.hasKeys(of: rows) ? "other values" : entries.count == rows.count ? "others" : "\(entries.count)")
+          + ": which are right is not known"
+        if entries.hasKeys(of: rows) { ofValues.append(contradiction) } else { ofKeys.append(contradiction) }
       }
-      return finding
+      return ofValues + (isConfirmed ? [] : Array(ofKeys.prefix(1)))
     }
   }
 
@@ -81,25 +86,34 @@ struct IndexCheck {
   }
 }
 
-/// Rows as a number and a sum that does not depend on their order. Integers among their values count.
+/// Rows as a number, and as sums of keys and of values that do not depend on their order.
 private struct RowSum: Equatable {
   private(set) var count: Int64 = 0
+  private var keys: UInt64 = 0
   private var sum: UInt64 = 0
+
+  func hasKeys(of other: RowSum) -> Bool { count == other.count && keys == other.keys }
 
   mutating func add(_ key: Int64, _ values: ArraySlice<SQLValue>) {
     count += 1
     var bits = Self.mixed(UInt64(bitPattern: key))
+    keys &+= bits
     for value in values {
       let number: UInt64 =
         switch value {
         case .integer(let number): UInt64(bitPattern: number)
-        case .real(let number): Int64(exactly: number).map { UInt64(bitPattern: $0) } ?? 3 << 62
+        case .real(let number): Int64(exactly: number).map { UInt64(bitPattern: $0) } ?? number.bitPattern
         case .null: 1 << 63
-        default: 5 << 61
+        case .text(let bytes), .blob(let bytes): Self.hash(bytes)
         }
       bits = Self.mixed(bits ^ number)
     }
     sum &+= bits
+  }
+
+  /// FNV-1a.
+  private static func hash(_ bytes: [UInt8]) -> UInt64 {
+    bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
 
   private static func mixed(_ bits: UInt64) -> UInt64 {
