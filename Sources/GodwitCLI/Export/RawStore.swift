@@ -61,8 +61,9 @@ struct RawStore {
 
   private static func table(_ name: String, _ connection: StoreConnection) throws -> Table {
     var columns: [Table.Column] = []
-    try connection.query("PRAGMA \(StoreConnection.sourceSchema).table_info(\(quoted(name)))") { row in
-      columns.append(Table.Column(name: row.string(1) ?? "", type: row.string(2) ?? ""))
+    try connection.query("PRAGMA \(StoreConnection.sourceSchema).table_xinfo(\(quoted(name)))") { row in
+      // 1 is a hidden column of a virtual table, 2 and 3 are generated ones.
+      if row.int(6) != 1 { columns.append(Table.Column(name: row.string(1) ?? "", type: row.string(2) ?? "")) }
       return true
     }
     // A column of the name hides the key. The rows of a virtual table lie elsewhere.
@@ -101,7 +102,7 @@ struct RawStore {
         .usage,
         "cannot export table '\(name)': '\(path)' has no such table"
           + Spelling.suggestion(for: name, among: tables.map(\.name)),
-        cause: "the tables are " + tables.map { "'\($0.name)'" }.joined(separator: ", "),
+        cause: "the tables are " + tables.map { "'\($0.name)'" }.joined(separator: ", ").onOneLine,
         remedy: "correct --table, or write all with --all")
     }
     return table

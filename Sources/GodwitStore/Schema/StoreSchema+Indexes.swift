@@ -1,3 +1,4 @@
+import CSQLite
 import GodwitModel
 
 extension StoreSchema {
@@ -148,7 +149,7 @@ extension StoreSchema {
     return nil
   }
 
-  /// A name as SQL: bare when plain, as Core Data writes it; quoted otherwise.
+  /// A name as SQL: bare when plain and no word of SQL, as Core Data writes it; quoted otherwise.
   package static func identifier(_ name: String) -> String {
     let isPlain =
       !name.isEmpty
@@ -156,6 +157,7 @@ extension StoreSchema {
         $0 == UInt8(ascii: "_") || (0x30...0x39).contains($0) || (0x41...0x5A).contains($0)
           || (0x61...0x7A).contains($0)
       } && name.utf8.first.map { !(0x30...0x39).contains($0) } == true
+      && sqlite3_keyword_check(name, Int32(clamping: name.utf8.count)) == 0
     return isPlain ? name : "\"" + name.replacing(scalar: "\"", with: "\"\"") + "\""
   }
 }

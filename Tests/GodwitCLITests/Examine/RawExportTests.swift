@@ -172,6 +172,33 @@ struct `Exporting tables without a model` {
     #expect(result.status == 65 && rows.count > 20 && rows[...] == whole.prefix(rows.count), "\(result.diagnostics)")
   }
 
+  @Test(arguments: ["jsonl", "csv", "sqlite"])
+  func `tables with a word of SQL for a name, and generated columns, come over`(format: String) throws {
+    let odd = try OddStore()
+    let path = try odd.project.path("words.db")
+    let connection = try StoreConnection(path: path, create: true)
+    try connection.execute("CREATE TABLE \"order\" (\"select\" INTEGER, twice AS (\"select\" * 2), half AS (7) STORED)")
+    try connection.execute("INSERT INTO \"order\" (\"select\") VALUES (4)")
+    try connection.close()
+    let file = try odd.project.path("words.out")
+    for choice in [["--all"], ["--table", "order"]] {
+      let result = odd.project.godwit(["export", path, "--raw", "--format", format, "-o", file] + choice)
+      #expect(result.status == 0, "\(choice): \(result.diagnostics)")
+      if format == "sqlite" {
+        let copy = try StoreConnection(path: file)
+        #expect(
+          try copy.rows("SELECT \"select\", twice, half FROM \"order\"") == [[.integer(4), .integer(8), .integer(7)]])
+        try copy.close()
+      } else {
+        // A folder, or one file.
+        let text = try ShellCommand.run(
+          "cat '\(file)' 2>/dev/null || cat '\(file)'/*", in: odd.project.folder.get().path)
+        #expect(text.output.contains("8") && text.output.contains("half"), "\(text.output)")
+      }
+      try FileManager.default.removeItem(atPath: file)
+    }
+  }
+
   @Test func `what --raw excludes, and a store without a model that asks for it`() throws {
     let odd = try OddStore()
     for arguments in [
