@@ -36,10 +36,16 @@ struct KnownResult: Decodable, Sendable {
     return status
   }
 
-  /// Whether a run of another shard found the store finished: the earlier line has its objects and its time.
-  private func repeats(_ earlier: KnownResult) -> Bool {
-    outcome == "already finished" && findings == nil && earlier.isDone && earlier.stamp == stamp
-      && earlier.identity == identity
+  /// The result after a later line.
+  private func followed(by later: KnownResult) -> KnownResult {
+    // A run that found the store finished. This line has its objects, its losses and its time.
+    guard later.outcome == "already finished", isDone, later.stamp == stamp, later.identity == identity else {
+      return later
+    }
+    var known = self
+    known.findings = later.findings ?? findings
+    known.noteCodes = later.noteCodes
+    return known
   }
 
   /// Reads a file of results: the last line of each store that has a key, by its key.
@@ -59,8 +65,7 @@ struct KnownResult: Decodable, Sendable {
       }
       // The later line of two files counts, and the last one of a file.
       let (earlier, later) = other.time > result.time ? (result, other) : (other, result)
-      known[key] = later.repeats(earlier) ? earlier : later
-      known[key]?.noteCodes = later.noteCodes
+      known[key] = earlier.followed(by: later)
     }
   }
 }
@@ -104,8 +109,10 @@ struct KnownStores {
     return known
   }
 
-  /// Whether a store is left out of a run.
-  func isPassed(_ result: KnownResult, retries: Bool, verifies: Bool) -> Bool {
-    result.isDone ? !result.lacksReceipt && (!verifies || result.findings != nil) : !retries
+  /// Whether a store is left out of a run. One with known differences is proved again.
+  func isPassed(_ result: KnownResult, of store: ManifestStore, retries: Bool, verifies: Bool) throws -> Bool {
+    guard result.isDone else { return !retries }
+    guard !result.lacksReceipt else { return false }
+    return try !verifies || result.findings == 0 && KnownFindings.count(ofStoreAt: store.destination) == nil
   }
 }

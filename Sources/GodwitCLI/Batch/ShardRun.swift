@@ -86,7 +86,9 @@ final class ShardRun: Sendable {
     var (run, items): ([StorePattern.Match], [Item]) = ([], [])
     for match in selection.matches {
       let (store, key) = (selection.store(match), loader.storeKey(match.path))
-      if let result = known.result(of: store), known.isPassed(result, retries: retries, verifies: verifies) {
+      if let result = known.result(of: store),
+        try known.isPassed(result, of: store, retries: retries, verifies: verifies)
+      {
         state.add(result.isDone ? .alreadyFinished : .failed, result.status)
         continue
       }
