@@ -37,7 +37,9 @@ struct JobAudit {
   /// The store that the job appends to; if it has done so, without the job's own record.
   private func existingDestination() throws -> ExistingDestination? {
     let look = DestinationLook(job)
-    guard let existing = try look.existingDestination() else { return nil }
-    return try look.appendedDigest(SourceFiles(job, attach: false)).map(existing.afterJob) ?? existing
+    guard let existing = try look.storeAppendedTo() else { return nil }
+    if let digest = try look.appendedDigest(SourceFiles(job, attach: false)) { return existing.afterJob(digest) }
+    try existing.checkKeysAreLeft()
+    return existing
   }
 }

@@ -125,7 +125,7 @@ struct DestinationLook {
     GodwitError(
       .cannotCreate,
       "cannot write '\(job.destinationPath)': this job made it, and \(details.map(\.what).joined(separator: ", ")) changed since",
-      cause: details.map(\.text).joined(separator: "\n"),
+      cause: details.map(\.text).asLines,
       remedy: "move it away to migrate again, or write `existing: replace` under `destination`",
       safe: "nothing was written")
   }
@@ -212,8 +212,14 @@ struct DestinationLook {
 
   /// The store to append to; nil when there is none, or the job does not append.
   func existingDestination() throws -> ExistingDestination? {
-    guard job.appends else { return nil }
-    return try job.isDestinationTaken ? ExistingDestination(job) : nil
+    guard let existing = try storeAppendedTo() else { return nil }
+    try existing.checkKeysAreLeft()
+    return existing
+  }
+
+  /// The same without a look at its keys.
+  func storeAppendedTo() throws -> ExistingDestination? {
+    try job.appends && job.isDestinationTaken ? ExistingDestination(job) : nil
   }
 
   /// The digest under which the destination names this very job; nil if it does not. Reads all of the source.

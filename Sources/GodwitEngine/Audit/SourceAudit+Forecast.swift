@@ -16,7 +16,7 @@ extension SourceAudit {
     repeat {
       known = rejectedCount
       // An object that is set aside may leave another one without the object that it requires.
-      (report, filterFailures, kept) = (AuditReport(), [:], [])
+      (report, filterFailures, valueFailures, kept) = (AuditReport(), [:], [:], [])
       try auditMappings()
       taken = computable + (before ?? uncomputableCount)
       rejections.removeAll { $0.code != .objectsRejected }

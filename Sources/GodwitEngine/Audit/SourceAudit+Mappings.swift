@@ -246,6 +246,7 @@ extension SourceAudit {
       failed.isComplete = false
     }
     add(failed, of: rows.mapping, property: part.property, "the value")
+    valueFailures[rows.mapping.index, default: [:]][part.property] = failed
     guard !failed.keys.isEmpty else { return failed }
     var rest = rows
     rest.taken = failed.excluded(from: rows.taken, alias: "s")

@@ -34,7 +34,7 @@ extension SourceAudit {
     return columns.count == properties.count && !columns.isEmpty ? columns : nil
   }
 
-  /// The constraints of the destination version, over all mappings that do not compute the values concerned.
+  /// The constraints of the destination version, over all mappings that give the values concerned.
   func auditDestinationUniqueness(_ program: StepProgram) throws {
     let destination = resolved.destinationModel
     for entity in destination.entities {
@@ -60,26 +60,42 @@ extension SourceAudit {
             skip("\(what), for the objects of mapping '\(mapping.name)'")
             continue
           }
-          let filled = values.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-          let taken = taken(mapping.index, alias: "s", association)
+          var taken = taken(mapping.index, alias: "s", association)
           if filterFailures[mapping.index]?.isComplete == false { isPartial = true }
-          parts.append(
-            "SELECT s.Z_PK AS k, \(textLiteral(mapping.source.name)) AS e, \(Self.named(values)) FROM \(try association.table(mapping.index)) AS s WHERE (\(taken)) AND \(filled)"
-          )
+          for failed in properties.compactMap({ valueFailures[mapping.index]?[$0] }) {
+            taken = failed.excluded(from: taken, alias: "s")
+            isPartial = isPartial || !failed.isComplete
+          }
+          // The limit keeps SQLite from computing a value several times.
+          let rows =
+            "SELECT s.Z_PK AS k, \(textLiteral(mapping.source.name)) AS e, \(Self.named(values)) FROM \(try association.table(mapping.index)) AS s WHERE (\(taken)) LIMIT -1 OFFSET 0"
+          let filled = values.indices.map { "v\($0) IS NOT NULL" }.joined(separator: " AND ")
+          parts.append("SELECT * FROM (\(rows)) WHERE \(filled)")
         }
         guard !parts.isEmpty else { continue }
-        let rows = parts.joined(separator: " UNION ALL ")
-        try findDuplicates(
-          in: rows, columns: properties.count, model: destination.name,
-          makers[0].source.name, properties, builder: builder, isPartial: isPartial)
-        if attached.existing?.hasOwnObjects == true {
-          skip(Self.ownObjects)
-        } else if let existing = attached.existing {
-          try findTaken(
-            in: existing, rows, model: destination.name, entity.name, properties, builder: builder, isPartial: isPartial
-          )
-        }
+        do {
+          try findDuplicates(
+            parts.joined(separator: " UNION ALL "), makers[0].source.name, entity.name, properties, builder: builder,
+            isPartial: isPartial)
+        } catch let error as GodwitError where Self.isOfRow(error) { skip(what) }
       }
+    }
+  }
+
+  /// - Parameters:
+  ///   - rows: As for the other functions.
+  ///   - source: The entity of the source, for the finding.
+  private func findDuplicates(
+    _ rows: String, _ source: String, _ entity: String, _ properties: [String], builder: StatementBuilder,
+    isPartial: Bool
+  ) throws {
+    let model = resolved.destinationModel.name
+    try findDuplicates(
+      in: rows, columns: properties.count, model: model, source, properties, builder: builder, isPartial: isPartial)
+    if attached.existing?.hasOwnObjects == true {
+      skip(Self.ownObjects)
+    } else if let existing = attached.existing {
+      try findTaken(in: existing, rows, model: model, entity, properties, builder: builder, isPartial: isPartial)
     }
   }
 
@@ -121,19 +137,13 @@ extension SourceAudit {
         message: "values of \(list), which must be unique, are in the destination already", samples: samples))
   }
 
-  /// The values that a mapping gives the attributes of a constraint, as SQL; nil when one of them is computed or not an
-  /// attribute.
+  /// The values that a mapping gives the attributes of a constraint, as SQL; nil when one of them is no attribute.
   private func values(
     _ properties: [String], of mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder
   ) throws -> [String]? {
     var values: [String] = []
     for property in properties {
       guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == property }) else {
-        return nil
-      }
-      if case .expression = source.withoutDefault,
-        plainColumn(of: source.withoutDefault, for: attribute, in: mapping) == nil
-      {
         return nil
       }
       let sql = try sql(of: attribute, from: source, in: mapping, program, builder)

@@ -73,6 +73,8 @@ package final class SourceAudit {
   var report = AuditReport()
   /// The rows for which the filter of a mapping cannot be computed, by the mapping's index.
   var filterFailures: [MappingID: Failures] = [:]
+  /// The rows for which the value of an attribute cannot be computed, by the mapping's index and the attribute.
+  var valueFailures: [MappingID: [String: Failures]] = [:]
   /// The objects that a run would set aside, by the table of the source.
   var rejected: [String: Set<Int64>] = [:]
   /// The objects that the job keeps although they break rules.
@@ -230,8 +232,8 @@ package final class SourceAudit {
         } else if attribute.type == .string || attribute.type == .uri {
           checks.append(
             malformed(
-              entity, attribute, "texts that are not UTF-8", "typeof(\(column)) = 'text' AND NOT godwit_utf8(\(column))",
-              column))
+              entity, attribute, "texts that are not UTF-8",
+              "typeof(\(column)) = 'text' AND NOT godwit_utf8(\(column))", column))
         }
       }
       try run(checks, on: rows)

@@ -9,8 +9,8 @@ package struct ExistingDestination {
   package let files: StoreFiles
   /// Its tables and entity numbers, which may be older than those a new store would get.
   package let schema: StoreSchema
-  /// The highest key given out so far, by root entity.
-  let highestKeys: [String: Int64]
+  /// The highest key given out so far, by root entity; 0 for a look at the source of a job that has finished.
+  private(set) var highestKeys: [String: Int64]
   /// The records of earlier appending jobs, oldest first.
   private(set) var records: [AppendRecord]
   /// Whether the store has the objects of the job itself already.
@@ -71,13 +71,7 @@ package struct ExistingDestination {
     for table in schema.tables {
       let counter = try connection.highestCounter(of: table.rootEntityName, in: schema) ?? 0
       let key = try connection.integer("SELECT MAX(Z_PK) FROM source.\(quoted(table.name))") ?? 0
-      let last = max(0, counter, key)
-      guard last < .max else {
-        throw GodwitError(
-          .dataWrong, "cannot append to '\(path)': no key is left for another '\(table.rootEntityName)'",
-          remedy: "name another destination")
-      }
-      highest[table.rootEntityName] = last
+      highest[table.rootEntityName] = max(0, counter, key)
       rows += try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table.name))") ?? 0
     }
     (highestKeys, self.rows) = (highest, rows)
@@ -86,12 +80,21 @@ package struct ExistingDestination {
       try connection.value("SELECT 1 FROM source.sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'") != nil
   }
 
+  /// - Throws: `.dataWrong` (65) when an entity has the highest key that there is.
+  package func checkKeysAreLeft() throws {
+    guard let full = highestKeys.filter({ $0.value == .max }).map(\.key).min() else { return }
+    throw GodwitError(
+      .dataWrong, "cannot append to '\(path)': no key is left for another '\(full)'",
+      remedy: "name another destination")
+  }
+
   /// The same for a look at the source of a job that has finished: its own record is not that of an earlier job.
   ///
   /// - Parameter digest: The digest under which the store names the job.
   package func afterJob(_ digest: String) -> Self {
     var other = self
     (other.records, other.hasOwnObjects) = (records.filter { $0.job != digest }, true)
+    other.highestKeys = highestKeys.mapValues { _ in 0 }
     return other
   }
 

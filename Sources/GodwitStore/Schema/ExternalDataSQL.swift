@@ -10,7 +10,7 @@ package enum ExternalDataSQL {
 
   /// Whether it is a blob that does not hold the data: it refers to a file, or has no known form.
   package static func isNotInline(_ column: String) -> String {
-    "(typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) <> x'01')"
+    "(typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) IS NOT x'01')"
   }
 
   /// Byte 1 before the data.

@@ -104,6 +104,19 @@ import Testing
     try pieces.verify(job)
   }
 
+  @Test func `a finished append that took the last key is audited, and no other job can append`() throws {
+    let world = try AppendWorld()
+    try world.build("a.sqlite")
+    try world.alter("a.sqlite", "UPDATE ZTAG SET Z_PK = 9223372036854775807 WHERE Z_PK = 1")
+    let job = try world.job("a.sqlite")
+    try world.run(job)
+    try world.alter("out/shop.sqlite", "UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807 WHERE Z_NAME = 'Tag'")
+    let report = try MigrationManager(job).audit(samples: 1)
+    #expect(!report.findings.contains { $0.kind == .expression }, "\(report)")
+    try world.build("b.sqlite")
+    #expect(try world.refusal(world.job("b.sqlite")).message.contains("no key is left for another 'Tag'"))
+  }
+
   @Test func `the content of an append does not depend on the chunk size`() throws {
     let first = try AppendWorld()
     try first.build("a.sqlite", customers: 6)

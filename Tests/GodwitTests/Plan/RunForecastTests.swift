@@ -117,6 +117,29 @@ struct RunForecastTests {
     }
   }
 
+  @Test func `the plan finds empty bytes where external storage wants a mark`() throws {
+    let note = Self.note { if $0.name == "data" { $0.allowsExternalBinaryDataStorage = true } }
+    let fixture = try fixture(note, to: Self.note())
+    try fixture.alter("UPDATE ZNOTE SET ZDATA = x'' WHERE Z_PK = 2")
+    try expect(
+      "1 object of Note: attribute 'data' holds neither bytes nor the name of an external file", fixture)
+  }
+
+  @Test func `the plan finds duplicates among values that a mapping computes`() throws {
+    var note = Self.note()
+    note.uniquenessConstraints = [["text", "size"]]
+    let fixture = try fixture(to: note)
+    try fixture.alter("UPDATE ZNOTE SET ZSIZE = 1, ZTEXT = CASE Z_PK WHEN 1 THEN 'A' ELSE 'a' END WHERE Z_PK < 4")
+    fixture.mappings[1] = try .make("Note", "Note", kind: .copy, attributes: ["text": "lowercase:($source.text)"])
+    try expect("3 objects of Note: equal values of text, size, which must be unique", fixture)
+    // Values that cannot be computed are another finding.
+    try fixture.alter("UPDATE ZNOTE SET ZSIZE = 'x' WHERE Z_PK = 1")
+    fixture.mappings[1] = try .make(
+      "Note", "Note", kind: .copy, attributes: ["text": "lowercase:($source.text)", "size": "$source.size + 0"])
+    let obstacles = try MigrationManager(fixture.job).plan().obstacles.map(\.message)
+    #expect(obstacles.contains("2 objects of Note: equal values of text, size, which must be unique"), "\(obstacles)")
+  }
+
   @Test func `the plan finds links that are missing where one is required`() throws {
     var note = Self.note()
     note.relationships[0].isOptional = false
