@@ -44,6 +44,19 @@ struct `Linting a project` {
     #expect(try project.report().text() == "no findings in 3 versions of 1 model\n")
   }
 
+  @Test func `a rule that became stricter is told although the version hashes are equal`() throws {
+    typealias P = LintProject
+    func name(_ most: Int) -> String {
+      P.person(P.attribute("name", "String", "optional=\"YES\" maxValueString=\"\(most)\""))
+    }
+    var project = try LintProject()
+    try project.version("App", name(40))
+    try project.version("App 2", name(10))
+    try project.current("App 2")
+    let keys = try project.report().findings.map(\.key).sorted()
+    #expect(keys.map { $0.prefix(5) } == ["GW111", "GW212"], "\(keys)")
+  }
+
   @Test func `elements of a composite attribute are linted by path, at the line of the composite`() throws {
     typealias P = LintProject
     func types(_ elements: String...) -> String {

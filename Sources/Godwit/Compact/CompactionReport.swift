@@ -78,6 +78,6 @@ extension CompactionReport: CustomStringConvertible {
         "verdict      compacted: \(ByteCount(bytes: new)), \(ByteCount(bytes: max(0, sizeBytes - new))) less")
       if let keptAs { lines.append("old store    \(keptAs)") }
     }
-    return lines.joined(separator: "\n")
+    return lines.asLines
   }
 }

@@ -92,7 +92,7 @@ struct KeptStore {
     GodwitError(
       .cannotCreate,
       "cannot keep the old store: '\(path)', which the job kept before, was written to since the job made it",
-      cause: written.differences.joined(separator: "\n"),
+      cause: written.differences.asLines,
       remedy: "move it away with its external files and its receipt, or write `keep-old: false`", safe: safe)
   }
 

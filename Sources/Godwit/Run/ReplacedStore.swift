@@ -30,7 +30,7 @@ struct ReplacedStore {
     let receipt = try DestinationLook(job).knownReceiptPath()
     return GodwitError(
       .cannotCreate, "cannot replace '\(job.destinationPath)': it was written to since the job made it",
-      cause: written.differences.joined(separator: "\n"),
+      cause: written.differences.asLines,
       remedy:
         "write `keep-old: true` to keep it as '\(KeptStore(job).path)', or move it away; `godwit verify --receipt '\(receipt)'` lists what differs",
       safe: safe)

@@ -122,7 +122,7 @@ struct ModelExtraction {
     throw GodwitError(
       .dataWrong,
       "cannot write the model inside '\(store)' as Xcode's files: the version hash of entity '\(first)'\(rest) would be another one",
-      cause: details.isEmpty ? nil : details.prefix(10).joined(separator: "\n"),
+      cause: details.isEmpty ? nil : details.prefix(10).asLines,
       remedy: "use the store without --model, so that the model inside it is used",
       safe: "nothing was written")
   }

@@ -9,7 +9,7 @@ enum RunSummary {
     switch summary.outcome {
     case .alreadyFinished:
       let line = "job '\(job.name)' is already finished: '\(job.destinationPath)'"
-      return ([line] + quarantine(summary, job) + summary.notes.map { "  note       \($0)" }).joined(separator: "\n")
+      return ([line] + quarantine(summary, job) + summary.notes.map { "  note       \($0)" }).asLines
     case .finished, .stopped: break
     }
     var lines: [String] = []
@@ -32,7 +32,7 @@ enum RunSummary {
     lines += summary.notes.map { "  note       \($0)" }
     lines.append("  time       \(Clock.text(summary.seconds)) s")
     lines.append("  memory     " + memory(peak: summary.peakBytes, budget: job.memory, programBytes: programBytes))
-    return lines.joined(separator: "\n")
+    return lines.asLines
   }
 
   /// `84 MiB (budget 64 MiB + 20 MiB for the program)`.

@@ -1,5 +1,6 @@
 import Foundation
 import GodwitJob
+import GodwitModel
 
 /// The results as one table, a line for each test.
 struct TestTable {
@@ -45,14 +46,17 @@ struct TestTable {
     for result in lossy {
       let shown = result.losses.prefix(shownLosses).joined(separator: "; ")
       let more = result.losses.count - shownLosses
-      text += "lost: \(result.version), \(result.store): \(shown)\(more > 0 ? "; and \(more) more" : "")\n"
+      let line = "lost: \(result.version), \(result.store): \(shown)\(more > 0 ? "; and \(more) more" : "")"
+      text += line.onOneLine + "\n"
     }
     for result in results {
-      for note in result.notes ?? [] { text += "\nnote: \(result.version), \(result.store): \(note)\n" }
+      for note in result.notes ?? [] {
+        text += "\n" + "note: \(result.version), \(result.store): \(note)".onOneLine + "\n"
+      }
     }
     for group in groups(of: results.filter { $0.outcome == .failed }) {
       let result = group[0]
-      text += "\n" + group.map { "\($0.version), \($0.store)" }.joined(separator: "; ") + "\n"
+      text += "\n" + group.map { "\($0.version), \($0.store)" }.joined(separator: "; ").onOneLine + "\n"
       for problem in result.problems { text += indented(problem.message) }
       if let command = result.reproduce { text += "  repeat  \(command)\n" }
     }

@@ -69,7 +69,7 @@ struct LintVerb: Verb {
       if added > 0 || report.lock == nil { try extended.write(to: path) }
       session.diagnostics.write(
         added == 0
-          ? "\(path): no version added\n" : "\(path): \(added.counted("version")) added\n")
+          ? "\(path.onOneLine): no version added\n" : "\(path.onOneLine): \(added.counted("version")) added\n")
     } else if report.lock == nil, format == .text {
       session.output.write(report.lockHint)
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import GodwitJob
 import GodwitManifest
+import GodwitModel
 import GodwitStore
 
 /// The verbs about migration policies.
@@ -41,7 +42,7 @@ struct PolicyStubVerb: Verb {
     switch (format.format, file) {
     case (.json, _):
       try session.print(json: Record(job: migration.name, file: file, uses: uses, swift: swift), as: .policyStub)
-    case (.text, let file?): session.output.write("\(file): \(Set(uses.map(\.policy)).count) policies\n")
+    case (.text, let file?): session.output.write("\(file.onOneLine): \(Set(uses.map(\.policy)).count) policies\n")
     case (.text, nil): if let swift { session.output.write(data: swift) }
     }
     return 0

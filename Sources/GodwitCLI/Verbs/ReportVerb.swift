@@ -66,7 +66,7 @@ struct ReportVerb: Verb {
       return 0
     }
     try ExportFile.write(page, to: file)
-    session.output.write("\(output): report of job '\(job)', \(state)\n")
+    session.output.write("\("\(output): report of job '\(job)', \(state)".onOneLine)\n")
     return 0
   }
 

@@ -54,7 +54,7 @@ struct TortureVerb: Verb {
     let result = Result { try torture.run { session.output.write($0 + "\n") } }
     signals.finish()
     if case .success(let different) = result, !different.isEmpty {
-      session.output.write("kept for inspection: '\(scratch.path)'\n")
+      session.output.write("kept for inspection: '\(scratch.path.onOneLine)'\n")
     } else {
       scratch.remove()
     }

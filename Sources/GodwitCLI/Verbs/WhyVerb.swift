@@ -139,7 +139,7 @@ struct WhyVerb: Verb {
     guard !found.refusals.isEmpty else { return }
     throw GodwitError(
       .noPath, "no mapping can be inferred from '\(source)' to '\(other)'",
-      cause: found.refusals.joined(separator: "\n"),
+      cause: found.refusals.asLines,
       remedy: "take both models with `godwit model extract`, and write the mapping with `godwit mapping new`")
   }
 

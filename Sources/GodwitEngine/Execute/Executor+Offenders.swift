@@ -26,7 +26,7 @@ extension Executor {
       let isAll = broken.count < Self.limitOffenders
       cause =
         "\(isAll ? "all" : "the first") \(broken.count) of the chunk\(isBySource ? ", by source object" : "")\n"
-        + lines.joined(separator: "\n")
+        + lines.asLines
     }
     let repair =
       "repair the source, or change the mapping or the destination model; then `godwit discard` the job and run again"

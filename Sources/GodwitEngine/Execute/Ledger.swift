@@ -127,11 +127,21 @@ package struct Ledger {
       if found == "CREATE TABLE \(table)" { continue }
       // Another version may lay out the others otherwise.
       if found != nil, name != "godwit_ledger", try isOfOtherVersion() { continue }
-      let problem = "its table '\(name)' \(found == nil ? "is missing" : "has a different definition")"
-      throw GodwitError(
-        .dataWrong, "cannot read '\(path)': \(problem)", cause: "it was damaged, or another program wrote to it",
-        remedy: "`godwit discard` the job and run again", safe: "the source is untouched")
+      throw Self.damage(path, "its table '\(name)' \(found == nil ? "is missing" : "has a different definition")")
     }
+    guard try !isOfOtherVersion() else { return }
+    for (table, columns) in [("godwit_chunk", ["rows", "several", "displaced"]), ("godwit_nil", ["count"])] {
+      let known = columns.map { "IFNULL(\($0) BETWEEN 0 AND \(Self.rowsMaximum), 0)" }.joined(separator: " AND ")
+      guard try connection.value("SELECT 1 FROM \(schema).\(table) WHERE NOT (\(known)) LIMIT 1") == nil else {
+        throw Self.damage(path, "its table '\(table)' has a count that no run has")
+      }
+    }
+  }
+
+  private static func damage(_ path: String, _ problem: String) -> GodwitError {
+    GodwitError(
+      .dataWrong, "cannot read '\(path)': \(problem)", cause: "it was damaged, or another program wrote to it",
+      remedy: "`godwit discard` the job and run again", safe: "the source is untouched")
   }
 
   private func isOfOtherVersion() throws -> Bool {

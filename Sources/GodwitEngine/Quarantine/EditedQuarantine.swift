@@ -139,7 +139,7 @@ final class EditedQuarantine {
     guard objects.finish() == known else {
       throw refusal(
         "its table of reasons was edited",
-        cause: "the objects of '\(name)' say what was set aside, and some were added, changed or deleted",
+        cause: "the objects of '\(name)' say what was set aside, and some were added, changed or deleted".onOneLine,
         remedy: "edit a copy of the quarantine whose reasons are as the run wrote them")
     }
   }

@@ -117,7 +117,7 @@ package final class RejectionSearch {
     throw GodwitError(
       .dataWrong,
       "cannot finish job '\(job.name)': at least \(count.counted("object"))\(of) \(count == 1 ? "is" : "are") rejected, the job allows \(limits)",
-      cause: examples.joined(separator: "\n"),
+      cause: examples.asLines,
       remedy:
         "raise the limit in 'on-invalid' and run the same command to resume, or repair the source, `godwit discard` the job and run again",
       safe: "the source is untouched, and no destination was put in place")

@@ -36,7 +36,7 @@ package struct MergedSources: Sendable, Hashable {
     throw GodwitError(
       .configuration, "cannot merge '\(name)' with '\(first)': it has another version of the model",
       location: location,
-      cause: "the version hashes of \(names.prefix(5).map { "'\($0)'" }.joined(separator: ", ")) differ",
+      cause: "the version hashes of \(names.prefix(5).map { "'\($0)'" }.joined(separator: ", ").onOneLine) differ",
       remedy:
         "migrate it to the version of '\(first)' with a job of its own, and name the new store here; `godwit inspect` shows the version of a store",
       safe: "nothing was written")

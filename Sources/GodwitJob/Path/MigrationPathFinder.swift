@@ -338,7 +338,7 @@ public struct MigrationPathFinder: Sendable {
     lines += Self.misses(of: search)
     return GodwitError(
       .noPath, "no mapping model leads from '\(from)' to '\(to)', and no step is inferred",
-      cause: lines.isEmpty ? nil : lines.joined(separator: "\n"),
+      cause: lines.isEmpty ? nil : lines.asLines,
       remedy:
         "write the mapping model: `godwit mapping new` drafts one; or write `mappings: auto`, which infers steps that have none"
     )
@@ -378,6 +378,6 @@ public struct MigrationPathFinder: Sendable {
     return GodwitError(
       .noPath,
       "no path leads from '\(versions[0].name)' to '\(versions[versions.count - 1].name)'",
-      cause: lines.joined(separator: "\n"), remedy: remedy)
+      cause: lines.asLines, remedy: remedy)
   }
 }

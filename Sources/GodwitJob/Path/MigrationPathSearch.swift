@@ -178,6 +178,6 @@ struct MigrationPathSearch {
     }
     let (start, end) = (versions[hop.start], versions[hop.end])
     let refusals = cache?.refusals(from: start, to: end) ?? MappingInference.refusals(from: start, to: end)
-    return refusals.isEmpty ? nil : refusals.map(\.description).joined(separator: "\n")
+    return refusals.isEmpty ? nil : refusals.map(\.description).asLines
   }
 }

@@ -102,7 +102,7 @@ extension MigrationJob {
     if sameSubject.isEmpty, let name = Spelling.nearest(to: entry.subject, among: subjects) {
       nearest = AcceptedLoss(name)
     }
-    let listed = subjects.prefix(8).joined(separator: ", ")
+    let listed = subjects.prefix(8).joined(separator: ", ").onOneLine
     let more = subjects.count > 8 ? " and \(subjects.count - 8) more" : ""
     return GodwitError(
       .configuration,

@@ -217,7 +217,7 @@ extension MigrationJob {
     guard !refused.isEmpty else { return nil }
     return GodwitError(
       .dataWrong, "job '\(name)' would lose data of the source",
-      cause: refused.map { "step \($0.step): \($0.label) \($0)" }.joined(separator: "\n"),
+      cause: refused.map { "step \($0.step): \($0.label) \($0)" }.asLines,
       remedy:
         "map the data, name the losses that are meant under 'accept-losses', or run the job without 'on-loss: fail'",
       safe: "the source is untouched, and no destination was put in place"
@@ -229,7 +229,7 @@ extension MigrationJob {
     guard !mappingSearch.unsearched.isEmpty else { return nil }
     return GodwitError(
       .dataWrong, "job '\(name)' would infer a step for which there is a mapping model",
-      cause: mappingSearch.unsearched.joined(separator: "\n"),
+      cause: mappingSearch.unsearched.asLines,
       remedy: "name the folder of the mapping model under `mapping-search`, or write `mappings: inferred`",
       safe: "the source is untouched, and no destination was put in place"
     ).about(.loss)

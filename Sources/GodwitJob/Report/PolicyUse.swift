@@ -90,7 +90,7 @@ extension MigrationJob {
         ? "no policy \(names) is registered" + Spelling.suggestion(for: classes[0], among: policies.names)
         : "\(classes.count) policies are not registered: \(names)",
       location: location?.locations["policy"] ?? location?.location,
-      cause: missing.map(\.description).joined(separator: "\n"),
+      cause: missing.map(\.description).asLines,
       remedy:
         "register them in your own executable (`godwit policy stub` drafts it), replace them by expressions, or write 'unregistered-policies: default'",
       safe: "nothing was written")

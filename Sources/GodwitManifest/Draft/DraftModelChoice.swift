@@ -78,7 +78,7 @@ struct DraftModelChoice {
 
   /// The first lines, and how many more there are.
   private static func listed(_ lines: [String]) -> String {
-    lines.prefix(8).joined(separator: "\n") + (lines.count > 8 ? "\nand \(lines.count - 8) more" : "")
+    lines.prefix(8).asLines + (lines.count > 8 ? "\nand \(lines.count - 8) more" : "")
   }
 
   private struct Bundle {
@@ -154,7 +154,7 @@ struct DraftModelChoice {
         hashes.isEmpty
           ? "cannot choose a model for '\(request.store)': the store does not say which version it has"
           : "no model in '\(request.models)' fits the store '\(request.store)'",
-        cause: lines.joined(separator: "\n"),
+        cause: lines.asLines,
         remedy: hashes.isEmpty
           ? "give the bundle and the version: `\(command(found[0])) --from VERSION`"
           : nearest.first.map { "give the bundle yourself, if one of these is right: `\(command($0.path))`" }

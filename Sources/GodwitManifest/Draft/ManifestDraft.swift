@@ -115,7 +115,7 @@ package struct ManifestDraft: Sendable {
     var lines = Self.comments([store, "Its model is '\(sourceModel)': \(sourceModelOrigin)."] + notes)
     lines.append("source: \(YAMLText.scalar(source))")
     lines += Self.comments(["The new store. The source stays as it is."])
-    lines.append("destination: \(YAMLText.scalar(destination))")
+    lines.append("destination: \(YAMLText.scalar(StorePlaceholders.plainText(destination)))")
     if storeType.isAtomic {
       lines += Self.comments(["The new store is \(storeType.adjective) too. Write `sqlite` here for a SQLite store."])
       lines.append("destination-type: \(storeType.manifestName)")

@@ -276,7 +276,12 @@ public struct JobLoader {
       case .differs, .unreadable: problem = "the model in the store's own cache does not fit either"
       }
       if let problem { error.cause = [error.cause, problem].compactMap(\.self).joined(separator: "\n") }
-      throw error
+      // The model of the store may be one that this user may not read.
+      guard var denied = versions.models.compactMap(\.problem).first(where: { $0.code == .permission }) else {
+        throw error
+      }
+      denied.cause = "no other model fits the store '\(path)'".onOneLine
+      throw denied
     }
   }
 

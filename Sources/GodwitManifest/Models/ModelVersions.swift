@@ -229,7 +229,7 @@ package struct ModelVersions {
     guard let (model, count) = nearest(to: hashes) else {
       throw GodwitError(
         .noPath, "no model fits the store '\(path)'",
-        cause: passedOver.isEmpty ? nil : passedOver.joined(separator: "\n"),
+        cause: passedOver.isEmpty ? nil : passedOver.asLines,
         remedy: isJob ? "list its model under 'models'" : "name its model with `--models`"
       ).about(.unknownStoreVersion)
     }

@@ -153,7 +153,7 @@ extension JobLoader {
     let root = storePattern.root
     return GodwitError(
       .missingInput, "no file matches the pattern '\(manifest.source.raw)'", location: manifest.source.location,
-      cause: "looked in '\(URL(filePath: root.isEmpty ? "." : root).standardizedFileURL.path)'",
+      cause: "looked in '\(URL(filePath: root.isEmpty ? "." : root).standardizedFileURL.path)'".onOneLine,
       remedy: manifest.alternativesRemedy
         ?? "correct 'source'; as in a shell, * and ? match no name that begins with a dot")
   }

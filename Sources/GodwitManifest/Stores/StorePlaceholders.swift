@@ -49,6 +49,9 @@ struct StorePlaceholders: Sendable, Hashable {
     hasNameOfExtension = makeHasNameOfExtension()
   }
 
+  /// A path as it is written where placeholders may stand, without any.
+  static func plainText(_ path: String) -> String { path.replacing(#/\{([A-Za-z]+)\}/#) { "{{\($0.1)}}" } }
+
   /// A word of letters in braces, and what follows it.
   private static func word(
     _ text: Substring, opening: String, in whole: Substring

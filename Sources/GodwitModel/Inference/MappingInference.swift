@@ -101,7 +101,7 @@ package struct MappingInference: Sendable {
     guard refusals.isEmpty else {
       throw GodwitError(
         .noPath, "no mapping model can be inferred from '\(source.name)' to '\(destination.name)'",
-        cause: refusals.map(\.description).joined(separator: "\n"),
+        cause: refusals.map(\.description).asLines,
         remedy: "write a mapping file for this step; `godwit mapping new` drafts one" + Self.ways(refusals))
     }
     return MappingModel(

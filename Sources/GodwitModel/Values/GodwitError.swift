@@ -161,6 +161,11 @@ extension String {
   }
 }
 
+extension Sequence where Element: StringProtocol {
+  /// One line for each text, whatever names are in it.
+  package var asLines: String { map { String($0).onOneLine }.joined(separator: "\n") }
+}
+
 extension GodwitError: CustomStringConvertible {
   /// The error as the user sees it, without the leading `godwit: `.
   public var description: String {
@@ -172,7 +177,8 @@ extension GodwitError: CustomStringConvertible {
       ("where", context), ("cause", cause), ("reason", reason), ("try", remedy), ("safe", safe),
     ] {
       guard let value else { continue }
-      let lines = value.split(separator: "\n", omittingEmptySubsequences: false)
+      // Only a cause may have several lines.
+      let lines = (label == "cause" ? value : value.onOneLine).split(separator: "\n", omittingEmptySubsequences: false)
       for (index, line) in lines.enumerated() {
         let head =
           index == 0

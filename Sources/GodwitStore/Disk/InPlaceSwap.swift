@@ -112,7 +112,7 @@ package struct InPlaceSwap {
     for suffix in ["-wal", "-journal"] where try WorkFolder.exists(oldPath + suffix) {
       throw GodwitError(
         .cannotCreate, "cannot keep the old store: '\(oldPath)\(suffix)' exists",
-        cause: "SQLite would apply the log to the store that gets the name '\(oldPath)'",
+        cause: "SQLite would apply the log to the store that gets the name '\(oldPath)'".onOneLine,
         remedy: "move it away, or write `keep-old: false`", safe: "the store is unchanged")
     }
     for path in try usesFiles() ? [oldPath, support.path] : [oldPath] where try WorkFolder.exists(path) {

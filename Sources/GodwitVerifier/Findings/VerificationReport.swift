@@ -136,7 +136,9 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
   package mutating func count(_ name: String, _ count: Int64) {
     if let index = checks.firstIndex(where: { $0.name == name }) {
-      checks[index].count += count
+      // A receipt that somebody changed may have any number.
+      let sum = checks[index].count.addingReportingOverflow(count)
+      checks[index].count = sum.overflow ? .max : sum.partialValue
     } else {
       checks.append(Check(name: name, count: count))
     }
@@ -169,7 +171,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
       lines.append("read '\(store.onOneLine)'" + (storeReason.map { ": \($0.onOneLine)" } ?? ""))
     }
     lines.append(verdict)
-    return lines.joined(separator: "\n")
+    return lines.asLines
   }
 
   /// The first findings, and how many more there are.
@@ -188,7 +190,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
 extension VerificationReport {
   /// The findings, then three lines: the objects compared, the checks that were not possible, and the verdict.
-  package var overview: String { (findingLines() + [comparedLine, unprovedLine, verdict]).joined(separator: "\n") }
+  package var overview: String { (findingLines() + [comparedLine, unprovedLine, verdict]).asLines }
 
   /// Names of checks start with these words. Text after the name of an entity, table or relationship makes it another check.
   private static let compared = [("objects", "object"), ("values in", "value"), ("links", "link")]

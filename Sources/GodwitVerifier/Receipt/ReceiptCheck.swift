@@ -81,7 +81,7 @@ package struct ReceiptCheck: Sendable {
     guard jobs.starts(with: receipt.destination.jobs), !receipt.destination.jobs.isEmpty else {
       throw GodwitError(
         .dataWrong, "cannot verify '\(path)': the receipt '\(receiptPath)' belongs to another store",
-        cause: "the store does not name the job '\(receipt.job.name)' of the receipt",
+        cause: "the store does not name the job '\(receipt.job.name)' of the receipt".onOneLine,
         remedy: "name the receipt of the job that made the store")
     }
     return Array(jobs.dropFirst(receipt.destination.jobs.count))

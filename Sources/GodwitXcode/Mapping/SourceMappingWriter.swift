@@ -38,7 +38,7 @@ package struct SourceMappingWriter {
       .configuration,
       "cannot write \(model.file.map { "'\($0)'" } ?? "the mapping model") as an .xcmappingmodel: it has "
         + "\(problems.count.counted("part", "parts")) without a form there",
-      cause: problems.prefix(listed).joined(separator: "\n") + (more > 0 ? "\nand \(more) more" : ""),
+      cause: problems.prefix(listed).asLines + (more > 0 ? "\nand \(more) more" : ""),
       remedy: "keep the mapping file, or let a policy do what these parts say", safe: "nothing was written")
   }
 

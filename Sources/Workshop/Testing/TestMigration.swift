@@ -155,7 +155,7 @@ public struct TestMigration: Sendable {
       throw GodwitError(
         .findings,
         "the destination is not what the mapping says; findings of the verifier: \(report.totalFindings)",
-        cause: report.findings.map(\.description).joined(separator: "\n"),
+        cause: report.findings.map(\.description).asLines,
         remedy: "change only objects of mappings that have a policy, and only through the manager")
     }
     let content = try MigratedContent(storeAt: job.destinationPath, model: destinationModel)

@@ -27,7 +27,9 @@ struct DamagedWorkTests {
     "CREATE TRIGGER mine AFTER INSERT ON ZBOOK BEGIN SELECT nosuch(1); END",
     "CREATE TRIGGER mine AFTER UPDATE ON godwit_chunk BEGIN SELECT RAISE(ABORT, 'no'); END",
     "CREATE UNIQUE INDEX mine ON ZBOOK (ZAUTHOR, Z_PK)", "CREATE INDEX mine ON ZBOOK (length(ZTITLE))",
-    "CREATE VIEW mine AS SELECT 1",
+    "CREATE VIEW mine AS SELECT 1", "UPDATE godwit_chunk SET rows = 9223372036854775807 WHERE id = 0",
+    "UPDATE godwit_chunk SET several = -1", "UPDATE godwit_chunk SET displaced = 'x'",
+    "INSERT INTO godwit_nil VALUES (1, 1, 'a', 9223372036854775807)",
   ])
   func `a resumed run finds that its store has different definitions`(sql: String) throws {
     let job = try Self.stopped()

@@ -43,6 +43,14 @@ struct InitTests {
 
   // MARK: Writing
 
+  @Test(arguments: ["{name}", "a{file}b", "{{name}}", "{other}", "{"])
+  func `a store whose name has a placeholder in it is no pattern`(name: String) throws {
+    let folder = try notes(store: "\(name).sqlite")
+    #expect(try initialise("\(name).sqlite", "Notes.xcdatamodeld", in: folder).status == 0)
+    #expect(try BuiltCommand.run("run", "job.yaml", in: folder).status == 0)
+    #expect(FileManager.default.fileExists(atPath: folder + "/\(name)-migrated.sqlite"))
+  }
+
   @Test func `init, run and verify migrate a store`() throws {
     let folder = try notes()
     let made = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)

@@ -161,7 +161,7 @@ package final class SQLFunctions {
     return GodwitError(
       .dataWrong,
       "cannot \(place.action) '\(place.propertyName)' for \(place.entityName) p\(failure.key): expected \(place.expected), found \(found)",
-      context: context, cause: place.cause.map { "expression '\($0)'" },
+      context: context, cause: place.cause.map { "expression '\($0)'".onOneLine },
       remedy: (isFraction ? "write 'trunc:(…)' around the expression where a fraction may be dropped; or " : "")
         + (isOutOfRange
           ? "give the attribute a larger type, write 'TERNARY(x > MAXIMUM, MAXIMUM, x)', or set such objects aside "

@@ -36,7 +36,9 @@ extension BundleLint {
         try:
           "give an entity of '\(model.name)' a hash modifier (`versionHashModifier`); if no store needs the version, delete it"
       )
-      for finding in StepLint(from: same, to: model, in: bundle).contradictions() { add(finding) }
+      // Godwit copies the objects, and holds them to the rules of the later version.
+      let step = StepLint(from: same, to: model, in: bundle)
+      for finding in step.contradictions() + step.rules() { add(finding) }
     }
   }
 
