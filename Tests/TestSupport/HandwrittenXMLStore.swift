@@ -19,6 +19,7 @@ package struct HandwrittenXMLStore {
   private static let types: [AttributeType: String] = [
     .integer16: "int16", .integer32: "int32", .integer64: "int64", .decimal: "decimal", .double: "double",
     .float: "float", .string: "string", .boolean: "bool", .date: "date", .uuid: "uuid", .uri: "uri",
+    .binary: "binary",
   ]
 
   package func write(to path: String) throws {

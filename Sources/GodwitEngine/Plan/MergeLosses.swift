@@ -167,7 +167,7 @@ struct MergeLosses {
     switch source {
     case .modelDefault, .defaultForNil: return nil
     case .expression(let parsed):
-      guard parsed.contains(where: { if case .keyPath = $0.node { true } else { false } }) else { return nil }
+      guard parsed.contains(where: { Self.isOfObject($0.node) }) else { return nil }
     case .copy(let name):
       let from = resolved.sourceModel.attribute(name, of: mapping.source.name)
       guard from?.allowsExternalBinaryDataStorage == true || attribute.allowsExternalBinaryDataStorage else { break }
@@ -179,6 +179,15 @@ struct MergeLosses {
     }
     return try program.creation.storedValue(
       of: attribute, from: source, in: mapping, builder: builder, reasons: &reasons)
+  }
+
+  private static func isOfObject(_ node: ValueExpression.Node) -> Bool {
+    switch node {
+    case .keyPath: true
+    // The place of the object, which has no path where its owner need not be named.
+    case .variable(let name): name == "index"
+    default: false
+    }
   }
 
   // MARK: Links

@@ -153,6 +153,23 @@ import Testing
     #expect(try told(fixture.run().losses) == ["values Pen.colour 2", "values Pen.price 1"])
   }
 
+  @Test func `the places of objects that become one are values like others`() throws {
+    let fixture = try MigrationFixture(
+      [
+        .make("List", [:], [.toMany("items", "Item", inverse: "list", ordered: true)]),
+        .make("Item", ["code": .string], [.toOne("list", "List", inverse: "items")]),
+      ], to: [.make("Item", ["code": .string, "place": .integer16])])
+    try fixture.build { store in
+      for key in Int64(1)...3 { try store.insert("Item", key: key, attributes: ["code": .init("a")]) }
+      try store.insert("List", key: 1, relationships: ["items": [3, 1, 2]])
+    }
+    fixture.mappings = [
+      try .make("Item", "Item", uniqueBy: ["code"], attributes: ["code": "$source.code", "place": "$index"])
+    ]
+    #expect(try told(MigrationManager(fixture.job).plan().losses) == ["values Item.place 2"])
+    #expect(try told(fixture.run().losses) == ["values Item.place 2"])
+  }
+
   @Test func `an audit finds the values`() throws {
     let fixture = try fixture()
     let report = try MigrationManager(fixture.job).audit(samples: 1, showingValues: false)

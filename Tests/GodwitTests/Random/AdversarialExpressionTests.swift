@@ -53,7 +53,8 @@ private struct ExpressionWriter {
   }
 
   mutating func text() -> String {
-    if random.chance(20) { return "\(pick(["uppercase", "lowercase", "canonical"]))(\(prefix)s)" }
+    if random.chance(20) { return "\(pick(["uppercase", "lowercase", "canonical", "titlecase"]))(\(prefix)s)" }
+    if random.chance(10) { return "CAST(\(pick(["\(prefix)u", "uuid:(\(prefix)o.u)"])), 'NSString')" }
     if random.chance(10) { return "CAST(\(prefix)j, 'NSString')" }
     return random.chance(40) ? pick(["'a'", "'A'", "''", "'é'", "'e\u{301}'"]) : prefix + pick(["s", "o.s"])
   }
@@ -107,7 +108,10 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
       entities: [
         .make(
           "E",
-          ["i": .integer64, "j": .integer16, "d": .double, "m": .decimal, "s": .string, "t": .date, "b": .boolean],
+          [
+            "i": .integer64, "j": .integer16, "d": .double, "m": .decimal, "s": .string, "t": .date, "b": .boolean,
+            "u": .uuid,
+          ],
           [
             .toOne("o", "E", inverse: "os"), .toMany("os", "E", inverse: "o"), .toMany("qs", "E", inverse: "rs"),
             .toMany("rs", "E", inverse: "qs"),
@@ -129,6 +133,7 @@ private func same(_ a: SQLValue, _ b: SQLValue) -> Bool {
             "m": maybe(.decimal([Decimal(3), Decimal(7), Decimal(0), Decimal(-5) / 2][random.below(4)])),
             "s": maybe(.init(texts[random.below(texts.count)])), "t": maybe(.date([0, 86400.5, -3][random.below(3)])),
             "b": maybe(.boolean(random.chance(50))),
+            "u": maybe(.uuid(UUID(uuid: (1, 0, 0, 0, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, UInt8(random.below(3)))))),
           ],
           relationships: (random.chance(70) ? ["o": [Int64(random.below(14) + 1)]] : [:]).merging(
             random.chance(50) ? ["qs": [Int64(random.below(7) + 1), Int64(random.below(7) + 8)]] : [:]

@@ -13,133 +13,8 @@ import Testing
 /// The reference shares no code with Godwit: it has the values from before they were stored. `GODWIT_RUNS` runs so many
 /// seeds, `GODWIT_SEED` one.
 @Suite struct RandomJobTests {
-  private struct Row: Sendable {
-    var key: Int64
-    var i: Int64?
-    var m: Decimal?
-    var d: Double?
-    var s: String?
-    var t: Double?
-    var b: Bool?
-    var u: UUID?
-    /// The content of the column for a true boolean.
-    var truth: Int64 = 1
-    /// A whole number in a column of floating point.
-    var w = 0.0
-  }
-
-  private typealias Expected = @Sendable (Row) -> SQLValue
-  private struct Rule: Sendable {
-    var text: String
-    var value: Expected
-    init(_ text: String, _ value: @escaping Expected) { (self.text, self.value) = (text, value) }
-  }
-
-  private static func number(_ value: Decimal?) -> SQLValue {
-    guard let value else { return .null }
-    return Int64(value.description).map { .integer($0) } ?? .real(Double(value.description) ?? .nan)
-  }
-
-  private static let tenth = Decimal(1) / 10
-
-  /// By attribute of the destination.
-  private static let rules: [String: [Rule]] = [
-    "i": [
-      Rule("$source.i") { $0.i.map { .integer($0) } ?? .null },
-      Rule("$source.b") { row in row.b.map { .integer($0 ? 1 : 0) } ?? .null },
-      Rule("$source.w") { .integer(Int64($0.w)) },
-      Rule("TERNARY($source.i > 0, $source.i - 1, 7)") { row in
-        row.i.map { $0 > 0 ? .integer($0 - 1) : .integer(7) } ?? .integer(7)
-      },
-      Rule("TERNARY($source.i > 0, $source.i / 3, nil)") { row in
-        row.i.flatMap { $0 > 0 ? .integer($0 / 3) : nil } ?? .null
-      },
-    ],
-    "m": [
-      Rule("$source.m") { number($0.m) },
-      Rule("$source.m + 0.1") { row in number(row.m.map { $0 + tenth }) },
-      Rule("$source.m * $source.m - 1") { row in number(row.m.map { $0 * $0 - 1 }) },
-      Rule("TERNARY($source.m > 57.13, $source.m, nil)") { row in
-        number(row.m.flatMap { $0 > Decimal(5713) / 100 ? $0 : nil })
-      },
-      Rule("-$source.m / 4") { row in number(row.m.map { -$0 / 4 }) },
-    ],
-    "d": [
-      Rule("$source.d") { $0.d.map { .real($0) } ?? .null },
-      Rule("$source.b") { row in row.b.map { .real($0 ? 1 : 0) } ?? .null },
-      Rule("$source.d / 3") { row in row.d.map { .real($0 / 3) } ?? .null },
-      Rule("$source.d + $source.i") { row in
-        guard let d = row.d, let i = row.i else { return .null }
-        return .real(d + Double(i))
-      },
-    ],
-    "s": [
-      Rule("$source.s") { $0.s.map { .text(Array($0.utf8)) } ?? .null },
-      Rule("TERNARY($source.s BEGINSWITH 'a', 'A', $source.s)") { row in
-        row.s.map { .text(Array(($0.utf8.first == UInt8(ascii: "a") ? "A" : $0).utf8)) } ?? .null
-      },
-    ],
-    "t": [
-      Rule("$source.t") { $0.t.map { .real($0) } ?? .null },
-      Rule("$source.t + 86400") { row in row.t.map { .real($0 + 86400) } ?? .null },
-      Rule("now() + 1") { _ in .real(moment + 1) },
-    ],
-    "b": [
-      Rule("$source.b") { row in row.b.map { .integer($0 ? 1 : 0) } ?? .null },
-      Rule("TERNARY($source.b == YES, NO, YES)") { row in .integer(row.b == true ? 0 : 1) },
-    ],
-    "u": [
-      Rule("$source.u") { row in
-        row.u.map { id in .blob(withUnsafeBytes(of: id.uuid) { Array($0) }) } ?? .null
-      }
-    ],
-  ]
-
-  /// The value of `now()` in the run. A proof must find it by itself.
-  private static let moment = 712_345_678.123456
-
-  private static let filters: [(text: String?, takes: @Sendable (Row) -> Bool)] = [
-    (nil, { _ in true }),
-    ("m == 57.13 OR i < 5", { $0.m == Decimal(5713) / 100 || $0.i.map { $0 < 5 } ?? false }),
-    ("NOT b == YES", { $0.b == false }),
-    ("s != nil AND d >= 0", { $0.s != nil && $0.d.map { $0 >= 0 } ?? false }),
-    ("m + 0.2 > 10.3", { row in row.m.map { $0 + tenth * 2 > Decimal(103) / 10 } ?? false }),
-    ("b == 1 AND d < 100", { $0.b == true && $0.d.map { $0 < 100 } ?? false }),
-    ("t < now() - 1", { $0.t.map { $0 < moment - 1 } ?? false }),
-    ("i BETWEEN {2, 6}", { $0.i.map { $0 >= 2 && $0 <= 6 } ?? false }),
-  ]
-
-  private static let types: [String: AttributeType] = [
-    "i": .integer64, "m": .decimal, "d": .double, "s": .string, "t": .date, "b": .boolean,
-    "u": .uuid,
-  ]
-
-  private func rows(_ random: inout SeededGenerator) -> [Row] {
-    let base: Int64 = [0, 0, 0, -40, (1 << 62), .max - 400][random.below(6)]
-    var rows: [Row] = []
-    var key = base
-    let count = 1 + random.below(60)
-    // Neighbours whose keys agree with a dense numbering, and one far away.
-    let neighbours = random.chance(30) ? count - 1 : 0
-    for place in 0..<count {
-      key += place < neighbours ? 1 : Int64(1 + random.below(4))
-      if neighbours > 8, place == neighbours { key = max(key, .max - 2) }
-      func maybe<T>(_ value: T) -> T? { random.chance(15) ? nil : value }
-      let cents =
-        random.chance(20) ? 5713 : random.below(random.chance(50) ? 10_000 : 1_000_000_000)
-      var row = Row(
-        key: key, i: maybe(Int64(random.below(9))), m: maybe(Decimal(cents) / 100),
-        d: maybe([0.1, -2.5, 1e10, 3][random.below(4)]),
-        s: maybe(random.chance(50) ? EscapedText.random(&random) : ["a", "ab", "B", "", "é"][random.below(5)]),
-        t: maybe([0.5, 99, 1e9][random.below(3)]), b: maybe(random.chance(50)))
-      row.u = maybe(
-        UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(random.below(255)))))
-      if row.b == true { row.truth = [1, 1, 2, -1, .max][random.below(5)] }
-      row.w = Double(random.below(5))
-      rows.append(row)
-    }
-    return rows
-  }
+  private typealias Row = RandomRow
+  private static let types = RandomRule.types
 
   /// The rows as an XML store.
   private func write(
@@ -156,6 +31,7 @@ import Testing
         values["t"] = row.t.map { "\($0)" }
         values["b"] = row.b.map { $0 ? "1" : "0" }
         values["u"] = row.u?.uuidString
+        values["x"] = row.x.map { Data($0).base64EncodedString() }
         objects.append(.init(entity: entity, values: values.compactMapValues { $0 }))
       }
     }
@@ -173,7 +49,7 @@ import Testing
 
     /// The expression with paths in place of the names that it reads.
     func value(_ text: String) -> String {
-      text.replacing(/\$source\.(?<name>[a-z])\b/) { "$source." + sourceName(String($0.output.name)) }
+      text.replacing(/\$source\.(?<name>[a-z])(?![a-z])/) { "$source." + sourceName(String($0.output.name)) }
     }
 
     func filter(_ text: String) -> String {
@@ -195,8 +71,8 @@ import Testing
     let fixture = try MigrationFixture(
       ["A", "B"].map { grouping.entity($0, types, grouping.source) },
       to: [
-        .make("Y", ["i": .integer32, "s": .string]),
-        grouping.entity("Z", Self.types.merging(["tag": .string]) { a, _ in a }, grouping.destination),
+        .make("Y", ["i": .integer32, "s": .string, "t": .date]),
+        grouping.entity("Z", Self.types.merging(["tag": .string, "v": .uuid]) { a, _ in a }, grouping.destination),
       ])
     try fixture.build { store in
       for (entity, rows) in sources.sorted(by: { $0.key < $1.key }) {
@@ -206,7 +82,7 @@ import Testing
             "d": row.d.map { .double($0) } ?? .null, "w": .double(row.w),
             "s": row.s.map { AttributeValue($0) } ?? .null,
             "t": row.t.map { .date($0) } ?? .null, "b": row.b.map { .boolean($0) } ?? .null,
-            "u": row.u.map { .uuid($0) } ?? .null,
+            "u": row.u.map { .uuid($0) } ?? .null, "x": row.x.map { .data($0) } ?? .null,
           ]
           try store.insert(
             entity, key: row.key,
@@ -229,20 +105,53 @@ import Testing
     return job
   }
 
+  /// Whether a row comes before another by the descriptors of `unique-by`; nil if they do not tell.
+  private func precedes(_ a: Row, _ b: Row, _ order: [EntityMapping.SortDescriptor]) -> Bool? {
+    func compare<T: Comparable>(_ a: T?, _ b: T?) -> Int {
+      guard let a else { return b == nil ? 0 : -1 }
+      return b.map { a < $0 ? -1 : a == $0 ? 0 : 1 } ?? 1
+    }
+    func bytes(_ row: Row) -> String? { row.s.map { $0.utf8.map { String(format: "%02x", $0) }.joined() } }
+    for descriptor in order {
+      let way =
+        switch descriptor.keyPath.split(separator: ".").last {
+        case "t": compare(a.t, b.t)
+        case "m": compare(a.m, b.m)
+        default: compare(bytes(a), bytes(b))
+        }
+      if way != 0 { return (way < 0) == descriptor.isAscending }
+    }
+    return nil
+  }
+
   /// Each object of the mapping with `unique-by` is that of the first row with its number, and a trace says so.
   private func checkUnique(
     _ fixture: MigrationFixture, _ job: MigrationJob, _ sources: [String: [Row]], _ seed: String
   ) throws {
-    guard let entity = fixture.mappings.first(where: { $0.name == "Unique" })?.sourceEntityName else { return }
-    var first: [Double: Row] = [:]
-    for row in sources[entity] ?? [] where first[row.w] == nil { first[row.w] = row }
-    let expected = first.values.sorted { $0.key < $1.key }
-    let found = try fixture.rows("SELECT Z_PK, ZI, ZS FROM source.ZY ORDER BY 1")
-    #expect(found == expected.map { "\($0.key)|\(Int64($0.w))|\($0.s ?? "nil")" }, "\(seed)")
-    guard let one = expected.last else { return }
-    let trace = try MigrationManager(job).trace("Y/p\(one.key)")
-    let merged = sources[entity]?.filter { $0.w == one.w && $0.key != one.key }.count
-    #expect(trace.associations.map(\.merged.count).max() == merged, "\(seed)")
+    guard let mapping = fixture.mappings.first(where: { $0.name == "Unique" }),
+      let rows = sources[mapping.sourceEntityName ?? ""]
+    else { return }
+    let groups = Dictionary(grouping: rows, by: \.w).values.map { group in
+      group.sorted { a, b in precedes(a, b, mapping.uniqueOrder) ?? (a.key < b.key) }
+    }.sorted { $0[0].key < $1[0].key }
+    func text(_ group: [Row], _ value: (Row) -> String?) -> String {
+      (mapping.fillsNil ? group.lazy.compactMap(value).first : value(group[0])) ?? "nil"
+    }
+    let expected = groups.map { group in
+      "\(group[0].key)|\(Int64(group[0].w))|\(text(group, \.s))|\(text(group) { $0.t.map { "\(Int($0 * 2))" } })"
+    }
+    let found = try fixture.rows("SELECT Z_PK, ZI, ZS, CAST(ZT * 2 AS INTEGER) FROM source.ZY ORDER BY 1")
+    #expect(found == expected, "\(seed): \(mapping.uniqueOrder), fills \(mapping.fillsNil)")
+    guard let one = groups.last else { return }
+    let trace = try MigrationManager(job).trace("Y/p\(one[0].key)")
+    #expect(trace.associations.map(\.merged.count).max() == one.count - 1, "\(seed)")
+  }
+
+  /// Each object has a UUID of its own, of version 4.
+  private func checkIdentifiers(_ fixture: MigrationFixture, _ count: Int, _ seed: String) throws {
+    let found = try fixture.rows("SELECT hex(ZV) FROM source.ZZ")
+    #expect(
+      Set(found).count == count && found.allSatisfy { $0.count == 32 && $0.dropFirst(12).first == "4" }, "\(seed)")
   }
 
   /// A value of one object is changed: that is found, whatever the numbering.
@@ -267,7 +176,7 @@ import Testing
     // In the last one three mappings number their objects below those of a first one, each below the one before.
     for seed in testSeeds(7) + [424] {
       var random = SeededGenerator(seed: seed)
-      let sources = ["A": rows(&random), "B": rows(&random)]
+      let sources = ["A": RandomRule.rows(&random), "B": RandomRule.rows(&random)]
       // Half of the jobs have no composite: they may read and write XML and binary stores.
       func group() -> Set<String> { Set(Self.types.keys.sorted().filter { _ in random.chance(40) }) }
       let isGrouped = random.chance(50)
@@ -289,18 +198,19 @@ import Testing
       let names = Self.types.keys.sorted()
       for number in 0..<(1 + random.below(4)) {
         let entity = ["A", "B"][random.below(2)]
-        let filter = Self.filters[random.below(Self.filters.count)]
+        let filter = RandomRule.filters[random.below(RandomRule.filters.count)]
         // The first rule of each attribute copies it.
         let isWhole = !grouping.source.isEmpty && grouping.source == grouping.destination && random.chance(50)
         let chosen = Dictionary(
           uniqueKeysWithValues: names.compactMap { name in
-            Self.rules[name].map {
+            RandomRule.all[name].map {
               (name, $0[isWhole && grouping.source.contains(name) ? 0 : random.below($0.count)])
             }
           })
         var attributes = Dictionary(
           uniqueKeysWithValues: chosen.map { (grouping.destinationName($0), grouping.value($1.text)) })
         attributes["tag"] = "'\(number)'"
+        attributes["v"] = "newUUID()"
         if isWhole {
           attributes = attributes.filter { !$0.key.hasPrefix("c.") }
           attributes["c"] = "$source.c"
@@ -321,7 +231,14 @@ import Testing
         fixture.mappings.append(
           try .make(
             entity, "Y", name: "Unique", uniqueBy: ["i"],
-            attributes: ["i": "$source.w", "s": grouping.value("$source.s")]))
+            attributes: ["i": "$source.w", "s": grouping.value("$source.s"), "t": grouping.value("$source.t")]))
+        let place = fixture.mappings.count - 1
+        let orders = [[], ["t DESC"], ["m", "t DESC"], ["s"]][random.below(4)]
+        fixture.mappings[place].uniqueOrder = try orders.map {
+          try #require(EntityMapping.SortDescriptor(text: grouping.filter($0)))
+        }
+        fixture.mappings[place].fillsNil = random.chance(50)
+        texts.append("\(entity) unique by w, \(orders), fills \(fixture.mappings[place].fillsNil)")
       }
       let inSwift = random.chance(30)
       let isStepped = random.chance(40)
@@ -347,7 +264,7 @@ import Testing
           job.destinationType = random.chance(50) ? .xml : .binary
         }
         var dated = job
-        dated.now = Date(timeIntervalSinceReferenceDate: Self.moment)
+        dated.now = Date(timeIntervalSinceReferenceDate: RandomRule.moment)
         try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try MigrationManager(dated).run() }
         let report = try Verifier(job: job).runBothWays()
         let unproved = report.checks.filter { !$0.isProved }
@@ -357,6 +274,7 @@ import Testing
         if job.destinationType == .sqlite {
           // The keys of an atomic source are not those of the rows.
           if !isAtomicSource { try checkUnique(fixture, job, sources, "seed \(seed)") }
+          try checkIdentifiers(fixture, expected.count, "seed \(seed)")
           try checkBreakage(fixture, job, "seed \(seed)", &random)
         }
         let columns = names.map { "Z\($0.uppercased())" }.joined(separator: ", ")

@@ -16,6 +16,8 @@ import TestSupport
 ///
 /// A table `app` and a column `ZB.extra`, which no model names, have a few values.
 ///
+/// In the destination, a C has also a `place`, and a P, made of each link of `friends`, has tags and values of its ends.
+///
 /// Every object has a `tag` that no other has, and every value is its own. No two objects are linked by more than one
 /// relationship or path. So a value is gone if the destination has it nowhere, and a link is gone if the destination
 /// links no images of its two objects.
@@ -51,20 +53,29 @@ struct LossWorld {
   private(set) var objects: [Object] = []
   /// Whether `parts` is ordered in the destination too.
   let keepsOrder: Bool
+  /// Whether `order-by` sorts `parts`; whether each C has its place among them as a number.
+  let sortsParts, placesParts: Bool
+  /// How the links of `friends` become objects, and which mapping makes one object of several.
+  private(set) var pairs: Pairs?
+  private(set) var unique: EntityMapping?
   /// The numbers of values that no model names, by table or column.
   private(set) var foreign: [String: Int] = [:]
   /// By the key of a B: what its `m` holds.
   private(set) var decimals: [Int64: String] = [:]
-  private var random: SeededGenerator
+  var random: SeededGenerator
 
-  init(seed: UInt64) throws {
+  /// - Parameter part: Which objects: others have the same models and mappings.
+  init(seed: UInt64, part: UInt64 = 0) throws {
     var random = SeededGenerator(seed: seed)
     keepsOrder = random.chance(50)
+    (sortsParts, placesParts) = (keepsOrder && random.chance(30), random.chance(30))
     fixture = try MigrationFixture(Self.model(ordered: true), to: Self.model(ordered: keepsOrder, isDestination: true))
-    self.random = random
+    if random.chance(40) { pairs = Pairs(&random) }
+    self.random = SeededGenerator(seed: seed &* 977 &+ part)
     makeObjects()
     try write()
     try writeForeign()
+    self.random = random
     fixture.mappings = try mappings()
   }
 
@@ -85,14 +96,14 @@ struct LossWorld {
         [
           .toMany("items", "A", inverse: "owner"), .toMany("things", "C", inverse: "owner"),
           .toMany("friends", "C", inverse: "friends"),
-        ]),
+        ] + (isDestination ? [.toMany("uses", "P", inverse: "b")] : [])),
       .make(
-        "C", named(["x"]),
+        "C", named(["x"]).merging(isDestination ? ["place": .integer64] : [:]) { one, _ in one },
         [
           .toOne("whole", "A", inverse: "parts"), .toOne("owner", "B", inverse: "things"),
           .toMany("friends", "B", inverse: "friends"),
-        ]),
-    ]
+        ] + (isDestination ? [.toMany("uses", "P", inverse: "c")] : [])),
+    ] + (isDestination ? [Pairs.entity] : [])
   }
 
   // MARK: Objects
@@ -161,19 +172,26 @@ struct LossWorld {
     }
   }
 
-  /// How many decimals without a value become nil.
+  /// How many decimals without a value become nil. An object that became one with another before it does not count,
+  /// unless such objects fill what the first lacks.
   var nils: Int {
-    fixture.mappings.filter { $0.attributeMappings.contains { $0.name == "m" } }.reduce(0) { sum, mapping in
+    let merged = unique?.fillsNil == true ? [] : Set(groups.flatMap { $0.dropFirst() }.map(\.tag))
+    return fixture.mappings.filter { $0.attributeMappings.contains { $0.name == "m" } }.reduce(0) { sum, mapping in
       sum
         + objects.count { object in
-          guard object.entity == "B", !["NULL", "1.5", "0"].contains(decimals[object.key]) else { return false }
-          return switch mapping.filter?.source.text {
-          case "n < 5": object.n < 5
-          case "n >= 5": object.n >= 5
-          case "n >= 3": object.n >= 3
-          default: true
-          }
+          object.entity == "B" && !["NULL", "1.5", "0"].contains(decimals[object.key]) && Self.takes(mapping, object)
+            && !merged.contains(object.tag)
         }
+    }
+  }
+
+  static func takes(_ mapping: EntityMapping, _ object: Object) -> Bool {
+    guard mapping.sourceEntityName == object.entity else { return false }
+    return switch mapping.filter?.source.text {
+    case "n < 5": object.n < 5
+    case "n >= 5": object.n >= 5
+    case "n >= 3": object.n >= 3
+    default: true
     }
   }
 
@@ -194,8 +212,27 @@ struct LossWorld {
             attributes: values(of: entity, destination)))
       }
     }
+    try mergeObjects(in: &found)
     for pair in Self.pairs { setLinks(pair, in: &found) }
+    if let pairs { found.append(try pairs.mapping(others: found, &random)) }
     return found.shuffled(using: &random)
+  }
+
+  /// Makes one object of those with the same `n`, in an entity whose objects one mapping takes.
+  private mutating func mergeObjects(in mappings: inout [EntityMapping]) throws {
+    let single = mappings.indices.filter { place in
+      mappings[place].sourceEntityName != "S"
+        && mappings.count { $0.sourceEntityName == mappings[place].sourceEntityName } == 1
+    }
+    guard random.chance(50), let place = single.randomElement(using: &random) else { return }
+    let orders: [[EntityMapping.SortDescriptor]] = [
+      [], [.init("tag", ascending: false)], [.init("x"), .init("tag", ascending: false)],
+      [.init(mappings[place].sourceEntityName == "B" ? "x" : "owner.x", ascending: false)],
+    ]
+    mappings[place].uniqueBy = ["n"]
+    mappings[place].uniqueOrder = orders[random.below(orders.count)]
+    mappings[place].fillsNil = random.chance(40)
+    unique = mappings[place]
   }
 
   private mutating func values(of entity: String, _ destination: String) -> [String: String] {
@@ -209,6 +246,7 @@ struct LossWorld {
       "C": ["whole.x", "whole.y", "whole.owner.x", "owner.y", "owner.x"],
     ]
     if entity == "B", random.chance(70) { found["m"] = "$source.m" }
+    if entity == "C", placesParts { found["place"] = random.chance(50) ? "$index" : "$index.whole" }
     for name in ["e", "f"] where random.chance(30) {
       guard let choice = paths[entity]?.randomElement(using: &random) else { continue }
       found[name] = "$source." + choice
@@ -218,7 +256,11 @@ struct LossWorld {
 
   /// Sets a pair of relationships from neither end, one, or both; or from one end along a longer path.
   private mutating func setLinks(_ pair: Pair, in mappings: inout [EntityMapping]) {
-    let style = random.below(pair.name == "owner" && pair.from == "C" ? 5 : 4)
+    if pair.name == "friends", pairs != nil { return }
+    // The oracle knows links of the source only, and not those along a longer path.
+    var style = random.below(pair.name == "owner" && pair.from == "C" && unique == nil ? 5 : 4)
+    let isSorted = pair.name == "whole" && sortsParts
+    if isSorted { style = 2 }
     let ends: [(entity: String, name: String, other: String)]
     switch style {
     case 0: return
@@ -229,7 +271,7 @@ struct LossWorld {
     for end in ends {
       let others = mappings.filter { Self.family(end.other).contains($0.sourceEntityName ?? "") }.map(\.name)
       for index in mappings.indices where Self.family(end.entity).contains(mappings[index].sourceEntityName ?? "") {
-        guard random.chance(75) else { continue }
+        guard random.chance(75) || isSorted else { continue }
         var value = RelationshipMapping.Value.sourceRelationship(end.name)
         // Both ends find the same only if both look everywhere.
         if style != 3, random.chance(50), let name = others.randomElement(using: &random) {
@@ -239,7 +281,9 @@ struct LossWorld {
           guard let name = others.randomElement(using: &random) else { continue }
           value = .mapping(name, keyPath: ["whole", "owner"])
         }
-        mappings[index].relationshipMappings.append(RelationshipMapping(name: end.name, value: value))
+        var entry = RelationshipMapping(name: end.name, value: value)
+        if isSorted { entry.order = [.init("n")] }
+        mappings[index].relationshipMappings.append(entry)
       }
     }
   }
@@ -251,6 +295,8 @@ struct LossRemains {
   var values: Set<String> = []
   /// By the name of the pair's first relationship and its entity.
   var links: [String: Set<[String]>] = [:]
+  /// The objects that were made of links: the tags of both ends, and those of the objects that they name.
+  var pairs: [(c: String, b: String, ends: [String?])] = []
   /// The parts of each object that has some, in the order of the store.
   var parts: [(owner: String, parts: [String])] = []
 
@@ -269,6 +315,14 @@ struct LossRemains {
         tags.insert(cells[0])
         values.formUnion(cells.dropFirst())
       }
+    }
+    let made =
+      "SELECT p.ZTAG, p.ZOTHER, c.ZTAG, b.ZTAG, p.ZX, p.ZY FROM source.ZP AS p LEFT JOIN source.ZC AS c ON c.Z_PK = p.ZC "
+      + "LEFT JOIN source.ZB AS b ON b.Z_PK = p.ZB"
+    for row in try fixture.rows(made) {
+      let cells = row.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
+      pairs.append((cells[0], cells[1], cells[2...3].map { $0 == "nil" ? nil : $0 }))
+      values.formUnion(cells[4...])
     }
     for pair in LossWorld.pairs {
       let sql: String
