@@ -89,8 +89,9 @@ struct PropertyLosses {
   private static let notTaken = "no destination attribute takes them"
 
   private func values(of entity: String, in table: String) throws -> [Part] {
-    var found: [Part] = []
     var whole: [(name: String, column: String)] = []
+    // Attributes that the same mappings read are counted together: what a path leads to is found once.
+    var partial: [(ways: Ways, attributes: [(name: String, column: String)])] = []
     for attribute in model.attributes(of: entity) where !attribute.isTransient && !attribute.isDerived {
       guard let column = schema.column(of: attribute.name, in: entity),
         !reads.isSelected(attribute.name, of: entity)
@@ -103,22 +104,53 @@ struct PropertyLosses {
         continue
       }
       guard isCounted || namesAll else { continue }
-      let builder = StatementBuilder()
-      var terms = ["s.\(quoted(column)) IS NOT NULL", schema.isObject(of: [entity], row: "s").term]
-      if !readers.isEmpty { terms += left(by: readers, of: entity, row: "s", builder) }
-      terms += try paths.map { "s.Z_PK NOT IN (\(try reached(along: $0, builder)))" }
-      let walk = walk(table, builder, entity) { [terms] in
-        "SELECT COUNT(*) FROM source.\(quoted(table)) AS s\(whereClause((terms as [String?]) + [$0]))"
-      }
-      found.append(
-        part(
-          .values, "\(entity).\(attribute.name)", isCounted ? walk : nil,
-          (readers.isEmpty
-            ? "no destination attribute takes them, and no path leads to them"
-            : "the mappings of these objects do not read them") + reads.tests(of: attribute.name, of: entity),
-          .notTaken))
+      let ways = Ways(readers: readers, paths: paths)
+      let known = partial.firstIndex { $0.ways == ways } ?? partial.count
+      if known == partial.count { partial.append((ways, [])) }
+      partial[known].attributes.append((attribute.name, column))
     }
-    return wholeAttributes(whole, of: entity, in: table) + found
+    return try wholeAttributes(whole, of: entity, in: table)
+      + partial.map { try partAttributes($0.attributes, readBy: $0.ways, of: entity, in: table) }
+  }
+
+  /// The mappings that read an attribute of their own objects, and the paths that lead to it.
+  private struct Ways: Equatable {
+    var readers: Set<MappingID>
+    var paths: [PropertyReads.Path]
+  }
+
+  /// Attributes that are read of some objects. One walk over the table counts all of them.
+  private func partAttributes(
+    _ attributes: [(name: String, column: String)], readBy ways: Ways, of entity: String, in table: String
+  ) throws -> Part {
+    let builder = StatementBuilder()
+    var terms = [schema.isObject(of: [entity], row: "s").term]
+    if !ways.readers.isEmpty { terms += left(by: ways.readers, of: entity, row: "s", builder) }
+    var isCut = true
+    for path in ways.paths {
+      if let found = try reaching(along: path, builder) {
+        terms.append("NOT EXISTS (\(found))")
+      } else {
+        // SQLite would find the keys again for each part of the table.
+        isCut = false
+        terms.append("s.Z_PK NOT IN (\(try reached(along: path, builder)))")
+      }
+    }
+    let columns = attributes.map { "COUNT(s.\(quoted($0.column)))" }.joined(separator: ", ")
+    let walk = walk(table, builder, entity, isCut: isCut) { [terms] in
+      "SELECT \(columns) FROM source.\(quoted(table)) AS s\(whereClause((terms as [String?]) + [$0]))"
+    }
+    let reason =
+      ways.readers.isEmpty
+      ? "no destination attribute takes them, and no path leads to them"
+      : "the mappings of these objects do not read them"
+    return Part(
+      walk: isCounted ? walk : nil,
+      wanted: attributes.map {
+        .init(
+          step: step, kind: .values, subject: "\(entity).\($0.name)", count: nil,
+          reason: reason + reads.tests(of: $0.name, of: entity), cause: .notTaken)
+      })
   }
 
   /// Attributes that no mapping reads. One walk over the table counts all of them.
@@ -140,6 +172,41 @@ struct PropertyLosses {
             reason: Self.notTaken + reads.tests(of: $0.name, of: entity), cause: .notTaken)
         })
     ]
+  }
+
+  /// The objects from which a path of one relationship leads to a row `s`, where an index finds them; nil else.
+  private func reaching(along path: PropertyReads.Path, _ builder: StatementBuilder) throws -> String? {
+    let entity = mappings[path.mapping].source.name
+    guard path.relationships.count == 1,
+      case .foreignKey(_, let column, _, _) = schema.storage(of: path.relationships[0], in: entity),
+      try isIndexed(column, at: path.relationships[0], of: entity)
+    else { return nil }
+    let alias = builder.alias("x")
+    let association = associations(builder)
+    return "SELECT 1 FROM \(try association.table(path.mapping)) AS \(alias) WHERE \(alias).\(quoted(column)) = s.Z_PK "
+      + "AND (\(association.matches(path.mapping, alias: alias).sql))"
+  }
+
+  /// Whether the source has an index by the column of a to-one; for an end of links by the column that holds the link.
+  private func isIndexed(_ column: String, at relationship: String, of entity: String) throws -> Bool {
+    var (table, column) = (schema.table(of: entity)?.name ?? "", column)
+    if let pair = model.pairEntities.first(where: { $0.name == entity }) {
+      let isSource = relationship == PairEntity.End.source.toOne
+      switch schema.storage(of: pair.relationshipName, in: pair.sourceEntityName) {
+      // A link that is stored once is turned by the view.
+      case .join(let join, let subject, let object, _) where !join.isReflexive:
+        (table, column) = (join.name, isSource ? subject : object)
+      case .inverse(let elements, let link, _, _):
+        guard isSource else { return true }
+        (table, column) = (elements, link)
+      default: return false
+      }
+    }
+    return try planner.connection.integer(
+      """
+      SELECT 1 FROM pragma_index_list(?1, ?3) AS l CROSS JOIN pragma_index_info(l.name, ?3) AS i \
+      WHERE NOT l.partial AND i.seqno = 0 AND i.name = ?2 LIMIT 1
+      """, [.text(table), .text(column), .text(StoreConnection.sourceSchema)]) != nil
   }
 
   /// The keys of the objects at the end of a path.
@@ -208,9 +275,11 @@ struct PropertyLosses {
 
   /// A walk over the rows `s`, whose statement may test filters.
   func walk(
-    _ table: String, _ builder: StatementBuilder, _ entity: String, sql: @escaping (String?) -> String
+    _ table: String, _ builder: StatementBuilder, _ entity: String, isCut: Bool = true,
+    sql: @escaping (String?) -> String
   ) -> SourceWalk {
     SourceWalk(
-      table, key: "s.Z_PK", builder: builder, context: "planning, counting what \(entity) loses", sql: sql)
+      table, key: "s.Z_PK", isCut: isCut, builder: builder, context: "planning, counting what \(entity) loses", sql: sql
+    )
   }
 }
