@@ -75,8 +75,13 @@ private final class DateFormatters: @unchecked Sendable {
   static let shared = DateFormatters()
   private static let limit = 64
 
+  /// The most texts of a format whose dates are kept, and the bytes of such a text.
+  private static let datesMax = 8192, textBytesMax = 64
+
   private let lock = NSLock()
   private var known: [DateFormat: DateFormatter] = [:]
+  /// The dates of the texts that were read last. Days repeat, and Foundation takes 70 µs to read one.
+  private var dates: [DateFormat: [Text: Double?]] = [:]
 
   func text(_ seconds: Double, _ format: DateFormat) -> Text {
     lock.withLock { Text(formatter(format).string(from: Date(timeIntervalSinceReferenceDate: seconds))) }
@@ -84,12 +89,22 @@ private final class DateFormatters: @unchecked Sendable {
 
   func seconds(_ text: Text, _ format: DateFormat) -> Double? {
     guard String(validating: text.utf8, as: UTF8.self) != nil else { return nil }
-    return lock.withLock { formatter(format).date(from: text.string)?.timeIntervalSinceReferenceDate }
+    return lock.withLock {
+      if let known = dates[format]?[text] { return known }
+      let date = formatter(format).date(from: text.string)?.timeIntervalSinceReferenceDate
+      guard text.utf8.count <= Self.textBytesMax else { return date }
+      if let kept = dates[format]?.count, kept >= Self.datesMax { dates[format] = nil }
+      dates[format, default: [:]][text] = .some(date)
+      return date
+    }
   }
 
   private func formatter(_ format: DateFormat) -> DateFormatter {
     if let found = known[format] { return found }
-    if known.count >= Self.limit { known.removeAll() }
+    if known.count >= Self.limit {
+      known.removeAll()
+      dates.removeAll()
+    }
     let formatter = DateFormatter()
     let zone = TimeZone(identifier: format.zone) ?? .gmt
     var calendar = Calendar(identifier: .gregorian)
