@@ -52,10 +52,28 @@ package struct DraftRequest: Sendable {
       draft.parts = choice.parts.map { .init(path: spelled($0.path), version: $0.version, entities: $0.entities) }
       draft.spareParts = choice.spareParts.map(spelled)
     }
+    draft.neighbours = neighbours(metadata)
     draft.file = file ?? "job.yaml"
     draft.job = file.map(JobManifest.name(ofFile:)) ?? URL(filePath: store).deletingPathExtension().lastPathComponent
     try describe(&draft, metadata: metadata, versions: versions, target: target)
     return try plan(&draft, choice: choice, versions: versions)
+  }
+
+  /// The most stores that are looked at beside the store.
+  private static let neighboursMax = 20
+
+  /// Stores of the same version beside the store, which a job might merge with it.
+  private func neighbours(_ metadata: StoreMetadata) -> [String] {
+    let own = URL(filePath: store)
+    let folder = store.lastIndex(of: "/").map { store[...$0] } ?? ""
+    guard !metadata.versionHashes.isEmpty, !own.pathExtension.isEmpty else { return [] }
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : String(folder))) ?? []
+    let alike = names.filter { name in
+      name != own.lastPathComponent && !name.hasPrefix(".") && URL(filePath: name).pathExtension == own.pathExtension
+    }.sorted()
+    return alike.prefix(Self.neighboursMax).map { folder + $0 }.filter { path in
+      (try? StoreMetadata(readingStoreAt: path))?.versionHashes == metadata.versionHashes
+    }.map(spelled)
   }
 
   /// The models that form one, each with the version that `--to` names if it has that.

@@ -60,6 +60,8 @@ package struct ManifestDraft: Sendable {
   /// The versions as `version-order` lists them; empty where their names sort.
   package var versionOrder: [String] = []
   package var storeType = StoreType.sqlite
+  /// Stores of the same version beside the store.
+  package var neighbours: [String] = []
   package var steps: [Step] = []
   /// Why a step has a stage of its own: what would be lost without.
   package var stages: [(step: String, reason: String)] = []
@@ -81,6 +83,8 @@ package struct ManifestDraft: Sendable {
   package var remedy: String?
   /// Whether tables of CloudKit mirroring stop the job.
   package var isMirrored = false
+
+  private static let neighboursListed = 5
 
   /// How many lines of one kind are listed.
   private static let listed = 24
@@ -114,6 +118,12 @@ package struct ManifestDraft: Sendable {
     let notes = (inputNotes.map(\.text) + (doubt.map { [$0] } ?? [])).map { "Note: \($0)." }
     var lines = Self.comments([store, "Its model is '\(sourceModel)': \(sourceModelOrigin)."] + notes)
     lines.append("source: \(YAMLText.scalar(source))")
+    if !neighbours.isEmpty {
+      let stores = ([source] + neighbours.prefix(Self.neighboursListed)).map(YAMLText.scalar).joined(separator: ", ")
+      let more = neighbours.count > Self.neighboursListed ? ", …" : ""
+      lines += Self.comments(["Stores of the same version lie beside it. This makes one of them all:"])
+      lines.append("# source: {merge: [\(stores)\(more)]}")
+    }
     lines += Self.comments(["The new store. The source stays as it is."])
     lines.append("destination: \(YAMLText.scalar(StorePlaceholders.plainText(destination)))")
     if storeType.isAtomic {

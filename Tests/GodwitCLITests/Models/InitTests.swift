@@ -43,12 +43,16 @@ struct InitTests {
 
   // MARK: Writing
 
-  @Test(arguments: ["{name}", "a{file}b", "{{name}}", "{other}", "{"])
-  func `a store whose name has a placeholder in it is no pattern`(name: String) throws {
-    let folder = try notes(store: "\(name).sqlite")
-    #expect(try initialise("\(name).sqlite", "Notes.xcdatamodeld", in: folder).status == 0)
-    #expect(try BuiltCommand.run("run", "job.yaml", in: folder).status == 0)
-    #expect(FileManager.default.fileExists(atPath: folder + "/\(name)-migrated.sqlite"))
+  @Test func `stores of the same version beside the store are offered for a merge`() throws {
+    let folder = try notes()
+    _ = try initialise("notes.sqlite", "Notes.xcdatamodeld", in: folder)
+    #expect(try !text().contains("merge:"))
+    for (name, version) in [("b.sqlite", 0), ("a.sqlite", 0), ("other.sqlite", 1)] {
+      try project.store(name, versions(["Notes", "Notes 2"])[version]) { _ in }
+    }
+    try project.write("c.sqlite", "no store")
+    #expect(try initialise("notes.sqlite", "Notes.xcdatamodeld", "--force", in: folder).status == 0)
+    #expect(try text().contains("\n# source: {merge: [notes.sqlite, a.sqlite, b.sqlite]}\n"))
   }
 
   @Test func `init, run and verify migrate a store`() throws {
