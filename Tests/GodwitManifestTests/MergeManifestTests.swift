@@ -25,7 +25,6 @@ struct MergeManifestTests {
     (text("a.sqlite"), 2, "expected at least two stores for 'merge', found 1", "write `source: a.sqlite`"),
     (text("[a.sqlite]"), 2, "expected at least two stores", "write `source: a.sqlite`"),
     (text("[a.sqlite, b/../a.sqlite]"), 2, "found 'b/../a.sqlite' twice, which is 'a.sqlite'", "remove one"),
-    (text("['stores/*.sqlite', a.sqlite]"), 2, "found the pattern 'stores/*.sqlite'", "path of each store"),
     (text("[a, b]", "{existing: in-place}"), 3, "found 'existing: in-place'", "write `destination: PATH`"),
     (text("[a, b]", "b"), 3, "expected 'source' and 'destination' to be different files", "existing: append"),
     (text("[a, b]", more: "stores: {jobs: 2}\n"), 5, "expected no 'stores' beside 'merge'", "remove 'stores'"),
@@ -42,6 +41,37 @@ struct MergeManifestTests {
     #expect(error.code == .configuration && error.location?.line == line, "\(error)")
     #expect(error.message.contains(message), "\(error.message)")
     #expect(remedy.isEmpty || error.remedy?.contains(remedy) == true, "\(error.remedy ?? "")")
+  }
+
+  @Test func `a pattern stands for the stores that match it, by their paths, without those that are named`() throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(atPath: folder.file("stores"), withIntermediateDirectories: true)
+    for name in ["b.sqlite", "a.sqlite", "c.sqlite", "a.sqlite-wal", "b.sqlite.receipt.json", "c.txt", ".d.sqlite"] {
+      try Data("x".utf8).write(to: URL(filePath: folder.file("stores/" + name)))
+    }
+    func merge(_ text: String, _ destination: String = "out.sqlite", more: String = "") throws -> JobManifest {
+      try Self.text(text, destination, more: more).write(
+        toFile: folder.file("job.yaml"), atomically: true, encoding: .utf8)
+      return try JobManifest(contentsOf: folder.file("job.yaml"))
+    }
+    func names(_ text: String) throws -> [String] {
+      try merge(text).merge.map { String($0.raw.dropFirst("stores/".count)) }
+    }
+    #expect(try names("'stores/*.sqlite'") == ["a.sqlite", "b.sqlite", "c.sqlite"])
+    #expect(try names("['stores/[bc]*.sqlite', 'stores/*.sqlite*']") == ["b.sqlite", "c.sqlite", "a.sqlite"])
+    #expect(try names("['stores/*.sqlite', stores/b.sqlite]") == ["a.sqlite", "c.sqlite", "b.sqlite"])
+    #expect(try merge("'stores/*.sqlite'").merge[1].resolved == folder.file("stores/b.sqlite"))
+    #expect(try !merge("'stores/*.sqlite'").isForManyStores)
+    let none = try #require(throws: GodwitError.self) { try merge("'other/*.sqlite'") }
+    #expect(none.code == .missingInput && none.location?.line == 2)
+    let one = try #require(throws: GodwitError.self) { try merge("'stores/a*.sqlite'") }
+    #expect(one.code == .configuration && one.message.hasSuffix("found 1: 'stores/a.sqlite'"))
+    for (destination, more, key) in [
+      ("stores/new.sqlite", "", "destination"), ("new.sqlite", "receipt: stores/r.sqlite\n", "receipt"),
+    ] {
+      let error = try #require(throws: GodwitError.self) { try merge("'stores/*.sqlite'", destination, more: more) }
+      #expect(error.code == .configuration && error.message.contains("expected a '\(key)' that no pattern"), "\(error)")
+    }
   }
 
   @Test func `a store of another version is refused by its name, and others are one source`() throws {

@@ -77,7 +77,7 @@ extension JobManifest {
     }
     locations = top.mapValues(\.location)
     let read = try Self.source(Self.required("source", top, reader), reader)
-    (source, isList, merge) = (read.path, read.isList, read.merge)
+    (source, isList, merge, mergePatterns) = (read.path, read.isList, read.merge, read.mergePatterns)
     if let entry = top["stores"] { stores = try Self.stores(entry, reader) }
     if top["job"] == nil {
       if file == YAMLFile.standardInput {
@@ -384,7 +384,7 @@ extension JobManifest {
     return real(a) == real(b)
   }
 
-  private static func real(_ path: String) -> String {
+  static func real(_ path: String) -> String {
     let url = URL(filePath: path).standardizedFileURL
     return url.deletingLastPathComponent().resolvingSymlinksInPath().appending(path: url.lastPathComponent)
       .resolvingSymlinksInPath().path

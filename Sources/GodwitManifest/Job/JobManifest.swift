@@ -83,6 +83,8 @@ package struct JobManifest: Sendable {
   package var source: ManifestPath
   /// The stores that are merged into the source, of which `source` is the first; empty for any other source.
   package internal(set) var merge: [ManifestPath] = []
+  /// The patterns that named some of them.
+  var mergePatterns: [ManifestPath] = []
   /// Whether the source is a file with a path on each line.
   package internal(set) var isList = false
   package var stores: Stores?

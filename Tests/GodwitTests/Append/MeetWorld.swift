@@ -38,6 +38,8 @@ final class MeetWorld {
   var order = ["stamp DESC"]
   var fillsNil = false
   var mergesNil = false
+  /// Whether a city that is nil becomes the model's default.
+  var usesDefault = false
   var chunkRows = 3
 
   static let entities: [EntityDescription] = [
@@ -103,6 +105,9 @@ final class MeetWorld {
       relationships: ["team": .sourceRelationship("team"), "tags": .sourceRelationship("tags")])
     person.uniqueOrder = try order.map { try #require(EntityMapping.SortDescriptor(text: $0)) }
     (person.fillsNil, person.mergesNil) = (fillsNil, mergesNil)
+    for place in person.attributeMappings.indices where person.attributeMappings[place].name == "city" {
+      person.attributeMappings[place].usesDefaultForNil = usesDefault
+    }
     return [
       try .make(
         "Team", "Team", uniqueBy: ["name"], attributes: ["name": "$source.name", "rank": "$source.rank"]),

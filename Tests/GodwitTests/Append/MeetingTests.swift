@@ -126,6 +126,29 @@ import Testing
     }
   }
 
+  @Test func `a default in place of nil is a value between jobs, in any order of them, and fills last within one`()
+    throws
+  {
+    func world() throws -> MeetWorld {
+      let world = try MeetWorld { entities in
+        for place in entities[0].attributes.indices where entities[0].attributes[place].name == "city" {
+          entities[0].attributes[place].defaultValue = .init("?")
+        }
+      }
+      (world.fillsNil, world.usesDefault) = (true, true)
+      try world.build("a.sqlite", .init(people: [Self.person("a", "Ann", 1, city: "Rome")], ranks: [:]))
+      try world.build("b.sqlite", .init(people: [Self.person("a", "Bo", 2)], ranks: [:]))
+      return world
+    }
+    for names in [["a.sqlite", "b.sqlite"], ["b.sqlite", "a.sqlite"]] {
+      let (apart, merged) = (try world(), try world())
+      for name in names { try apart.run(name) }
+      #expect(try apart.people() == ["a|Bo|?|2|nil||"])
+      try MigrationManager(merged.merging(names)).run()
+      #expect(try merged.people() == ["a|Bo|Rome|2|nil||"])
+    }
+  }
+
   @Test func `objects without a key stay apart, or are one with nil-keys merge`() throws {
     let world = try Self.world()
     world.mergesNil = true
