@@ -180,6 +180,10 @@ package struct MappingReader {
       return AttributeMapping(
         name: entry.key, value: try expression(entry.value, key: entry.key, what: what), location: entry.location)
     }
+    if let hint = reader.file.listHint(entry.value) {
+      throw reader.error(
+        "expected an expression for '\(entry.key)', found keys and values", at: entry.location, remedy: hint)
+    }
     let parts = try reader.entries(entry.value, key: entry.key, known: keys(in: "attributes"))
     guard let value = parts["value"] else {
       throw reader.error(

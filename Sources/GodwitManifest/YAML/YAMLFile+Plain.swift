@@ -45,11 +45,35 @@ extension YAMLFile {
     if problem.contains("mapping values are not allowed"), value.contains(": ") || value.hasSuffix(":") {
       return remedy("a value without quotes must not have ': ' in it", key, value)
     }
-    guard "!*{&@%`|>?".contains(first) else { return nil }
-    let isOfStart = ["alias", "anchor", "tag", "cannot start", "flow mapping", "block scalar", "%"].contains {
+    if first == "{" {
+      // The braces end, and the expression goes on.
+      guard ["flow mapping", "did not find expected key"].contains(where: problem.contains) else { return nil }
+      return isEntry(value)
+        ? "YAML reads '{' as its own: put the expression between quotes, as in `\(key): {value: '{1, 2}[0]'}`"
+        : remedy(leadingBrace, key, value)
+    }
+    guard "!*&@%`|>?".contains(first) else { return nil }
+    let isOfStart = ["alias", "anchor", "tag", "cannot start", "block scalar", "%"].contains {
       problem.contains($0)
     }
     return isOfStart ? remedy("YAML reads a leading '\(first)' as its own", key, value) : nil
+  }
+
+  private static let leadingBrace = "YAML reads a leading '{' as its own"
+
+  /// Whether a value is `{value: …}`.
+  private static func isEntry(_ value: String) -> Bool { value.firstMatch(of: #/^\{\s*(value|if-nil)\s*:/#) != nil }
+
+  /// The remedy for an expression that begins with a list, such as `{$source.a, $source.b}`: YAML reads keys without
+  /// values. nil for keys with values.
+  func listHint(_ node: Node) -> String? {
+    guard case .mapping(let mapping) = node, mapping.contains(where: { $0.value.scalar?.string.isEmpty == true }) else {
+      return nil
+    }
+    let place = location(of: node)
+    guard place.line > 0, place.line <= lineCount else { return nil }
+    let (key, value) = Self.parts(of: line(place.line))
+    return value.hasPrefix("{") && !Self.isEntry(value) ? Self.remedy(Self.leadingBrace, key, value) : nil
   }
 
   /// The key and the value of a line.

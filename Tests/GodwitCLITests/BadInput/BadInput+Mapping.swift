@@ -182,6 +182,15 @@ extension BadInput {
     .init("value that begins with @", 78, ["library.mapping.yaml:14:", "leading '@'"]) {
       try $0.edit(mapping, "title: $source.title", "title: @x")
     },
+    .init("list as a value", 78, ["library.mapping.yaml:14:", "leading '{'", "'{$source.title, $source.isbn}'"]) {
+      try $0.edit(mapping, "title: $source.title", "title: {$source.title, $source.isbn}")
+    },
+    .init("element of a list as a value", 78, ["library.mapping.yaml:14:", "'{$source.title, $source.isbn}[0]'"]) {
+      try $0.edit(mapping, "title: $source.title", "title: {$source.title, $source.isbn}[0]")
+    },
+    .init("list after value:", 78, ["library.mapping.yaml:14:", "put the expression between quotes"]) {
+      try $0.edit(mapping, "title: $source.title", "title: {value: {$source.title, $source.isbn}[0]}")
+    },
     .init("mapping file, linted", ["lint", mapping], 66, ["library.mapping.yaml'", "give the models or their folder"]) {
       _ in
     },
