@@ -14,7 +14,8 @@ import Godwit
   static var workloads: [any Workload.Type] {
     [
       People.self, PeopleByExpression.self, PeopleByPolicy.self, Associations.self, Firms.self, Documents.self,
-      Everything.self, Lightweight.self, Proof.self,
+      Everything.self, Lightweight.self, Proof.self, Pairs.self, UniqueCards.self, OrderedCards.self,
+      UppercaseCards.self, MethodCards.self, DateCards.self,
     ]
   }
 
