@@ -31,7 +31,16 @@ final class MergedSource {
     let scratch = try ScratchFolder()
     self.scratch = scratch
     record = try StoreMerge(job, in: scratch.path, stopReason: stopReason).make()
-    self.job = job.readingMerged(in: scratch.path)
+    var reading = job.readingMerged(in: scratch.path)
+    // A run does not find this copy on the disk.
+    let (find, own) = (job.hooks.freeSpace, FreeSpace.at(scratch.path)?.device)
+    let bytes = StoreFiles.size(ofFile: reading.sourcePath)
+    reading.hooks.freeSpace = { path in
+      guard var room = find(path), room.device == own else { return find(path) }
+      room.bytes += bytes
+      return room
+    }
+    self.job = reading
   }
 
   /// Runs `body` with the job. Errors name the stores, and not the one in the temporary folder.

@@ -36,7 +36,7 @@ extension PlanMaker {
     plan.source = job.sourceName
     plan.sourceModelOrigin = job.sourceModelOrigin
     // The store of the step before and the one under construction lie side by side.
-    plan.disk.destinationBytes *= 2
+    plan.disk.destinationBytes = (plan.disk.destinationBytes - job.mergedBytes) * 2 + job.mergedBytes
     let counted = plan
     plan.losses = LossReport()
     plan.steps = try job.steps.indices.flatMap { index in

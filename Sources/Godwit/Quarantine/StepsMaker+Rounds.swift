@@ -71,12 +71,12 @@ extension StepsMaker {
   private func compare(_ record: RejectionRecord, with quick: JobFingerprint, files: StoreFiles) throws {
     let known = try record.identity
     var digest = known.source
-    let stamp = try files.stamp()
-    if try record.stamp != stamp {
+    let (stamp, before) = (try files.stamp(), try record.stamp)
+    if before != stamp {
       digest = try files.contentDigest()
       if digest == known.source { try record.setStamp(stamp) }
     }
-    try known.refuseChanges(in: quick, source: digest, of: job)
+    try known.refuseChanges(in: quick, source: digest, of: job, since: before)
   }
 
   /// Removes what an earlier round has made, if that was not done.

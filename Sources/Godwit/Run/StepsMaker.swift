@@ -65,11 +65,13 @@ struct StepsMaker {
     let stamp = try source.files.mergedStamp ?? source.files.stamp()
     if var known = journal.content?.steps {
       var digest = known.identity.source
-      if known.stamp != stamp {
+      let before = known.stamp
+      if before != stamp {
         digest = try source.files.contentDigest()
         known.stamp = stamp
       }
-      try known.identity.refuseChanges(in: JobFingerprint(job), source: digest, of: job)
+      try known.identity.refuseChanges(
+        in: JobFingerprint(job), source: digest, of: job, since: before)
       guard known.hops == job.steps.map(\.hops) else { throw UnfinishedWork(job).otherSteps }
       return (known, true)
     }

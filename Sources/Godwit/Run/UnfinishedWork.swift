@@ -118,7 +118,7 @@ struct UnfinishedWork {
     guard let (known, stamp) = try beginning(of: journal, in: job.workPath) else { return }
     let files = try job.sourceFiles()
     let digest = try stamp == files.stamp() ? known.source : files.contentDigest()
-    try known.refuseChanges(in: JobFingerprint(job), source: digest, of: job)
+    try known.refuseChanges(in: JobFingerprint(job), source: digest, of: job, since: stamp)
   }
 
   // MARK: Work that does not fit

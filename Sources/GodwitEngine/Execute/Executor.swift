@@ -201,7 +201,7 @@ package final class Executor {
   /// A store that another process writes cannot be migrated: rows read before and after would not fit.
   package func checkSource() throws {
     guard try files.stamp() == stamp else {
-      throw SourceCheck.changed(files, isResumable: durability == .resumable)
+      throw SourceCheck.changed(files, since: stamp, isResumable: durability == .resumable)
     }
   }
 

@@ -105,10 +105,12 @@ package final class SourceCheck {
       safe: "the source is untouched")
   }
 
-  /// - Parameter isResumable: Whether the run has left something to discard.
-  static func changed(_ files: StoreFiles, isResumable: Bool = true) -> GodwitError {
+  /// - Parameters:
+  ///   - stamp: The state of the files before.
+  ///   - isResumable: Whether the run has left something to discard.
+  static func changed(_ files: StoreFiles, since stamp: StoreFiles.Stamp?, isResumable: Bool = true) -> GodwitError {
     GodwitError(
-      .stopped, "stopped: the source '\(files.givenPath)' changed during the run",
+      .stopped, "stopped: the source '\(files.nameOfChange(since: stamp))' changed during the run",
       remedy: isResumable
         ? "make sure nothing writes to it, `godwit discard` the job and run again"
         : "make sure nothing writes to it, and run the same command", stopReason: .sourceChanged)

@@ -128,7 +128,7 @@ package struct StoreMerge {
     for path in [support.dataPath, support.path] where try WorkFolder.exists(path) { try WorkFolder.sync(path) }
     guard try files.stamp() == stamp else {
       throw GodwitError(
-        .stopped, "stopped: a store of '\(files.givenPath)' changed while it was merged",
+        .stopped, "stopped: '\(files.nameOfChange(since: stamp))' changed while the stores were merged",
         remedy: "make sure nothing writes to it, and run the same command", safe: "the stores are untouched",
         stopReason: .sourceChanged)
     }

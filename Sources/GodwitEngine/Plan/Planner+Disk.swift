@@ -8,12 +8,12 @@ import GodwitStore
 /// |---|---|
 /// | rows | the source's pages that are in use, shared out by rows and sampled width; new columns at 3 bytes a row |
 /// | indexes, join tables | the source's are in its pages; each one of the destination's beyond that by its rows |
-/// | Godwit's own tables | values of `unique-by`, assignments to be resolved, chunks |
+/// | Godwit's own tables | values of `unique-by`, ranks of `order-by`, assignments to be resolved, chunks |
 /// | journal | the pages that the largest chunk changes, and those that move when Godwit's own tables are dropped |
 /// | spill files | 10 bytes a pair at most |
 /// | merged source | the store that the parts are merged into |
 /// | quarantine | a copy of the source without the rejected objects |
-/// | sorting | twice the largest index, where it exceeds the page cache |
+/// | sorting | twice the largest index or sorted set of objects, where it exceeds the page cache |
 extension Planner {
   private static let pageBytes: Int64 = 4096
 
@@ -22,7 +22,8 @@ extension Planner {
     let rows = try rowBytes(program)
     let indexes = destinationSchema.indexes.map { indexBytes($0, program: program) }
     let relations = relationBytes(program, chunks: chunks)
-    var scratch = relations.scratch + Int64(chunks.count) * 160
+    let ranks = rankBytes(program)
+    var scratch = relations.scratch + ranks.tables + Int64(chunks.count) * 160
     for index in program.mappings.mappingIDs where !program.mappings[index].mapping.uniqueBy.isEmpty {
       scratch += facts.mappings[index].rows * (64 + (program.isOrdered(index) ? 0 : indexedValueBytes))
     }
@@ -42,10 +43,10 @@ extension Planner {
     if files?.type.isAtomic == true { bytes += facts.sourceBytes }
     if try files?.type == .sqlite && files?.hasHotJournal() == true { bytes += facts.sourceBytes }
     if job.quarantine != nil { bytes += facts.sourceBytes }
-    if job.merged != nil { bytes += facts.sourceBytes }
+    bytes += job.mergedBytes
     // XML has text with tags and each value on a line of its own; a binary store has an object for each value.
     if job.destinationType.isAtomic { bytes += store * 3 }
-    let largest = (indexes + [relations.largestChunk]).max() ?? 0
+    let largest = (indexes + [relations.largestChunk, ranks.largestSort]).max() ?? 0
     let sorting = largest > job.memory.bytes / 4 ? largest * 2 : 0
     return DiskNeed(destinationBytes: bytes + (existing?.bytes ?? 0), temporaryBytes: sorting)
   }
@@ -136,6 +137,31 @@ extension Planner {
       // A join row takes room in its table, in the table's key and in the index of the other side.
       if case .foreignKey = link.storage { continue }
       bytes.joins += chunk.rows * 60
+    }
+    return bytes
+  }
+
+  /// The bytes of objects that descriptors sort.
+  private struct RankBytes {
+    /// For the time of the run: of `order-by` of relationships, the owners and the rank of each object.
+    var tables: Int64 = 0
+    var largestSort: Int64 = 0
+  }
+
+  private func rankBytes(_ program: StepProgram) -> RankBytes {
+    var bytes = RankBytes()
+    func sort(_ rows: Int64, by values: Int) {
+      bytes.largestSort = max(bytes.largestSort, rows * (24 + Int64(values) * indexedValueBytes))
+    }
+    for (mapping, part) in program.order.rules.flatMap(\.sorted) {
+      let source = program.mappings[mapping].relationships[part]
+      let ranked = source.lookups.reduce(Int64(0)) { $0 + program.facts.mappings[$1].rows }
+      bytes.tables += program.facts.mappings[mapping].rows * 12 + ranked * 20
+      sort(ranked, by: source.order.count)
+    }
+    for index in program.mappings.mappingIDs where program.isOrdered(index) {
+      let mapping = program.mappings[index].mapping
+      sort(program.facts.mappings[index].rows, by: mapping.uniqueBy.count + mapping.uniqueOrder.count)
     }
     return bytes
   }

@@ -113,7 +113,8 @@ package final class RejectionRecord {
 
   /// - Throws: `.stopped` (75) when the files of the source are not those whose content the record knows.
   package func checkSource(_ files: StoreFiles) throws {
-    guard try files.stamp() == stamp else { throw SourceCheck.changed(files) }
+    let known = try stamp
+    guard try files.stamp() == known else { throw SourceCheck.changed(files, since: known) }
   }
 
   private static let tables = [

@@ -61,7 +61,7 @@ package final class StepRun {
       }
       identity.source = found
     }
-    guard try source.files.stamp() == stamp else { throw SourceCheck.changed(source.files) }
+    guard try source.files.stamp() == stamp else { throw SourceCheck.changed(source.files, since: stamp) }
     return (identity, stamp)
   }
 
@@ -258,7 +258,7 @@ package final class StepRun {
   private func need(_ plan: MigrationPlan) throws -> DiskNeed {
     var need = plan.disk
     // The merged source is there.
-    if job.merged != nil { need.destinationBytes -= plan.facts.sourceBytes }
+    need.destinationBytes -= job.mergedBytes
     guard let record = rejections?.known, try record.round > 0 else { return need }
     // The copy of the source is there. The quarantine gets the share of it that is rejected.
     need.destinationBytes -= plan.facts.sourceBytes
@@ -273,11 +273,12 @@ package final class StepRun {
   private func compare(_ ledger: Ledger, _ stamp: StoreFiles.Stamp) throws {
     let known = try ledger.identity()
     var digest = origin ?? known.source
-    if origin == nil, try ledger.stamp() != stamp {
+    let before = try ledger.stamp()
+    if origin == nil, before != stamp {
       digest = try source.files.contentDigest()
       if digest == known.source { try ledger.setStamp(stamp) }
     }
-    try known.refuseChanges(in: quick, source: digest, of: job)
+    try known.refuseChanges(in: quick, source: digest, of: job, since: before)
   }
 
   /// Plans, and makes the tables and the ledger in one transaction.

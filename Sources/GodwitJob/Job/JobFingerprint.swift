@@ -71,11 +71,17 @@ package struct JobFingerprint: Codable, Equatable {
   /// - Parameters:
   ///   - now: The fingerprint of the job as it is.
   ///   - source: The digest of its source.
+  ///   - stamp: The state of the source's files before; nil if it is not known. It tells which of several stores changed.
   /// - Throws: `.cannotCreate` (73).
-  package func refuseChanges(in now: JobFingerprint, source digest: String, of job: MigrationJob) throws {
+  package func refuseChanges(
+    in now: JobFingerprint, source digest: String, of job: MigrationJob, since stamp: StoreFiles.Stamp? = nil
+  ) throws {
     let now = now.withSource(digest)
     guard let changed = now.changes(since: self).first else { return }
-    let subject = changed == .mappings ? now.nameOfMappings(since: self) : changed.words
+    var subject = changed == .mappings ? now.nameOfMappings(since: self) : changed.words
+    if changed == .source, job.merged != nil, let stamp, let files = try? job.sourceFiles() {
+      subject += " '\(files.nameOfChange(since: stamp))'"
+    }
     // Before the digest of a large source is known, any change of the file's time counts, and cannot be undone.
     let isUndoable = changed != .source || !source.isEmpty
     throw GodwitError(

@@ -70,6 +70,9 @@ extension MigrationJob {
     return merged.map { own.lookingInto($0.supports) } ?? own
   }
 
+  /// The bytes of the merged store; 0 for any other source.
+  package var mergedBytes: Int64 { merged == nil ? 0 : StoreFiles.size(ofFile: sourcePath) }
+
   /// The identifier of the source. A merged source need not be made yet.
   ///
   /// - Throws: As `StoreMetadata`.

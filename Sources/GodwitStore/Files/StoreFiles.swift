@@ -193,16 +193,28 @@ package struct StoreFiles: Sendable, Hashable {
       (self.store, self.wal, self.journal) = (store, wal, journal)
     }
 
-    /// A stamp that differs where one of the stamps does, with the newest time.
+    /// A stamp that differs where one of the stamps does, with the newest time. Its first bytes are a digest of each.
     init(merging stamps: [Stamp]) {
       let files = stamps.map { [$0.store, $0.wal, $0.journal] }
-      let text = files.joined().map { file in
-        file.map { "\($0.size) \($0.seconds) \($0.nanoseconds) \($0.header)" } ?? "none"
-      }.joined(separator: "\n")
+      let digests = files.map { part in
+        let text = part.map { file in
+          file.map { "\($0.size) \($0.seconds) \($0.nanoseconds) \($0.header)" } ?? "none"
+        }.joined(separator: "\n")
+        return Digest.hex(text).prefix(Self.partDigits)
+      }
       let newest = files.joined().compactMap(\.self).max { ($0.seconds, $0.nanoseconds) < ($1.seconds, $1.nanoseconds) }
       store = File(
         size: files.joined().reduce(0) { $0 + ($1?.size ?? 0) }, seconds: newest?.seconds ?? 0,
-        nanoseconds: newest?.nanoseconds ?? 0, header: Array(Digest.hex(text).utf8))
+        nanoseconds: newest?.nanoseconds ?? 0, header: Array(digests.joined().utf8))
+    }
+
+    fileprivate static let partDigits = 32
+
+    /// The digests of the stamps that it was made of.
+    fileprivate var partDigests: [ArraySlice<UInt8>] {
+      stride(from: 0, to: store.header.count, by: Self.partDigits).map { place in
+        store.header[place..<min(place + Self.partDigits, store.header.count)]
+      }
     }
   }
 
@@ -220,6 +232,16 @@ package struct StoreFiles: Sendable, Hashable {
     return Stamp(
       store: store, wal: wal.flatMap { $0.size > 0 ? $0 : nil },
       journal: journal.flatMap { $0.size > 0 ? $0 : nil })
+  }
+
+  /// The store in a message about a change: of several parts those that differ from an earlier stamp, where that tells.
+  package func nameOfChange(since earlier: Stamp?) -> String {
+    guard !parts.isEmpty, let known = earlier?.partDigests, let now = try? stamp().partDigests,
+      known.count == now.count,
+      now.count == parts.count
+    else { return givenPath }
+    let changed = parts.indices.filter { known[$0].elementsEqual(now[$0]) == false }
+    return changed.isEmpty ? givenPath : changed.map { parts[$0].givenPath }.joined(separator: "', '")
   }
 
   /// nil if the file is missing.

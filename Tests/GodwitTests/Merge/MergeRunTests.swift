@@ -65,7 +65,7 @@ struct MergeRunTests {
     try connection.execute("UPDATE ZPERSON SET ZNAME = 'new' WHERE Z_PK = 3")
     try connection.close()
     let error = try #require(throws: GodwitError.self) { try job.run() }
-    #expect(error.code == .cannotCreate && error.message.contains("the source store changed"), "\(error)")
+    #expect(error.code == .cannotCreate && error.message.contains("the source store '\(path)' changed"), "\(error)")
     // The same content with another time is the same store.
     try bytes.write(to: URL(filePath: path))
     try job.run()
@@ -85,6 +85,7 @@ struct MergeRunTests {
       }
     }
     #expect(error.code == .stopped && error.stopReason == .sourceChanged, "\(error)")
+    #expect(error.message == "stopped: '\(job.otherPath)' changed while the stores were merged")
   }
 
   @Test func `a finished job is finished again without a merge, and not after a change`() throws {

@@ -71,6 +71,37 @@ import Testing
     #expect(error?.remedy?.contains("TMPDIR") == true)
   }
 
+  @Test func `the ranks of order-by are in the estimate of the disk`() throws {
+    func disk(isSorted: Bool) throws -> Int64 {
+      let world = try SortedWorld(seed: 5, isPlain: true)
+      for place in world.fixture.mappings.indices where !isSorted {
+        for part in world.fixture.mappings[place].relationshipMappings.indices {
+          world.fixture.mappings[place].relationshipMappings[part].order = []
+        }
+      }
+      return try MigrationManager(world.fixture.job).plan().disk.destinationBytes
+    }
+    // Thirty items in five lists.
+    #expect(try disk(isSorted: true) - disk(isSorted: false) >= 30 * 16 + 5 * 8)
+  }
+
+  @Test(arguments: [1, 2], [0, -1] as [Int64])
+  func `a plan and a run of merged stores ask for the same room`(steps: Int, less: Int64) throws {
+    let (world, later) = (try FaultJob(.merged), try FaultJob(.severalSteps))
+    defer { withExtendedLifetime((world, later)) {} }
+    var job = try world.job
+    if steps == 2 { job.steps += try later.job.steps.dropFirst() }
+    let room = try MigrationManager(job).plan().disk.destinationBytes + less
+    // The merged store takes room from the moment when it is made.
+    job.hooks.freeSpace = { [merged = job.workPath + "/merged.sqlite"] _ in
+      FreeSpace(device: 1, bytes: room - StoreFiles.size(ofFile: merged))
+    }
+    #expect(try (MigrationManager(job).plan().shortage == nil) == (less == 0))
+    do {
+      #expect(try MigrationManager(job).run().outcome == .finished && less == 0)
+    } catch let error as GodwitError { #expect(error.code == .inputOutput && less < 0, "\(error)") }
+  }
+
   @Test func `figures that round to the same text are given in bytes`() throws {
     let need = DiskNeed(destinationBytes: 4 << 20, temporaryBytes: 0)
     let manager = try manager(FaultJob(.everyStage)) { _ in FreeSpace(device: 1, bytes: (4 << 20) - 1000) }
