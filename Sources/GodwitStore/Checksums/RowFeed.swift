@@ -4,7 +4,7 @@ import GodwitModel
 /// Hands the values of each row of a table to Swift within one SQL statement.
 ///
 /// SQLite protects the arguments of a function, so that each value is read without a lock, and no row passes through
-/// a statement's results.
+/// a statement's results. The function is an aggregate, which gives SQLite no value for each row.
 struct RowFeed {
   /// As many arguments as any SQLite gives a function.
   static let columnLimit = 100
@@ -33,12 +33,17 @@ struct RowFeed {
   }
 
   private func run(_ run: Run, _ columns: [String], _ rows: String, _ lengthLimit: ByteCount?) throws -> Bool {
-    try connection.register(function: "godwit_feed", arguments: -1, deterministic: false) { [unowned run] arguments in
-      run.take(arguments)
-    }
+    try connection.createFunction(
+      "godwit_feed", -1, state: Unowned(run),
+      step: { context, count, values in
+        guard let data = sqlite3_user_data(context), let values else { return }
+        let state = Unmanaged<Unowned>.fromOpaque(data)
+        let isTaken = state._withUnsafeGuaranteedRef { $0.run.take(UnsafePointer(values), Int(count)) }
+        if !isTaken { sqlite3_result_error(context, "stopped", -1) }
+      }, finish: { _ in })
     // The function must not outlive the call.
     defer { connection.unregister(function: "godwit_feed", arguments: -1) }
-    let statement = try connection.prepare("SELECT COUNT(godwit_feed(\(columns.joined(separator: ", ")))) FROM \(rows)")
+    let statement = try connection.prepare("SELECT godwit_feed(\(columns.joined(separator: ", "))) FROM \(rows)")
     defer { statement.finalize() }
     do {
       let step = try statement.step(lengthLimit: lengthLimit ?? .init(bytes: Int64(Int32.max)))
@@ -47,11 +52,18 @@ struct RowFeed {
     } catch { throw run.failure ?? error }
   }
 
+  /// SQLite keeps the state of a function, and the closures in a run must not outlive the call.
+  private final class Unowned {
+    unowned(unsafe) let run: Run
+
+    init(_ run: Run) { self.run = run }
+  }
+
   private final class Run {
     private let body: (UnsafePointer<OpaquePointer?>, Int) throws -> Void
     private let check: () throws -> Void
-    private var rows = 0
-    private(set) var failure: (any Error)?
+    @exclusivity(unchecked) private var rows = 0
+    @exclusivity(unchecked) private(set) var failure: (any Error)?
 
     init(
       _ body: @escaping (UnsafePointer<OpaquePointer?>, Int) throws -> Void, _ check: @escaping () throws -> Void
@@ -59,15 +71,16 @@ struct RowFeed {
       (self.body, self.check) = (body, check)
     }
 
-    func take(_ arguments: SQLFunctionArguments) -> SQLFunctionResult {
+    /// - Returns: false when reading ends here.
+    func take(_ values: UnsafePointer<OpaquePointer?>, _ count: Int) -> Bool {
       do {
         rows &+= 1
         if rows & 4095 == 0 { try check() }
-        if let start = arguments.start { try body(UnsafePointer(start), arguments.count) }
-        return .value(.null)
+        try body(values, count)
+        return true
       } catch {
         failure = error
-        return .failure("stopped")
+        return false
       }
     }
   }
