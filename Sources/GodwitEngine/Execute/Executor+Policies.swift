@@ -80,6 +80,8 @@ extension Executor {
           try instance.createRelationships(forDestination: object, in: mapping, manager: &$0)
         }
         try run.finishRelating()
+        // The first object shows whether the policy has the hook.
+        if run.leavesRestToMapping(policy, index, through: chunk.range.last) { return }
       }
       run.hook.related = nil
       guard pairs.count == Self.pageRows, let end = pairs.last else { return }

@@ -1,4 +1,4 @@
-import GodwitJob
+package import GodwitJob
 import GodwitModel
 import GodwitStore
 
@@ -101,6 +101,25 @@ extension PolicyRun {
     } else {
       try resolveInOrder(shortcuts.linksOfMapping[mapping.number])
     }
+  }
+
+  package func noteDefaultRelationships(of type: any EntityMigrationPolicy.Type) {
+    // A policy may call the methods of another one.
+    if type == Swift.type(of: instances[step.current]) { withDefaultRelationships.insert(step.current) }
+  }
+
+  /// Leaves the rest of a chunk's objects to their mapping, if their policy would do nothing else with any of them.
+  ///
+  /// - Parameter last: The last source key of the chunk.
+  /// - Returns: Whether that is all that there is to do.
+  func leavesRestToMapping(_ policy: Int, _ index: MappingID, through last: Int64) -> Bool {
+    let isNothingToSet = shortcuts.isAllInline[index.number] || program.mappings[index].relationships.isEmpty
+    guard isNothingToSet, withDefaultRelationships.contains(policy) else { return false }
+    if shortcuts.hasInlineLinks[index.number] {
+      shortcuts.leftToMapping[index.number] = PolicyState.Place(source: last, sequence: .max)
+    }
+    hook.related = nil
+    return true
   }
 
   /// Called at the end of a `createDestinationInstances`. Gives the keys to the objects that their own hook has

@@ -36,6 +36,8 @@ package final class PolicyRun: PolicyHost {
   @exclusivity(unchecked) var shortcuts: PolicyShortcuts
   @exclusivity(unchecked) var losses = PolicyLosses()
   let instances: [any EntityMigrationPolicy]
+  /// Policies without a `createRelationships` of their own, as far as known.
+  @exclusivity(unchecked) var withDefaultRelationships: Set<Int> = []
   /// Expressions that name objects, by mapping and relationship.
   var compiledExpressions: [String: [String: CompiledExpression]] = [:]
   /// Repeats the part of the relationship stage that was left out for a link that was written with its objects.

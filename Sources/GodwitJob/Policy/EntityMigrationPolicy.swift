@@ -88,6 +88,8 @@ extension EntityMigrationPolicy {
   public func createRelationships(
     forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
   ) throws {
+    // The method of a type is this one for all objects or for none.
+    manager.run.noteDefaultRelationships(of: type(of: self))
     try manager.createRelationships(forDestination: destination, in: mapping)
   }
 

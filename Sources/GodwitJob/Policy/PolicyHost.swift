@@ -27,6 +27,8 @@ package protocol PolicyHost: AnyObject {
   func destinations(of sources: [ManagedObject], mappings: [MappingID]) throws -> [ManagedObject]
   func sources(of destinations: [ManagedObject], mappings: [MappingID]) throws -> [ManagedObject]
 
+  /// Hears that policies of a type have no `createRelationships` of their own.
+  func noteDefaultRelationships(of type: any EntityMigrationPolicy.Type)
   func setMappedRelationships(of object: ManagedObject, in mapping: EntityMapping) throws
   func setRelationship(_ name: String, of object: ManagedObject, to targets: [ManagedObject]) throws
   func add(_ target: ManagedObject, toRelationship name: String, of object: ManagedObject) throws

@@ -46,7 +46,9 @@ import Testing
 
   /// Runs with links written directly and with all resolved, and compares; the row of each contact and its place.
   @discardableResult
-  private func compare(_ policy: ClosurePolicy, isMirrored: Bool = true) throws -> [String] {
+  private func compare(
+    _ policy: some EntityMigrationPolicy & Sendable, isMirrored: Bool = true
+  ) throws -> [String] {
     var contents: [[String]] = []
     var places: [String] = []
     for direct in [true, false] {
@@ -135,6 +137,52 @@ import Testing
     #expect(
       zip(keys, ["2", "4", "1", "none", "5", "2"]).allSatisfy { found.contains("\($0):\($1)") } && found.count == 12,
       "\(found)")
+  }
+
+  /// A policy without a `createRelationships` of its own.
+  private struct Quiet: EntityMigrationPolicy, Sendable {
+    var endRelate: @Sendable (inout PolicyContext) throws -> Void = { _ in }
+
+    func endRelationshipCreation(forMapping mapping: EntityMapping, manager: inout PolicyContext) throws {
+      try endRelate(&manager)
+    }
+  }
+
+  /// A policy that hands some objects to another one, which has no `createRelationships` of its own.
+  private struct Choosy: EntityMigrationPolicy, Sendable {
+    func createRelationships(
+      forDestination destination: ManagedObject, in mapping: EntityMapping, manager: inout PolicyContext
+    ) throws {
+      guard destination.key % 5 != 0 else { return }
+      try Quiet().createRelationships(forDestination: destination, in: mapping, manager: &manager)
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `a policy without a hook for relationships leaves all objects to the mapping`(isMirrored: Bool) throws {
+    let whole = ["1:2", "2:3", "3:4", "4:5", "5:1", "6:2", "7:none", "8:4", "9:5", "10:1", "11:2", "12:3"]
+    #expect(try compare(Quiet(), isMirrored: isMirrored) == whole)
+    // A later hook sets a link: what was left to the mapping is written down then, for all objects.
+    let later = Quiet { manager in
+      let contacts = try manager.destinationInstances(ofEntityNamed: "Contact", limit: 4)
+      let places = try manager.destinationInstances(ofEntityNamed: "Place", limit: 1)
+      try manager.setRelationship("place", of: contacts[3], to: places.first)
+    }
+    var changed = whole
+    changed[3] = "4:1"
+    #expect(try compare(later, isMirrored: isMirrored) == changed)
+    // A hook that reads finds the links of all objects.
+    let reading = Quiet { manager in
+      let contacts = try manager.destinationInstances(ofEntityNamed: "Contact", limit: 12)
+      let keys = try contacts.map { try $0.objects("place").first.map { "\($0.key)" } ?? "none" }
+      #expect(keys == whole.map { String($0.split(separator: ":")[1]) })
+    }
+    #expect(try compare(reading, isMirrored: isMirrored) == whole)
+  }
+
+  @Test func `a policy that hands some objects to a policy without the hook keeps the others back`() throws {
+    #expect(try compare(Choosy(), isMirrored: false)[3...5] == ["4:5", "5:none", "6:2"])
+    #expect(try compare(Choosy(), isMirrored: false)[9] == "10:none")
   }
 
   @Test func `an object that its policy does not leave to the mapping has no links`() throws {
