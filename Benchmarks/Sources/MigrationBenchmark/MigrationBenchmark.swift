@@ -4,7 +4,8 @@ import Godwit
 /// Time and memory of whole migrations beside the same work done by other means.
 ///
 ///     MigrationBenchmark make WORKLOAD FILE ROWS     a source store
-///     MigrationBenchmark WAY WORKLOAD FILE [MIB]     one way, to FILE-WAY, in a process of its own
+///     MigrationBenchmark WAY WORKLOAD FILE [MIB] [receipt] [unchecked]
+///                                                    one way, to FILE-WAY, in a process of its own
 ///     MigrationBenchmark compare WORKLOAD ROWS [TIMES]
 ///     MigrationBenchmark pages everything FILE
 ///
@@ -31,7 +32,9 @@ import Godwit
     default:
       guard let way = Way(rawValue: arguments[0]), workload.ways.contains(way) else { usage() }
       let output = arguments[2] + "-" + way.rawValue
-      for suffix in ["", "-wal", "-journal"] { try? FileManager.default.removeItem(atPath: output + suffix) }
+      for suffix in ["", "-wal", "-journal", ".receipt.json"] {
+        try? FileManager.default.removeItem(atPath: output + suffix)
+      }
       try workload.run(
         way, from: arguments[2], to: output,
         memory: .mebibytes(arguments.count > 3 ? Int64(arguments[3]) ?? 64 : 64))

@@ -56,10 +56,15 @@ extension Workload {
   }
 
   static func job(from source: String, to output: String, memory: ByteCount) throws -> MigrationJob {
-    MigrationJob(
+    var job = MigrationJob(
       name: name, source: URL(filePath: source), destination: URL(filePath: output), sourceModel: try self.source(),
       destinationModel: try destination(), mappingModels: [MappingModel(entityMappings: try mappings())], memory: memory
     )
+    // Words behind the file.
+    let words = CommandLine.arguments.dropFirst(4)
+    if words.contains("receipt") { job.receipt = .besideDestination }
+    if words.contains("unchecked") { job.sourceCheck = .none }
+    return job
   }
 
   static func run(_ way: Way, from source: String, to output: String, memory: ByteCount) throws {
