@@ -97,7 +97,15 @@ extension MappingResolver {
       {
         throw wrong("write '\(name.dropFirst()) DESC'")
       }
-      for segment in segments.dropLast() {
+      var rest = segments[...]
+      // The name of an element of a composite has dots.
+      while rest.count > 1, source.attribute(rest.joined(separator: "."), of: entity) == nil {
+        let segment = rest.removeFirst()
+        guard source.composite(segment, of: entity) == nil else {
+          let names = source.attributes(of: entity).map(\.name)
+          let name = ([segment] + rest).joined(separator: ".")
+          throw wrong("'\(entity)' has no attribute '\(name)'", Spelling.suggestion(for: name, among: names))
+        }
         guard let hop = source.relationship(segment, of: entity), !hop.isTransient else {
           let names = source.relationships(of: entity).map(\.name)
           throw wrong("'\(entity)' has no relationship '\(segment)'", Spelling.suggestion(for: segment, among: names))
@@ -105,7 +113,7 @@ extension MappingResolver {
         guard !hop.isToMany else { throw wrong("'\(entity).\(segment)' is a to-many relationship") }
         entity = hop.destinationEntityName
       }
-      let name = segments.last ?? ""
+      let name = rest.joined(separator: ".")
       guard let attribute = source.attribute(name, of: entity) else {
         let names = source.attributes(of: entity).map(\.name)
         throw wrong(

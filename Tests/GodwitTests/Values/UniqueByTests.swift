@@ -234,6 +234,28 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
   private static let rows =
     "SELECT Z_PK, ZNAME, ZPHONE, CAST(ZCHANGED AS INTEGER), ZOWNER FROM source.ZCARD ORDER BY Z_PK"
 
+  @Test(arguments: [false, true]) func `an element of a composite says who comes first`(inSwift: Bool) throws {
+    var card = EntityDescription.make("Card", ["email": .string, "name": .string])
+    card.attributes.append(.composite("made", [.make("at", .date)]))
+    let fixture = try MigrationFixture([card], to: [.make("Card", ["email": .string, "name": .string])])
+    try fixture.build { store in
+      for (key, date) in [3, 9, 5].enumerated() {
+        try store.insert(
+          "Card", key: Int64(key + 1),
+          attributes: ["email": .init("a"), "name": .init("at \(date)"), "made.at": .date(Double(date))])
+      }
+    }
+    fixture.mappings = [
+      try .make("Card", "Card", uniqueBy: ["email"], attributes: ["email": "$source.email", "name": "$source.name"])
+    ]
+    fixture.mappings[0].uniqueOrder = [.init("made.at", ascending: false)]
+    try EngineTuning.with(\.runsAllInSwift, inSwift) { _ = try fixture.run() }
+    #expect(try fixture.rows("SELECT Z_PK, ZNAME FROM source.ZCARD") == ["2|at 9"])
+    fixture.mappings[0].uniqueOrder = [.init("made.on")]
+    let error = #expect(throws: GodwitError.self) { try MigrationManager(fixture.job).plan() }
+    #expect(error?.message.contains("'Card' has no attribute 'made.on' (did you mean 'made.at'?)") == true)
+  }
+
   @Test(arguments: [1, 3, 100], [false, true])
   func `the first by the sort descriptors gives key and values, and nil takes the first value in that order`(
     rows: Int, inSwift: Bool
