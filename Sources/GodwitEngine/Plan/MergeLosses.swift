@@ -211,7 +211,8 @@ struct MergeLosses {
         if let own {
           (path, lookups) = (mapping.relationships[own.part].path, mapping.relationships[own.part].lookups)
         } else if let hop = owners.first.flatMap({ mappings($0).path.first }),
-          owners.allSatisfy({ mappings($0).path == [hop] }),
+          // Mappings of an entity and of its subentities follow the same relationship.
+          owners.allSatisfy({ mappings($0).path.map(\.relationship) == [hop.relationship] }),
           let inverse = resolved.sourceModel.inverse(of: hop.relationship), !inverse.isToMany
         {
           path = [.init(entityName: hop.relationship.destinationEntityName, relationship: inverse)]

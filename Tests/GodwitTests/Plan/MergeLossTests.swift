@@ -170,6 +170,29 @@ import Testing
     #expect(try told(fixture.run().losses) == ["values Item.place 2"])
   }
 
+  @Test func `the links of owners of several entities are counted`() throws {
+    let entities: [EntityDescription] = [
+      .make("Owner", ["name": .string], [.toMany("pens", "Pen", inverse: "owner")]), .make("Firm", parent: "Owner"),
+      .make("Pen", ["code": .string], [.toOne("owner", "Owner", inverse: "pens")]),
+    ]
+    let fixture = try MigrationFixture(entities, to: entities)
+    try fixture.build { store in
+      try store.insert("Owner", key: 1)
+      try store.insert("Firm", key: 2)
+      for key in Int64(1)...2 {
+        try store.insert("Pen", key: key, attributes: ["code": .init("a")], relationships: ["owner": [key]])
+      }
+    }
+    let pens: [String: RelationshipMapping.Value] = ["pens": .mapping("PenToPen", keyPath: ["pens"])]
+    fixture.mappings = [
+      try .make("Owner", "Owner", relationships: pens), try .make("Firm", "Firm", relationships: pens),
+      try .make("Pen", "Pen", uniqueBy: ["code"], attributes: ["code": "$source.code"]),
+    ]
+    #expect(try told(MigrationManager(fixture.job).plan().losses) == ["links Pen.owner 1"])
+    #expect(try told(fixture.run().losses) == ["links Pen.owner 1"])
+    #expect(try fixture.rows("SELECT ZOWNER FROM source.ZPEN") == ["2"])
+  }
+
   @Test func `an audit finds the values`() throws {
     let fixture = try fixture()
     let report = try MigrationManager(fixture.job).audit(samples: 1, showingValues: false)
