@@ -229,7 +229,7 @@ import Testing
       let told = sum(report, .links, subjects)
       #expect(
         told >= least && told <= gone.count,
-        "seed \(seed): \(pair.from).\(pair.name): \(told), not \(least) to \(gone.count)")
+        "seed \(seed): \(pair.from).\(pair.name): \(told), not \(least) to \(gone.count)\n\(world.description)")
       if told > 0, gone.count < all.count { seen.partLinks += 1 }
     }
   }

@@ -56,6 +56,9 @@ extension LossWorld {
     }
   }
 
+  /// The mappings, for messages.
+  var description: String { MigrationJob.canonicalText(of: [MappingModel(entityMappings: fixture.mappings)]) }
+
   // MARK: Objects that become one
 
   /// The objects of each one that `unique` makes, the first one first.
