@@ -118,7 +118,8 @@ package struct ReceiptedStore {
     return (StoreChecksums(sums), lines)
   }
 
-  /// A complete store that another connection of this process has filled. It must not change while it is read.
+  /// A store that another connection of this process has filled. It must not change while it is read. A new store gets its
+  /// metadata later, so only its checksums can be asked for.
   ///
   /// - Parameters:
   ///   - budget: The memory of the process.
@@ -128,7 +129,7 @@ package struct ReceiptedStore {
   ) throws {
     connection = try StoreConnection(path: nil, cache: .init(bytes: 256 << 10))
     try connection.attachUnlocked(path: path, cache: .init(bytes: max(budget.bytes / 16, 1 << 20)))
-    metadata = try StoreMetadata(reading: connection, path: path)
+    metadata = StoreMetadata(model: model)
     files = ExternalFiles(ofStoreAt: path, becoming: destination)
     schema = try StoreSchema(model: model, probing: connection)
     (self.path, self.budget, self.readers) = (path, budget, readers)
