@@ -22,8 +22,10 @@ struct MergeLosses {
     var ifNil: String?
     /// Whether nil in the first object takes the first value that is not nil.
     var isFilled = false
-    /// Whether the last link of all stays, and not that of the first object: a later mapping sets it from its other end.
-    var keepsLast = false
+    /// The place of an object's link among those that later mappings set from their other end; NULL without one. The last
+    /// of them stays, and that of the first object where there is none.
+    var late: String?
+    var keepsLast: Bool { late != nil }
   }
 
   /// The losses of the objects of a mapping.
@@ -82,11 +84,12 @@ struct MergeLosses {
 
   /// The objects that are not the first of their group (`g`), and have another value than the one that stays.
   private func dropped(_ one: Compared, of rows: String) -> String {
-    let given = "(SELECT s.Z_PK AS k, \(one.given) AS v FROM \(rows) AS s)"
+    let given = "(SELECT s.Z_PK AS k, \(one.given) AS v\(one.late.map { ", \($0) AS late" } ?? "") FROM \(rows) AS s)"
     if one.keepsLast {
       return """
-        SELECT k, v FROM (SELECT g.k AS k, m.v AS v, MAX(m.v) OVER (PARTITION BY g.f) AS kept FROM g \
-        CROSS JOIN \(given) AS m ON m.k = g.k) WHERE v <> kept
+        SELECT k, v FROM (SELECT g.k AS k, m.v AS v, FIRST_VALUE(m.v) OVER (PARTITION BY g.f \
+        ORDER BY m.late IS NULL, m.late DESC, g.k <> g.f) AS kept FROM g CROSS JOIN \(given) AS m ON m.k = g.k) \
+        WHERE v IS NOT NULL AND v IS NOT kept
         """
     }
     func or(_ value: String) -> String { one.ifNil.map { "COALESCE(\(value), \($0))" } ?? value }
@@ -222,17 +225,25 @@ struct MergeLosses {
         }
         guard !lookups.isEmpty, !lookups.contains(where: program.isPolicy) else { continue }
         let chain = try program.chain(path, in: mapping, association)
-        let keys = try lookups.map { index in
+        func key(_ index: MappingID) throws -> String {
           chain.isToMany
             ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")
             : try association.lookup(index, key: chain.scalar(chain.key))
         }
         // Sorted as the objects come: by mapping, then key.
-        let sorted = zip(lookups, keys).map { "printf('%06d:', \($0)) || substr('\(Self.zeros)' || \($1), -20)" }
+        func place(_ index: MappingID, _ key: String) -> String {
+          "printf('%06d:', \(index)) || substr('\(Self.zeros)' || \(key), -20)"
+        }
+        let keys = try lookups.map(key)
+        let sorted = zip(lookups, keys).map(place)
         let given = keys.count == 1 ? keys[0] : "COALESCE(\(sorted.joined(separator: ", ")))"
         // A link that the mapping itself sets last is that of the first object, also where that has none.
-        let isLast = owners.contains { own == nil || $0.mapping > mapping.index }
-        found.append(Compared(name: side.relationship.name, kind: .links, given: given, keepsLast: isLast))
+        let later = Set(owners.map(\.mapping).filter { own == nil || $0 > mapping.index }).sorted().reversed()
+        let places = try later.map { place($0, try key($0)) } + ["NULL"]
+        found.append(
+          Compared(
+            name: side.relationship.name, kind: .links, given: given,
+            late: later.isEmpty ? nil : "COALESCE(\(places.joined(separator: ", ")))"))
       }
     }
     return found
