@@ -223,7 +223,9 @@ struct MergeLosses {
         } else {
           continue
         }
-        guard !lookups.isEmpty, !lookups.contains(where: program.isPolicy) else { continue }
+        // A link that the mapping itself sets last is that of the first object, also where that has none.
+        let later = Set(owners.map(\.mapping).filter { own == nil || $0 > mapping.index })
+        guard !lookups.isEmpty, !later.union(lookups).contains(where: program.isPolicy) else { continue }
         let chain = try program.chain(path, in: mapping, association)
         func key(_ index: MappingID) throws -> String {
           chain.isToMany
@@ -237,9 +239,7 @@ struct MergeLosses {
         let keys = try lookups.map(key)
         let sorted = zip(lookups, keys).map(place)
         let given = keys.count == 1 ? keys[0] : "COALESCE(\(sorted.joined(separator: ", ")))"
-        // A link that the mapping itself sets last is that of the first object, also where that has none.
-        let later = Set(owners.map(\.mapping).filter { own == nil || $0 > mapping.index }).sorted().reversed()
-        let places = try later.map { place($0, try key($0)) } + ["NULL"]
+        let places = try later.sorted().reversed().map { place($0, try key($0)) } + ["NULL"]
         found.append(
           Compared(
             name: side.relationship.name, kind: .links, given: given,

@@ -31,7 +31,7 @@ struct ProofPageTests {
     let schema = try String(
       contentsOf: JSONSchema.folder.appending(path: "audit.schema.json"), encoding: .utf8)
     for kind in kinds { #expect(schema.contains("\"\(kind)\"")) }
-    #expect(kinds.count == 9)
+    #expect(kinds.count == 11)
   }
 
   @Test func `an audit works in a read-only folder, prints its document, and has no values`() throws {
