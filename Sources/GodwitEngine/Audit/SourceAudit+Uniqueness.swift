@@ -137,7 +137,7 @@ extension SourceAudit {
         message: "values of \(list), which must be unique, are in the destination already", samples: samples))
   }
 
-  /// The values that a mapping gives the attributes of a constraint, as SQL; nil when one of them is no attribute.
+  /// The values that a mapping gives the attributes of a constraint, as SQL; nil when one of them is not an attribute.
   private func values(
     _ properties: [String], of mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder
   ) throws -> [String]? {

@@ -136,7 +136,7 @@ public struct VerificationReport: Sendable, Codable, CustomStringConvertible {
 
   package mutating func count(_ name: String, _ count: Int64) {
     if let index = checks.firstIndex(where: { $0.name == name }) {
-      // A receipt that somebody changed may have any number.
+      // Anybody can write any number into a receipt.
       let sum = checks[index].count.addingReportingOverflow(count)
       checks[index].count = sum.overflow ? .max : sum.partialValue
     } else {
