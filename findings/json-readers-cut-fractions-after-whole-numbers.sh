@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 python3 -m venv venv
-venv/bin/pip install -q datafusion==55.0.0 daft==0.7.26 duckdb==2.0.1 polars==2.1.0 pyarrow
+venv/bin/pip install -q datafusion==55.0.0 daft==0.7.26 duckdb==2.0.1 polars==2.1.0 pyarrow==26.0.1
 {
   seq 60000 | sed 's/.*/{"ZNAME":"a name of some length","ZBORN":757425600,"ZPHONE":null}/'
   echo '{"ZNAME":"b","ZBORN":757425600.5,"ZPHONE":"00123"}'

@@ -66,11 +66,16 @@ extension SourceAudit {
             taken = failed.excluded(from: taken, alias: "s")
             isPartial = isPartial || !failed.isComplete
           }
-          // The limit keeps SQLite from computing a value several times.
           let rows =
-            "SELECT s.Z_PK AS k, \(textLiteral(mapping.source.name)) AS e, \(Self.named(values)) FROM \(try association.table(mapping.index)) AS s WHERE (\(taken)) LIMIT -1 OFFSET 0"
-          let filled = values.indices.map { "v\($0) IS NOT NULL" }.joined(separator: " AND ")
-          parts.append("SELECT * FROM (\(rows)) WHERE \(filled)")
+            "SELECT s.Z_PK AS k, \(textLiteral(mapping.source.name)) AS e, \(Self.named(values)) FROM \(try association.table(mapping.index)) AS s WHERE (\(taken))"
+          if properties.contains(where: { isComputed($0, by: mapping) }) {
+            // The limit keeps SQLite from computing a value several times.
+            let filled = values.indices.map { "v\($0) IS NOT NULL" }.joined(separator: " AND ")
+            parts.append("SELECT * FROM (\(rows) LIMIT -1 OFFSET 0) WHERE \(filled)")
+          } else {
+            // An index of the source may group the values.
+            parts.append("\(rows) AND " + values.map { "\($0) IS NOT NULL" }.joined(separator: " AND "))
+          }
         }
         guard !parts.isEmpty else { continue }
         do {
@@ -151,6 +156,14 @@ extension SourceAudit {
       values.append(attribute.type == .boolean ? "(\(sql) <> 0)" : sql)
     }
     return values.isEmpty ? nil : values
+  }
+
+  /// Whether an attribute gets another value than that of a column.
+  private func isComputed(_ property: String, by mapping: ResolvedEntityMapping) -> Bool {
+    guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == property }),
+      case .expression = source.withoutDefault
+    else { return false }
+    return plainColumn(of: source.withoutDefault, for: attribute, in: mapping) == nil
   }
 
   private static func named(_ values: [String]) -> String {

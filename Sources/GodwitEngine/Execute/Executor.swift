@@ -7,6 +7,7 @@ package import GodwitStore
 ///
 /// 1. Each chunk that the ledger does not vouch for runs in order, in a fresh context: its statements,
 ///    the primary-key counters and its ledger entry commit together.
+///    One thread writes: SQLite has one writer, and `PRAGMA threads` gained nothing.
 /// 2. Spill bytes are synced before the commit that names them.
 /// 3. A run that begins again after a kill is one transaction of the caller's, in which each chunk is a savepoint.
 /// 4. Before every commit the source is compared with its recorded state; a change stops the run.

@@ -43,7 +43,8 @@ extension Planner {
       rows: members.map { program.facts.mappings[$0].chunkRows }.min() ?? Self.maximumChunkRows)
   }
 
-  /// Half-open key ranges of about `rows` rows each that together cover every key, from minus infinity.
+  /// Half-open key ranges of about `rows` rows each that together cover every key, from minus infinity. They are cut by
+  /// rows, not by keys, so that a table with a billion holes has few.
   ///
   /// - Parameter total: The rows there are.
   func keyRanges(

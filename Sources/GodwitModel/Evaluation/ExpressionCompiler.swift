@@ -7,7 +7,7 @@ struct EvaluationFrame {
   var members: [EvaluatedValue] = []
 }
 
-/// Yields an expression's value. Routines are structs, for an array of bare closures wraps each one it gives out.
+/// Yields an expression's value, or fails when it is reached: an error in an unused branch does not matter. Routines are structs, for an array of bare closures wraps each one it gives out.
 struct ValueRoutine {
   let run: (inout EvaluationFrame) throws -> EvaluatedValue
 }
