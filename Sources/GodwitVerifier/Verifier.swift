@@ -287,15 +287,15 @@ public struct Verifier: Sendable {
     var source: String?
     var unknown = UnknownTimes()
     let count = Double(job.steps.count)
-    for index in job.steps.indices {
-      var step = try job.step(index, source: source)
+    for id in job.steps.ids {
+      var step = try job.step(id, source: source)
       // A hook is code of the manifest's, and proving a store runs none. So the hook's changes to a store are unknown,
       // and the input of the later steps is too. Before the first step a hook cannot change anything: the source is
       // watched.
-      if job.steps[index].didMigrate != nil || index > 0 && job.steps[index].willMigrate != nil {
+      if job.steps[id].didMigrate != nil || id > .first && job.steps[id].willMigrate != nil {
         report.count(
           "not proved: steps whose store a hook changed, and those after them, from \(step.position.context)",
-          Int64(job.steps.count - index))
+          Int64(job.steps.count - id.number))
         break
       }
       if stop.isDue { throw stop.error(job.destinationPath, found: before.adding(report)) }
@@ -310,19 +310,19 @@ public struct Verifier: Sendable {
       if !isLast {
         step.now = Date(timeIntervalSinceReferenceDate: moment.now)
         step.destinationType = .sqlite
-        step.destinationPath = "\(folder)/step-\(index + 1).sqlite"
+        step.destinationPath = "\(folder)/step-\(id.count).sqlite"
         // A step of a finished job ran before, so a failure now is an error of its own.
         try makeStore(step)
       }
       if stop.isDue { throw stop.error(job.destinationPath, found: before.adding(report)) }
-      if index >= done {
+      if id.number >= done {
         let found = try compare(
           step, isLast ? part : nil, isLast ? original : nil, here, stop, &kept, after: before.adding(report)
         ) {
-          progress((Double(index) + $0) / count)
+          progress((Double(id.number) + $0) / count)
         }
         report.add(found, of: step.position)
-        kept?.steps = index + 1
+        kept?.steps = id.count
         kept?.report = report
       }
       if let source { try? FileManager.default.removeItem(atPath: source) }

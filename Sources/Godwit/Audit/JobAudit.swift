@@ -17,7 +17,7 @@ struct JobAudit {
   /// - Parameters: See `MigrationManager.audit`.
   /// - Throws: `.dataWrong` (65) when the store is damaged.
   func report(samples: Int, showingValues showsValues: Bool) throws -> AuditReport {
-    let step = try job.isStepped ? job.step(0) : job
+    let step = try job.isStepped ? job.step(.first) : job
     let original = try step.sourceFiles()
     let stamp = try original.stamp()
     let source = try SourceFiles(step, existing: step.appends ? try existingDestination() : nil)

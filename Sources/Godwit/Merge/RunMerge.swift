@@ -31,7 +31,8 @@ struct RunMerge {
       },
       starting: { [job] part in
         var update = MigrationProgress(
-          percent: 0, step: 1, steps: job.steps.count, pass: 0, passes: 0, name: "merging", stage: "store", chunk: part,
+          percent: 0, step: .first, steps: job.steps.count, pass: 0, passes: 0, name: "merging", stage: "store",
+          chunk: part,
           chunks: job.sourcePaths.count, rows: 0, totalRows: 0, rowsPerSecond: 0,
           residentBytes: ProcessMemory.residentBytes)
         update.isPlanning = true

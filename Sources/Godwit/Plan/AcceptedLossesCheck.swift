@@ -48,12 +48,12 @@ struct AcceptedLossesCheck {
   private func possibleLosses() throws -> [LossReport.Loss] {
     let way = (job.steps.map(\.sourceModel) + [job.destinationModel]).map(\.versionHashesDigest)
     return try job.possibleLosses.losses(of: way.joined(separator: " ")) {
-      try job.steps.indices.flatMap { try PlanMaker(job).withoutRows(step: $0) { try $0.possibleLosses() } }
+      try job.steps.ids.flatMap { try PlanMaker(job).withoutRows(of: $0) { try $0.possibleLosses() } }
     }
   }
 
   private func unmodelledLosses() throws -> [LossReport.Loss] {
-    let first = try job.step(0)
+    let first = try job.step(.first)
     let source = try SourceFiles(first, existing: first.appends ? try DestinationLook(job).existingDestination() : nil)
     return try source.planner(first).unmodelledLosses
   }

@@ -38,16 +38,16 @@ struct StepsMaker {
     var (record, isResumed) = try record(of: source, journal)
     var meter = StepMeter(count: job.steps.count)
     var last: MigrationProgress?
-    for index in record.finished.count..<job.steps.count {
-      let (summary, complete) = try runStep(index, of: record, in: folder, journal, source: source) {
-        progress(meter.part($0, step: index))
+    for step in job.steps.ids.dropFirst(record.finished.count) {
+      let (summary, complete) = try runStep(step, of: record, in: folder, journal, source: source) {
+        progress(meter.part($0, of: step))
       }
       guard summary.outcome == .finished else {
         return (total(record, plus: summary, isResumed: isResumed), nil)
       }
-      try finishStep(index, summary, of: &record, in: folder, journal, source: source)
-      last = complete.map { meter.part($0, step: index) }
-      if let reason = watch.stopReason, index + 1 < job.steps.count {
+      try finishStep(step, summary, of: &record, in: folder, journal, source: source)
+      last = complete.map { meter.part($0, of: step) }
+      if let reason = watch.stopReason, step.count < job.steps.count {
         var stopped = total(record, isResumed: isResumed)
         stopped.reason = reason
         return (stopped, nil)
@@ -85,21 +85,21 @@ struct StepsMaker {
   }
 
   /// The folder of the step before, which holds the store that a step reads. The first step reads the job's source.
-  static func folderBefore(_ index: Int, in folder: String) -> StepFolder? {
-    index == 0 ? nil : StepFolder(ofStep: index, in: folder)
+  static func folderBefore(_ step: StepID, in folder: String) -> StepFolder? {
+    step == .first ? nil : StepFolder(of: StepID(step.number - 1), in: folder)
   }
 
   private func runStep(
-    _ index: Int, of record: WorkJournal.Steps, in folder: String, _ journal: RunJournal, source: SourceFiles,
+    _ id: StepID, of record: WorkJournal.Steps, in folder: String, _ journal: RunJournal, source: SourceFiles,
     progress: (MigrationProgress) -> Void
   ) throws -> (MigrationSummary, MigrationProgress?) {
-    let step = StepFolder(ofStep: index + 1, in: folder)
-    let before = Self.folderBefore(index, in: folder)
+    let step = StepFolder(of: id, in: folder)
+    let before = Self.folderBefore(id, in: folder)
     try WorkFolder.makeFolder(step.path, mode: 0o700)
-    let stepJob = try job(ofStep: index, source: before?.storePath, identity: record.identity)
+    let stepJob = try job(of: id, source: before?.storePath, identity: record.identity)
     if try !WorkFolder.exists(step.storePath) {
       try run(
-        job.steps[index].willMigrate, of: index, on: before?.storePath ?? job.sourcePath, isWritable: index > 0,
+        job.steps[id].willMigrate, of: id, on: before?.storePath ?? job.sourcePath, isWritable: id > .first,
         source: source.files)
     }
     let stepSource =
@@ -113,14 +113,14 @@ struct StepsMaker {
 
   /// Syncs a finished step, records it, and removes the store that it read.
   private func finishStep(
-    _ index: Int, _ summary: MigrationSummary, of record: inout WorkJournal.Steps, in folder: String,
+    _ id: StepID, _ summary: MigrationSummary, of record: inout WorkJournal.Steps, in folder: String,
     _ journal: RunJournal, source: SourceFiles
   ) throws {
-    let step = StepFolder(ofStep: index + 1, in: folder)
-    let before = Self.folderBefore(index, in: folder)
-    try run(job.steps[index].didMigrate, of: index, on: step.storePath, isWritable: true, source: source.files)
+    let step = StepFolder(of: id, in: folder)
+    let before = Self.folderBefore(id, in: folder)
+    try run(job.steps[id].didMigrate, of: id, on: step.storePath, isWritable: true, source: source.files)
     if journal.isDurable { for path in [step.storePath, step.path] { try WorkFolder.sync(path) } }
-    let identity = try JobFingerprint(job(ofStep: index, source: before?.storePath, identity: record.identity))
+    let identity = try JobFingerprint(job(of: id, source: before?.storePath, identity: record.identity))
       .withSource(record.finished.last?.digest ?? record.identity.source)
     record.finished.append(
       .init(digest: identity.digest, summary: summary, receipt: journal.content?.outcome?.step))
@@ -130,10 +130,10 @@ struct StepsMaker {
 
   /// - Throws: The error of the hook; `.stopped` (75) when it changed the source of the job.
   private func run(
-    _ hook: MigrationStage.Hook?, of index: Int, on path: String, isWritable: Bool, source: StoreFiles
+    _ hook: MigrationStage.Hook?, of id: StepID, on path: String, isWritable: Bool, source: StoreFiles
   ) throws {
     guard let hook else { return }
-    let step = job.steps[index]
+    let step = job.steps[id]
     do {
       let stamp = try source.stamp()
       try hook.body(
@@ -152,7 +152,7 @@ struct StepsMaker {
         error as? GodwitError
         ?? GodwitError(
           .inputOutput, "the hook '\(hook.identity)' failed", cause: "\(error)")
-      failure.context = failure.context ?? StepPosition(index: index, count: job.steps.count).context
+      failure.context = failure.context ?? StepPosition(step: id, count: job.steps.count).context
       failure.remedy =
         failure.remedy
         ?? "fix the cause and run the same job; to change the hook, `godwit discard` the job and run it again"
@@ -161,8 +161,8 @@ struct StepsMaker {
     }
   }
 
-  private func job(ofStep index: Int, source: String?, identity: JobFingerprint) throws -> MigrationJob {
-    var step = MigrationManager(try job.step(index, source: source)).job
+  private func job(of id: StepID, source: String?, identity: JobFingerprint) throws -> MigrationJob {
+    var step = MigrationManager(try job.step(id, source: source)).job
     if step.position.isLast { step.position.jobDigest = identity.digest }
     return step
   }
@@ -186,7 +186,7 @@ struct StepsMaker {
 
   /// Reports faults of a later step before the first one begins.
   private func checkSteps() throws {
-    for index in job.steps.indices { _ = try PlanMaker(job).withoutRows(ofStep: index) }
+    for step in job.steps.ids { _ = try PlanMaker(job).planWithoutRows(of: step) }
   }
 
 }
@@ -195,23 +195,23 @@ struct StepsMaker {
 /// yet.
 private struct StepMeter {
   let count: Int
-  private var running: (step: Int, since: Date)?
+  private var running: (step: StepID, since: Date)?
 
   init(count: Int) { self.count = count }
 
-  mutating func part(_ progress: MigrationProgress, step index: Int) -> MigrationProgress {
+  mutating func part(_ progress: MigrationProgress, of step: StepID) -> MigrationProgress {
     var progress = progress
-    let isLast = index + 1 == count
-    let percent = (Double(index) * 100 + progress.percent) / Double(count)
+    let isLast = step.count == count
+    let percent = (Double(step.number) * 100 + progress.percent) / Double(count)
     progress.percent = isLast && progress.percent >= 100 ? 100 : min(99.9, percent)
-    progress.step = index + 1
+    progress.step = step.count
     progress.steps = count
     let now = Date()
-    let since = running.flatMap { $0.step == index ? $0.since : nil } ?? now
-    running = (index, since)
+    let since = running.flatMap { $0.step == step ? $0.since : nil } ?? now
+    running = (step, since)
     // Later steps are taken to be as long as this one.
     let passed = now.timeIntervalSince(since)
-    progress.secondsLeft = progress.secondsLeft.map { $0 + (passed + $0) * Double(count - index - 1) }
+    progress.secondsLeft = progress.secondsLeft.map { $0 + (passed + $0) * Double(count - step.count) }
     return progress
   }
 }

@@ -110,7 +110,7 @@ struct UnfinishedWork {
       let journal = try WorkJournal.read(in: job.workPath)
     else { return }
     guard try !hasOtherSteps(journal, in: job.workPath) else { throw otherSteps }
-    let current = journal.steps.map { StepFolder(ofStep: $0.finished.count + 1, in: job.workPath).path }
+    let current = journal.steps.map { StepFolder(of: $0.current, in: job.workPath).path }
     if let ledger = try Ledger.opened(in: current ?? job.workPath) {
       defer { try? ledger.connection.close() }
       try ledger.checkVersion()

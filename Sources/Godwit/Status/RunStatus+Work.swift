@@ -74,9 +74,9 @@ extension RunStatus {
 
   /// nil without steps.
   private func statusOfSteps(_ journal: WorkJournal) throws -> MigrationStatus? {
-    guard let finished = journal.steps?.finished.count else { return nil }
-    let current = StepFolder(ofStep: finished + 1, in: job.workPath)
-    let isLast = finished + 1 >= job.steps.count
+    guard let step = journal.steps?.current else { return nil }
+    let current = StepFolder(of: step, in: job.workPath)
+    let isLast = step.count >= job.steps.count
     var status: MigrationStatus
     if let ledger = try Ledger.opened(in: current.path) {
       defer { try? ledger.connection.close() }
@@ -88,9 +88,9 @@ extension RunStatus {
       let isWritten = isLast && job.appends ? journal.phase != .making : try Self.isWritten(current, isLast: isLast)
       status = MigrationStatus(state: .unfinished, job: job.name, percent: isWritten ? 100 : 0)
     }
-    status.step = min(finished + 1, job.steps.count)
+    status.step = min(step.count, job.steps.count)
     status.steps = job.steps.count
-    status.percent = min(100, (Double(finished) * 100 + status.percent) / Double(job.steps.count))
+    status.percent = min(100, (Double(step.number) * 100 + status.percent) / Double(job.steps.count))
     return status
   }
 

@@ -17,7 +17,7 @@ final class TraceChain {
   /// One more than steps.
   private var paths: [String]
   private var readers: [Int: ObjectReader] = [:]
-  private var tracers: [Int: ObjectTracer] = [:]
+  private var tracers: [StepID: ObjectTracer] = [:]
   private var scratch: ScratchFolder?
   /// The source that the run read.
   let source: RunSource
@@ -54,11 +54,11 @@ final class TraceChain {
       self.scratch = scratch
       let between = (1..<job.steps.count).map { "\(scratch.path)/step-\($0).sqlite" }
       paths = [job.sourcePath] + between + [job.destinationPath]
-      steps = try job.steps.indices.map { [paths, moment] in
-        var step = try job.step($0, source: $0 == 0 ? source.keptPath : paths[$0])
+      steps = try job.steps.ids.map { [paths, moment] in
+        var step = try job.step($0, source: $0 == .first ? source.keptPath : paths[$0.number])
         step.now = Date(timeIntervalSinceReferenceDate: moment.now)
         step.destinationType = .sqlite
-        step.destinationPath = paths[$0 + 1]
+        step.destinationPath = paths[$0.count]
         return step
       }
     } else {
@@ -112,10 +112,10 @@ final class TraceChain {
     try reader(value.place).bytes(of: value.content)
   }
 
-  private func tracer(_ step: Int) throws -> ObjectTracer {
+  private func tracer(_ step: StepID) throws -> ObjectTracer {
     if let known = tracers[step] { return known }
-    try make(step)
-    let tracer = try ObjectTracer(steps[step], now: moment.now, files: step == 0 ? job.sourceSupport : nil)
+    try make(step.number)
+    let tracer = try ObjectTracer(steps[step.number], now: moment.now, files: step == .first ? job.sourceSupport : nil)
     tracers[step] = tracer
     return tracer
   }
@@ -255,10 +255,11 @@ final class TraceChain {
     }
     var trace = ObjectTrace(side: side, object: object)
     var frontier = [reference]
-    for step in isForwards ? Array(steps.indices) : steps.indices.reversed() {
+    let ids = steps.indices.map { StepID($0) }
+    for step in isForwards ? ids : ids.reversed() {
       var next: [Reference] = []
       for reference in frontier {
-        if isForwards, step == 0, let gap = try heldGap(reference) {
+        if isForwards, step == .first, let gap = try heldGap(reference) {
           trace.gaps.append(gap)
           continue
         }
@@ -274,7 +275,7 @@ final class TraceChain {
             "\(results.linksLeftOut.counted("link")) of \(reference.entity)/p\(reference.key) \(results.linksLeftOut == 1 ? "is" : "are") not listed"
           )
         }
-        let place = isForwards ? step : step + 1
+        let place = isForwards ? step.number : step.count
         // A mapping without a policy explains the object.
         guard isForwards || made.isEmpty else { continue }
         let uri = uri(reference, place, try reader(place))
@@ -287,22 +288,23 @@ final class TraceChain {
     return trace
   }
 
-  private func association(_ found: ObjectTracer.Association, _ step: Int) throws -> ObjectTrace.Association {
-    guard let source = try object(found.source, step) else {
-      throw GodwitError(.internalBug, "cannot read p\(found.source.key) of '\(paths[step])' again")
+  private func association(_ found: ObjectTracer.Association, _ step: StepID) throws -> ObjectTrace.Association {
+    let place = step.number
+    guard let source = try object(found.source, place) else {
+      throw GodwitError(.internalBug, "cannot read p\(found.source.key) of '\(paths[place])' again")
     }
-    let (before, after) = (try reader(step), try reader(step + 1))
-    var destination = try object(found.destination, step + 1)
+    let (before, after) = (try reader(place), try reader(place + 1))
+    var destination = try object(found.destination, place + 1)
     if destination?.entityName != found.destination.entity { destination = nil }
     let mapping = found.mapping
     var origins: [String: String] = [:]
     for (attribute, source) in mapping.attributes { origins[attribute.name] = Self.text(source) }
     for relationship in mapping.relationships { origins[relationship.relationship.name] = relationship.text }
     return ObjectTrace.Association(
-      step: step + 1, sourceModel: model(step).name, destinationModel: model(step + 1).name, mapping: mapping.name,
+      step: step.count, sourceModel: model(place).name, destinationModel: model(place + 1).name, mapping: mapping.name,
       pass: found.chunk?.pass ?? 0, chunk: found.chunk?.number ?? 0, chunks: found.chunk?.count ?? 0,
-      range: found.chunk?.range ?? "", source: source, merged: found.merged.map { uri($0, step, before) },
-      destination: destination, destinationURI: uri(found.destination, step + 1, after), origins: origins)
+      range: found.chunk?.range ?? "", source: source, merged: found.merged.map { uri($0, place, before) },
+      destination: destination, destinationURI: uri(found.destination, place + 1, after), origins: origins)
   }
 
   /// The end of the trace of an object in quarantine; nil for any other.
@@ -328,28 +330,28 @@ final class TraceChain {
   }
 
   private func gap(
-    _ refusal: ObjectTracer.Refusal, _ step: Int, _ uri: String, _ isForwards: Bool
+    _ refusal: ObjectTracer.Refusal, _ step: StepID, _ uri: String, _ isForwards: Bool
   ) -> ObjectTrace.Gap {
     switch refusal {
     case .filter(let mapping):
       ObjectTrace.Gap(
-        step: step + 1, uri: uri, reason: .filter, mapping: mapping.name,
+        step: step.count, uri: uri, reason: .filter, mapping: mapping.name,
         message: "mapping '\(mapping.name)' does not take it: its filter is \(mapping.filter?.source.text ?? "")")
     case .policy(let mapping, let policy):
       ObjectTrace.Gap(
-        step: step + 1, uri: uri, reason: .policy, mapping: mapping.name,
+        step: step.count, uri: uri, reason: .policy, mapping: mapping.name,
         message: isForwards
           ? "mapping '\(mapping.name)' takes it: what the policy '\(policy)' made of it is not recorded"
           : "mapping '\(mapping.name)' may have made it: of what, the policy '\(policy)' alone knows")
     }
   }
 
-  private func gap(_ step: Int, _ uri: String, _ entity: String, _ isForwards: Bool) -> ObjectTrace.Gap {
+  private func gap(_ step: StepID, _ uri: String, _ entity: String, _ isForwards: Bool) -> ObjectTrace.Gap {
     isForwards
       ? ObjectTrace.Gap(
-        step: step + 1, uri: uri, reason: .noMapping, message: "no mapping takes objects of \(entity): it is dropped")
+        step: step.count, uri: uri, reason: .noMapping, message: "no mapping takes objects of \(entity): it is dropped")
       : ObjectTrace.Gap(
-        step: step + 1, uri: uri, reason: .unexplained,
+        step: step.count, uri: uri, reason: .unexplained,
         message: "no mapping makes it: the application, or a policy that makes new objects, or another job did")
   }
 }

@@ -73,7 +73,8 @@ struct PolicyStub {
   }
 
   private func step(_ use: PolicyUse) -> MigrationStep? {
-    job.steps.indices.contains(use.step - 1) ? job.steps[use.step - 1] : nil
+    let id = StepID(count: use.step)
+    return job.steps.has(id) ? job.steps[id] : nil
   }
 
   private func describe(_ role: String, _ entity: String?, in model: ManagedObjectModel?) -> [String] {

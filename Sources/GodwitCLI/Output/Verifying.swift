@@ -27,7 +27,7 @@ struct Verifying {
       let seconds = Clock.seconds(since: start)
       printer.update(
         MigrationProgress(
-          percent: share * 100, step: 1, steps: 1, pass: 1, passes: 1, name: "verify", stage: "", chunk: 0,
+          percent: share * 100, step: .first, steps: 1, pass: 1, passes: 1, name: "verify", stage: "", chunk: 0,
           chunks: 0, rows: 0, totalRows: 0, rowsPerSecond: 0,
           secondsLeft: gained > 0.05 && seconds > 1 ? seconds / gained * (1 - share) : nil,
           residentBytes: ProcessMemory.residentBytes))

@@ -36,6 +36,8 @@ struct MappingPicture {
   private(set) var columns: [Column] = []
   /// One for each entity mapping.
   private(set) var mappings: [Box] = []
+  /// The work of each entity mapping beside carrying over, by step and name.
+  private(set) var work: [StepID: [String: [String]]] = [:]
   private(set) var arrows: [Arrow] = []
   /// The place of each entity's box, by column and name.
   private var places: [Int: [String: Int]] = [:]
@@ -43,33 +45,35 @@ struct MappingPicture {
   /// - Parameter plan: The plan of the same job, with the same steps; nil without counts.
   init(_ job: MigrationJob, plan: MigrationPlan?) {
     title = job.name
-    for (index, step) in job.steps.enumerated() {
-      let planned = plan.flatMap { $0.steps.indices.contains(index) ? $0.steps[index] : nil }
-      add(StepPicture(step, planned: planned), number: index)
+    for (id, step) in job.steps.numbered {
+      let planned = plan.flatMap { $0.steps.has(id) ? $0.steps[id] : nil }
+      add(StepPicture(step, planned: planned), id: id)
     }
   }
 
-  private mutating func add(_ step: StepPicture, number: Int) {
-    if number == 0 { columns.append(.init(id: "v0", title: step.step.sourceModel.name, boxes: [])) }
+  private mutating func add(_ step: StepPicture, id: StepID) {
+    let (before, after) = (id.number, id.next.number)
+    if id == .first { columns.append(.init(id: "v0", title: step.step.sourceModel.name, boxes: [])) }
     let passed = step.step.passedVersions
     columns.append(
       .init(
-        id: "v\(number + 1)",
+        id: "v\(after)",
         title: step.step.destinationModel.name
           + (passed.isEmpty ? "" : " (through \(passed.joined(separator: ", ")))"),
         boxes: []))
     var sources: [String: String] = [:]
-    for entity in step.sources { sources[entity.name] = place(entity, in: number) }
+    for entity in step.sources { sources[entity.name] = place(entity, in: before) }
     var destinations: [String: String] = [:]
-    for entity in step.destinations { destinations[entity.name] = place(entity, in: number + 1) }
+    for entity in step.destinations { destinations[entity.name] = place(entity, in: after) }
     for (index, mapping) in step.mappings.enumerated() {
-      let id = "m\(number)x\(index)"
-      mappings.append(.init(id: id, lines: mapping.lines, mark: mapping.mark))
+      let box = "m\(id)x\(index)"
+      if let name = mapping.lines.first { work[id, default: [:]][name] = Array(mapping.lines.dropFirst()) }
+      mappings.append(.init(id: box, lines: mapping.lines, mark: mapping.mark))
       if let source = mapping.source.flatMap({ sources[$0] }) {
-        arrows.append(.init(from: source, to: id, text: mapping.rows))
+        arrows.append(.init(from: source, to: box, text: mapping.rows))
       }
       if let destination = mapping.destination.flatMap({ destinations[$0] }) {
-        arrows.append(.init(from: id, to: destination, text: ""))
+        arrows.append(.init(from: box, to: destination, text: ""))
       }
     }
   }

@@ -38,19 +38,19 @@ struct PlanDifference: Codable {
     compareWhole(old, new)
     let (before, after) = (old.steps ?? [], new.steps ?? [])
     let places = Dictionary(
-      before.enumerated().map { (Self.key($1), $0) }, uniquingKeysWith: { first, _ in first })
-    var met: Set<Int> = []
-    for (index, step) in after.enumerated() {
-      guard let place = places[Self.key(step)] else {
-        add(.step, index, Self.name(step), .added)
+      before.numbered.map { (Self.key($1), $0) }, uniquingKeysWith: { first, _ in first })
+    var met: Set<StepID> = []
+    for (id, step) in after.numbered {
+      guard let earlier = places[Self.key(step)] else {
+        add(.step, id, Self.name(step), .added)
         continue
       }
-      met.insert(place)
-      compare(before[place], step, number: index)
-      compareProperties(old, place, new, index)
-      compareLosses(old, place, new, index)
+      met.insert(earlier)
+      compare(before[earlier], step, id: id)
+      compareProperties(old, earlier, new, id)
+      compareLosses(old, earlier, new, id)
     }
-    for (index, step) in before.enumerated() where !met.contains(index) { add(.step, index, Self.name(step), .removed) }
+    for (id, step) in before.numbered where !met.contains(id) { add(.step, id, Self.name(step), .removed) }
     compareCounts(old, new)
     isEqual = changes.isEmpty
   }
@@ -59,17 +59,17 @@ struct PlanDifference: Codable {
   private static func name(_ step: MigrationPlan.Step) -> String { "\(step.sourceModel) to \(step.destinationModel)" }
 
   private mutating func add(
-    _ kind: Change.Kind, _ step: Int?, _ subject: String, _ change: Change.What, field: String? = nil,
+    _ kind: Change.Kind, _ step: StepID?, _ subject: String, _ change: Change.What, field: String? = nil,
     old: String? = nil, new: String? = nil, isOfResult: Bool = true
   ) {
     changes.append(
       Change(
-        kind: kind, step: step.map { $0 + 1 }, subject: subject, change: change, field: field, old: old, new: new,
+        kind: kind, step: step?.count, subject: subject, change: change, field: field, old: old, new: new,
         isOfResult: isOfResult))
   }
 
   private mutating func compare(
-    _ kind: Change.Kind, _ step: Int?, _ subject: String, _ field: String?, _ old: String?, _ new: String?,
+    _ kind: Change.Kind, _ step: StepID?, _ subject: String, _ field: String?, _ old: String?, _ new: String?,
     isOfResult: Bool = true
   ) {
     guard old != new else { return }
@@ -133,12 +133,12 @@ struct PlanDifference: Codable {
 
   // MARK: A step
 
-  private mutating func compare(_ old: MigrationPlan.Step, _ new: MigrationPlan.Step, number: Int) {
+  private mutating func compare(_ old: MigrationPlan.Step, _ new: MigrationPlan.Step, id: StepID) {
     let name = Self.name(new)
-    compare(.step, number, name, "mappings from", old.origin, new.origin)
-    compare(.step, number, name, "hops", old.hops?.joined(separator: " to "), new.hops?.joined(separator: " to "))
-    compare(.step, number, name, "strategy", old.way, new.way, isOfResult: false)
-    compare(.step, number, name, "hooks", Self.list(old.hooks), Self.list(new.hooks))
+    compare(.step, id, name, "mappings from", old.origin, new.origin)
+    compare(.step, id, name, "hops", old.hops?.joined(separator: " to "), new.hops?.joined(separator: " to "))
+    compare(.step, id, name, "strategy", old.way, new.way, isOfResult: false)
+    compare(.step, id, name, "hooks", Self.list(old.hooks), Self.list(new.hooks))
     let (before, after) = (old.passes.flatMap(\.mappings), new.passes.flatMap(\.mappings))
     func named(_ mappings: [MigrationPlan.Mapping]) -> [String: MigrationPlan.Mapping] {
       Dictionary(mappings.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -146,11 +146,11 @@ struct PlanDifference: Codable {
     let (known, left) = (named(before), named(after))
     for mapping in after {
       guard let was = known[mapping.name] else {
-        add(.mapping, number, mapping.name, .added, new: "\(mapping.source) to \(mapping.destination)")
+        add(.mapping, id, mapping.name, .added, new: "\(mapping.source) to \(mapping.destination)")
         continue
       }
       func field(_ label: String, _ value: (MigrationPlan.Mapping) -> String?, isOfResult: Bool = true) {
-        compare(.mapping, number, mapping.name, label, value(was), value(mapping), isOfResult: isOfResult)
+        compare(.mapping, id, mapping.name, label, value(was), value(mapping), isOfResult: isOfResult)
       }
       field("source entity", { $0.source })
       field("destination entity", { $0.destination })
@@ -165,43 +165,43 @@ struct PlanDifference: Codable {
       for name in names { field("relationship \(name)", { $0.relationships[name] }, isOfResult: false) }
     }
     for mapping in before where left[mapping.name] == nil {
-      add(.mapping, number, mapping.name, .removed, old: "\(mapping.source) to \(mapping.destination)")
+      add(.mapping, id, mapping.name, .removed, old: "\(mapping.source) to \(mapping.destination)")
     }
   }
 
   private static func list(_ texts: [String]) -> String? { texts.isEmpty ? nil : texts.joined(separator: ", ") }
 
-  private mutating func compareProperties(_ old: PlanRecord, _ place: Int, _ new: PlanRecord, _ index: Int) {
+  private mutating func compareProperties(_ old: PlanRecord, _ earlier: StepID, _ new: PlanRecord, _ id: StepID) {
     guard let before = old.expressions, let after = new.expressions else { return }
     let known = Dictionary(
-      before.filter { $0.step == place + 1 }.map { ($0.mapping, $0) }, uniquingKeysWith: { first, _ in first })
-    for mapping in after where mapping.step == index + 1 {
+      before.filter { $0.step == earlier.count }.map { ($0.mapping, $0) }, uniquingKeysWith: { first, _ in first })
+    for mapping in after where mapping.step == id.count {
       guard let was = known[mapping.mapping] else { continue }
-      compare(.mapping, index, mapping.mapping, "kind", was.kind, mapping.kind)
+      compare(.mapping, id, mapping.mapping, "kind", was.kind, mapping.kind)
       for name in Set(was.properties.keys).union(mapping.properties.keys).sorted(by: { Text($0) < Text($1) }) {
         compare(
-          .property, index, "\(mapping.mapping).\(name)", nil, was.properties[name], mapping.properties[name])
+          .property, id, "\(mapping.mapping).\(name)", nil, was.properties[name], mapping.properties[name])
       }
     }
   }
 
-  private mutating func compareLosses(_ old: PlanRecord, _ place: Int, _ new: PlanRecord, _ index: Int) {
+  private mutating func compareLosses(_ old: PlanRecord, _ earlier: StepID, _ new: PlanRecord, _ id: StepID) {
     struct Key: Hashable {
       var kind: LossReport.Kind
       var subject, reason: String
     }
-    func losses(_ record: PlanRecord, _ step: Int) -> [(Key, Int64?)] {
-      (record.losses ?? []).filter { $0.step == step + 1 }
+    func losses(_ record: PlanRecord, _ step: StepID) -> [(Key, Int64?)] {
+      (record.losses ?? []).filter { $0.step == step.count }
         .map { (Key(kind: $0.kind, subject: $0.subject, reason: $0.reason), $0.count) }
     }
     func text(_ count: Int64??) -> String? { count.map { $0.map { "\($0)" } ?? "not counted" } }
-    let (before, after) = (losses(old, place), losses(new, index))
+    let (before, after) = (losses(old, earlier), losses(new, id))
     let known = Dictionary(before, uniquingKeysWith: { first, _ in first })
     let found = Dictionary(after, uniquingKeysWith: { first, _ in first })
     var seen: Set<Key> = []
     for key in (after + before).map(\.0) where seen.insert(key).inserted {
       let (was, now) = (known[key], found[key])
-      compare(.loss, index, "\(key.kind.rawValue) of \(key.subject)", key.reason, text(was), text(now))
+      compare(.loss, id, "\(key.kind.rawValue) of \(key.subject)", key.reason, text(was), text(now))
     }
   }
 }

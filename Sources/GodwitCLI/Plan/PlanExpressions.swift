@@ -10,8 +10,8 @@ struct PlanExpressions: Codable, Equatable {
   var properties: [String: String]
 
   static func all(of job: MigrationJob) -> [PlanExpressions] {
-    job.steps.enumerated().flatMap { index, step in
-      step.mappingModels.flatMap(\.entityMappings).map { PlanExpressions($0, step: index + 1) }
+    job.steps.numbered.flatMap { id, step in
+      step.mappingModels.flatMap(\.entityMappings).map { PlanExpressions($0, step: id.count) }
     }
   }
 

@@ -77,15 +77,14 @@ struct ReportContent {
   /// The flow of the objects in each step.
   var flows: [ObjectFlows] {
     if let receipt = record.receipt, !receipt.steps.isEmpty {
-      return receipt.steps.enumerated().map { ObjectFlows($1, step: $0 + 1) }
+      return receipt.steps.numbered.map { ObjectFlows($1, step: $0) }
     }
     guard let plan else { return [] }
     let done = record.finishedSteps
-    return plan.steps.enumerated().map { index, step in
-      done.indices.contains(index)
-        ? ObjectFlows(done[index], step: index + 1)
-        : ObjectFlows(
-          step, step: index + 1, facts: index + 1 == plan.countedStep ? plan.facts.entities : [])
+    return plan.steps.numbered.map { id, step in
+      done.has(id)
+        ? ObjectFlows(done[id], step: id)
+        : ObjectFlows(step, step: id, facts: id == plan.countedStep ? plan.facts.entities : [])
     }
   }
 
@@ -107,7 +106,7 @@ struct ObjectFlows {
     var isLoss = false
   }
 
-  let step: Int
+  let step: StepID
   let sourceModel, destinationModel: String
   /// Why rows are not counted; nil where they are.
   let note: String?
@@ -115,8 +114,7 @@ struct ObjectFlows {
   /// Source objects by entity, each counted once; an entity is missing where that is not known.
   private(set) var objects: [String: Int64] = [:]
 
-  /// - Parameter step: From 1.
-  init(_ receipt: Receipt.Step, step: Int) {
+  init(_ receipt: Receipt.Step, step: StepID) {
     self.step = step
     (sourceModel, destinationModel, note) = (receipt.sourceModel, receipt.destinationModel, nil)
     flows = receipt.mappings.filter { !$0.destination.isEmpty }.map {
@@ -132,7 +130,7 @@ struct ObjectFlows {
   }
 
   /// - Parameter facts: The source entities with their rows, where they are counted.
-  init(_ plan: MigrationPlan.Step, step: Int, facts: [PlanFacts.Entity] = []) {
+  init(_ plan: MigrationPlan.Step, step: StepID, facts: [PlanFacts.Entity] = []) {
     self.step = step
     (sourceModel, destinationModel, note) = (plan.sourceModel, plan.destinationModel, plan.rowsNote)
     let isCounted = plan.rowsNote == nil

@@ -135,15 +135,15 @@ struct ReportPage {
     {
       return receipt.steps.map { Step(sourceModel: $0.sourceModel, destinationModel: $0.destinationModel) }
     }
-    return job.steps.enumerated().map { index, step in
+    return job.steps.numbered.map { id, step in
       var remarks = [step.origin ?? "a mapping model that the job names"]
       if !step.passedVersions.isEmpty { remarks.append("through \(step.passedVersions.joined(separator: ", "))") }
       if let reason = step.reasonApart { remarks.append("apart from the step before: \(reason)") }
       if let hook = step.willMigrate { remarks.append("before: \(hook.identity)") }
       if let hook = step.didMigrate { remarks.append("after: \(hook.identity)") }
-      if let planned = content.plan?.steps, planned.indices.contains(index) {
-        if let way = planned[index].way { remarks.append(way) }
-        remarks.append(planned[index].passes.count.counted("pass", "passes"))
+      if let planned = content.plan?.steps, planned.has(id) {
+        if let way = planned[id].way { remarks.append(way) }
+        remarks.append(planned[id].passes.count.counted("pass", "passes"))
       }
       return Step(
         sourceModel: step.sourceModel.name, destinationModel: step.destinationModel.name, remarks: remarks)
@@ -170,13 +170,13 @@ struct ReportPage {
     guard !flows.isEmpty else {
       return [ReportText.paragraph("The objects are not shown: the job has no receipt of its steps.")]
     }
-    let details = mappingLines
+    let details = MappingPicture(content.job, plan: content.plan).work
     return flows.flatMap { step -> [Markup] in
       var parts: [Markup] = []
       if flows.count > 1 {
         parts.append(
           .element(
-            "h3", [:], Markup(text: "Step \(step.step): "), .name(step.sourceModel), " \u{2192} ",
+            "h3", [:], Markup(text: "Step \(step.step.count): "), .name(step.sourceModel), " \u{2192} ",
             .name(step.destinationModel)))
       }
       if let note = step.note { parts.append(ReportText.paragraph("Rows are not counted: \(note).", soft: true)) }
@@ -185,7 +185,7 @@ struct ReportPage {
         let objects = step.flows.reduce(Int64(0)) { $0 &+ ($1.taken ?? 0) }
         let count = step.note == nil ? ": \(ReportText.number(objects)) object\(objects == 1 ? "" : "s")" : ""
         let keep = step.flows.count == 1 ? "1 entity keeps its name" : "\(step.flows.count) entities keep their names"
-        let lacks = content.losses.contains { $0.step == step.step && $0.kind != .linksToNothing }
+        let lacks = content.losses.contains { $0.step == step.step.count && $0.kind != .linksToNothing }
         let but = lacks ? " They lose values or links: see the losses." : ""
         parts.append(ReportText.paragraph("\(keep) and all objects\(count).\(but)"))
         return parts + [ReportText.hidden("Table of mappings", table(step, details))]
@@ -205,22 +205,10 @@ struct ReportPage {
     }
   }
 
-  /// The work of each mapping beside carrying over, by step and name.
-  private var mappingLines: [String: [String]] {
-    var lines: [String: [String]] = [:]
-    let picture = MappingPicture(content.job, plan: content.plan)
-    for box in picture.mappings {
-      guard let step = box.id.dropFirst().split(separator: "x").first.flatMap({ Int($0) }), let name = box.lines.first
-      else { continue }
-      lines["\(step + 1) \(name)"] = Array(box.lines.dropFirst())
-    }
-    return lines
-  }
-
-  private func table(_ step: ObjectFlows, _ details: [String: [String]]) -> Markup {
+  private func table(_ step: ObjectFlows, _ details: [StepID: [String: [String]]]) -> Markup {
     func count(_ value: Int64?) -> Markup { Markup(text: value.map(ReportText.number) ?? "") }
     let rows = step.flows.map { flow -> [Markup] in
-      let lines = flow.isLoss ? [] : details["\(step.step) \(flow.name)"] ?? []
+      let lines = flow.isLoss ? [] : details[step.step]?[flow.name] ?? []
       return [
         flow.source.isEmpty ? "new objects" : .name(flow.source),
         flow.isLoss
@@ -230,7 +218,8 @@ struct ReportPage {
       ]
     }
     return ReportText.table(
-      "Mappings of step \(step.step)", ["From", "To", "Mapping", "Taken", "Made", "What it does"], numbers: [3, 4],
+      "Mappings of step \(step.step.count)", ["From", "To", "Mapping", "Taken", "Made", "What it does"],
+      numbers: [3, 4],
       prose: 5,
       rows)
   }

@@ -46,7 +46,7 @@ struct MeetForecast {
       let lost = compared.filter { !$0.isLink }.enumerated().map { place, one in
         MetCount.Lost(name: one.name, isLink: false, count: number(place + 1))
       }
-      found.parts.append(.init(mapping: mapping, losses: mapping.losses(lost, step: planner.job.position.index + 1)))
+      found.parts.append(.init(mapping: mapping, losses: mapping.losses(lost, step: planner.job.position.step)))
       found.notes.append(
         mapping.noteOfMeeting(number(0), changed: nil, hasLinks: compared.contains(where: \.isLink)))
     }

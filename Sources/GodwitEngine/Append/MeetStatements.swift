@@ -295,6 +295,6 @@ extension StepProgram {
   /// The mappings whose objects the destination may have already, in mapping order.
   var meeting: [MappingID] {
     guard facts.highestDestinationKeys != nil else { return [] }
-    return mappings.mappingIDs.filter { mappings[$0].meets && facts.mappings[$0].rows > 0 }
+    return mappings.ids.filter { mappings[$0].meets && facts.mappings[$0].rows > 0 }
   }
 }

@@ -27,7 +27,7 @@ extension ResolvedEntityMapping {
   }
 
   /// The losses where new objects become one with old ones.
-  func losses(_ lost: [MetCount.Lost], step: Int) -> [LossReport.Loss] {
+  func losses(_ lost: [MetCount.Lost], step: StepID) -> [LossReport.Loss] {
     lost.filter { $0.count > 0 }.map {
       .init(
         step: step, kind: $0.isLink ? .links : .values, subject: "\(destination.name).\($0.name)", count: $0.count,
@@ -59,7 +59,7 @@ extension Executor {
     return planned.filter { !reasons.contains($0.reason) }
       + meeting.flatMap { mapping in
         mapping.losses(
-          counted.first { $0.mapping == mapping.name }?.lost ?? [], step: job.position.index + 1)
+          counted.first { $0.mapping == mapping.name }?.lost ?? [], step: job.position.step)
       }
   }
 

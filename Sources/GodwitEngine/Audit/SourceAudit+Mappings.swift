@@ -76,7 +76,7 @@ extension SourceAudit {
   private func auditMerged(_ program: StepProgram) throws {
     var facts = program.facts
     // A mapping without rows would find nothing.
-    for index in facts.mappings.mappingIDs { facts.mappings[index].rows = 2 }
+    for index in facts.mappings.ids { facts.mappings[index].rows = 2 }
     facts.highestDestinationKeys = attached.existing?.highestKeys
     if attached.existing?.hasOwnObjects == true {
       facts.highestDestinationKeys = nil

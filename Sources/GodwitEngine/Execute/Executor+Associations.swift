@@ -164,7 +164,7 @@ extension Executor {
   // MARK: Reading
 
   func openReaders() throws {
-    let stored = program.mappings.mappingIDs.filter {
+    let stored = program.mappings.ids.filter {
       program.isStored($0) && !program.isPolicy($0) && functions.readers[$0] == nil
     }
     guard !stored.isEmpty else { return }

@@ -35,7 +35,7 @@ extension Executor {
   /// - Parameter plan: With the losses that were counted.
   package func losses(_ summary: MigrationSummary, plan: MigrationPlan) throws -> LossReport {
     var found = plan.losses
-    let step = job.position.index + 1
+    let step = job.position.step
     var made = try ledger.nils().map { nils -> LossReport.Loss in
       let mapping = program.mappings[nils.mapping]
       return .init(
@@ -47,7 +47,7 @@ extension Executor {
     if job.failsOnLoss {
       made.removeAll { loss in
         found.losses.contains {
-          $0.step == step && $0.kind == loss.kind && $0.subject == loss.subject && $0.reason == loss.reason
+          $0.step == step.count && $0.kind == loss.kind && $0.subject == loss.subject && $0.reason == loss.reason
         }
       }
     }

@@ -61,7 +61,7 @@ struct MergeLosses {
       let order = descriptors.isEmpty ? "" : " by \(descriptors)"
       let losses = compared.map { one in
         LossReport.Loss(
-          step: planner.job.position.index + 1, kind: one.kind, subject: "\(mapping.destination.name).\(one.name)",
+          step: planner.job.position.step, kind: one.kind, subject: "\(mapping.destination.name).\(one.name)",
           count: nil,
           reason: "mapping \(mapping.name) makes one object of those with the same \(keys)"
             + (one.keepsLast ? ", and a later mapping sets the link" : " and keeps the first\(order)"),

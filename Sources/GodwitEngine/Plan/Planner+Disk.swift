@@ -24,10 +24,10 @@ extension Planner {
     let relations = relationBytes(program, chunks: chunks)
     let ranks = rankBytes(program)
     var scratch = relations.scratch + ranks.tables + Int64(chunks.count) * 160
-    for index in program.mappings.mappingIDs where !program.mappings[index].mapping.uniqueBy.isEmpty {
+    for index in program.mappings.ids where !program.mappings[index].mapping.uniqueBy.isEmpty {
       scratch += facts.mappings[index].rows * (64 + (program.isOrdered(index) ? 0 : indexedValueBytes))
     }
-    let spill = program.mappings.mappingIDs.filter(program.isStored).reduce(Int64(0)) {
+    let spill = program.mappings.ids.filter(program.isStored).reduce(Int64(0)) {
       $0 + facts.mappings[$1].rows * 10 + 4096
     }
     // Every table and index has a page of its own, and the map of pages one in 800.
@@ -159,7 +159,7 @@ extension Planner {
       bytes.tables += program.facts.mappings[mapping].rows * 12 + ranked * 20
       sort(ranked, by: source.order.count)
     }
-    for index in program.mappings.mappingIDs where program.isOrdered(index) {
+    for index in program.mappings.ids where program.isOrdered(index) {
       let mapping = program.mappings[index].mapping
       sort(program.facts.mappings[index].rows, by: mapping.uniqueBy.count + mapping.uniqueOrder.count)
     }

@@ -7,7 +7,7 @@ extension Planner {
   ///
   /// - Parameter isWhole: Whether to count those too that a run counts while it makes objects.
   func lossCount(_ facts: PlanFacts, dropped: [MigrationPlan.Dropped], isWhole: Bool) throws -> LossCount {
-    let step = job.position.index + 1
+    let step = job.position.step
     var program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
     program.isBeforeRun = true
@@ -177,7 +177,7 @@ extension Planner {
   private var isCounted: Bool { sourceBytes > 0 }
 
   /// Entities that no mapping takes, if the rows have not been counted yet.
-  private func uncounted(_ step: Int) -> [LossReport.Loss] {
+  private func uncounted(_ step: StepID) -> [LossReport.Loss] {
     guard !isCounted else { return [] }
     let taken = Set(resolved.entityMappings.map(\.source.name))
     return resolved.sourceModel.entities.filter { !$0.isAbstract && !taken.contains($0.name) }.map {

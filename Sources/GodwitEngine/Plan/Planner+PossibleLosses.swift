@@ -8,7 +8,7 @@ extension Planner {
   /// - Returns: Every loss that counting some source may find, with a count that is nil. A name may come twice.
   package func possibleLosses() throws -> [LossReport.Loss] {
     try checkStorage()
-    let step = job.position.index + 1
+    let step = job.position.step
     let facts = try count(now: Date().timeIntervalSinceReferenceDate)
     var program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
@@ -51,7 +51,7 @@ extension Planner {
       return columns.map {
         LossReport.Loss(
           unmodelled: counted.name + ($0.map { ".\($0)" } ?? ""), isColumn: $0 != nil, count: nil,
-          step: job.position.index + 1)
+          step: job.position.step)
       }
     }
   }

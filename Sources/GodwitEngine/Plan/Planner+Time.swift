@@ -80,7 +80,7 @@ extension Planner {
     var sample = Sample()
     guard sourceBytes > 0 else { return sample }
     let mappings = program.facts.mappings
-    let largest = program.mappings.mappingIDs.filter { mappings[$0].rows > 0 && program.mappings[$0].earlier == nil }
+    let largest = program.mappings.ids.filter { mappings[$0].rows > 0 && program.mappings[$0].earlier == nil }
       .sorted { (mappings[$0].rows, $1) > (mappings[$1].rows, $0) }
     let clock = ContinuousClock()
     let end = clock.now + Self.limitSampling

@@ -96,12 +96,12 @@ package struct Planner {
     }
     try assignKeys(&facts)
     guard !hasFixedChunks else {
-      for index in mappings.mappingIDs { facts.mappings[index].chunkRows = fixedChunkRows }
+      for index in mappings.ids { facts.mappings[index].chunkRows = fixedChunkRows }
       return facts
     }
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
-    for index in mappings.mappingIDs {
+    for index in mappings.ids {
       let runsInSwift =
         try program.isPolicy(index) || !program.creation.statement(index, predicate: nil).reasons.isEmpty
       facts.mappings[index].chunkRows = try chunkRows(mappings[index], runsInSwift: runsInSwift)
@@ -195,7 +195,7 @@ package struct Planner {
       told = now
       let (share, seconds) = (Double(rows) / Double(max(1, total)), now.timeIntervalSince(start))
       var update = MigrationProgress(
-        percent: part.lowerBound + share * (part.upperBound - part.lowerBound), step: job.position.index + 1,
+        percent: part.lowerBound + share * (part.upperBound - part.lowerBound), step: job.position.step,
         steps: job.position.count, pass: 0, passes: 0, name: "planning", stage: stage, chunk: 0, chunks: 0, rows: rows,
         totalRows: total, rowsPerSecond: seconds > 0 ? Double(rows) / seconds : 0,
         secondsLeft: share > 0.05 ? seconds / share * (1 - share) : nil, residentBytes: ProcessMemory.residentBytes)

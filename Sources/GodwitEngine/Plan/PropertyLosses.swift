@@ -13,8 +13,7 @@ struct PropertyLosses {
   let planner: Planner
   let facts: PlanFacts
   let reads: PropertyReads
-  /// The step, from 1.
-  let step: Int
+  let step: StepID
   /// False for a step whose source does not exist yet: its possible losses are named, not counted.
   let isCounted: Bool
   /// Whether the losses are named that rows decide about too: all that the step may have.
@@ -28,7 +27,7 @@ struct PropertyLosses {
   var model: ManagedObjectModel { planner.resolved.sourceModel }
   var schema: StoreSchema { planner.sourceSchema }
 
-  init(_ planner: Planner, facts: PlanFacts, step: Int, isCounted: Bool, namesAll: Bool = false) {
+  init(_ planner: Planner, facts: PlanFacts, step: StepID, isCounted: Bool, namesAll: Bool = false) {
     (self.planner, self.facts, self.step, self.isCounted) = (planner, facts, step, isCounted)
     self.namesAll = namesAll
     let resolved = planner.resolved

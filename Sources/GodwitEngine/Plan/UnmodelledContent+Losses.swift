@@ -1,11 +1,12 @@
 package import GodwitJob
+package import GodwitModel
 package import GodwitStore
 
 extension UnmodelledContent {
   /// The part of it that a migration loses.
   ///
-  /// - Parameter step: The step that reads the store, from 1.
-  package func losses(step: Int, on connection: StoreConnection) throws -> [LossReport.Loss] {
+  /// - Parameter step: The step that reads the store.
+  package func losses(step: StepID, on connection: StoreConnection) throws -> [LossReport.Loss] {
     try findings(on: connection).map { LossReport.Loss($0, step: step) }
   }
 

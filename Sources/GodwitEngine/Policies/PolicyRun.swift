@@ -22,7 +22,7 @@ package import GodwitStore
 package final class PolicyRun: PolicyHost {
   package var sourceModel: ManagedObjectModel { program.resolved.sourceModel }
   package var destinationModel: ManagedObjectModel { program.resolved.destinationModel }
-  package var mappingIDs: [MappingID] { program.mappings.mappingIDs }
+  package var mappingIDs: [MappingID] { program.mappings.ids }
   package var sourceContext: ObjectContext { step.sourceContext }
   package var userInfo: [String: PropertyListValue] { memory.userInfo }
 

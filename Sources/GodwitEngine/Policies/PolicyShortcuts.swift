@@ -30,8 +30,8 @@ struct PolicyShortcuts {
 
   /// Restores the shortcuts of the state. Before a policy's first chunk, all shortcuts that the program allows hold.
   mutating func adopt(_ state: PolicyState) {
-    computedThrough = program.mappings.mappingIDs.map { state.computedThrough[$0] }
-    leftToMapping = program.mappings.mappingIDs.map { state.leftToMapping[$0] }
+    computedThrough = program.mappings.ids.map { state.computedThrough[$0] }
+    leftToMapping = program.mappings.ids.map { state.leftToMapping[$0] }
     let isAllowed = EngineTuning.current.usesShortcuts
     set(
       inlineLinks: isAllowed ? state.inlineLinks ?? program.inlineLinkCandidates : [],
@@ -42,8 +42,8 @@ struct PolicyShortcuts {
     generation += 1
     (self.inlineLinks, self.computedAssociations) = (inlineLinks, computedAssociations)
     (program.inlineLinks, program.computedAssociations) = (inlineLinks, computedAssociations)
-    linksOfMapping = program.mappings.mappingIDs.map { program.inlineLinks(of: $0) }
-    isComputed = program.mappings.mappingIDs.map(computedAssociations.contains)
+    linksOfMapping = program.mappings.ids.map { program.inlineLinks(of: $0) }
+    isComputed = program.mappings.ids.map(computedAssociations.contains)
     hasInlineLinks = linksOfMapping.map { !$0.isEmpty }
     isAllInline = zip(program.mappings, linksOfMapping).map { !$1.isEmpty && $0.relationships.count == $1.count }
   }

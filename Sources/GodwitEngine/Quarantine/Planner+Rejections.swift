@@ -45,7 +45,7 @@ extension Planner {
       let limit = min(job.quarantine?.limit(of: .max) ?? 0, Self.limitUncomputable)
       guard !keys.isEmpty, keys.values.reduce(0, { $0 + Int64($1.count) }) <= limit else { throw error }
       var rest = self
-      for index in resolved.entityMappings.mappingIDs {
+      for index in resolved.entityMappings.ids {
         rest.resolved.entityMappings[index].uncomputable = keys[resolved.entityMappings[index].source.name] ?? []
       }
       var (plan, program) = try rest.plan(now: now)

@@ -1,6 +1,6 @@
 import Foundation
 package import GodwitJob
-import GodwitModel
+package import GodwitModel
 package import GodwitStore
 
 /// The source objects that a job has quarantined, and why: a small database in the work folder.
@@ -309,7 +309,7 @@ package final class RejectionRecord {
   }
 
   /// The losses of rejected objects, for the loss report.
-  package func losses(step: Int) throws -> [LossReport.Loss] {
+  package func losses(step: StepID) throws -> [LossReport.Loss] {
     let objects = try quarantined().map {
       LossReport.Loss(
         step: step, kind: .objects, subject: $0.entity, count: $0.objects, reason: LossReport.Loss.inQuarantine,

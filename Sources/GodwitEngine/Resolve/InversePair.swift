@@ -3,8 +3,8 @@ package import GodwitModel
 import GodwitStore
 
 /// A relationship of the destination model together with its inverse: one thing stored, two sides set.
-package struct InversePair: NumberedInProgram {
-  package typealias Kind = NumberedLink
+package struct InversePair: Numbered {
+  package typealias NumberKind = NumberedLink
 
   /// Which end of the link an assignment sets. `first` is the end whose property name sorts first, so
   /// that comparing ends compares property names, as the assignment order demands.

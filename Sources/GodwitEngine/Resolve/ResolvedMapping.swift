@@ -63,7 +63,7 @@ package struct ResolvedMapping: Sendable {
     let resolved = try resolver.resolve()
     entityMappings = resolved
     policies = resolver.policies
-    indexesByDestination = Dictionary(grouping: resolved.mappingIDs) { resolved[$0].destination.name }
+    indexesByDestination = Dictionary(grouping: resolved.ids) { resolved[$0].destination.name }
     defaulted = all.compactMap { mapping in
       mapping.policyName.flatMap { registry[$0] == nil ? DefaultedPolicy(mapping: mapping.name, policy: $0) : nil }
     }
@@ -86,7 +86,9 @@ package struct ResolvedMapping: Sendable {
 }
 
 /// One entity mapping with its names resolved.
-package struct ResolvedEntityMapping: Sendable, NumberedByMapping {
+package struct ResolvedEntityMapping: Sendable, Numbered {
+  package typealias NumberKind = NumberedMapping
+
   package indirect enum AttributeSource: Sendable, Hashable {
     /// The unchanged source attribute of that name.
     case copy(String)

@@ -3,8 +3,8 @@ import GodwitModel
 import GodwitStore
 
 /// Derived attributes of one entity that are computed together.
-package struct DerivationRule: NumberedInProgram {
-  package typealias Kind = NumberedDerivation
+package struct DerivationRule: Numbered {
+  package typealias NumberKind = NumberedDerivation
 
   package var entityName: String
   var statement: ChunkStatement

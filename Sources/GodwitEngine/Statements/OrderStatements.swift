@@ -3,8 +3,8 @@ import GodwitModel
 import GodwitStore
 
 /// An ordered relationship whose places are numbered.
-package struct OrderRule: NumberedInProgram {
-  package typealias Kind = NumberedOrder
+package struct OrderRule: Numbered {
+  package typealias NumberKind = NumberedOrder
 
   /// The entity that declares the relationship. The chunks range over its keys.
   package var entityName: String

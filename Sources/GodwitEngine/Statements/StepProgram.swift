@@ -80,7 +80,7 @@ package struct StepProgram {
   /// Mappings that statements look up by a key of another row.
   private static func lookedUp(_ resolved: ResolvedMapping, links: [InversePair]) -> Set<MappingID> {
     // A policy may look up any.
-    guard !resolved.hasPolicies else { return Set(resolved.entityMappings.mappingIDs) }
+    guard !resolved.hasPolicies else { return Set(resolved.entityMappings.ids) }
     var found: Set<MappingID> = []
     for link in links {
       for assignment in link.assignments {

@@ -1,5 +1,6 @@
 package import Foundation
 package import GodwitJob
+import GodwitModel
 
 /// Turns finished chunks, and the part of the running one, into progress. The percent is a part of all rows that chunks
 /// read, so it never goes backwards. `ShownProgress` knows what a resumed run may show at first.
@@ -41,7 +42,7 @@ package final class ProgressMeter {
       }
     }
     progress = MigrationProgress(
-      percent: 0, step: 1, steps: plan.steps.count, pass: 0, passes: plan.steps.first?.passes.count ?? 0, name: "",
+      percent: 0, step: .first, steps: plan.steps.count, pass: 0, passes: plan.steps.first?.passes.count ?? 0, name: "",
       stage: "", chunk: 0, chunks: 0, rows: rows, totalRows: total, rowsPerSecond: 0, secondsLeft: nil,
       residentBytes: ProcessMemory.residentBytes)
     if let first = plan.chunks.first(where: { !done.contains($0.id) }) { describe(first) }

@@ -50,7 +50,7 @@ package final class RunJournal {
   package static func isResumable(_ content: WorkJournal, in folder: String) throws -> Bool {
     if try RejectionRecord.exists(in: folder) { return true }
     // The first of several steps is like a job of its own.
-    let first = content.steps == nil ? StepFolder(path: folder) : StepFolder(ofStep: 1, in: folder)
+    let first = content.steps == nil ? StepFolder(path: folder) : StepFolder(of: .first, in: folder)
     if content.steps?.finished.isEmpty == false { return true }
     // The hook before the first step comes before its store: what the journal says of the source holds from there on.
     guard try WorkFolder.exists(first.storePath) else { return content.steps != nil }
@@ -89,6 +89,6 @@ extension MigrationJob {
 
   /// The folder of the store that becomes the destination.
   package func lastStepFolder(in folder: String) -> StepFolder {
-    isStepped ? StepFolder(ofStep: steps.count, in: folder) : StepFolder(path: folder)
+    isStepped ? StepFolder(of: StepID(count: steps.count), in: folder) : StepFolder(path: folder)
   }
 }

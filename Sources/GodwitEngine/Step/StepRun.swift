@@ -226,7 +226,7 @@ package final class StepRun {
 
   /// The losses from objects that earlier rounds have rejected.
   private func quarantineLosses() throws -> [LossReport.Loss] {
-    try rejections?.known?.losses(step: job.position.index + 1) ?? []
+    try rejections?.known?.losses(step: job.position.step) ?? []
   }
 
   /// The source without the objects that earlier rounds have rejected; nil for the source itself. And whether it was

@@ -3,7 +3,9 @@ public import GodwitModel
 public import GodwitStore
 
 /// One hop of a job, from a model version to another.
-public struct MigrationStep: Sendable {
+public struct MigrationStep: Sendable, Numbered {
+  @usableFromInline package typealias NumberKind = NumberedStep
+
   /// The version before the step.
   public var sourceModel: ManagedObjectModel
   /// The version after the step.
@@ -309,8 +311,8 @@ public struct MigrationJob: Sendable {
   /// A canonical text of all mappings, for the digest that notices a change.
   package var mappingText: String {
     // The models between decide the result as much as the mappings do.
-    (requestedSteps ?? steps).enumerated().map { index, step in
-      index == 0 ? step.mappingText : "step \(step.sourceModel.versionHashesDigest)\n" + step.mappingText
+    (requestedSteps ?? steps).numbered.map { id, step in
+      id == .first ? step.mappingText : "step \(step.sourceModel.versionHashesDigest)\n" + step.mappingText
     }.joined(separator: "\n")
   }
 
@@ -351,8 +353,8 @@ public struct MigrationJob: Sendable {
   /// - Parameters:
   ///   - index: From 0.
   ///   - source: The store that the step before made; nil for the job's source.
-  package func step(_ index: Int, source: String? = nil) throws -> MigrationJob {
-    let step = steps[index]
+  package func step(_ id: StepID, source: String? = nil) throws -> MigrationJob {
+    let step = steps[id]
     let names = Set(step.mappingModels.flatMap(\.entityMappings).map(\.name))
     var job = self
     job.steps = [step]
@@ -361,12 +363,12 @@ public struct MigrationJob: Sendable {
     job.sourcePath = source ?? sourcePath
     if source != nil { job.merged = nil }
     job.chunkPredicates = chunkPredicates.filter { names.contains($0.key) }
-    job.sourceModelOrigin = index == 0 ? sourceModelOrigin : nil
+    job.sourceModelOrigin = id == .first ? sourceModelOrigin : nil
     // The stores between steps are new; the last step appends.
-    if isInPlace || appends && index < steps.count - 1 { job.existingDestination = .fail }
-    job.position = StepPosition(index: index, count: steps.count, isInPlace: isInPlace)
+    if isInPlace || appends && id.count < steps.count { job.existingDestination = .fail }
+    job.position = StepPosition(step: id, count: steps.count, isInPlace: isInPlace)
     job.position.callsNow = callsNow
-    job.firstSource = index > 0 && job.position.isLast ? try namesOfSource() : nil
+    job.firstSource = id > .first && job.position.isLast ? try namesOfSource() : nil
     return job
   }
 

@@ -13,7 +13,9 @@ package struct PlanFacts: Codable, Sendable, Equatable {
     case dense(first: Int64)
   }
 
-  package struct Mapping: Codable, Sendable, Equatable, NumberedByMapping {
+  package struct Mapping: Codable, Sendable, Equatable, Numbered {
+    package typealias NumberKind = NumberedMapping
+
     /// Source objects it takes.
     package var rows: Int64
     package var minimumKey: Int64

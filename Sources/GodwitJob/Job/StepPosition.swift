@@ -1,7 +1,8 @@
+package import GodwitModel
+
 /// Which of how many steps.
 package struct StepPosition: Sendable, Hashable {
-  /// From 0.
-  package var index = 0
+  package var step = StepID.first
   package var count = 1
   /// The digest of the whole job, which the last step writes into the store; nil for a job of one step.
   package var jobDigest: String?
@@ -10,15 +11,15 @@ package struct StepPosition: Sendable, Hashable {
   /// Whether a step of the whole job calls `now()`.
   package var callsNow = false
 
-  package init(index: Int = 0, count: Int = 1, isInPlace: Bool = false) {
-    self.index = index
+  package init(step: StepID = .first, count: Int = 1, isInPlace: Bool = false) {
+    self.step = step
     self.count = count
     self.isInPlace = isInPlace
   }
 
-  package var isFirst: Bool { index == 0 }
-  package var isLast: Bool { index == count - 1 }
+  package var isFirst: Bool { step == .first }
+  package var isLast: Bool { step.count == count }
 
   /// For example `step 2 of 4`.
-  package var context: String { "step \(index + 1) of \(count)" }
+  package var context: String { "step \(step.count) of \(count)" }
 }

@@ -96,7 +96,9 @@ package struct Receipt: Codable, Sendable {
     package var reason: LossReport.Cause
   }
 
-  package struct Step: Codable, Sendable {
+  package struct Step: Codable, Sendable, Numbered {
+    package typealias NumberKind = NumberedStep
+
     package var sourceModel, destinationModel: String
     /// The digest of what the plan fixed.
     package var plan: String

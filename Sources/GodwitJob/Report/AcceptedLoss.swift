@@ -50,7 +50,7 @@ extension MigrationJob {
     package var mayBeOfTable: Bool {
       guard let reason else { return true }
       return [false, true].contains { isColumn in
-        LossReport.Loss(unmodelled: subject, isColumn: isColumn, count: nil, step: 1).reasonNames.contains(reason)
+        LossReport.Loss(unmodelled: subject, isColumn: isColumn, count: nil, step: .first).reasonNames.contains(reason)
       }
     }
 
@@ -83,7 +83,8 @@ extension MigrationJob {
   package func acceptsSettingAside(_ entities: Set<String>) -> Bool {
     entities.allSatisfy { entity in
       let loss = LossReport.Loss(
-        step: 1, kind: .objects, subject: entity, count: 1, reason: LossReport.Loss.inQuarantine, cause: .quarantined)
+        step: .first, kind: .objects, subject: entity, count: 1, reason: LossReport.Loss.inQuarantine,
+        cause: .quarantined)
       return acceptedLosses.contains { $0.names(loss) }
     }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import GodwitModel
 
 /// The progress of a job whose destination is an atomic store: its chunks first, then the writing of the file.
 ///
@@ -15,7 +16,7 @@ package struct AtomicStoreMeter {
   /// - Parameter shown: The percent that an earlier run has shown.
   init(steps: Int, shown: Double) {
     progress = MigrationProgress(
-      percent: shown, step: steps, steps: steps, pass: 0, passes: 0, name: "", stage: "",
+      percent: shown, step: StepID(count: steps), steps: steps, pass: 0, passes: 0, name: "", stage: "",
       chunk: 0, chunks: 0, rows: 0, totalRows: 0, rowsPerSecond: 0, secondsLeft: nil, residentBytes: 0)
   }
 

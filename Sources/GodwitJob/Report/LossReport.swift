@@ -91,13 +91,13 @@ public struct LossReport: Sendable, Codable, Hashable {
       case cause = "reasonCode"
     }
 
-    package init(step: Int, kind: Kind, subject: String, count: Int64?, reason: String, cause: Cause) {
-      (self.step, self.kind, self.subject, self.count, self.reason) = (step, kind, subject, count, reason)
+    package init(step: StepID, kind: Kind, subject: String, count: Int64?, reason: String, cause: Cause) {
+      (self.step, self.kind, self.subject, self.count, self.reason) = (step.count, kind, subject, count, reason)
       self.cause = cause
     }
 
     /// To-one relationships that find several objects.
-    package static func several(step: Int, _ count: Int64) -> Loss {
+    package static func several(step: StepID, _ count: Int64) -> Loss {
       Loss(
         step: step, kind: .ambiguousToOne, subject: "to-one relationships", count: count,
         reason: "a to-one holds one object", cause: .firstOfSeveral)
@@ -134,8 +134,7 @@ public struct LossReport: Sendable, Codable, Hashable {
   /// The losses that happen and that the job accepts.
   package var accepted: [Loss] { losses.filter { $0.isLoss && $0.isAccepted == true } }
 
-  /// The losses of one step, from 1.
-  package func ofStep(_ step: Int) -> [Loss] { losses.filter { $0.step == step } }
+  package func ofStep(_ step: StepID) -> [Loss] { losses.filter { $0.step == step.count } }
 
   package mutating func add(_ other: LossReport) { losses += other.losses }
 }
@@ -193,14 +192,14 @@ extension LossReport.Loss: CustomStringConvertible {
 
 extension LossReport.Loss {
   /// The loss of content that no model names.
-  package init(_ found: UnmodelledContent.Finding, step: Int) {
+  package init(_ found: UnmodelledContent.Finding, step: StepID) {
     self.init(
       unmodelled: found.table + (found.column.map { ".\($0)" } ?? ""), isColumn: found.column != nil,
       count: found.count, step: step)
   }
 
   /// The loss of a table or a column that no model names.
-  package init(unmodelled subject: String, isColumn: Bool, count: Int64?, step: Int) {
+  package init(unmodelled subject: String, isColumn: Bool, count: Int64?, step: StepID) {
     self.init(
       step: step, kind: isColumn ? .values : .rows, subject: subject, count: count,
       reason: isColumn ? "no model names the column" : "no model names it", cause: .notInModel)

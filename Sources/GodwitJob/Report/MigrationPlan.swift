@@ -85,7 +85,9 @@ public struct MigrationPlan: Sendable {
   }
 
   /// One hop from a model version to another.
-  package struct Step: Sendable, Codable, Hashable {
+  package struct Step: Sendable, Codable, Hashable, Numbered {
+    package typealias NumberKind = NumberedStep
+
     /// The name of the version before the step.
     package var sourceModel: String
     /// The name of the version after the step.
@@ -226,8 +228,8 @@ public struct MigrationPlan: Sendable {
   package var destinationObstacles: [RunObstacle] = []
   /// How long a run may take; nil where nobody asked for it.
   public var time: TimeEstimate?
-  /// The step that is counted, from 1: the first that is not done.
-  package var countedStep = 1
+  /// The step that is counted: the first that is not done.
+  package var countedStep = StepID.first
   /// Values that the destination cannot hold, in words: the run stops at them.
   package var misfits: [String] = []
   /// The objects for which a filter cannot be computed. The counts are without them.
@@ -321,9 +323,9 @@ extension MigrationPlan: CustomStringConvertible {
     if let quarantine { lines.append("  quarantine   \(quarantine)") }
     if let sourceModelOrigin { lines.append("  source model  \(sourceModelOrigin)") }
     lines += mappingSearch.map { "  search       \($0)" }
-    for (index, step) in steps.enumerated() {
+    for (id, step) in steps.numbered {
       lines.append("")
-      lines.append("step \(index + 1) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
+      lines.append("step \(id.count) of \(steps.count): \(step.sourceModel) to \(step.destinationModel)")
       if let origin = step.origin {
         let hops = step.hops.map { ", \($0.count - 1) hops in one: \($0.joined(separator: " to "))" }
         lines.append("  mappings     \(origin)\(hops ?? "")")
@@ -341,7 +343,7 @@ extension MigrationPlan: CustomStringConvertible {
           lines.append(
             "      lane       \(mapping.lane.rawValue)"
               + (mapping.reasons.isEmpty ? "" : " (\(mapping.reasons.joined(separator: "; ")))"))
-          if mapping.lane == .object, index + 1 == countedStep, let cost = time?.cost(of: mapping.name) {
+          if mapping.lane == .object, id == countedStep, let cost = time?.cost(of: mapping.name) {
             lines.append("      cost       \(cost)")
           }
           lines.append(
@@ -353,7 +355,7 @@ extension MigrationPlan: CustomStringConvertible {
           }
         }
       }
-      lines += losses.ofStep(index + 1).map { "  \($0.label.padded(to: 13))\($0)" }
+      lines += losses.ofStep(id).map { "  \($0.label.padded(to: 13))\($0)" }
     }
     lines.append("")
     lines += missingPolicies.map { "not registered: \($0)" }

@@ -47,11 +47,11 @@ public struct MigrationProgress: Sendable, Hashable, Codable {
   }
 
   package init(
-    percent: Double, step: Int, steps: Int, pass: Int, passes: Int, name: String, stage: String, chunk: Int,
+    percent: Double, step: StepID, steps: Int, pass: Int, passes: Int, name: String, stage: String, chunk: Int,
     chunks: Int, rows: Int64, totalRows: Int64, rowsPerSecond: Double, secondsLeft: Double? = nil, residentBytes: Int64
   ) {
     self.percent = percent
-    self.step = step
+    self.step = step.count
     self.steps = steps
     self.pass = pass
     self.passes = passes

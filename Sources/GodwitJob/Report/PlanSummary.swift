@@ -50,18 +50,18 @@ package struct PlanSummary: Sendable, Codable, Hashable {
       path += path.isEmpty ? versions[...] : versions.dropFirst()
     }
     let counted = plan.countedStep
-    countedStep = counted
-    steps = plan.steps.indices.map { index in
-      let losses = plan.losses.ofStep(index + 1)
+    countedStep = counted.count
+    steps = plan.steps.ids.map { step in
+      let losses = plan.losses.ofStep(step)
       if losses.contains(where: { $0.isLoss && $0.kind != .policy }) { return .loses }
-      if index + 1 <= counted { return .keeps }
+      if step <= counted { return .keeps }
       return losses.contains { $0.count == nil && $0.kind != .policy } ? .mayLose : .notCounted
     }
-    stepsWithoutPolicy = plan.steps.indices.map { $0 + 1 }
-      .filter { step in plan.losses.ofStep(step).contains { $0.kind == .policy } }
+    stepsWithoutPolicy = plan.steps.ids.filter { step in plan.losses.ofStep(step).contains { $0.kind == .policy } }.map(
+      \.count)
     objectsRead = plan.facts.entities.reduce(0) { $0 + $1.rows }
     let mappings =
-      plan.steps.indices.contains(counted - 1) ? plan.steps[counted - 1].passes.flatMap(\.mappings) : []
+      plan.steps.has(counted) ? plan.steps[counted].passes.flatMap(\.mappings) : []
     objectsWritten = mappings.reduce(0) { $0 + $1.rows }
     writtenIsAtMost = mappings.contains { $0.uniqueBy != nil && $0.rows > 0 }
     writtenByPolicies = mappings.contains { $0.policy != nil }

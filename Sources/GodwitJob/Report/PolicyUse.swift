@@ -34,9 +34,9 @@ package struct PolicyUse: Sendable, Codable, Hashable {
 extension MigrationJob {
   /// The mappings that name a policy, in the order of steps and mappings.
   package var policyUses: [PolicyUse] {
-    steps.enumerated().flatMap { index, step in
+    steps.numbered.flatMap { id, step in
       step.mappingModels.flatMap(\.entityMappings).compactMap { mapping in
-        mapping.policyName.map { use(of: $0, in: mapping, step: step, number: position.index + index + 1) }
+        mapping.policyName.map { use(of: $0, in: mapping, step: step, id: StepID(position.step.number + id.number)) }
       }
     }
   }
@@ -46,7 +46,7 @@ extension MigrationJob {
     unregisteredPolicies == .fail ? policyUses.filter { !$0.isRegistered } : []
   }
 
-  private func use(of policy: String, in mapping: EntityMapping, step: MigrationStep, number: Int) -> PolicyUse {
+  private func use(of policy: String, in mapping: EntityMapping, step: MigrationStep, id: StepID) -> PolicyUse {
     var functions: [PolicyUse.Function] = []
     func note(_ parsed: ValueExpression, _ property: String) {
       _ = parsed.contains { part in
@@ -63,7 +63,7 @@ extension MigrationJob {
     let filled = Set(mapping.attributeMappings.map(\.name))
     let unfilled = mapping.destinationEntityName.map { step.destinationModel.attributes(of: $0) } ?? []
     return PolicyUse(
-      step: number, mapping: mapping.name, policy: policy, source: mapping.sourceEntityName,
+      step: id.count, mapping: mapping.name, policy: policy, source: mapping.sourceEntityName,
       destination: mapping.destinationEntityName, isRegistered: policies[policy] != nil,
       unfilled: unfilled.filter { attribute in
         let isCopied =

@@ -1,5 +1,5 @@
 import Foundation
-import GodwitModel
+package import GodwitModel
 package import GodwitStore
 
 /// The state of an unfinished run: `run.json` in the work folder, replaced as a whole and synced.
@@ -37,7 +37,9 @@ package struct WorkJournal: Codable, Sendable {
   /// The durable work of a job of several steps. The step at work has a ledger of its own in its own store.
   package struct Steps: Codable, Sendable {
     /// A finished step.
-    package struct Step: Codable, Sendable {
+    package struct Step: Codable, Sendable, Numbered {
+      package typealias NumberKind = NumberedStep
+
       /// The digest of the step and of all before it.
       package var digest: String
       package var summary: MigrationSummary
@@ -54,6 +56,8 @@ package struct WorkJournal: Codable, Sendable {
     /// Seconds since 2001 that `now()` means in every step.
     package var now: Double
     package var finished: [Step] = []
+    /// The first step that is not finished; one after the last when all are.
+    package var current: StepID { StepID(finished.count) }
     /// How many hops each step of the job is, finished or not.
     package var hops: [Int]
 

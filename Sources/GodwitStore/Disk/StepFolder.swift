@@ -10,9 +10,7 @@ package struct StepFolder: Sendable, Hashable {
   package init(path: String) { self.path = path }
 
   /// The folder of one of several steps.
-  ///
-  /// - Parameter number: From 1.
-  package init(ofStep number: Int, in workFolder: String) { path = "\(workFolder)/step-\(number)" }
+  package init(of step: StepID, in workFolder: String) { path = "\(workFolder)/step-\(step.count)" }
 
   package var storePath: String { path + "/store.sqlite" }
   package func spillPath(mapping: MappingID) -> String { path + "/association-\(mapping).lz4" }

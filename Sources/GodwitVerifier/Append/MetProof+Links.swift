@@ -80,7 +80,7 @@ extension MetProof {
     defer { try? stores.scratch.execute("DROP TABLE temp.met_edge") }
     try stores.scratch.execute(
       "DELETE FROM temp.edge WHERE \(holder) IN (SELECT new FROM \(MetObjects.table) WHERE root = ?1)", [.text(root)])
-    let deciding = stores.mappings.mappingIDs.filter { isSet(link, at: end, by: $0) }
+    let deciding = stores.mappings.ids.filter { isSet(link, at: end, by: $0) }
     let side = link.ends[end]
     let key = StoreSchema.identifier(column)
     try stores.scratch.query(

@@ -76,7 +76,7 @@ struct StoppedVerification: Codable {
 
     /// - Parameter hasQuarantine: Whether the job has a quarantine beside its destination.
     init(_ job: MigrationJob, hasQuarantine: Bool) throws {
-      let steps = try job.steps.indices.map { JobFingerprint(try job.step($0, source: nil)).digest }
+      let steps = try job.steps.ids.map { JobFingerprint(try job.step($0, source: nil)).digest }
       // The same command may be given in another folder.
       let paths = (job.sourcePaths + [job.destinationPath]).map { URL(filePath: $0).standardizedFileURL.path }
       self.job = Digest.hex((steps + paths).joined(separator: "\n"))

@@ -6,7 +6,9 @@ import GodwitStore
 ///
 /// The *winner* of a source object is the one that gave the destination object its key: itself, or with `unique-by` the
 /// first of its kind.
-final class Counterparts: NumberedByMapping {
+final class Counterparts: Numbered {
+  typealias NumberKind = NumberedMapping
+
   /// The rule that gives a destination object its key from its winner.
   enum Place {
     /// No object can be that of the mapping.

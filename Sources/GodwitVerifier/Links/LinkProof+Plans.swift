@@ -34,8 +34,8 @@ extension LinkProof {
     var found = expected
     var isSound = true
     if let source = join.source {
-      let nears = stores.mappings.mappingIDs.compactMap { first -> (Counterparts, [Counterparts])? in
-        let fars = stores.mappings.mappingIDs.filter { plan.links(first, $0, from: 0) }
+      let nears = stores.mappings.ids.compactMap { first -> (Counterparts, [Counterparts])? in
+        let fars = stores.mappings.ids.filter { plan.links(first, $0, from: 0) }
         return fars.isEmpty ? nil : (keys.counterparts[first], fars.map { keys.counterparts[$0] })
       }
       try stores.source.query("SELECT \(columns(source.columns)) FROM \(stores.table(source.name))") { row in

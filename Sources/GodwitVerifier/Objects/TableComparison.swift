@@ -37,7 +37,7 @@ final class TableComparison {
       stores.destination, database: ComparedStores.attached, table: table.name,
       columns: table.columns.map { .init(name: $0.name) })
     let proofs = try proof.rowProofs(root: root)
-    (self.proofs, proofList) = (proofs, stores.mappings.mappingIDs.map { proofs[$0] })
+    (self.proofs, proofList) = (proofs, stores.mappings.ids.map { proofs[$0] })
   }
 
   /// Ends its use of the two stores.

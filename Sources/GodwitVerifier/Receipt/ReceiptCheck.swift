@@ -213,7 +213,7 @@ package struct ReceiptCheck: Sendable {
     compareEntities(receipt, sums, &report)
     compareRelationships(receipt, sums, &report)
     for found in try store.foreignContent() {
-      let loss = LossReport.Loss(found, step: 1)
+      let loss = LossReport.Loss(found, step: .first)
       if reportsUnmodelledContent {
         report.add(.init(.extraObject, message: "no job wrote \(loss)"))
       } else {

@@ -2,7 +2,9 @@ import GodwitJob
 import GodwitModel
 
 /// An entity mapping as the verifier reads it, with names looked up and nothing decided.
-struct VerifiedMapping: NumberedByMapping {
+struct VerifiedMapping: Numbered {
+  typealias NumberKind = NumberedMapping
+
   enum Value {
     /// The stored value of a source attribute.
     case stored(AttributeDescription)

@@ -18,7 +18,7 @@ struct ReportPictureTests {
     }
     let dropped = lost.map { Receipt.Dropped(entity: $0.0, objects: $0.1, reason: .noMapping) }
     return ObjectFlows(
-      Receipt.Step(sourceModel: "1", destinationModel: "2", plan: "", mappings: made, dropped: dropped), step: 1)
+      Receipt.Step(sourceModel: "1", destinationModel: "2", plan: "", mappings: made, dropped: dropped), step: .first)
   }
 
   @Test func `bands are as wide as there are objects, and losses end in a place of their own`() throws {
@@ -57,7 +57,7 @@ struct ReportPictureTests {
     return ObjectFlows(
       Receipt.Step(
         sourceModel: "1", destinationModel: "2", plan: "", mappings: mappings,
-        dropped: [.init(entity: "Person", objects: 100, reason: .filteredOut)]), step: 1)
+        dropped: [.init(entity: "Person", objects: 100, reason: .filteredOut)]), step: .first)
   }
 
   @Test func `an object that two mappings take is counted once`() {

@@ -11,7 +11,7 @@ private func progress(
   _ percent: Double, rows: Int64 = 1_250_000, secondsLeft: Double? = 21, residentBytes: Int64 = 58 << 20
 ) -> MigrationProgress {
   MigrationProgress(
-    percent: percent, step: 1, steps: 1, pass: 2, passes: 3, name: "PersonToAdult", stage: "create", chunk: 40,
+    percent: percent, step: .first, steps: 1, pass: 2, passes: 3, name: "PersonToAdult", stage: "create", chunk: 40,
     chunks: 320, rows: rows, totalRows: 10_000_000, rowsPerSecond: 412_000, secondsLeft: secondsLeft,
     residentBytes: residentBytes)
 }

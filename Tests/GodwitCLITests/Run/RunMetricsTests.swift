@@ -51,7 +51,8 @@ struct RunMetricsTests {
   @Test func `names follow the conventions, and every metric has its help and type`() throws {
     var metrics = Self.metrics()
     metrics.progress = MigrationProgress(
-      percent: 12.5, step: 1, steps: 2, pass: 1, passes: 1, name: "A", stage: "create", chunk: 0, chunks: 1, rows: 10,
+      percent: 12.5, step: .first, steps: 2, pass: 1, passes: 1, name: "A", stage: "create", chunk: 0, chunks: 1,
+      rows: 10,
       totalRows: 100, rowsPerSecond: 3, secondsLeft: 30, residentBytes: 1)
     (metrics.sourceBytes, metrics.budget) = (4096, .mebibytes(64))
     let running = try Exposition(Self.text(metrics))
@@ -73,7 +74,7 @@ struct RunMetricsTests {
 
   @Test func `losses have a sample each, and equal ones are added`() throws {
     func loss(_ subject: String, _ count: Int64?) -> LossReport.Loss {
-      .init(step: 1, kind: .objects, subject: subject, count: count, reason: "why", cause: .noMapping)
+      .init(step: .first, kind: .objects, subject: subject, count: count, reason: "why", cause: .noMapping)
     }
     var metrics = Self.metrics()
     var summary = MigrationSummary(outcome: .finished)

@@ -1,4 +1,5 @@
 import GodwitJob
+import GodwitModel
 import Testing
 
 @testable import GodwitEngine

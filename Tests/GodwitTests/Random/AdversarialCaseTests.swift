@@ -184,7 +184,7 @@ import Testing
     for sql in program.scratchStatements { try connection.execute(sql) }
     try connection.execute("CREATE TEMP TABLE godwit_edge (d INTEGER, x INTEGER, dx INTEGER, xd INTEGER)")
     var explained = 0
-    for index in program.mappings.mappingIDs { try explain(try program.creation.statement(index, predicate: nil).sql) }
+    for index in program.mappings.ids { try explain(try program.creation.statement(index, predicate: nil).sql) }
     for (index, link) in program.links.numbered {
       for job in try program.relationships.scans(index) { try explain(try program.relationships.statement(job).sql) }
       guard link.strategy == .resolved else { continue }

@@ -10,7 +10,8 @@ import Testing
 
 private func progress(_ percent: Double, isEstimated: Bool) -> MigrationProgress {
   var progress = MigrationProgress(
-    percent: percent, step: 1, steps: 1, pass: 1, passes: 1, name: "A", stage: "create", chunk: 0, chunks: 1, rows: 0,
+    percent: percent, step: .first, steps: 1, pass: 1, passes: 1, name: "A", stage: "create", chunk: 0, chunks: 1,
+    rows: 0,
     totalRows: 100, rowsPerSecond: 0, secondsLeft: nil, residentBytes: 0)
   progress.isEstimated = isEstimated
   return progress

@@ -1,5 +1,6 @@
 package import Foundation
 package import GodwitJob
+import GodwitModel
 
 /// Turns bytes copied and tasks done into progress.
 package final class InPlaceSQLMeter {
@@ -31,7 +32,7 @@ package final class InPlaceSQLMeter {
     self.bytes = bytes
     isCounted = program.objects != nil
     progress = MigrationProgress(
-      percent: 0, step: 1, steps: 1, pass: 0, passes: program.passes, name: "store",
+      percent: 0, step: .first, steps: 1, pass: 0, passes: program.passes, name: "store",
       stage: bytes > 0 ? "copy" : "schema", chunk: 0, chunks: 1, rows: 0, totalRows: program.plannedRows,
       rowsPerSecond: 0, secondsLeft: nil, residentBytes: ProcessMemory.residentBytes)
   }

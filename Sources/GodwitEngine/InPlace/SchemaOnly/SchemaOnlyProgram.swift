@@ -30,7 +30,7 @@ package struct SchemaOnlyProgram: InPlaceProgram {
     triggers = derived.statements
     let foreign = source.sourceSchema.foreignContent
     notes = derived.notes + source.leftOut.notes + foreign.notes
-    losses = LossReport(job.marking(try foreign.losses(step: job.position.index + 1, on: source.connection)))
+    losses = LossReport(job.marking(try foreign.losses(step: job.position.step, on: source.connection)))
     metadata = try StoreMetadata(reading: source.connection, path: job.sourcePath)
     let fixed =
       try source.connection.rows("SELECT * FROM source.Z_PRIMARYKEY ORDER BY Z_ENT")
