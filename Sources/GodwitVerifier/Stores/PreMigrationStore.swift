@@ -67,6 +67,30 @@ final class PreMigrationStore {
     }
   }
 
+  /// The number of keys in the column of a to-one, if the old store had the same keys in the same rows; nil else.
+  func count(
+    ofKeysLike side: VerifiedLink.End, in destination: StoreConnection, _ table: String, _ column: String
+  ) throws -> Int64? {
+    guard let (entity, relationship) = original(of: side),
+      case .foreignKey(let before, let key, _, _) = schema.storage(of: relationship.name, in: entity)
+    else { return nil }
+    func keys(_ table: String, _ column: String) -> String {
+      "SELECT Z_PK, \(quoted(column)) FROM \(table) WHERE \(quoted(column)) IS NOT NULL ORDER BY Z_PK"
+    }
+    let known = try connection.prepare(keys("source.\(quoted(before))", key))
+    defer { known.finalize() }
+    let found = try destination.prepare(keys(table, column))
+    defer { found.finalize() }
+    var count: Int64 = 0
+    while try known.step() {
+      guard try found.step(), known.row.value(0) == found.row.value(0), known.row.value(1) == found.row.value(1) else {
+        return nil
+      }
+      count += 1
+    }
+    return try found.step() ? nil : count
+  }
+
   private func isThere(_ key: Int64, _ entity: String) throws -> Bool {
     guard let table = schema.table(of: entity) else { return false }
     let kind = schema.isObject(of: schema.model.family(of: entity).map(\.name))
