@@ -32,9 +32,16 @@ struct NumberLosses {
     var plansNils: Bool
     /// Whether the job sets such objects aside.
     var setsAside: Bool
+    /// The value that is counted.
+    fileprivate var value: String
     /// The arguments of `NumberTally`.
     fileprivate var arguments: String
+    /// Whether the first value that is not nil takes the place of nil in the first object of its kind.
+    fileprivate var isFilled: Bool
 
+    fileprivate func tally(where condition: String?) -> String {
+      "\(NumberTally.function)(\(arguments))" + (condition.map { " FILTER (WHERE \($0))" } ?? "")
+    }
   }
 
   /// The count of a watched attribute.
@@ -85,14 +92,27 @@ struct NumberLosses {
 
   /// A walk, and the attributes that it counts.
   struct Part {
+    /// A column of the walk: the counts of an attribute in some rows.
+    fileprivate struct Column {
+      /// The place of the attribute in `watched`.
+      var place: Int
+      /// The counts that are taken from it; the others are of other rows.
+      var taken: (NumberTally) -> NumberTally = { $0 }
+      var sql: String
+    }
+
     var walk: SourceWalk
     fileprivate(set) var watched: [Watched]
+    fileprivate var columns: [Column]
 
     func counted(_ count: SourceWalk.Count) -> [Counted] {
       watched.indices.map { place in
-        let tallies = count.rows.map { row -> NumberTally in
-          guard place < row.count, case .text(let bytes) = row[place] else { return NumberTally() }
-          return NumberTally(String(decoding: bytes, as: UTF8.self))
+        let own = columns.indices.filter { columns[$0].place == place }
+        let tallies = count.rows.flatMap { row in
+          own.map { column -> NumberTally in
+            guard column < row.count, case .text(let bytes) = row[column] else { return NumberTally() }
+            return columns[column].taken(NumberTally(String(decoding: bytes, as: UTF8.self)))
+          }
         }
         return Counted(
           watched: watched[place], tally: tallies.reduce(NumberTally(), +).scaled(by: count.scaled),
@@ -111,22 +131,43 @@ struct NumberLosses {
       let table = try program.sourceTable(mapping.source.name)
       var terms = [association.matches(mapping.index, alias: "s").sql]
       let isUnique = program.isUnique(mapping.index)
-      // Others may fill what the first object lacks: then the numbers of all are counted.
-      if isUnique, !mapping.mapping.fillsNil {
-        let merged = try program.associationStage.merged(mapping.index, association)
-        terms.append("s.Z_PK NOT IN (SELECT k FROM (\(merged)) WHERE k <> f)")
-      }
+      let merged = isUnique ? try program.associationStage.merged(mapping.index, association) : nil
+      let groups = merged.map { "WITH g AS MATERIALIZED (\($0)) " } ?? ""
+      let isFilled = watched.contains(where: \.isFilled)
+      if isUnique, !isFilled { terms.append(Self.isFirst) }
+      let rows = isFilled ? try association.table(mapping.index) : ""
       return stride(from: 0, to: watched.count, by: Self.limitColumns).map { first in
         let some = Array(watched[first..<min(first + Self.limitColumns, watched.count)])
-        let columns = some.map { "\(NumberTally.function)(\($0.arguments))" }.joined(separator: ", ")
+        let columns = some.enumerated().flatMap { place, one in
+          one.isFilled
+            ? Self.columns(ofFilled: one, at: place, rows: rows)
+            : [.init(place: place, sql: one.tally(where: isFilled ? Self.isFirst : nil))]
+        }
         let walk = SourceWalk(
           table, key: "s.Z_PK", isCut: !isUnique, builder: builder, context: "planning, mapping '\(mapping.name)'"
         ) { [terms] in
-          "SELECT \(columns) FROM source.\(quoted(table)) AS s NOT INDEXED\(whereClause((terms as [String?]) + [$0]))"
+          groups + "SELECT \(columns.map(\.sql).joined(separator: ", ")) FROM source.\(quoted(table)) AS s NOT INDEXED"
+            + whereClause((terms as [String?]) + [$0])
         }
-        return Part(walk: walk, watched: some)
+        return Part(walk: walk, watched: some, columns: columns)
       }
     }
+  }
+
+  /// Whether a row `s` is the first of those that become one object (`g`), or becomes one alone.
+  private static let isFirst = "s.Z_PK NOT IN (SELECT k FROM g WHERE k <> f)"
+
+  /// Where `fill-nil` gives an object the first value that is not nil, that value may be rounded, and only without any is
+  /// the value of the first object nil. A value that does not fit stops the run in any of them.
+  private static func columns(ofFilled watched: Watched, at place: Int, rows: String) -> [Part.Column] {
+    let stays = """
+      s.Z_PK NOT IN (SELECT k FROM (SELECT g.k AS k, FIRST_VALUE(g.k) OVER (PARTITION BY g.f ORDER BY m.v IS NULL, g.t) AS kept \
+      FROM g CROSS JOIN (SELECT s.Z_PK AS k, \(watched.value) AS v FROM \(rows) AS s) AS m ON m.k = g.k) WHERE k <> kept)
+      """
+    return [
+      .init(place: place, taken: \.withoutMisfits, sql: watched.tally(where: stays)),
+      .init(place: place, taken: \.onlyMisfits, sql: watched.tally(where: nil)),
+    ]
   }
 
   /// nil for an attribute whose values are all stored as they are.
@@ -144,7 +185,8 @@ struct NumberLosses {
         subject: subject, target: target, mapping: mapping.name, types: "\(types) to \(attribute.type.xcodeName)",
         isInteger: attribute.type.isInteger, policy: policy,
         plansNils: resolved.plansNils(of: value, in: mapping), setsAside: planner.job.quarantine != nil,
-        arguments: "\(sql), \(from?.rawValue ?? -1), \(attribute.type.rawValue), \(what.rawValue), \(held)")
+        value: sql, arguments: "\(sql), \(from?.rawValue ?? -1), \(attribute.type.rawValue), \(what.rawValue), \(held)",
+        isFilled: mapping.fills(attribute, from: value))
     }
     if let number = resolved.numericChange(of: value, to: attribute, in: mapping) {
       let (path, from, change) = (number.path, number.from, number.change)

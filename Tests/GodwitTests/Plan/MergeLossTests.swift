@@ -193,6 +193,47 @@ import Testing
     #expect(try fixture.rows("SELECT ZOWNER FROM source.ZPEN") == ["2"])
   }
 
+  /// 2⁵³ is a Double, the next integer is none. Of each two objects with one code the first comes first.
+  @Test(arguments: [false, true], [false, true])
+  func `with fill-nil, a number counts as rounded if it stays, and as nil if no other takes its place`(
+    fills: Bool, inSwift: Bool
+  ) throws {
+    let number: [String: AttributeType] = ["code": .string, "whole": .integer64, "text": .string]
+    let fixture = try MigrationFixture(
+      [.make("Number", number)], to: [.make("Number", ["code": .string, "real": .double, "parsed": .double])])
+    let exact = Int64(1) << 53
+    let rows: [(String, Int64?, String)] = [
+      ("a", exact, "5"), ("a", exact + 1, "x"), ("b", nil, "x"), ("b", exact + 1, "5"), ("c", exact + 1, "x"),
+      ("c", exact, "x"), ("d", exact + 1, "x"),
+    ]
+    try fixture.build { store in
+      for (index, (code, whole, text)) in rows.enumerated() {
+        try store.insert(
+          "Number", key: Int64(index + 1),
+          attributes: ["code": .init(code), "whole": whole.map { .integer($0) } ?? .null, "text": .init(text)])
+      }
+    }
+    fixture.mappings = [
+      try .make(
+        "Number", "Number", uniqueBy: ["code"],
+        attributes: [
+          "code": "$source.code", "real": "$source.whole", "parsed": "CAST($source.text, 'NSNumber')",
+        ])
+    ]
+    fixture.mappings[0].fillsNil = fills
+    let expected = ["rounded Number.whole \(fills ? 3 : 2)", "values turned to nil Number.parsed \(fills ? 2 : 3)"]
+    func told(_ losses: LossReport) -> [String] {
+      losses.losses.filter { $0.kind == .nils || $0.kind == .rounded }
+        .map { "\($0.kind.rawValue) \($0.subject) \($0.count ?? -1)" }.sorted()
+    }
+    try EngineTuning.with(\.runsAllInSwift, inSwift) {
+      let plan = try MigrationManager(fixture.job).plan()
+      #expect(told(plan.losses) == expected)
+      let summary = try fixture.run()
+      #expect(told(summary.losses) == expected)
+    }
+  }
+
   @Test func `an audit finds the values`() throws {
     let fixture = try fixture()
     let report = try MigrationManager(fixture.job).audit(samples: 1, showingValues: false)

@@ -52,6 +52,11 @@ package struct NumberTally: Sendable, Equatable {
     return sum
   }
 
+  /// The counts of values that do not stop a run.
+  var withoutMisfits: NumberTally { NumberTally("\(rounded) 0 \(valueless) \(nils) 0") }
+  /// The counts of values that stop a run.
+  var onlyMisfits: NumberTally { NumberTally("0 \(misfits) 0 0 \(failed)") }
+
   /// The counts that those of a sample stand for.
   package func scaled(by scale: (Int64) -> Int64) -> NumberTally {
     var tally = self
