@@ -29,13 +29,13 @@ struct AcceptedLossesCheck {
     }
     // Each of many stores has tables of its own that no model names. A bare name may be a slip of the pen.
     if job.otherWays != nil {
-      open.removeAll { $0.reason != nil && $0.mayBeOfTable && isForeignTable($0.subject, among: known) }
+      open.removeAll { $0.unmodelledName.map { isForeignTable($0, among: known) } ?? false }
     }
     guard let entry = open.first else { return }
     var error = job.error(unknown: entry, among: known)
-    if job.otherWays != nil, entry.reason == nil, isForeignTable(entry.subject, among: known) {
+    if job.otherWays != nil, entry.unmodelledName == nil, isForeignTable(entry.text, among: known) {
       error.remedy =
-        "correct or remove the entry; for a table of other stores that no model names write '\(entry.subject) (not in model)'"
+        "correct or remove the entry; for a table of other stores that no model names write '\(entry.text) (not in model)'"
     }
     throw error
   }

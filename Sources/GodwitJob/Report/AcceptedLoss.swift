@@ -46,18 +46,24 @@ extension MigrationJob {
     /// `SUBJECT` or `SUBJECT (REASON)`.
     package var text: String { subject + (reason.map { " (\($0))" } ?? "") }
 
-    /// Whether its reason is that of a table or a column which no model names.
-    package var mayBeOfTable: Bool {
-      guard let reason else { return true }
-      return [false, true].contains { isColumn in
-        LossReport.Loss(unmodelled: subject, isColumn: isColumn, count: nil, step: .first).reasonNames.contains(reason)
+    /// The table or column that it names with a reason why no model names it; nil for any other entry.
+    package var unmodelledName: String? {
+      for isColumn in [false, true] {
+        let loss = LossReport.Loss(unmodelled: subject, isColumn: isColumn, count: nil, step: .first)
+        for reason in loss.reasonNames where text.hasSuffix(" (\(reason))") {
+          return String(text.dropLast(reason.count + 3))
+        }
       }
+      return nil
     }
 
-    /// Whether it stands for a loss.
+    /// Whether it stands for a loss. Names and reasons of a loss may have parentheses of their own.
     package func names(_ loss: LossReport.Loss) -> Bool {
-      guard loss.subjectNames.contains(subject) else { return false }
-      return reason.map { loss.reasonNames.contains($0) } ?? true
+      if loss.printedTexts.contains(text) { return true }
+      return loss.subjectNames.contains { name in
+        text.hasPrefix(name)
+          && (text == name || loss.reasonNames.contains { text == "\(name) (\($0))" })
+      }
     }
   }
 
@@ -95,7 +101,7 @@ extension MigrationJob {
   package func error(unknown entry: AcceptedLoss, among known: [LossReport.Loss]) -> GodwitError {
     var seen: Set<String> = []
     let subjects = known.map(\.subject).filter { seen.insert($0).inserted }
-    let sameSubject = known.filter { $0.subject == entry.subject }
+    let sameSubject = known.filter { entry.text == $0.subject || entry.text.hasPrefix($0.subject + " (") }
     var nearest =
       sameSubject.first.map(AcceptedLoss.init)
       ?? known.first { $0.subject.hasPrefix(entry.subject + ".") }
@@ -144,15 +150,24 @@ extension LossReport.Loss {
     }
   }
 
-  /// The subject as plans and runs print it behind a count: the words between the count and the reason.
+  /// The words that plans and runs print behind a count.
+  fileprivate var printedTexts: [String] {
+    [1, 2].map { count in
+      var loss = self
+      (loss.count, loss.isEstimate) = (Int64(count), nil)
+      return String(loss.text.dropFirst("\(count) ".count))
+    }
+  }
+
+  /// The subject, and the subject as plans and runs print it, without the reason.
   fileprivate var subjectNames: [String] {
     let printed: [String] =
       switch kind {
       case .objects: ["objects of \(subject)"]
-      case .values, .rounded: ["values of \(subject)"]
-      case .rows: ["table \(subject)", "rows of table \(subject)"]
-      case .links, .linksToNothing: ["links of \(subject)"]
-      case .order: ["\(subject) loses its order", "\(subject) lose their order", "the order of links of \(subject)"]
+      case .values, .rounded: ["value of \(subject)", "values of \(subject)"]
+      case .rows: ["table \(subject)", "row of table \(subject)", "rows of table \(subject)"]
+      case .links, .linksToNothing: ["link of \(subject)", "links of \(subject)"]
+      case .order: ["links of \(subject)", "the order of links of \(subject)"]
       case .nils: ["\(subject) became nil", "values of \(subject)"]
       case .policy, .ambiguousToOne: []
       }

@@ -143,7 +143,7 @@ extension LossReport.Loss: CustomStringConvertible {
   /// One line: what is lost, how many, why, and whether the job accepts it.
   public var description: String { text + (isAccepted == true ? ", accepted" : "") }
 
-  private var text: String {
+  var text: String {
     guard let number = self.count else { return uncounted }
     let about = isEstimate == true ? "about " : ""
     let isOne = number == 1

@@ -78,11 +78,39 @@ import Testing
     arguments: [
       "Person.age (no destination attribute takes them; the filter of mapping 'PersonToAdult' reads them)",
       "values of Person.age (not taken)", "links of Pet.owner", "objects of Car (no mapping carries them over)",
-      "Pet.owner (no destination relationship takes them)", "Person (filtered out)",
+      "Pet.owner (no destination relationship takes them)", "Person (filtered out)", "of Person (filtered out)",
+      "value of Person.age (not taken)", "link of Pet.owner (no destination relationship takes them)",
     ] as [MigrationJob.AcceptedLoss])
   func `the words that a plan prints are accepted as they are`(entry: MigrationJob.AcceptedLoss) throws {
     let fixture = try people()
     _ = try MigrationManager(strict(fixture, Self.all + [entry])).runAsPlanned()
+  }
+
+  @Test(arguments: ["Cache (old)", "Cache (old) (no model names it)", "row of table Cache (old) (no model names it)"])
+  func `a table with parentheses in its name is accepted like any other`(entry: String) throws {
+    let fixture = try people()
+    try fixture.alter("CREATE TABLE \"Cache (old)\" (a)")
+    try fixture.alter("INSERT INTO \"Cache (old)\" VALUES (1)")
+    _ = try MigrationManager(strict(fixture, Self.all + [.init(entry)])).runAsPlanned()
+  }
+
+  @Test func `the words behind the count of lost order are accepted as they are`() throws {
+    func items(isOrdered: Bool) -> [EntityDescription] {
+      [
+        .make("List", ["name": .string], [.toMany("items", "Item", inverse: "list", ordered: isOrdered)]),
+        .make("Item", ["name": .string], [.toOne("list", "List", inverse: "items")]),
+      ]
+    }
+    let fixture = try MigrationFixture(items(isOrdered: true), to: items(isOrdered: false))
+    try fixture.build { store in
+      for key in Int64(1)...2 { try store.insert("Item", key: key, attributes: [:], relationships: [:]) }
+      try store.insert("List", key: 1, attributes: [:], relationships: ["items": [2, 1]])
+    }
+    try fixture.infer()
+    let told = try MigrationManager(fixture.job).plan().losses.losses.map(\.description)
+    #expect(told.first?.hasPrefix("2 links of List.items lose their order (") == true, "\(told)")
+    let entry = try #require(told.first?.split(separator: " ", maxSplits: 1).last)
+    _ = try MigrationManager(strict(fixture, [.init(String(entry))])).runAsPlanned()
   }
 
   @Test func `values that became nil are accepted by the words that name them`() throws {
