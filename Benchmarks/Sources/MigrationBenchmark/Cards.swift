@@ -7,6 +7,8 @@ import GodwitStore
 protocol CardWorkload: Workload {
   /// The value of `name`.
   static var text: String { get }
+  /// The value of `name` in the source, in SQL.
+  static var given: String { get }
   /// Whether cards with one email become one, in which order, and whether a nil is filled.
   static var unique: (isUnique: Bool, order: [EntityMapping.SortDescriptor], fillsNil: Bool) { get }
 }
@@ -14,6 +16,7 @@ protocol CardWorkload: Workload {
 extension CardWorkload {
   static var ways: [Way] { [.sql, .godwit] }
   static var text: String { "$source.name" }
+  static var given: String { "'person number ' || i" }
   static var unique: (isUnique: Bool, order: [EntityMapping.SortDescriptor], fillsNil: Bool) { (false, [], false) }
   static var checks: [String] { ["SELECT COUNT(*) FROM ZCARD WHERE typeof(ZNAME) <> 'text'"] }
 
@@ -40,7 +43,7 @@ extension CardWorkload {
     try connection.execute(
       """
       \(numbers(rows)) INSERT INTO ZCARD (Z_PK, Z_ENT, Z_OPT, ZEMAIL, ZNAME, ZPHONE, ZSTAMP) SELECT i, 1, 1, \
-      'user' || ((i * 7919) % \(max(1, rows / 2))) || '@example.org', 'person number ' || i, \
+      'user' || ((i * 7919) % \(max(1, rows / 2))) || '@example.org', \(given), \
       CASE WHEN i % 3 THEN '+49 ' || i END, (i * 104729) % 1000003 FROM n
       """)
   }
@@ -83,4 +86,18 @@ enum MethodCards: CardWorkload {
 enum DateCards: CardWorkload {
   static let name = "dates"
   static var text: String { "text:format:(CAST($source.stamp, 'NSDate'), 'yyyy-MM-dd')" }
+}
+
+/// Texts with a time, of which no two are alike.
+enum DateTextCards: CardWorkload {
+  static let name = "date-texts"
+  static var given: String { "strftime('%Y-%m-%d %H:%M:%S', i * 4919, 'unixepoch')" }
+  static var text: String {
+    "TERNARY(date:format:($source.name, 'yyyy-MM-dd HH:mm:ss') == nil, '', $source.name)"
+  }
+}
+
+enum UUIDCards: CardWorkload {
+  static let name = "uuids"
+  static var text: String { "newUUID().UUIDString" }
 }

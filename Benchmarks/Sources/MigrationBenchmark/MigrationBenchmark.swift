@@ -16,7 +16,7 @@ import Godwit
     [
       People.self, PeopleByExpression.self, PeopleByPolicy.self, Associations.self, Firms.self, Documents.self,
       Everything.self, Lightweight.self, Proof.self, Pairs.self, UniqueCards.self, OrderedCards.self,
-      UppercaseCards.self, MethodCards.self, DateCards.self,
+      UppercaseCards.self, MethodCards.self, DateCards.self, DateTextCards.self, UUIDCards.self,
     ]
   }
 
