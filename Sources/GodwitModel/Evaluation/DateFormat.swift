@@ -8,17 +8,25 @@ struct DateFormat: Sendable, Hashable {
   static let iso8601: Text = "iso8601"
   /// The most bytes of a pattern.
   private static let patternBytesMax = 256
+  /// The largest offset of a place on Earth, in seconds.
+  private static let offsetMax = 14 * 3600
   /// The letters that Unicode defines for dates and times.
   private static let letters = Set("GyYuUrQqMLlwWdDFgEecabBhHkKmsSAzZOvVXx")
 
   let pattern: Text
   let zone: String
 
+  /// Whether some place on Earth has an offset today, in seconds. Foundation's formatter does not take every other one.
+  static func isOffset(_ seconds: Int) -> Bool { abs(seconds) <= offsetMax }
+
   /// The fault of a pattern or of the name of a time zone; nil for valid ones.
   static func complaint(pattern: Text, zone: Text) -> (isZone: Bool, message: String)? {
-    if TimeZone(identifier: zone.string) == nil {
+    guard let found = TimeZone(identifier: zone.string) else {
       let names = TimeZone.knownTimeZoneIdentifiers
       return (true, "no time zone '\(zone)'\(Spelling.suggestion(for: zone.string, among: names))")
+    }
+    guard isOffset(found.secondsFromGMT()) else {
+      return (true, "no time zone '\(zone)': no place has such an offset")
     }
     if pattern == iso8601 { return nil }
     if pattern.string.lowercased().filter({ $0.isLetter || $0.isNumber }) == iso8601.string {
