@@ -161,15 +161,13 @@ extension ExpressionFunction {
   /// A function of dates and texts, whose name says what each argument is.
   private init(format name: String, _ parameters: [ExpressionMethod.Parameter], _ result: AttributeType) {
     let labels = name.split(separator: ":")
+    let (zonePlace, elsePlace) = (labels.firstIndex(of: "timeZone"), labels.firstIndex(of: "else"))
     self.init(
       name: name, counts: labels.count...labels.count, result: .taking(parameters, result),
-      body: .many(mayBeNil: labels.firstIndex(of: "else")) { values, range in
-        func value(_ label: Substring) -> AttributeValue? { labels.firstIndex(of: label).map { values[$0] } }
-        guard let pattern = value("format")?.text,
-          let zone = labels.contains("timeZone") ? value("timeZone")?.text : "UTC"
-        else { return nil }
+      body: .many(mayBeNil: elsePlace) { values, range in
+        guard let pattern = values[1].text, let zone = zonePlace.map({ values[$0].text }) ?? "UTC" else { return nil }
         let format: DateFormat
-        do throws(ExpressionError) { format = try DateFormat(pattern, zone: zone) } catch {
+        do throws(ExpressionError) { format = try DateFormat.known(pattern, zone: zone) } catch {
           throw ExpressionError("'\(name)': \(error.message)", range: range)
         }
         if case .date(let seconds) = values[0], result == .string {
@@ -180,12 +178,12 @@ extension ExpressionFunction {
         }
         guard let text = values[0].text, result == .date else { return nil }
         if let seconds = format.seconds(text) { return .date(seconds) }
-        guard labels.contains("else") else {
+        guard let elsePlace else {
           throw ExpressionError(
             "'\(name)' finds no date of the form '\(pattern)' in the text: '\(name)else:' takes a value for that, or nil",
             range: range)
         }
-        switch value("else") {
+        switch values[elsePlace] {
         case .null: return .null
         case .date(let seconds): return .date(seconds)
         default: return nil
