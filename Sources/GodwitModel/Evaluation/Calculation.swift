@@ -80,7 +80,7 @@ enum Calculation {
       return .init(calculated: number)
     case (.date(let seconds), .double): return .double(seconds)
     case (.uri(let text), .string): return .string(text)
-    case (.uuid(let uuid), .string): return AttributeValue(uuid.uuidString)
+    case (.uuid(let uuid), .string): return .string(Text(uuid))
     case (.uuid(let uuid), .binary): return .data(withUnsafeBytes(of: uuid.uuid) { Array($0) })
     case (_, .date): if let number = value.number { return .date(number.double) }
     case (.string(let text), .double):

@@ -1,5 +1,15 @@
 import Foundation
 
+/// Parts of a digest in one row. Each is preceded by its length, so that no two lists of parts are one.
+private struct DigestedParts {
+  var bytes: [UInt8] = []
+
+  mutating func add(_ part: some Collection<UInt8>) {
+    withUnsafeBytes(of: Int64(part.count).littleEndian) { bytes.append(contentsOf: $0) }
+    bytes.append(contentsOf: part)
+  }
+}
+
 /// New UUIDs, and values in place of nil.
 extension ExpressionCompiler {
   /// `newUUID()`: a UUID of version 4 that every run makes alike. It follows from the source store, the object, the
@@ -10,26 +20,23 @@ extension ExpressionCompiler {
   func newUUID(_ salt: ValueExpression?) -> SingleRoutine {
     let salt = salt.map { single($0) }
     let (host, mapping) = (evaluator.host, evaluator.mapping)
-    let owner = mapping.entityMapping["name"]?.text ?? ""
-    let property = Text(mapping.propertyName ?? "")
-    return SingleRoutine { frame in
-      var sum = SHA256()
-      // Each part is preceded by its length, so that no two lists of parts are one.
-      func add(_ part: [UInt8]) {
-        sum.update(data: withUnsafeBytes(of: Int64(part.count).littleEndian) { Array($0) })
-        sum.update(data: part)
-      }
-      add(Array("Godwit newUUID 1".utf8))
-      add(try host?.storeIdentifier().utf8 ?? [])
-      add(Array(frame.object.entityName.utf8))
-      for key in try frame.object.lastingKeys { add(withUnsafeBytes(of: key.littleEndian) { Array($0) }) }
-      add(owner.utf8)
-      add(property.utf8)
-      if let value = try salt?.run(&frame), !value.isNull { add(value.digested) }
-      var bytes = Array(sum.finalize().prefix(16))
+    var (head, tail) = (DigestedParts(), DigestedParts())
+    head.add("Godwit newUUID 1".utf8)
+    tail.add((mapping.entityMapping["name"]?.text ?? "").utf8)
+    tail.add((mapping.propertyName ?? "").utf8)
+    return SingleRoutine { [head, tail] frame in
+      var parts = DigestedParts()
+      parts.bytes.reserveCapacity(head.bytes.count + tail.bytes.count + 128)
+      parts.bytes += head.bytes
+      parts.add(try host?.storeIdentifier().utf8 ?? [])
+      parts.add(frame.object.entityName.utf8)
+      for key in try frame.object.lastingKeys { withUnsafeBytes(of: key.littleEndian) { parts.add($0) } }
+      parts.bytes += tail.bytes
+      if let value = try salt?.run(&frame), !value.isNull { parts.add(value.digested) }
+      var bytes = SHA256.hash(data: parts.bytes)
       bytes[6] = bytes[6] & 0x0F | 0x40
       bytes[8] = bytes[8] & 0x3F | 0x80
-      return UUID(bytes: bytes).map { .uuid($0) } ?? .null
+      return UUID(bytes: bytes.prefix(16)).map { .uuid($0) } ?? .null
     }
   }
 

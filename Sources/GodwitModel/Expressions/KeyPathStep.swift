@@ -14,13 +14,21 @@ struct KeyPathStep {
   let kind: Kind
   /// The steps after an operator, up to the next one.
   let argument: [KeyPathStep]
+  /// The property of values with this name.
+  private let key: ValueKey?
+
+  private init(name: String, kind: Kind, argument: [KeyPathStep]) {
+    (self.name, self.kind, self.argument, key) = (name, kind, argument, ValueKey(rawValue: name))
+  }
+
+  init(property name: String) { self.init(name: name, kind: .property, argument: []) }
 
   static func steps(_ segments: ArraySlice<String>) -> [KeyPathStep] {
     var steps: [KeyPathStep] = []
     var rest = segments
     while let name = rest.popFirst() {
       guard name.hasPrefix("@") else {
-        steps.append(KeyPathStep(name: name, kind: .property, argument: []))
+        steps.append(KeyPathStep(property: name))
         continue
       }
       let argument = rest.prefix { !$0.hasPrefix("@") }
@@ -65,7 +73,7 @@ struct KeyPathStep {
 
   /// A property of a value.
   private func read(_ value: AttributeValue, _ range: Range<Int>) throws -> AttributeValue {
-    guard let key = ValueKey(rawValue: name) else {
+    guard let key else {
       throw ExpressionError("'\(name)' is read from \(EvaluatedValue.value(value).phrase)", range: range)
     }
     do throws(ExpressionError) { return try key.value(of: value.known) } catch {

@@ -11,7 +11,7 @@ extension ExpressionCompiler {
     }
     let receiver = value(of: receiver)
     if arguments.isEmpty, !selector.hasSuffix(":") {
-      let step = KeyPathStep(name: selector, kind: .property, argument: [])
+      let step = KeyPathStep(property: selector)
       return ValueRoutine { frame in
         let value = try receiver.run(&frame)
         guard case .value = value else { throw Self.unanswered(selector, value, range) }
@@ -132,7 +132,7 @@ extension AttributeValue {
   /// The text that a value is in a joined list.
   func asText(_ range: Range<Int>) throws(ExpressionError) -> Text {
     if let text { return text }
-    if case .uuid(let uuid) = self { return Text(uuid.uuidString) }
+    if case .uuid(let uuid) = self { return Text(uuid) }
     guard number != nil, let text = try ValueKey.stringValue.value(of: self).text else {
       throw ExpressionError(
         "a list of strings, numbers, UUIDs and URIs is joined, found \(EvaluatedValue.value(self).phrase)", range: range

@@ -64,7 +64,7 @@ package enum ValueKey: String, CaseIterable, Sendable {
     case (.pathExtension, .uri(let text)):
       guard let url = URL(string: text.string) else { return .null }
       return AttributeValue(url.pathExtension)
-    case (.uuidString, .uuid(let uuid)), (.description, .uuid(let uuid)): return AttributeValue(uuid.uuidString)
+    case (.uuidString, .uuid(let uuid)), (.description, .uuid(let uuid)): return .string(Text(uuid))
     case (_, .string(let text)): if let found = self.value(ofText: text) { return found }
     case (.length, .data(let bytes)): return .integer(Int64(bytes.count))
     case (.timeIntervalSinceReferenceDate, .date(let seconds)): return .double(seconds)
