@@ -137,15 +137,19 @@ struct AssociationStatements: StageStatements {
     return "SELECT k, f, t FROM (\(try ranked(index, association, matching: matches))) WHERE n > 1"
   }
 
-  /// All rows that an ordered `unique-by` mapping takes, as `merged`, with `n`, how many become one.
+  /// All rows that an ordered `unique-by` mapping takes, as `merged`, with `n`, which is 1 for a row that stays alone.
+  ///
+  /// One window gives all of it: SQLite sorts the rows again for each. Its frame ends with the next row, so that each row
+  /// counts one more than its place, but the last of its group.
   private func ranked(
     _ index: MappingID, _ association: AssociationLowering, matching matches: String? = nil
   ) throws -> String {
     let order = mappings[index].mapping.uniqueOrder.enumerated().map { "o\($0)\($1.isAscending ? "" : " DESC")" }
     return """
-      SELECT k, FIRST_VALUE(k) OVER ranked AS f, ROW_NUMBER() OVER ranked AS t, COUNT(*) OVER same AS n FROM \
-      (\(try merging(index, association, matching: matches))) WINDOW same AS (PARTITION BY id), \
-      ranked AS (PARTITION BY id ORDER BY \((order + ["k"]).joined(separator: ", ")))
+      SELECT k, f, n - (next <> k) AS t, n FROM (\
+      SELECT k, FIRST_VALUE(k) OVER ranked AS f, COUNT(*) OVER ranked AS n, LAST_VALUE(k) OVER ranked AS next FROM \
+      (\(try merging(index, association, matching: matches))) WINDOW ranked AS (PARTITION BY id \
+      ORDER BY \((order + ["k"]).joined(separator: ", ")) ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING))
       """
   }
 
