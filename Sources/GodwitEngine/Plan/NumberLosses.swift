@@ -125,29 +125,31 @@ struct NumberLosses {
     try resolved.entityMappings.filter { $0.earlier == nil }.flatMap { mapping -> [Part] in
       let builder = StatementBuilder()
       builder.tolerateMisfits()
+      let isUnique = program.isUnique(mapping.index)
+      // Expressions read the ends of a link from these rows.
+      let links = isUnique ? nil : program.creation.linkRows(of: mapping, builder)
       let watched = try mapping.attributes.compactMap { try watch($0.attribute, $0.source, mapping, builder) }
       guard !watched.isEmpty else { return [] }
       let association = program.associations(builder)
       let table = try program.sourceTable(mapping.source.name)
       var terms = [association.matches(mapping.index, alias: "s").sql]
-      let isUnique = program.isUnique(mapping.index)
       let merged = isUnique ? try program.associationStage.merged(mapping.index, association) : nil
       let groups = merged.map { "WITH g AS MATERIALIZED (\($0)) " } ?? ""
       let isFilled = watched.contains(where: \.isFilled)
       if isUnique, !isFilled { terms.append(Self.isFirst) }
-      let rows = isFilled ? try association.table(mapping.index) : ""
+      let taken = isFilled ? try association.table(mapping.index) : ""
+      let rows = links?.rows ?? "source.\(quoted(table)) AS s NOT INDEXED"
       return stride(from: 0, to: watched.count, by: Self.limitColumns).map { first in
         let some = Array(watched[first..<min(first + Self.limitColumns, watched.count)])
         let columns = some.enumerated().flatMap { place, one in
           one.isFilled
-            ? Self.columns(ofFilled: one, at: place, rows: rows)
+            ? Self.columns(ofFilled: one, at: place, rows: taken)
             : [.init(place: place, sql: one.tally(where: isFilled ? Self.isFirst : nil))]
         }
         let walk = SourceWalk(
           table, key: "s.Z_PK", isCut: !isUnique, builder: builder, context: "planning, mapping '\(mapping.name)'"
         ) { [terms] in
-          groups + "SELECT \(columns.map(\.sql).joined(separator: ", ")) FROM source.\(quoted(table)) AS s NOT INDEXED"
-            + whereClause((terms as [String?]) + [$0])
+          "\(groups)SELECT \(columns.map(\.sql).joined(separator: ", ")) FROM \(rows)\(whereClause((terms as [String?]) + [$0]))"
         }
         return Part(walk: walk, watched: some, columns: columns)
       }

@@ -101,7 +101,7 @@ package struct CreationStatements: StageStatements {
     var reasons: [String] = []
     var columns = ["Z_PK", "Z_ENT", "Z_OPT"]
     let isUnique = !mapping.mapping.uniqueBy.isEmpty
-    let links = isUnique ? nil : try linkRows(of: mapping, builder)
+    let links = isUnique ? nil : linkRows(of: mapping, builder)
     var values = [
       isUnique ? "u.destination" : association.counterpart(index, ofRow: "s"),
       "\(destinationSchema.number(of: mapping.destination.name) ?? 0)", "1",
