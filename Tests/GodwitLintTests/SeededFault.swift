@@ -217,6 +217,17 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
       }
       try versions(entities(both), entities(["House", "House"]))(&$0)
     },
+    SeededFault(.numberRounded, in: second, at: "\"age\"", key: "GW216:Person.age:\(step)") {
+      try versions(P.person(P.attribute("age", "Integer 64")), P.person(P.attribute("age", "Double")))(&$0)
+    },
+    SeededFault(.orderDropped, in: second, at: "\"houses\"", key: "GW217:Person.houses:\(step)") {
+      let houses = P.relationship("houses", to: "House", inverse: "owner", "optional=\"YES\" toMany=\"YES\"")
+      let owner = P.relationship("owner", to: "Person", inverse: "houses", "optional=\"YES\" maxCount=\"1\"")
+      let more = house.replacing("</entity>", with: owner + "\n</entity>")
+      try versions(
+        P.person(houses.replacing("toMany", with: "ordered=\"YES\" toMany"), more: more), P.person(houses, more: more))(
+          &$0)
+    },
   ]
 
   // MARK: Mapping models

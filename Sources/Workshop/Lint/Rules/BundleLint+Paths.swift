@@ -156,23 +156,26 @@ extension BundleLint {
     from model: ManagedObjectModel, to next: ManagedObjectModel, endingAt end: ManagedObjectModel
   ) {
     let lint = StepLint(from: model, to: next, in: bundle)
-    var losses = lint.losses()
+    var (losses, changes) = (lint.losses(), lint.changes())
+    var (rules, renames) = (lint.rules(), lint.contradictions())
+    var stop = lint.stop()
     if end.name != next.name {
+      let whole = StepLint(from: model, to: end, in: bundle)
       // A property that a later version has again is not lost on the way there.
-      let lost = Set(StepLint(from: model, to: end, in: bundle).losses().map(\.oldName))
-      losses = losses.filter { lost.contains($0.oldName) }
-    }
-    var rules = lint.rules()
-    if end.name != next.name {
-      let lasting = Set(StepLint(from: model, to: end, in: bundle).rules().map(\.subject))
-      rules = rules.filter { lasting.contains($0.subject) }
-    }
-    var renames = lint.contradictions()
-    if end.name != next.name {
+      if !losses.isEmpty || !changes.isEmpty {
+        let lost = Set((whole.losses() + (changes.isEmpty ? [] : whole.changes())).map(\.oldName))
+        losses = losses.filter { lost.contains($0.oldName) }
+        changes = changes.filter { lost.contains($0.oldName) }
+      }
+      if !rules.isEmpty {
+        let lasting = Set(whole.rules().map(\.subject))
+        rules = rules.filter { lasting.contains($0.subject) }
+      }
       let told = Set(renames.map(\.subject))
-      renames += StepLint(from: model, to: end, in: bundle).contradictions().filter { !told.contains($0.subject) }
+      renames += whole.contradictions().filter { !told.contains($0.subject) }
+      if stop != nil { stop = whole.stop() }
     }
-    for finding in losses + rules + renames + lint.cloudKit() { add(finding) }
+    for finding in losses + changes + rules + renames + [stop].compactMap(\.self) + lint.cloudKit() { add(finding) }
     // The costs of older steps are known by now.
     if next.name == target?.name, let finding = lint.rowsInPlace() { add(finding) }
   }

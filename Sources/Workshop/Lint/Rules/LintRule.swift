@@ -30,6 +30,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   case renameChainBroken = "GW213"
   case renameUnmatched = "GW214"
   case renameUnseen = "GW215"
+  case numberRounded = "GW216"
+  case orderDropped = "GW217"
 
   case mappingModelStale = "GW301"
   case mappingModelUnusable = "GW302"
@@ -79,7 +81,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       .error
     case .currentVersionUnknown, .versionOrderUnclear, .attributeDropped, .relationshipDropped, .entityDropped,
       .probableRename, .uniquenessAdded, .rowsMayBreakRule, .renameChainBroken, .mappingModelStale, .layoutAmbiguous,
-      .wordIgnored, .severalSteps, .equalHashes, .renameUnmatched, .renameUnseen, .cloudkitKeeps:
+      .wordIgnored, .severalSteps, .equalHashes, .renameUnmatched, .renameUnseen, .numberRounded,
+      .orderDropped, .cloudkitKeeps:
       .warning
     case .versionNotLocked, .acceptedNotFound, .needsPolicy, .rowsReadInPlace, .mappingModelUnmatched:
       .note
@@ -115,6 +118,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .renameChainBroken: "A step over several versions loses or moves what single steps keep"
     case .renameUnmatched: "A renaming identifier does not match"
     case .renameUnseen: "Version hashes do not see a rename"
+    case .numberRounded: "A step rounds numbers"
+    case .orderDropped: "A step drops the order of a relationship"
     case .mappingModelStale: "A mapping model is stale"
     case .mappingModelUnusable: "A mapping model cannot be used"
     case .mappingModelUnmatched: "A mapping model matches no versions"
@@ -129,17 +134,17 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
   package var explanation: String {
     switch self {
     case .shippedVersionEdited:
-      "Core Data finds the model of a store by its version hashes. After the edit no version has the hashes of the stores that users have. These stores can neither be opened nor migrated."
+      "Core Data finds the model of a store by its version hashes. After the edit no version has the hashes of users' stores, which can neither be opened nor migrated."
     case .shippedVersionGone:
       "Users have stores of this version. Without its model they are refused, or migrated by the model inside the store, past every mapping model."
     case .versionNotLocked:
-      "A version that is released should be in the lock file, so that a later edit is noticed."
+      "A released version should be in the lock file, so that a later edit is noticed."
     case .versionUnreadable:
       "Neither Xcode nor Godwit can migrate a store of a version that cannot be read."
     case .currentVersionUnknown:
       "Without a current version there is no destination for a migration."
     case .versionOrderUnclear:
-      "A path never goes back to an older version. No model records which version is older, so only the names can show it."
+      "A path never goes back to an older version, and only the names show which version is older."
     case .noPath:
       "A store of this version cannot be migrated to the current version."
     case .severalSteps:
@@ -147,7 +152,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .acceptedNotFound:
       "An entry that accepts nothing is misspelt or no longer needed."
     case .wordIgnored:
-      "Xcode's compiler passes over words that it does not know, and Core Data's default takes the place of an unknown value that the version hash does not contain. A renaming identifier that is not written as `elementID` renames nothing, so the values are lost."
+      "Xcode's compiler passes over words that it does not know, and Core Data's default takes the place of an unknown value that the version hash does not contain. A renaming identifier not written as `elementID` renames nothing: the values are lost."
     case .equalHashes:
       "Core Data takes both for one version. It opens a store of the earlier one as it is, and refuses a staged migration over them."
     case .attributeDropped: "The values of the attribute are lost."
@@ -164,19 +169,21 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .uniquenessAdded:
       "A store in which two objects have the same values cannot be migrated."
     case .needsMappingModel:
-      "Core Data cannot infer the step, and no mapping model serves it."
+      "No mapping model serves the step, and Core Data cannot infer it, or Godwit stops at it."
     case .needsPolicy:
       "The mapping model names a class of the application. Godwit needs a port of that class."
     case .rowsReadInPlace:
-      "The migration takes time in proportion to the objects in a store. A step that changes only definitions takes the same time for any store. A stricter rule as the reason is a warning: an object that breaks it stops the run."
+      "The migration takes time in proportion to a store's objects; a step that changes only definitions does not. A stricter rule as the reason is a warning: an object that breaks it stops the run."
     case .rowsMayBreakRule:
-      "Whether the step succeeds depends on the objects of each store."
+      "Whether the step succeeds depends on each store's objects."
     case .renameChainBroken:
       "A renaming identifier is missing, or is not the first name. A store of an older version is migrated in one step, which then drops the property, or gives its values to another one."
     case .renameUnmatched:
-      "Core Data compares renaming identifiers, and an element without one has its name as identifier. If they differ, the old element is dropped and the new one is empty. If two are equal, Core Data chooses."
+      "Core Data compares renaming identifiers, and an element without one has its name as identifier. If they differ, the new element is empty. If two are equal, Core Data chooses."
     case .renameUnseen:
       "The version hash covers names and not identifiers. If names are exchanged, the hash stays, and Core Data leaves each value under its name."
+    case .numberRounded: "The new type of an attribute does not hold every number exactly."
+    case .orderDropped: "The links stay, and their order is lost."
     case .mappingModelStale:
       "A version changed after the mapping model was saved. Core Data compares version hashes and does not find the mapping model."
     case .mappingModelUnusable:
@@ -186,7 +193,7 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
     case .mappingModelsConflict:
       "Two mapping models serve the same step and map it differently."
     case .layoutAmbiguous:
-      "Core Data's name for a table or column is not known for certain. A store that Godwit makes may lack the name that Core Data looks for."
+      "Core Data's name for a table or column is not known for certain. A store that Godwit makes may lack Core Data's name."
     case .cloudkitRefuses:
       "An application that mirrors the entity with `NSPersistentCloudKitContainer` cannot open the store."
     case .cloudkitKeeps:
@@ -234,6 +241,8 @@ package enum LintRule: String, Sendable, Hashable, CaseIterable, Codable {
       "Set the renaming identifier to the first name, migrate through the versions between, or add a mapping model for the whole path."
     case .renameUnmatched: "Set the renaming identifier to the first name; give what is new another name."
     case .renameUnseen: "Give the entity a hash modifier in the later version."
+    case .numberRounded: "Take a type that holds every value, or accept the finding if rounded values will do."
+    case .orderDropped: "Keep the relationship ordered, or store each object's place with a mapping model."
     case .mappingModelStale: "Open the mapping model in Xcode and choose Editor, Refresh Data Models."
     case .mappingModelUnusable: "Correct the mapping model at the place that the finding names."
     case .mappingModelUnmatched: "Restore the versions that it names, or delete it."

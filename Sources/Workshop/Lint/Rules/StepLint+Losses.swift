@@ -1,4 +1,5 @@
 import GodwitEngine
+import GodwitJob
 import GodwitModel
 
 /// The entities and properties of the earlier version that a step loses.
@@ -94,6 +95,91 @@ extension StepLint {
   /// The later version's place of an entity of the earlier one.
   func placeNow(of entity: EntityDescription) -> LintFinding.Location {
     newIndex.place(of: pairing.newName(of: entity.name) ?? entity.name)
+  }
+
+  // MARK: Properties that stay
+
+  /// What an inferred step loses of properties that both versions have, as a plan counts it.
+  func changes() -> [LintFinding] {
+    guard case .forecast(let forecast) = expectation() else { return [] }
+    var told = Set(lost().flatMap(names))
+    return forecast.losses.compactMap { loss in
+      let parts = loss.subject.split(separator: ".", maxSplits: 1).map(String.init)
+      guard parts.count == 2, survives(loss, of: parts[1], in: parts[0]) else { return nil }
+      // A property that subentities inherit is one finding.
+      let entity = old.declaringEntity(of: parts[1], in: parts[0])?.name ?? parts[0]
+      guard !told.contains("\(entity).\(parts[1])"), told.insert("\(loss.kind) \(entity).\(parts[1])").inserted else {
+        return nil
+      }
+      return changed(loss, of: parts[1], in: entity, seenFrom: parts[0])
+    }
+  }
+
+  /// The names of something lost: of both ends of a relationship.
+  private func names(_ lost: Lost) -> [String] {
+    guard case .property(let property, let entity) = lost else { return [] }
+    var names = ["\(entity.name).\(property.name)"]
+    guard case .relationship(let relationship) = property, let inverse = old.inverse(of: relationship) else {
+      return names
+    }
+    let other = old.declaringEntity(of: inverse.name, in: relationship.destinationEntityName)
+    names.append("\(other?.name ?? relationship.destinationEntityName).\(inverse.name)")
+    return names
+  }
+
+  /// Whether the models alone tell of a loss, whatever a store holds, and it is more than the loss of an entity.
+  private func survives(_ loss: LossReport.Loss, of property: String, in entity: String) -> Bool {
+    switch (loss.kind, loss.cause) {
+    case (.values, .notTaken): return true
+    case (.links, .notTaken), (.links, .entityNotAccepted):
+      guard let relationship = old.relationship(property, of: entity) else { return false }
+      return old.entity(relationship.destinationEntityName).map(survivors)?.isEmpty == false
+    case (.order, .notOrdered): return true
+    case (.rounded, .numericType):
+      guard let was = old.attribute(property, of: entity), let now = successor(of: property, in: entity),
+        let attribute = new.attribute(now.property, of: now.entity)
+      else { return false }
+      return NumericChange(from: was.type, to: attribute.type)?.mayRound == true
+    default: return false
+    }
+  }
+
+  private func successor(of property: String, in entity: String) -> InferredLoss.Name? {
+    carried[.init(entity: entity, property: property)]
+  }
+
+  private func isDerived(_ property: String, in entity: String) -> Bool {
+    successor(of: property, in: entity).flatMap { new.attribute($0.property, of: $0.entity) }?.isDerived == true
+  }
+
+  /// - Parameters:
+  ///   - entity: The entity that declares the property in the earlier version.
+  ///   - heir: The entity whose objects lose something.
+  private func changed(
+    _ loss: LossReport.Loss, of property: String, in entity: String, seenFrom heir: String
+  ) -> LintFinding {
+    let path = "\(entity).\(property)"
+    func tell(_ rule: LintRule, _ text: String, try remedy: String? = nil) -> LintFinding {
+      let now = successor(of: property, in: heir)
+      return finding(
+        rule, path,
+        at: now.map { newIndex.place(of: $0.property, in: $0.entity, of: new) }
+          ?? newIndex.place(of: pairing.newName(of: entity) ?? entity),
+        "\(title) \(text)", try: remedy, related: former(oldIndex.place(of: property, in: entity, of: old)))
+    }
+    switch loss.kind {
+    case .order: return tell(.orderDropped, "makes \(path) unordered: the order of its links is lost")
+    case .rounded:
+      return tell(
+        .numberRounded,
+        "changes the type of \(path) (\(loss.reason)): values that the new type cannot hold are rounded")
+    case .links: return tell(.relationshipDropped, "keeps \(path) without its links \(loss.reason)", try: keeping)
+    default:
+      let text =
+        isDerived(property, in: heir)
+        ? "makes \(path) derived: the values that it has are lost" : "loses values of \(path) (\(loss.reason))"
+      return tell(.attributeDropped, text, try: keeping)
+    }
   }
 
   // MARK: Under a mapping model

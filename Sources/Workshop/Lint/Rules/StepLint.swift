@@ -9,6 +9,7 @@ struct StepLint {
   let pairing: ModelPairing
   /// The names that an inferred step carries over.
   let carried: [InferredLoss.Name: InferredLoss.Name]
+  private let expected = MadeOnce<Expected>()
   /// The places in the files of both versions, which are read when a finding needs them.
   var oldIndex: ElementIndex { bundle.index(old.name) }
   var newIndex: ElementIndex { bundle.index(new.name) }
@@ -96,6 +97,38 @@ struct StepLint {
       try: drafting + (refusal.way.map { ", with \($0), or use a policy" } ?? ""))
   }
 
+  // MARK: The inferred step
+
+  /// What the inferred step does to stores.
+  enum Expected: Sendable {
+    case forecast(StepForecast)
+    /// The step stops every run.
+    case stop(GodwitError)
+    /// Nothing can be inferred.
+    case none
+  }
+
+  /// What a planner finds out about the inferred step. It is made when it is first asked for.
+  func expectation() -> Expected {
+    expected.value {
+      guard let mapping = try? MappingInference(from: old, to: new).mappingModel() else { return .none }
+      do {
+        return .forecast(
+          try StepForecast(
+            MigrationStep(
+              sourceModel: old, destinationModel: new, mappingModels: [mapping], origin: MigrationStep.inferredOrigin)))
+      } catch let error as GodwitError { return .stop(error) } catch { return .none }
+    }
+  }
+
+  /// The finding that an inferred step stops every run; nil for one that does not.
+  func stop() -> LintFinding? {
+    guard case .stop(let error) = expectation() else { return nil }
+    return finding(
+      .needsMappingModel, "", at: place(in: error.message.replacing("'", with: " ")),
+      "\(title) stops every run: \(error.message)", try: error.remedy)
+  }
+
   // MARK: Findings that depend on the objects
 
   /// New rules that existing objects may break.
@@ -117,7 +150,25 @@ struct StepLint {
           "\(title): \(subject): \(change.change); an object that does not fit stops \(unvalidated.contains(change.kind) ? "a run, unless the job keeps it" : "the migration")"
         ))
     }
-    return findings
+    return findings + brokenDefaults()
+  }
+
+  /// Defaults that objects take and that break rules of their own attributes.
+  private func brokenDefaults() -> [LintFinding] {
+    guard case .forecast(let forecast) = expectation() else { return [] }
+    var told: Set<String> = []
+    return forecast.brokenDefaults.compactMap { found in
+      // An attribute that subentities inherit is one finding.
+      let entity = new.declaringEntity(of: found.attribute, in: found.entity)?.name ?? found.entity
+      let subject = "\(entity).\(found.attribute)"
+      guard told.insert(subject).inserted else { return nil }
+      let takers = found.isForNil ? "an object without a value takes" : "every object takes"
+      return finding(
+        .rowsMayBreakRule, subject, at: newIndex.place(of: found.attribute, in: entity, of: new),
+        "\(title): \(subject): its default \(found.fault); \(takers) the default, and stops a run unless the job keeps it",
+        try: "give \(subject) in '\(new.name)' a default that keeps its rules, relax the rule, or write a mapping model"
+      )
+    }
   }
 
   private func uniqueness() -> [LintFinding] {
