@@ -116,6 +116,24 @@ struct `Linting properties that stay` {
     #expect(try warnings(P.person(name, optional), P.person(name, broken(), P.attribute("note"))) == [])
   }
 
+  @Test func `a constraint that an earlier one implies is not told`() throws {
+    func unique(_ lists: [String]...) -> String {
+      let constraints = lists.map { list in
+        "<uniquenessConstraint>\(list.map { "<constraint value=\"\($0)\"/>" }.joined())</uniquenessConstraint>"
+      }
+      return P.person(
+        name, P.attribute("code"), P.attribute("zip"),
+        "<uniquenessConstraints>\(constraints.joined())</uniquenessConstraints>")
+    }
+    #expect(try warnings(unique(["name"]), unique(["name", "code"])) == [])
+    #expect(try warnings(unique(["name", "code"]), unique(["code", "name"])) == [])
+    #expect(try warnings(unique(["zip"], ["code"]), unique(["name", "code"])) == [])
+    for (was, now) in [(["name", "code"], ["name"]), (["name", "code"], ["code", "zip"])] {
+      let list = now.joined(separator: ", ")
+      #expect(keys(try warnings(unique(was), unique(now))) == ["GW208:Person(\(list)):\(step)"])
+    }
+  }
+
   @Test(arguments: ["String", "Transformable"])
   func `a step that stops every run is an error`(type: String) throws {
     let external = P.attribute("code", type, "optional=\"YES\" allowsExternalBinaryDataStorage=\"YES\"")

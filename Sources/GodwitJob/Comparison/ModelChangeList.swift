@@ -129,8 +129,17 @@ struct ModelChangeList {
     let kept = after.uniquenessConstraints.filter { constraint in
       before.uniquenessConstraints.contains { $0.map(Optional.some) == oldNames(constraint) }
     }
+    let former = pairing.old.uniquenessConstraints(of: before.name).map { Set($0.properties) }
     for constraint in after.uniquenessConstraints where !kept.contains(constraint) {
       let names = oldNames(constraint).compactMap(\.self)
+      // Objects that differ in some properties differ in more of them too.
+      if former.contains(where: { !$0.isEmpty && $0.isSubset(of: names) }) {
+        add(
+          .uniquenessAdded, after.name, nil,
+          "uniqueness of (\(constraint.joined(separator: ", "))) added, which an earlier constraint implies",
+          "says no uniqueness of (\(constraint.joined(separator: ", ")))")
+        continue
+      }
       let rows =
         names.count == constraint.count ? try counts?.duplicates(in: family(before), of: names) : nil
       let text = rows.map { $0 == 1 ? ", 1 duplicate" : ", \($0) duplicates" } ?? ""

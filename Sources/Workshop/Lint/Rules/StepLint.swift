@@ -174,13 +174,14 @@ struct StepLint {
   private func uniqueness() -> [LintFinding] {
     pairing.entities.flatMap { pair -> [LintFinding] in
       guard let before = pair.old, let after = pair.new else { return [] }
-      let kept = old.uniquenessConstraints(of: before.name).map(\.properties)
+      let kept = old.uniquenessConstraints(of: before.name).map { Set($0.properties) }
       return after.uniquenessConstraints.compactMap { constraint in
         let names = constraint.map { name -> String in
           let property = ModelPairing.Property.all(of: after.name, in: new).first { $0.name == name }
           return property.flatMap { pairing.origin(of: $0, in: after.name, from: before.name)?.name } ?? ""
         }
-        guard !kept.contains(names) else { return nil }
+        // Objects that differ in some attributes differ in more of them too.
+        guard !kept.contains(where: { !$0.isEmpty && $0.isSubset(of: names) }) else { return nil }
         let list = constraint.joined(separator: ", ")
         return finding(
           .uniquenessAdded, "\(after.name)(\(list))", at: newIndex.placeOfConstraints(of: after.name),
