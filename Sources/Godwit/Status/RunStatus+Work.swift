@@ -23,16 +23,28 @@ extension RunStatus {
     case .absent:
       // A run in place by SQL or by definition has no ledger, and neither has any run before its first chunk.
       return status(try UnfinishedWork(job).hasRunWithoutWork() ? .unfinished : .notStarted)
-    case .outdated(let earlier):
-      let replaces = job.replacesEarlierResult
-      // The next run of a job that replaces looks whether the content of the source has changed.
-      if replaces, !comparesSource, earlier.changes == [.source] { return status(.finished) }
-      var found = status(replaces ? .outdated : .foreign)
-      found.changes = earlier.changes
-      if replaces, !comparesSource { found.changes.removeAll { $0 == .source } }
-      return found
+    case .outdated(let earlier): return try outdated(earlier, comparesSource: comparesSource)
     case .foreign: return status(.foreign)
     }
+  }
+
+  /// The status of an earlier result, by what the next run makes of it.
+  private func outdated(_ earlier: EarlierResult, comparesSource: Bool) throws -> MigrationStatus {
+    func status(_ state: MigrationStatus.State, _ changes: [MigrationStatus.Change]) -> MigrationStatus {
+      var status = MigrationStatus(state: state, job: job.name)
+      status.changes = changes
+      return status
+    }
+    // A run replaces a store by its receipt alone.
+    guard job.replacesEarlierResult, earlier.receipt != nil else { return status(.foreign, earlier.changes) }
+    let obstacle = try DestinationFindings(job).obstacles.first { $0.failure == .cannotCreate }
+    if let obstacle {
+      return status(.foreign, earlier.changes + (obstacle.code == .destinationChanged ? [.destination] : []))
+    }
+    guard !comparesSource else { return status(.outdated, earlier.changes) }
+    // The next run looks whether the content of the source has changed.
+    let changes = earlier.changes.filter { $0 != .source }
+    return status(changes.isEmpty ? .finished : .outdated, changes)
   }
 
   /// The status by what the work folder holds; nil without work to resume.

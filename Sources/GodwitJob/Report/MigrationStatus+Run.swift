@@ -61,6 +61,8 @@ extension MigrationStatus {
     case mappings
     /// A key of the manifest that decides the content, or the version of a policy.
     case manifest
+    /// The content of the destination, which another program wrote.
+    case destination
   }
 
   /// How fast the ledger's last chunks came, in seconds since 2001.

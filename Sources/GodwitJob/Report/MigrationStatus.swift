@@ -141,6 +141,7 @@ extension MigrationStatus.Change {
     case .destinationModel: "the destination model"
     case .mappings: "the mapping"
     case .manifest: "the manifest"
+    case .destination: "the destination itself"
     }
   }
 }

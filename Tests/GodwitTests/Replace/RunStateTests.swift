@@ -192,4 +192,35 @@ struct RunStateTests {
     #expect(foreign.state == .foreign && foreign.changes == [.source])
     #expect(try MigrationManager(other).status(comparesSource: false).state == .foreign)
   }
+
+  /// The statuses of a job that reads the source, and of a monitor that does not.
+  private func statuses(_ job: MigrationJob) throws -> [MigrationStatus] {
+    try [true, false].map { try MigrationManager(job).status(comparesSource: $0) }
+  }
+
+  @Test func `a store that was written to since is not told as one that the next run replaces`() throws {
+    let night = try SecondNight()
+    var job = try night.job(night.first)
+    try SecondNight.edit(job.destinationPath, "UPDATE ZPERSON SET ZNAME = 'edited' WHERE Z_PK = 5")
+    for status in try statuses(job) {
+      #expect(status.state == .foreign && status.changes == [.source, .destination])
+      #expect(status.description.contains("before a change: the source store, the destination itself"))
+    }
+    #expect(try SecondNight.refusal(job).message.contains("it was written to since"))
+    // With the old store beside it nothing is lost.
+    job.existingDestination = .replace(keepsOld: true)
+    #expect(try statuses(job).map(\.state) == [.outdated, .finished])
+  }
+
+  @Test(arguments: [nil, "junk"] as [String?])
+  func `a store without its receipt is not told as one that the next run replaces`(receipt: String?) throws {
+    let night = try SecondNight()
+    let job = try night.job(night.first)
+    let path = job.destinationPath + Receipt.suffix
+    try FileManager.default.removeItem(atPath: path)
+    if let receipt { try Data(receipt.utf8).write(to: URL(filePath: path)) }
+    let found = try statuses(job)
+    #expect(found.map(\.state) == [.foreign, .foreign] && found.map(\.changes) == [[], [.source]])
+    _ = try SecondNight.refusal(job)
+  }
 }
