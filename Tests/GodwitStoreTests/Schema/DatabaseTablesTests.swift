@@ -54,4 +54,28 @@ struct DatabaseTablesTests {
       #expect(error?.code == .dataWrong && error?.message.contains("'\(path)'") == true, "\(error?.message ?? "")")
     }
   }
+
+  @Test func `a sound table without row numbers whose key has another order is not called damaged`() throws {
+    let folder = try TemporaryFolder()
+    let connection = try StoreConnection(path: folder.file("index.sqlite"), create: true)
+    try connection.execute("CREATE TABLE I (word TEXT, doc INTEGER, PRIMARY KEY (doc, word)) WITHOUT ROWID")
+    try connection.execute("INSERT INTO I VALUES ('a', 1), ('b', 2), ('c', 3)")
+    for limit in [1, 10] {
+      #expect(try connection.complaints(about: "main", isFull: false, limit: limit) == [])
+    }
+    // A value that is missing is told in a sound file, with the rest.
+    try connection.execute("CREATE TABLE N (a         )")
+    try connection.execute("INSERT INTO N VALUES (NULL), (1), (NULL)")
+    try connection.close()
+    var bytes = try Data(contentsOf: URL(filePath: folder.file("index.sqlite")))
+    let place = try #require(bytes.firstRange(of: Data("(a         )".utf8)))
+    bytes.replaceSubrange(place, with: Data("(a NOT NULL)".utf8))
+    try bytes.write(to: URL(filePath: folder.file("index.sqlite")))
+    let again = try StoreConnection(path: folder.file("index.sqlite"))
+    defer { try? again.close() }
+    for limit in [1, 10] {
+      let found = try again.complaints(about: "main", isFull: false, limit: limit)
+      #expect(Set(found) == ["NULL value in N.a"] && found.count == min(limit, 2))
+    }
+  }
 }
