@@ -54,9 +54,10 @@ enum RawSQLiteExport {
     }
   }
 
-  /// The declared type, which decides how SQLite converts values; nothing else that may stand there.
+  /// The declared type, which decides how SQLite converts values; nothing else that may stand there. `ANY` converts
+  /// values everywhere but in a STRICT table.
   private static func typeName(_ type: String) -> String {
-    type.allSatisfy { $0.isASCII && ($0.isLetter || $0 == " ") } ? type : ""
+    type.uppercased() != "ANY" && type.allSatisfy { $0.isASCII && ($0.isLetter || $0 == " ") } ? type : ""
   }
 
   private static func readable(_ value: SQLValue) -> SQLValue {

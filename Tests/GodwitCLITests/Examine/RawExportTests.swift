@@ -172,6 +172,21 @@ struct `Exporting tables without a model` {
     #expect(result.status == 65 && rows.count > 20 && rows[...] == whole.prefix(rows.count), "\(result.diagnostics)")
   }
 
+  @Test func `values of a column of any type keep theirs`() throws {
+    let odd = try OddStore()
+    try odd.change(
+      "CREATE TABLE st (v ANY, t TEXT, n INTEGER) STRICT",
+      "INSERT INTO st VALUES ('007', '007', 7), ('1e3', '1', 1), (5, '', 5), (5.5, '', 5), (x'35', '', 5)")
+    let file = try odd.project.path("plain.db")
+    let result = odd.export("--table", "st", "--format", "sqlite", "-o", file)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    func rows(_ path: String) throws -> [[SQLValue]] {
+      try StoreConnection(path: path).rows("SELECT typeof(v), v, typeof(t), t, typeof(n), n FROM st ORDER BY rowid")
+    }
+    #expect(try rows(file) == rows(odd.path))
+    #expect(try rows(file).first?.prefix(2) == [.text("text"), .text("007")])
+  }
+
   @Test(arguments: ["jsonl", "csv", "sqlite"])
   func `tables with a word of SQL for a name, and generated columns, come over`(format: String) throws {
     let odd = try OddStore()
