@@ -61,7 +61,7 @@ extension TextStream {
     guard let settings = logSettings else {
       let pairs = values.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }.joined()
       let lead = TerminalStyle.Span(text: "godwit: \(level):", role: level == "warning" ? .warning : .plain)
-      return write([lead, .init(text: " \(message)\(pairs)\n")], style: style)
+      return write([lead, .init(text: " \(message)\(pairs)".onOneLine + "\n")], style: style)
     }
     let record = LogRecord(
       level: level, job: settings.job, message: message, values: values.isEmpty ? nil : values)

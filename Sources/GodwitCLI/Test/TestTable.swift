@@ -9,8 +9,8 @@ struct TestTable {
   private static let shownLosses = 5
 
   init(_ tests: [MigrationTest]) {
-    versionWidth = max(7, tests.map { ($0.version ?? "").count }.max() ?? 0)
-    storeWidth = max(5, tests.map(\.name.count).max() ?? 0)
+    versionWidth = max(7, tests.map { ($0.version ?? "").onOneLine.count }.max() ?? 0)
+    storeWidth = max(5, tests.map(\.name.onOneLine.count).max() ?? 0)
   }
 
   private func row(_ version: String, _ store: String, _ rest: [String]) -> String {
@@ -31,7 +31,7 @@ struct TestTable {
     if kinds.contains(.verification) { outcome += " (verify)" }
     if kinds.contains(.expectation) { outcome += " (expect)" }
     return row(
-      result.version, result.store,
+      result.version.onOneLine, result.store.onOneLine,
       [
         "\(result.objects)", "\(result.lost)", result.expectations > 0 ? "\(result.expectations)" : "-", seconds,
         outcome,

@@ -40,7 +40,7 @@ struct MakeStoreVerb: Verb {
       try session.print(json: record, as: .makeStore)
     case .text:
       session.output.write(
-        "\(out.onOneLine): \(rows.counted("object")) of '\(model.name)', seed \(seed)\(nasty ? ", nasty" : "")\n")
+        "\(out): \(rows.counted("object")) of '\(model.name)', seed \(seed)\(nasty ? ", nasty" : "")".onOneLine + "\n")
     }
     return 0
   }

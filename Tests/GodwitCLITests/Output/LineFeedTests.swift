@@ -45,7 +45,7 @@ struct LineFeedTests {
     let folder = try project.folder.get().path
     let verbs: [(status: Int32, arguments: [String])] = [
       (3, ["plan", "job.yaml", "--details"]), (78, ["plan", "job.yaml", "--set", "accept-losses=[nope]"]),
-      (4, ["audit", "job.yaml"]), (3, ["run", "job.yaml"]), (0, ["verify", "job.yaml", "--details"]),
+      (4, ["audit", "job.yaml"]), (3, ["run", "job.yaml", "-v"]), (0, ["verify", "job.yaml", "--details", "-v"]),
       (0, ["status", "job.yaml"]), (4, ["test", "M.xcdatamodeld", "--rows", "5"]),
       (64, ["export", "s.sqlite", "--raw", "--table", "nope"]),
       (0, ["inspect", "s.sqlite", "--details", "--models", "M.xcdatamodeld"]),
@@ -62,6 +62,27 @@ struct LineFeedTests {
         $0.drop { $0 == " " }.hasPrefix("::error")
       }
       #expect(made.isEmpty, "\(arguments): \(made)")
+    }
+  }
+
+  @Test func `the name of a version with a line feed makes no line of its own either`() throws {
+    let version = "V\n::error v"
+    func model(_ name: String, _ attributes: [String]) throws -> ManagedObjectModel {
+      let attributes = attributes.map { AttributeDescription(name: $0, type: .string) }
+      return try ManagedObjectModel(name: name, entities: [.made("E", attributes)])
+    }
+    try project.bundle("N.xcdatamodeld", [model(version, []), model("W", ["a"])])
+    let folder = try project.folder.get().path
+    for arguments in [
+      ["make-store", "N.xcdatamodeld#\(version)", "s.sqlite", "--rows", "3"],
+      ["test", "N.xcdatamodeld", "--rows", "5"],
+      ["lint", "N.xcdatamodeld"],
+    ] {
+      let result = try BuiltCommand.run(arguments, in: folder)
+      #expect(result.status == 0, "\(arguments): \(result)")
+      let text = result.output + result.diagnostics
+      #expect(text.contains("\\n::error v") || arguments[0] == "lint", "\(arguments): \(text)")
+      #expect(!text.contains("\n::error"), "\(arguments): \(text)")
     }
   }
 }
