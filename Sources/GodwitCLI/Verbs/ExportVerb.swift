@@ -132,6 +132,7 @@ struct ExportVerb: Verb {
     let content = try content()
     let complaint = try complaint(content)
     if let complaint, !raw { throw damage(complaint) }
+    if case .objects(let selection, let reader) = content { try tellRounded(selection, reader, session) }
     switch (format, output) {
     case (.sqlite, let output?):
       let inexact = try content.writeDatabase(
@@ -151,6 +152,17 @@ struct ExportVerb: Verb {
     }
     if case .rows(_, let source) = content, let error = source.damage.error(store, complaint) { throw error }
     return 0
+  }
+
+  /// Tells of decimals of an XML or binary store that are not written as they are.
+  private func tellRounded(_ selection: ObjectSelection, _ reader: ObjectReader, _ session: CommandSession) throws {
+    let entities = Set(selection.entities)
+    for (subject, count) in try RoundedDecimals(of: reader).counts.sorted(by: { Text($0.key) < Text($1.key) }) {
+      guard let entity = subject.split(separator: ".").first, entities.contains(String(entity)) else { continue }
+      let verb =
+        count == 1 ? "has more digits than a double, and is rounded" : "have more digits than a double, and are rounded"
+      session.warn("\(count.counted("value")) of \(subject) \(verb)")
+    }
   }
 
   /// The first finding of SQLite's quick check; nil for a sound store. Where two pages have changed places, rows of one table

@@ -51,6 +51,7 @@ extension Planner {
     found += counted.filter { $0.tally.rounded > 0 }.map {
       loss(.rounded, of: $0.subject, $0.tally.rounded, $0.types, .numericType, isEstimate: $0.isEstimate)
     }
+    if isCounted { found += try decimalLosses(step) }
     found += counted.filter { $0.nils > 0 }.map {
       loss(.nils, of: $0.target, $0.nils, "mapping \($0.mapping)", .expression, isEstimate: $0.isEstimate)
     }
@@ -101,6 +102,20 @@ extension Planner {
       }
     }
   }
+
+  /// The decimals of an XML or binary source that lost digits when it was read, of attributes that some mapping reads.
+  private func decimalLosses(_ step: StepID) throws -> [LossReport.Loss] {
+    let reads = PropertyReads(resolved)
+    return try RoundedDecimals(readingSourceOf: connection).counts.sorted { Text($0.key) < Text($1.key) }.compactMap {
+      subject, count in
+      let parts = subject.split(separator: ".", maxSplits: 1).map(String.init)
+      guard parts.count == 2, reads.isRead(parts[1], of: parts[0]) else { return nil }
+      return LossReport.Loss(
+        step: step, kind: .rounded, subject: subject, count: count, reason: Self.decimalReason, cause: .numericType)
+    }
+  }
+
+  static let decimalReason = "Godwit reads a decimal as a double"
 
   private func walk(_ counted: UnmodelledContent.Counted) -> SourceWalk {
     SourceWalk(counted.table, key: "rowid", isCut: !counted.columns.isEmpty) {

@@ -26,6 +26,12 @@ extension Planner {
       found.append(loss(.rounded, of: watched.subject, watched.types, .numericType))
       found.append(loss(.nils, of: watched.target, "mapping \(watched.mapping)", .expression))
     }
+    // An XML or binary source may hold more digits than are read.
+    for entity in resolved.sourceModel.entities where job.position.isFirst && !entity.isAbstract {
+      for attribute in resolved.sourceModel.attributes(of: entity.name) where attribute.type == .decimal {
+        found.append(loss(.rounded, of: "\(entity.name).\(attribute.name)", Self.decimalReason, .numericType))
+      }
+    }
     for merged in try MergeLosses(self, program).parts(isCounted: false) {
       found += merged.part.wanted
       // New objects may become one with those of the destination too.

@@ -23,7 +23,7 @@ package struct AtomicStoreConversion: Sendable {
   let purpose: Purpose
 
   /// Raised when files are read in another way, so that the result of an earlier version is not used.
-  private static let version = 2
+  private static let version = 3
 
   /// A name for the result: it changes with the file and the model.
   func tag() throws -> String {

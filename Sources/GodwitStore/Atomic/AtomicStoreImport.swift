@@ -15,6 +15,7 @@ final class AtomicStoreImport {
   private var numbers: SQLStatement?
   /// How many objects each relationship names, to compare with its inverse.
   private var named: [String: Int64] = [:]
+  private var rounded = RoundedDecimals()
 
   private var path: String { conversion.files.givenPath }
   private var type: StoreType { conversion.files.type }
@@ -50,6 +51,7 @@ final class AtomicStoreImport {
     try checkpoint()
     try builder.complete { try checkReferences() }
     try raiseCounters()
+    if conversion.purpose == .source { try rounded.write(to: connection) }
     let isUniqueWanted = conversion.purpose == .comparison
     try EmptyStore.createIndexes(of: builder.schema, on: connection, in: StoreConnection.sourceSchema) {
       isUniqueWanted || !$0.isUnique
@@ -85,6 +87,7 @@ final class AtomicStoreImport {
       let keys = try keys(related.numbers, of: related.description, root: root, object, at: related.place)
       if !keys.isEmpty { relationships[related.description.name] = keys }
     }
+    rounded.count(object.attributes, of: object.entity)
     do {
       try builder.insert(object.entity, key: key, attributes: object.attributes, relationships: relationships)
     } catch var error as GodwitError where error.location == nil {

@@ -100,6 +100,7 @@ package struct UnmodelledContent: Sendable {
 
   private static let ownTables: Set<String> = [
     "Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE", "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING",
+    RoundedDecimals.table,
   ]
   private static let indexPrefix = "Z_RT_"
   private static let derivationPrefix = "Z_DA_"
