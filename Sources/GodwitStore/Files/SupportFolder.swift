@@ -115,6 +115,15 @@ package struct SupportFolder: Sendable, Hashable {
     return status.isFile ? status.size : nil
   }
 
+  /// Whether a file is missing. It is opened, as a run will do.
+  ///
+  /// - Throws: `.permission` or `.inputOutput` when it is there and cannot be opened.
+  package func isMissing(_ name: String) throws -> Bool {
+    guard try size(of: name) != nil else { return true }
+    _ = try ExternalFile(path(of: name))
+    return false
+  }
+
   /// The bytes of a file; nil when it is missing.
   ///
   /// - Throws: `.dataWrong` when it is longer than the limit; `.permission` or `.inputOutput` when it cannot be read.

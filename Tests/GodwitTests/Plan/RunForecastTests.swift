@@ -225,6 +225,34 @@ struct RunForecastTests {
     }
   }
 
+  @Test(arguments: [StoreType.sqlite, .xml], [false, true])
+  func `an external file that may not be read stops the plan as it stops the run`(
+    type: StoreType, keepsInvalid: Bool
+  ) throws {
+    let external = Self.note { if $0.name == "data" { $0.allowsExternalBinaryDataStorage = true } }
+    let fixture = try fixture(external, to: type == .sqlite ? Self.note() : external)
+    let name = "6F3D0FBA-5E9A-43FC-B2E2-000000000001"
+    let reference = StoredBinary.external(name: name).bytes.map { String(format: "%02X", $0) }.joined()
+    try fixture.alter("UPDATE ZNOTE SET ZDATA = X'\(reference)' WHERE Z_PK = 1")
+    var job = try fixture.job
+    (job.destinationType, job.keepsInvalid) = (type, keepsInvalid)
+    let folder = SupportFolder(ofStoreAt: job.sourcePath)
+    try FileManager.default.createDirectory(atPath: folder.dataPath, withIntermediateDirectories: true)
+    try Data([7]).write(to: URL(filePath: folder.path(of: name)))
+    for work in [{ _ = try MigrationManager(job).plan() }, { _ = try MigrationManager(job).run() }]
+      as [() throws -> Void]
+    {
+      let whole = FaultLayer(.none, looksAt: folder.dataPath)
+      try whole.run(work)
+      try? FileManager.default.removeItem(atPath: job.destinationPath)
+      let opening = try #require(whole.operations.firstIndex { $0.kind == .open })
+      let layer = FaultLayer(.fail(EACCES, at: opening + 1), looksAt: folder.dataPath)
+      let error = #expect(throws: GodwitError.self) { try layer.run(work) }
+      #expect(error?.code == .permission, "\(error as Any)")
+      #expect(error?.message.contains("'\(folder.path(of: name))'") == true, "\(error as Any)")
+    }
+  }
+
   @Test func `a quarantine within its limits ends the plan as the run, and beyond them stops both`() throws {
     let fixture = try fixture(to: Self.note { if $0.name == "text" { $0.maximumLength = 7 } })
     for (limit, status) in [(Quarantine(maximumRows: 3), Int32(3)), (Quarantine(maximumRows: 2), 65)] {

@@ -67,7 +67,7 @@ package final class ExternalDataMover {
   ///   its bytes are needed.
   package func carry(_ value: [UInt8], salt: String?, servesPolicy: Bool = false) throws -> [UInt8]? {
     guard case .external(let name)? = StoredBinary(value), !servesPolicy else { return value }
-    if needsBytes, try source.size(of: name) == nil { return nil }
+    if needsBytes, try source.isMissing(name) { return nil }
     if !isFolderMade {
       for (folder, like) in [(destination.path, source.path), (destination.dataPath, source.dataPath)] {
         try WorkFolder.makeFolder(folder, mode: FileRights.folderMode(like: like))

@@ -25,14 +25,15 @@ extension SQLFunctions {
         name, column: column, key: arguments.int64(4), servesPolicy: functions.statement.inputs.servesPolicy)
       return try result ?? functions.missingFile(of: value, site, key: key)
     }
-    // godwit_file(value): 1 for a value whose file is missing, 2 for one of no known form, 0 for any other.
+    // godwit_file(value): 1 for a value whose file is missing, 2 for one of no known form, 0 for any other. An error for a
+    // file that cannot be opened.
     try register("godwit_file", arguments: 1) { functions, arguments in
       guard arguments.kind(0) == .blob else { return .value(.integer(0)) }
       switch StoredBinary(arguments.bytes(0)) {
       case nil: return .value(.integer(2))
       case .inline: return .value(.integer(0))
       case .external(let name):
-        return .value(.integer(try functions.evaluation.support?.size(of: name) == nil ? 1 : 0))
+        return .value(.integer(try functions.evaluation.support?.isMissing(name) == false ? 0 : 1))
       }
     }
   }
