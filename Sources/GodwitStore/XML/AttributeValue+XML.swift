@@ -36,12 +36,13 @@ extension AttributeValue {
       self = .integer(number)
     case .decimal:
       // Foundation's reader takes any beginning of a text that is a number.
-      guard word == "NaN" || Double(word) != nil, let number = Decimal(string: word) ?? Self.notANumber(word) else {
+      guard word == "NaN" || Self.number(word) != nil, let number = Decimal(string: word) ?? Self.notANumber(word)
+      else {
         return nil
       }
       self = .decimal(number)
     case .double, .date, .float:
-      guard let number = Double(word), !number.isNaN else { return nil }
+      guard let number = Self.number(word) else { return nil }
       if attribute.type == .date {
         self = .date(number)
       } else {
@@ -49,6 +50,15 @@ extension AttributeValue {
       }
     default: return nil
     }
+  }
+
+  /// The number that a decimal text names. C's reader would take hexadecimal ones too, and infinity for one that is too
+  /// large. A store may hold infinity, and says so.
+  private static func number(_ word: String) -> Double? {
+    guard !word.contains(where: { "xX".contains($0) }), let number = Double(word), !number.isNaN,
+      number.isFinite || word.hasSuffix("inf")
+    else { return nil }
+    return number
   }
 
   private static func notANumber(_ word: String) -> Decimal? { word == "NaN" ? .nan : nil }
