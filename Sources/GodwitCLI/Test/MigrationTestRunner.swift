@@ -126,15 +126,19 @@ struct MigrationTestRunner: Sendable {
         .cannotCreate, "cannot create folder '\(folder)'", cause: error.localizedDescription,
         remedy: "name another folder for temporary files in the environment variable TMPDIR")
     }
-    let source: String
-    switch test.store {
-    case .given(let path): source = path
-    case .made(let model, let rows, let seed, let isNasty):
-      source = folder + "/" + Self.sourceName
-      try StoreSynthesis(model: model.get(), rows: rows, seed: seed, isNasty: isNasty).write(to: source)
+    let source =
+      switch test.store {
+      case .given(let path): path
+      case .made: folder + "/" + Self.sourceName
+      }
+    let manifest = try manifest(source: source, in: folder)
+    if case .made(let model, let rows, let seed, let isNasty) = test.store {
+      let highest = manifest.destinationType == .sqlite ? Int64.max : StoreSynthesis.highestMovedKey
+      try StoreSynthesis(model: model.get(), rows: rows, seed: seed, isNasty: isNasty, highestKey: highest)
+        .write(to: source)
     }
     var loader = JobLoader(
-      manifest: try manifest(source: source, in: folder),
+      manifest: manifest,
       logger: Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() },
       policies: policies)
     loader.mappingFiles = mappingFiles

@@ -17,15 +17,23 @@ package struct StoreSynthesis: Sendable {
   /// allowed, Unicode of every kind, extreme numbers, binary data of up to 1 MiB.
   package let isNasty: Bool
 
+  /// The highest key of a nasty store. The lowest one is as far on the other side of 0, and the lowest there is by
+  /// default.
+  package let highestKey: Int64
+
+  /// The highest key of a store that becomes an XML or binary one, where all objects are numbered together.
+  package static let highestMovedKey: Int64 = 1 << 40
+
   /// The largest number of rows.
   package static let rowLimit = 1_000_000_000
 
   /// Describes a store. ``write(to:)`` makes it.
-  package init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false) {
+  package init(model: ManagedObjectModel, rows: Int, seed: UInt64, isNasty: Bool = false, highestKey: Int64 = .max) {
     self.model = model
     self.rows = rows
     self.seed = seed
     self.isNasty = isNasty
+    self.highestKey = highestKey
   }
 
   /// Makes the store: under a temporary name beside the path, renamed when it is complete.

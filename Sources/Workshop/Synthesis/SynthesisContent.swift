@@ -32,7 +32,7 @@ struct SynthesisContent {
     schema = StoreSchema(model: synthesis.model)
     layout = SynthesisLayout(
       schema: schema, counts: try SynthesisCounts(synthesis.model, rows: synthesis.rows).counts,
-      isNasty: synthesis.isNasty)
+      highestKey: synthesis.isNasty ? synthesis.highestKey : nil)
     noise = SynthesisNoise(seed: synthesis.seed)
     let uniques = uniqueProperties()
     for table in layout.tables {

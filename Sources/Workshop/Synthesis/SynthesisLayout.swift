@@ -20,7 +20,8 @@ struct SynthesisLayout: Sendable {
     var count: Int
     fileprivate var factor: Int
     fileprivate var inverseFactor: Int
-    fileprivate let isNasty: Bool
+    /// nil for a store that is not nasty.
+    fileprivate let highestKey: Int64?
   }
 
   /// Concrete entities of one table, seen as one row of objects counted from 0.
@@ -40,7 +41,7 @@ struct SynthesisLayout: Sendable {
   /// The place of a concrete entity.
   private(set) var places: [String: (table: Int, member: Int)] = [:]
 
-  init(schema: StoreSchema, counts: [String: Int], isNasty: Bool) {
+  init(schema: StoreSchema, counts: [String: Int], highestKey: Int64?) {
     model = schema.model
     for table in schema.tables {
       var members: [Member] = []
@@ -56,7 +57,7 @@ struct SynthesisLayout: Sendable {
       tables.append(
         Table(
           root: table.rootEntityName, members: members, count: start, factor: factor, inverseFactor: inverse,
-          isNasty: isNasty))
+          highestKey: highestKey))
     }
   }
 
@@ -110,11 +111,11 @@ extension SynthesisLayout.Table {
   /// is, end at the highest, and have holes between.
   func key(ofRow row: Int) -> Int64 {
     let row64 = Int64(row)
-    guard isNasty else { return row64 + 1 }
+    guard let highestKey else { return row64 + 1 }
     let negative = count / 10
     let huge = count / 20
-    if row < negative { return row == 0 ? .min : -3 * Int64(negative - row) }
-    if row >= count - huge { return .max - 7 * Int64(count - 1 - row) }
+    if row < negative { return row == 0 ? (highestKey == .max ? .min : -highestKey) : -3 * Int64(negative - row) }
+    if row >= count - huge { return highestKey - 7 * Int64(count - 1 - row) }
     let rest = row64 - Int64(negative)
     return 1 + rest + rest / 3 + (row > count / 2 ? 1_000_000_007 : 0)
   }

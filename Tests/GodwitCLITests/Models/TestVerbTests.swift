@@ -138,6 +138,13 @@ struct `The verb test` {
     #expect(unknown.output.contains("did you mean 'memory'?"), "\(unknown.output)")
   }
 
+  @Test(arguments: ["xml", "binary"])
+  func `stores that become XML or binary ones have keys that can be moved`(type: String) throws {
+    let project = try project()
+    let result = try run(project, project.path("Notes.xcdatamodeld"), "--set", "destination-type=\(type)")
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+  }
+
   @Test func `a store with a receipt is the result of a job and is not tested`() throws {
     let project = try project()
     let model = try project.path("Notes.xcdatamodeld")
