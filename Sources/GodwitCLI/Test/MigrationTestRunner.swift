@@ -172,7 +172,8 @@ struct MigrationTestRunner: Sendable {
     }
   }
 
-  private func manifest(source: String, in folder: String) throws -> JobManifest {
+  /// The manifest of a test, which lies in its folder.
+  func manifest(source: String, in folder: String) throws -> JobManifest {
     let destination = folder + "/" + Self.destinationName
     switch subject {
     case .manifest(let path):

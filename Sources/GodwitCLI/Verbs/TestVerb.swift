@@ -97,7 +97,11 @@ struct TestVerb: Verb {
     defer { signals.finish() }
     let scratch = try ScratchFolder(name: "godwit-test")
     defer { scratch.remove() }
-    let loader = try loader(in: session)
+    var runner = MigrationTestRunner(
+      subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
+      overrides: try overrides(), policies: session.policies, scratch: scratch.path, keep: absolute(keep))
+    let loader = try loader(of: runner, in: session)
+    runner.mappingFiles = loader.mappingFiles
     let tests = try tests(loader, in: session)
     guard !tests.isEmpty else {
       session.diagnostics.write("godwit: nothing to test: no version before the current one, and no --stores\n")
@@ -106,10 +110,6 @@ struct TestVerb: Verb {
     let report = report(of: tests)
     // A bad place is reported before any work.
     try report?.check()
-    let runner = MigrationTestRunner(
-      subject: isManifest ? .manifest(subject) : .models([absolute(subject)], destination: to),
-      overrides: try overrides(), policies: session.policies, mappingFiles: loader.mappingFiles,
-      scratch: scratch.path, keep: absolute(keep))
     let table = TestTable(tests)
     if format.format == .text { session.output.write(table.head) }
     let results = try runner.run(
@@ -181,15 +181,22 @@ struct TestVerb: Verb {
       }
   }
 
-  private func loader(in session: CommandSession) throws -> JobLoader {
+  private func loader(of runner: MigrationTestRunner, in session: CommandSession) throws -> JobLoader {
     let logger = Logger(label: "godwit") { _ in SwiftLogNoOpLogHandler() }
     guard !isManifest else {
       return try JobLoader(
         manifestPath: subject, overrides: try overrides(), logger: logger, policies: session.policies)
     }
-    let manifest = JobManifest(
+    var manifest = JobManifest(
       askingFor: "", to: "", models: [subject], destinationModel: to,
       folder: FileManager.default.currentDirectoryPath)
+    if !set.isEmpty {
+      // The keys decide about the versions too. Each test tells what is wrong with them.
+      let source = runner.scratch + "/" + MigrationTestRunner.sourceName
+      do { manifest = try runner.manifest(source: source, in: runner.scratch) } catch let error as GodwitError
+        where error.code == .configuration
+      {}
+    }
     return JobLoader(manifest: manifest, logger: logger, policies: session.policies)
   }
 

@@ -145,6 +145,19 @@ struct `The verb test` {
     #expect(result.status == 0, "\(result.output)\(result.errors)")
   }
 
+  @Test func `stores of a configuration that --set names have its entities alone`() throws {
+    let project = ProjectFixture()
+    func model(_ name: String, _ more: [String]) throws -> ManagedObjectModel {
+      let texts = (["text"] + more).map { AttributeDescription(name: $0, type: .string) }
+      return try ManagedObjectModel(
+        name: name, entities: [.made("Note", texts), .made("Other", texts)],
+        configurations: ["A": ["Note"], "B": ["Other"]])
+    }
+    try project.bundle("M.xcdatamodeld", [try model("M", []), try model("M 2", ["more"])])
+    let result = try run(project, project.path("M.xcdatamodeld"), "--set", "configuration=A")
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+  }
+
   @Test func `a store with a receipt is the result of a job and is not tested`() throws {
     let project = try project()
     let model = try project.path("Notes.xcdatamodeld")
