@@ -49,6 +49,9 @@ package final class SourceEvaluation {
     let entityName, text: String
     let context: ObjectContext
     let handed: [Handed]
+    /// Whether the row need not be read again: its attributes are handed over, or it is asked for its key alone, as by
+    /// `newUUID()`.
+    let isHanded: Bool
 
     init(_ evaluation: LoweredFunctions.Evaluation, context: ObjectContext, now: Double, host: SourceHost) {
       (entityName, text, self.context) = (evaluation.entityName, evaluation.text, context)
@@ -56,6 +59,7 @@ package final class SourceEvaluation {
       handed = evaluation.attributes.enumerated().compactMap { offset, name in
         layout?.attributes[name].map { Handed(name: name, attribute: $0, position: offset + 2) }
       }
+      isHanded = !handed.isEmpty || evaluation.readsNothing
       work =
         switch evaluation.work {
         case .predicate(let predicate):
@@ -82,7 +86,7 @@ package final class SourceEvaluation {
   func value(of prepared: Prepared, key: Int64, attributes arguments: SQLFunctionArguments? = nil) throws -> SQLValue {
     if let arguments, arguments.kind(1) != .integer { return .null }
     let object: any EvaluatedObject
-    if let arguments, !prepared.handed.isEmpty {
+    if let arguments, prepared.isHanded {
       object = HandedObject(evaluation: prepared, arguments: arguments)
     } else {
       guard let stored = try context.object(entityName: prepared.entityName, key: key) else { return .null }
@@ -104,6 +108,20 @@ package final class SourceEvaluation {
     } catch let error as ExpressionError {
       throw GodwitError(
         .dataWrong, "cannot evaluate '\(prepared.text)' for \(prepared.entityName) p\(key): \(error.message)")
+    }
+  }
+}
+
+extension LoweredFunctions.Evaluation {
+  /// Whether it names no property of its object, and no variable.
+  fileprivate var readsNothing: Bool {
+    guard case .expression(let expression) = work else { return false }
+    return !expression.contains { part in
+      switch part.node {
+      case .keyPath(let base?, _): if case .function = base.node { false } else { true }
+      case .keyPath, .variable, .evaluatedObject, .subquery, .fetch: true
+      default: false
+      }
     }
   }
 }
