@@ -62,18 +62,28 @@ struct LinkProof {
     stores.destinationSchema.storage(of: side.relationship.name, in: side.entity)
   }
 
-  /// The number of keys of a one-to-one relationship where every row has the key that it had in the old store; nil for
-  /// any other relationship.
+  /// The number of rows that hold a link where all of them are as they were in the old store, with their order; nil for
+  /// any other link, or if a mapping model decides.
   ///
-  /// The keys of the two ends may disagree there. A step that changes only definitions leaves both. In any other step one
-  /// gives way, as the replay says.
+  /// In the old store the keys of two ends may disagree, places may be missing or equal, and a many-to-many that is its
+  /// own inverse may have a pair once. A step that changes only definitions leaves all of it. Any other step makes it
+  /// anew, as the replay says.
   private func linksAsBefore(_ link: VerifiedLink) throws -> Int64? {
-    guard let original = stores.original, link.isOwnInverse || link.ends.count == 2 else { return nil }
+    guard let original = stores.original, stores.job.steps.allSatisfy(\.isInferred) else { return nil }
     var count: Int64 = 0
     for side in link.ends {
-      guard !side.relationship.isToMany, case .foreignKey(let table, let column, _, _) = storage(of: side),
-        let found = try original.count(ofKeysLike: side, in: stores.destination, stores.table(table), column)
-      else { return nil }
+      let columns: [String?]
+      let table: String
+      switch storage(of: side) {
+      case .foreignKey(let name, let column, _, let order): (table, columns) = (name, ["Z_PK", column, order])
+      case .join(let join, let subject, let object, let order):
+        (table, columns) = (join.name, [subject, object, order])
+      case .inverse, .none: continue
+      }
+      let rows = (table: stores.table(table), columns: columns.compactMap(\.self))
+      guard let found = try original.count(ofRowsLike: side, in: stores.destination, rows.table, rows.columns) else {
+        return nil
+      }
       count += found
     }
     for side in link.ends {

@@ -67,28 +67,38 @@ final class PreMigrationStore {
     }
   }
 
-  /// The number of keys in the column of a to-one, if the old store had the same keys in the same rows; nil else.
+  /// The number of rows that hold a link, if the old store had the same rows; nil else.
+  ///
+  /// - Parameters:
+  ///   - table: Where the destination has them.
+  ///   - columns: Of the object, of the object that it leads to, and of the place where the link is ordered.
   func count(
-    ofKeysLike side: VerifiedLink.End, in destination: StoreConnection, _ table: String, _ column: String
+    ofRowsLike side: VerifiedLink.End, in destination: StoreConnection, _ table: String, _ columns: [String]
   ) throws -> Int64? {
-    guard let (entity, relationship) = original(of: side),
-      case .foreignKey(let before, let key, _, _) = schema.storage(of: relationship.name, in: entity)
-    else { return nil }
-    func keys(_ table: String, _ column: String) -> String {
-      "SELECT Z_PK, \(quoted(column)) FROM \(table) WHERE \(quoted(column)) IS NOT NULL ORDER BY Z_PK"
+    guard let (entity, relationship) = original(of: side) else { return nil }
+    let before: (table: String, columns: [String?])
+    switch schema.storage(of: relationship.name, in: entity) {
+    case .foreignKey(let name, let column, _, let order): before = (name, ["Z_PK", column, order])
+    case .join(let join, let subject, let object, let order): before = (join.name, [subject, object, order])
+    case .inverse, .none: return nil
     }
-    let known = try connection.prepare(keys("source.\(quoted(before))", key))
-    defer { known.finalize() }
-    let found = try destination.prepare(keys(table, column))
-    defer { found.finalize() }
+    let known = before.columns.compactMap(\.self)
+    guard known.count == columns.count else { return nil }
+    func rows(_ table: String, _ columns: [String]) -> String {
+      let names = columns.map(quoted)
+      return "SELECT \(names.joined(separator: ", ")) FROM \(table) WHERE \(names[1]) IS NOT NULL "
+        + "ORDER BY \(names.joined(separator: ", "))"
+    }
+    let old = try connection.prepare(rows("source.\(quoted(before.table))", known))
+    defer { old.finalize() }
+    let new = try destination.prepare(rows(table, columns))
+    defer { new.finalize() }
     var count: Int64 = 0
-    while try known.step() {
-      guard try found.step(), known.row.value(0) == found.row.value(0), known.row.value(1) == found.row.value(1) else {
-        return nil
-      }
+    while try old.step() {
+      guard try new.step(), columns.indices.allSatisfy({ old.row.value($0) == new.row.value($0) }) else { return nil }
       count += 1
     }
-    return try found.step() ? nil : count
+    return try new.step() ? nil : count
   }
 
   private func isThere(_ key: Int64, _ entity: String) throws -> Bool {
