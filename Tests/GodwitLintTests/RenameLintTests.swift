@@ -182,20 +182,24 @@ struct `Linting models that CloudKit mirrors` {
     #expect(try findings(cloud("Key")).map(\.key) == ["GW501:Key.vault"])
   }
 
-  @Test func `what a step removes, renames or gives another type is reported`() throws {
+  @Test func `what a step removes, renames, gives another type or stores no more is reported`() throws {
     func house(_ name: String, _ was: String?) -> String {
       "<entity name=\"\(name)\"\(was.map { " elementID=\"\($0)\"" } ?? "")/>\n<configuration name=\"Cloud\" usedWithCloudKit=\"YES\"><memberEntity name=\"Person\"/><memberEntity name=\"\(name)\"/></configuration>"
     }
     var made = try LintProject()
     try made.version(
-      "App", P.person(renamed("a", nil), renamed("b", nil), renamed("n", nil, "Integer 16"), more: house("House", nil)))
+      "App",
+      P.person(
+        renamed("a", nil), renamed("b", nil), renamed("n", nil, "Integer 16"), renamed("t", nil),
+        more: house("House", nil)))
+    let transient = renamed("t", nil).replacing("<attribute ", with: "<attribute transient=\"YES\" ")
     try made.version(
-      "App 2", P.person(renamed("c", "a"), renamed("n", nil, "Integer 32"), more: house("Home", "House")))
+      "App 2", P.person(renamed("c", "a"), renamed("n", nil, "Integer 32"), transient, more: house("Home", "House")))
     try made.current("App 2")
     let found = try made.report().findings.filter { $0.rule == .cloudkitKeeps }
     #expect(
       found.map(\.key).sorted()
-        == ["Home", "Person.b", "Person.c", "Person.n"].map { "GW502:\($0):App→App 2" })
+        == ["Home", "Person.b", "Person.c", "Person.n", "Person.t"].map { "GW502:\($0):App→App 2" })
     try made.lock()
     #expect(try made.report().findings.filter { $0.rule == .cloudkitKeeps }.allSatisfy { $0.severity == .note })
   }

@@ -72,6 +72,9 @@ extension StepLint {
         if was.name != now.name { add(subject, place, "renames \(path) to \(now.name)") }
         let isRetyped = was.kind != now.kind && !isRenamedDestination(was, now)
         if isRetyped { add(subject, place, "makes \(path) (\(was.kind)) \(now.kind)") }
+        if case .attribute(let attribute) = now, attribute.isTransient {
+          add(subject, place, "makes \(path) transient")
+        }
       }
     }
     return findings
