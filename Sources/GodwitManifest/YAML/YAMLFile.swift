@@ -188,7 +188,7 @@ package struct YAMLFile {
   /// The tree of a text; nil when there is none. A measured one is refused when it is too deep or, with
   /// its aliases followed, too large.
   private static func compose(_ text: String, isMeasured: Bool, what: String, lines: YAMLLines) throws -> Node? {
-    // Nothing asks for tags. The rules of the default resolver are regular expressions, which take 1 MiB to compile.
+    // Readers use no tags. The rules of the default resolver are regular expressions, which load ICU.
     let parser = try Parser(yaml: text, resolver: .basic, encoding: .utf8)
     guard let root = try parser.singleRoot() else { return nil }
     guard isMeasured else { return root }
