@@ -43,6 +43,22 @@ final class PreMigrationStore {
     return row?.first == number
   }
 
+  /// Whether the row of an object had this value of an attribute.
+  func holds(_ value: SQLValue, of attribute: AttributeDescription, key: Int64, in entity: String) throws -> Bool {
+    var (entity, attribute) = (entity, attribute)
+    for pairing in pairings.reversed() {
+      guard let before = pairing.oldName(of: entity),
+        case .attribute(let found)? = pairing.origin(of: .attribute(attribute), in: entity, from: before)
+      else { return false }
+      (entity, attribute) = (before, found)
+    }
+    guard let table = schema.table(of: entity), let column = schema.column(of: attribute.name, in: entity) else {
+      return false
+    }
+    let row = try first("SELECT \(quoted(column)) FROM source.\(quoted(table.name)) WHERE Z_PK = ?1", [.integer(key)])
+    return row?.first == value
+  }
+
   /// Whether the old store had this very link with one end missing.
   ///
   /// - Parameter entity: The entity number that the row states for its target; nil if it states none.

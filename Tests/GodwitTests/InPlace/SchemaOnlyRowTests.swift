@@ -83,6 +83,20 @@ struct SchemaOnlyRowTests: SchemaOnlyFixture {
     #expect(try !fixture.verifyInPlace(path).isClean)
   }
 
+  @Test(arguments: ["70000", "'many'", "1.5"])
+  func `by definition alone, a value that breaks a rule stays, and verify accepts it alone`(value: String) throws {
+    let fixture = try fixture(Library().with { $0["Opera"].attributes.append(AttributeDescription.make("zeta")) })
+    try fixture.alter("UPDATE ZWORK SET ZACTS = \(value) WHERE Z_PK = 2")
+    let path = try migrated(fixture)
+    let report = try fixture.verifyInPlace(path)
+    #expect(report.isClean, "\(report)")
+    #expect("\(report)".contains("values that break rules, as in the old store"), "\(report)")
+    let connection = try StoreConnection(path: path)
+    try connection.execute("UPDATE ZWORK SET ZACTS = \(value) WHERE Z_PK = 4")
+    try connection.close()
+    #expect(try fixture.verifyInPlace(path).findings.contains { $0.property == "acts" && $0.key == 4 })
+  }
+
   @Test func `without the old store, verify does not accept old rows`() throws {
     let fixture = try fixture(Library().with { $0["Book"].attributes.append(AttributeDescription.make("zeta")) })
     let path = try migrated(fixture)
