@@ -138,16 +138,24 @@ package struct ReceiptedStore {
 
   /// The highest key in the store and in `Z_MAX`, by root entity.
   package func highestKeys() throws -> [String: Int64] {
-    var keys: [String: Int64] = [:]
+    var keys = try counters()
     for table in schema.tables {
-      let root = table.rootEntityName
-      let number = schema.number(of: root).map(Int64.init) ?? 0
-      let counter = try connection.integer(
-        "SELECT Z_MAX FROM \(database).Z_PRIMARYKEY WHERE Z_ENT = ?1", [.integer(number)])
       let highest = try connection.integer("SELECT MAX(Z_PK) FROM \(database).\(quoted(table.name))")
-      keys[root] = max(counter ?? 0, highest ?? 0)
+      keys[table.rootEntityName] = max(keys[table.rootEntityName] ?? 0, highest ?? 0)
     }
     return keys
+  }
+
+  /// `Z_MAX` by root entity, the last key that was given out; 0 where it is not set.
+  package func counters() throws -> [String: Int64] {
+    var counters: [String: Int64] = [:]
+    for table in schema.tables {
+      let number = schema.number(of: table.rootEntityName).map(Int64.init) ?? 0
+      let counter = try connection.integer(
+        "SELECT Z_MAX FROM \(database).Z_PRIMARYKEY WHERE Z_ENT = ?1", [.integer(number)])
+      counters[table.rootEntityName] = counter ?? 0
+    }
+    return counters
   }
 
   /// The facts in a receipt about the store as a whole.

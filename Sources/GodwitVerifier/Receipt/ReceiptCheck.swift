@@ -225,6 +225,12 @@ package struct ReceiptCheck: Sendable {
       guard key > max(known, receipt.destination.highestKeys[root] ?? 0) else { continue }
       report.count("\(Self.written)new keys of \(root), up to", key)
     }
+    // Core Data raises a counter and never lowers it.
+    for (root, counter) in try store.counters().sorted(by: { $0.key < $1.key }) {
+      guard let known = receipt.destination.highestKeys[root], counter < known else { continue }
+      let message = "Z_MAX is \(counter), less than the highest key of the receipt, \(known)"
+      report.add(.init(.counter, entity: root, message: message))
+    }
     let transactions = try store.historyTransactions()
     if transactions != receipt.destination.historyTransactions {
       report.count(

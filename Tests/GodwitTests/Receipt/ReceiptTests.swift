@@ -172,6 +172,8 @@ struct ReceiptTests {
       ["extra object: Person: 1 object is new"]
     ),
     ("UPDATE Z_METADATA SET Z_UUID = 'other'", ["metadata: .Z_UUID: the store's identifier has changed"]),
+    ("UPDATE Z_PRIMARYKEY SET Z_MAX = 5 WHERE Z_NAME = 'Person'", ["counter: Person: Z_MAX is 5, less than"]),
+    ("UPDATE Z_PRIMARYKEY SET Z_MAX = NULL WHERE Z_NAME = 'Person'", ["counter: Person: Z_MAX is 0, less than"]),
   ])
   func `each kind of change since the run is found and named`(sql: String, expected: [String]) throws {
     let fixture = try Self.fixture()
