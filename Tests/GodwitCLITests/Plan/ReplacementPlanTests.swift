@@ -52,7 +52,7 @@ struct ReplacementPlanTests {
       return try String(contentsOfFile: page, encoding: .utf8)
     }
     let replacing = try report()
-    #expect(replacing.contains("the source store changed since it was made. The next run stops: see the findings."))
+    #expect(replacing.contains("the destination itself changed since. A run ends with status 73."))
     #expect(replacing.contains("was written to since the job made it"))
     let careful = try report("--set", "destination.existing=fail")
     #expect(careful.contains("and the source store changed since. A run ends with status 73."))
