@@ -210,7 +210,10 @@ struct ExportVerb: Verb {
 
   /// The version that fits the store: of the model that was named, else the one that the store or its receipt carries.
   private func fittingModel(_ metadata: StoreMetadata) throws -> ManagedObjectModel {
-    if let model { return try ModelVersions(references: [model]).model(fitting: metadata, path: store) }
+    if let model {
+      return try ModelVersions(references: [model])
+        .model(fitting: metadata, path: store, isJob: false, takesConfigurations: true)
+    }
     let cause: String
     switch try StoredModel(inStoreAt: store, metadata: metadata) {
     case .fits(let cached): return cached.model

@@ -212,9 +212,13 @@ package struct ModelVersions {
 
   /// The first model whose hashes are the store's. Reads no more versions than it takes to find it.
   ///
-  /// - Parameter isJob: Whether the models come from a manifest, or from an option of the command.
+  /// - Parameters:
+  ///   - isJob: Whether the models come from a manifest, or from an option of the command.
+  ///   - takesConfigurations: Whether a configuration of a version will do, for verbs that only read the store.
   /// - Throws: 69 naming the nearest model and the first entity that differs, and each version that cannot be read.
-  package func model(fitting metadata: StoreMetadata, path: String, isJob: Bool = true) throws -> ManagedObjectModel {
+  package func model(
+    fitting metadata: StoreMetadata, path: String, isJob: Bool = true, takesConfigurations: Bool = false
+  ) throws -> ManagedObjectModel {
     let hashes = metadata.entityVersionHashes
     if hashes.count == metadata.versionHashes.count {
       // A version whose published hashes are the store's needs no search.
@@ -223,6 +227,8 @@ package struct ModelVersions {
         if let model = candidate.readable, model.isCompatible(with: hashes) { return model }
       }
     }
+    let configured = fittingConfiguration(hashes)
+    if takesConfigurations, let configured { return configured.model }
     let unreadable = models.filter { $0.readable == nil }.compactMap(\.problem)
     if let problem = unreadable.first, unreadable.count == models.count, models.count == 1 { throw problem }
     let passedOver = unreadable.map { "not considered: \($0.line)" }
@@ -230,7 +236,7 @@ package struct ModelVersions {
       throw GodwitError(
         .noPath, "no model fits the store '\(path)'",
         cause: passedOver.isEmpty ? nil : passedOver.asLines,
-        remedy: isJob ? "list its model under 'models'" : "name its model with `--models`"
+        remedy: isJob ? "list its model under 'models'" : "name its model"
       ).about(.unknownStoreVersion)
     }
     let difference = Self.firstDifference(hashes, model)
@@ -244,11 +250,10 @@ package struct ModelVersions {
     var remedy =
       isJob
       ? "list the model version that the store was written with under 'models'"
-      : "give `--models` the version that the store was written with"
-    if let found = configuration(fitting: hashes) {
-      cause += "\nthe configuration '\(found.configuration)' of '\(found.model)' does fit"
-      remedy =
-        isJob ? "write `configuration: \(found.configuration)`" : "add `--configuration '\(found.configuration)'`"
+      : "name the version that the store was written with"
+    if let configured {
+      cause += "\nthe configuration '\(configured.name)' of '\(configured.version)' does fit"
+      remedy = isJob ? "write `configuration: \(configured.name)`" : "add `--configuration '\(configured.name)'`"
     }
     if let bundles = bundlesThatForm(hashes) {
       cause += "\n" + bundles.map { "'\($0)'" }.joined(separator: " and ") + " together have the entities of the store"
@@ -261,17 +266,28 @@ package struct ModelVersions {
       .about(.unknownStoreVersion)
   }
 
+  /// A configuration of a version, as a model of its own.
+  private struct FittingConfiguration {
+    var version, name: String
+    var model: ManagedObjectModel
+  }
+
   /// The first configuration of a version whose entities have exactly these hashes.
-  package func configuration(fitting hashes: [String: VersionHash]) -> (model: String, configuration: String)? {
-    for model in models.lazy.compactMap(\.readable) {
-      for name in model.configurations.keys.sorted(by: { Text($0) < Text($1) }) {
-        guard let part = try? model.restricted(toConfiguration: name), part.isCompatible(with: hashes) else {
+  private func fittingConfiguration(_ hashes: [String: VersionHash]) -> FittingConfiguration? {
+    for version in models.lazy.compactMap(\.readable) {
+      for name in version.configurations.keys.sorted(by: { Text($0) < Text($1) }) {
+        guard let model = try? version.restricted(toConfiguration: name), model.isCompatible(with: hashes) else {
           continue
         }
-        return (model.name, name)
+        return FittingConfiguration(version: version.name, name: name, model: model)
       }
     }
     return nil
+  }
+
+  /// The names of the first configuration whose entities have exactly these hashes, and of its version.
+  package func configuration(fitting hashes: [String: VersionHash]) -> (model: String, configuration: String)? {
+    fittingConfiguration(hashes).map { ($0.version, $0.name) }
   }
 
   /// The largest version whose entities are all in a store, each with the hash of the store; nil without one.

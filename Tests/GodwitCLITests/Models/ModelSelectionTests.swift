@@ -195,6 +195,17 @@ struct `A store of a configuration` {
     #expect(result.diagnostics.contains("write `configuration: Local`"))
   }
 
+  @Test func `export and salvage take the version of a store of a configuration`() throws {
+    let (project, _) = try project("")
+    let (store, model) = (project.folder.file("in.sqlite"), project.folder.file("App.xcdatamodeld") + "#App")
+    let exported = run("export", store, "--entity", "Note", "--model", model)
+    #expect(exported.status == 0 && exported.output.contains("\"x\""), "\(exported)")
+    let copy = project.folder.file("copy.sqlite")
+    let salvaged = run("salvage", store, "-o", copy, "--model", model)
+    #expect(salvaged.status == 0, "\(salvaged)")
+    #expect(try rows(copy, "SELECT ZTITLE FROM source.ZNOTE") == [[.text(Array("x".utf8))]])
+  }
+
   @Test func `an unknown configuration is 78 with its place`() throws {
     let (project, job) = try project("configuration: Lokal")
     let result = run("plan", job)

@@ -29,7 +29,8 @@ struct SalvageModel {
     if !references.isEmpty {
       if let metadata {
         do {
-          let model = try ModelVersions(references: references).model(fitting: metadata, path: path, isJob: false)
+          let model = try ModelVersions(references: references)
+            .model(fitting: metadata, path: path, isJob: false, takesConfigurations: true)
           return SalvageModel(model: model, origin: .given, isProved: true)
         } catch let error as GodwitError where error.code == .noPath {
           guard let model = try named(references, nearlyFitting: metadata) else {
