@@ -47,21 +47,38 @@ extension SourceAudit {
     // More do not matter: the run ends.
     let enough = max(0, min(quarantine.limit(of: .max), .max - 1)) + 1
     let broken = "SELECT \(check.key) AS k \(rows.from(nil, "(\(check.condition))"))"
-    // An object that is made of several is set aside with all of them.
-    // One whose value cannot be made is set aside alone, and the next object takes its place.
-    let merged = check.kind == .missingFile ? nil : rows.merged
-    let members = merged.map { " UNION SELECT k FROM (\($0)) WHERE f IN (\(broken))" } ?? ""
-    let query = "SELECT k FROM (\(broken)\(members)) LIMIT \(enough)"
+    let keys = Self.setAside(broken, of: check.kind, rows.merged)
+    let query = "SELECT k FROM (\(keys)) LIMIT \(enough)"
     for row in try rows.read(query, attached.functions, nil) {
       if case .integer(let key)? = row.first { rejected[rows.table, default: []].insert(key) }
     }
   }
 
+  /// A query of the objects that are set aside for those that break a rule.
+  private static func setAside(_ broken: String, of kind: AuditReport.Kind, _ merged: String?) -> String {
+    guard let merged else { return broken }
+    // An object whose value cannot be made is set aside alone, and the next object takes its place.
+    if kind == .missingFile {
+      return """
+        SELECT k FROM (\(broken)) WHERE k NOT IN (SELECT k FROM (\(merged))) \
+        UNION SELECT f FROM (\(merged)) WHERE k IN (\(broken))
+        """
+    }
+    // An object that is made of several is set aside with all of them.
+    return """
+      SELECT k FROM (\(broken)) \
+      UNION SELECT k FROM (\(merged)) WHERE f IN (SELECT f FROM (\(merged)) WHERE k IN (\(broken)))
+      """
+  }
+
   /// A condition on a row that is false for objects that are set aside.
   func leavingOutRejected(from condition: String, of mapping: ResolvedEntityMapping, _ alias: String) -> String {
-    guard let keys = schema.table(of: mapping.source.name).flatMap({ rejected[$0.name] }), !keys.isEmpty else {
-      return condition
-    }
+    guard let table = schema.table(of: mapping.source.name) else { return condition }
+    return Self.leavingOut(rejected[table.name, default: []], from: condition, alias)
+  }
+
+  static func leavingOut(_ keys: Set<Int64>, from condition: String, _ alias: String) -> String {
+    guard !keys.isEmpty else { return condition }
     let list = keys.sorted().map(String.init).joined(separator: ", ")
     return "(CASE WHEN \(alias).Z_PK IN (\(list)) THEN 0 ELSE (\(condition)) END)"
   }

@@ -33,6 +33,14 @@ extension SourceAudit {
     /// A query of objects `k` that become one with the object `f`; nil where none does.
     var merged: String?
 
+    /// Leaves out some of the objects that become one.
+    ///
+    /// - Parameter others: A query of their keys.
+    mutating func take(_ merged: String, without others: String) {
+      taken = "(\(taken)) AND s.Z_PK NOT IN (\(others))"
+      (isCut, self.merged) = (false, merged)
+    }
+
     /// Rows `t` with the columns of some parts.
     ///
     /// The limit keeps SQLite from computing a value once for each rule.
@@ -185,37 +193,15 @@ extension SourceAudit {
       table: try association.table(mapping.index), kind: schema.isObject(of: [mapping.source.name], row: "s"),
       taken: taken(mapping.index, alias: "s", association),
       isPartial: filterFailures[mapping.index]?.isComplete == false, builder: builder)
-    if !mapping.mapping.uniqueBy.isEmpty { try leaveOutMerged(&rows, program, association) }
-    if mapping.mapping.fillsNil, !mapping.mapping.uniqueBy.isEmpty {
-      let filled = Set(mapping.attributes.filter { mapping.fills($0.attribute, from: $0.source) }.map(\.attribute.name))
-      skip(
-        "values of \(mapping.destination.name) that 'fill-nil' may take from another object (mapping \(mapping.name))")
-      parts = parts.compactMap { part in
-        guard filled.contains(part.property) else { return part }
-        var part = part
-        part.checks.removeAll { $0.kind != .missingFile }
-        return part.checks.isEmpty ? nil : part
-      }
+    if !mapping.mapping.uniqueBy.isEmpty {
+      try leaveOutFailing(&rows, program)
+      parts = try checkFilled(parts, in: rows, association, program, compiled)
+      let merged = try program.associationStage.merged(mapping.index, association, matching: "(\(rows.taken))")
+      // The first of the same objects gives its values.
+      rows.take(merged, without: "SELECT k FROM (\(merged)) WHERE k <> f")
     }
     rows.patterns = compiled
     try check(parts[...], in: rows)
-  }
-
-  /// Leaves out the objects of a `unique-by` mapping that become one with an earlier object, which gives it its values.
-  /// The values of `unique-by` are computed for every object.
-  private func leaveOutMerged(
-    _ rows: inout TakenRows, _ program: StepProgram, _ association: AssociationLowering
-  ) throws {
-    var patterns: [String] = []
-    let keys = try attributeParts(rows.mapping, program, rows.builder, [], &patterns)
-      .filter { rows.mapping.mapping.uniqueBy.contains($0.property) }
-    for failed in try check(keys[...], in: rows) {
-      rows.taken = failed.excluded(from: rows.taken, alias: "s")
-      rows.isPartial = rows.isPartial || !failed.isComplete
-    }
-    let merged = try program.associationStage.merged(rows.mapping.index, association, matching: "(\(rows.taken))")
-    rows.taken = "(\(rows.taken)) AND s.Z_PK NOT IN (SELECT k FROM (\(merged)) WHERE k <> f)"
-    (rows.isCut, rows.merged) = (false, merged)
   }
 
   /// Checks all parts in one walk. Where a value cannot be computed, it checks the halves, so that few walks find which
@@ -223,7 +209,7 @@ extension SourceAudit {
   ///
   /// - Returns: The rows of each part that cannot be computed.
   @discardableResult
-  private func check(_ parts: ArraySlice<Part>, in rows: TakenRows) throws -> [Failures] {
+  func check(_ parts: ArraySlice<Part>, in rows: TakenRows) throws -> [Failures] {
     guard let first = parts.first else { return [] }
     do {
       try run(parts.flatMap(\.checks), on: rows.rows(parts))
@@ -261,7 +247,7 @@ extension SourceAudit {
 
   // MARK: Attributes
 
-  private func attributeParts(
+  func attributeParts(
     _ mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder, _ rules: [ValidationRule],
     _ patterns: inout [String]
   ) throws -> [Part] {
@@ -298,17 +284,18 @@ extension SourceAudit {
       }
       if plainColumn(of: source.withoutDefault, for: attribute, in: mapping) != nil {
         if isForecast, let wrong = Self.isWrong(value, attribute.type) {
-          checks.append(check("attribute '\(attribute.name)' has a value of another type", wrong))
+          checks.append(check("attribute '\(attribute.name)' has a value of another type", wrong).ofEach)
         }
         if let range = attribute.type.integerRange, attribute.type != .integer64 {
           checks.append(
             check(
               "attribute '\(attribute.name)' of type \(attribute.type.xcodeName) cannot hold the number",
-              "typeof(\(value)) = 'integer' AND \(value) NOT BETWEEN \(range.lowerBound) AND \(range.upperBound)"))
+              "typeof(\(value)) = 'integer' AND \(value) NOT BETWEEN \(range.lowerBound) AND \(range.upperBound)"
+            ).ofEach)
         }
       } else if case .expression = source.withoutDefault {
         // It is computed, whether it has rules or not.
-        checks.append(check("", "\(value) IS NULL AND \(value) IS NOT NULL"))
+        checks.append(check("", "\(value) IS NULL AND \(value) IS NOT NULL").ofEach)
       }
       checks += fileChecks(attribute, from: source, in: mapping, value: value)
       if let unwritable = storeTypeCheck(attribute, in: mapping, value: value) { checks.append(unwritable) }

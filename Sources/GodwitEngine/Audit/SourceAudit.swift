@@ -26,6 +26,14 @@ package final class SourceAudit {
     var ownEntity: String?
     /// Whether the job keeps such objects: they are counted for a plan, and no finding.
     var isKept = false
+    /// Whether each of several objects that become one must pass it, because the run computes its value for all of them.
+    var isOfEach = false
+
+    var ofEach: Self {
+      var check = self
+      check.isOfEach = true
+      return check
+    }
   }
 
   /// The rows that some checks look at.

@@ -123,7 +123,7 @@ struct MergeLosses {
         .nilKeys,
         subject
           + (merges
-            ? "nil is a value like others (merge-nil, mapping \(mapping.name))"
+            ? "nil is a value like others (nil-keys: merge, mapping \(mapping.name))"
             : "no two of them become one (mapping \(mapping.name))"))
     }
   }

@@ -115,6 +115,15 @@ extension MappingResolver {
       }
       let name = rest.joined(separator: ".")
       guard let attribute = source.attribute(name, of: entity) else {
+        if let hop = source.relationship(name, of: entity) {
+          guard !hop.isToMany else { throw wrong("'\(entity).\(name)' is a to-many relationship") }
+          let ends = source.attributes(of: hop.destinationEntityName)
+            .filter { !$0.isTransient && Self.sortable.contains($0.type) && !$0.allowsExternalBinaryDataStorage }
+          throw wrong(
+            "'\(entity).\(name)' is a relationship",
+            ends.first.map { "; it is ordered by an attribute behind it, such as '\(descriptor.keyPath).\($0.name)'" }
+              ?? "")
+        }
         let names = source.attributes(of: entity).map(\.name)
         throw wrong(
           "source entity '\(entity)' has no attribute '\(name)'", Spelling.suggestion(for: name, among: names))

@@ -103,7 +103,8 @@ struct AssociationStatements: StageStatements {
     return values
   }
 
-  private func hasExternalValue(
+  /// Whether a value may lie in a file.
+  func hasExternalValue(
     _ attribute: AttributeDescription, _ source: ResolvedEntityMapping.AttributeSource,
     in mapping: ResolvedEntityMapping
   ) -> Bool {

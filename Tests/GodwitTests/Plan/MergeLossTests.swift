@@ -80,7 +80,7 @@ import Testing
       #expect(
         note == "2 objects of Pen have nil in code, and "
           + (mergesNil
-            ? "nil is a value like others (merge-nil, mapping PenToPen)"
+            ? "nil is a value like others (nil-keys: merge, mapping PenToPen)"
             : "no two of them become one (mapping PenToPen)"))
       #expect(
         told(plan.losses)

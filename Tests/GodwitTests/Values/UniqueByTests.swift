@@ -350,7 +350,8 @@ private func fixture(_ companies: [String?]) throws -> MigrationFixture {
     ("nosuch", "source entity 'Card' has no attribute 'nosuch'"),
     ("$source.name DESC", "write 'name DESC'"), ("source.name", "write 'name'"), ("-name", "write 'name DESC'"),
     ("owner.cards.name", "to-many relationship"),
-    ("owner.rnk DESC", "did you mean 'rank'"), ("owner", "'Card' has no attribute 'owner'"),
+    ("owner.rnk DESC", "did you mean 'rank'"),
+    ("owner DESC", "'Card.owner' is a relationship; it is ordered by an attribute behind it, such as 'owner.rank'"),
   ])
   func `a sort descriptor that names no value is refused`(descriptor: String, why: String) throws {
     let fixture = try fixture([descriptor])
