@@ -47,6 +47,8 @@ import Testing
     ("name startsWith 'x'", "unknown operator 'startsWith': write 'BEGINSWITH'"),
     ("name NOT IN {'x'}", "NOT comes before a comparison, as in 'NOT a IN b'"),
     ("isMember", "expected a condition, found a value: compare it, as in 'isMember == YES' or 'isMember != nil'"),
+    ("true", "expected a condition, found a value: write 'TRUEPREDICATE'"),
+    ("NO", "expected a condition, found a value: write 'FALSEPREDICATE'"),
   ]) func `a filter with words of other languages says what to write`(text: String, message: String) throws {
     #expect(try filterComplaint(text) == message)
   }

@@ -130,7 +130,9 @@ struct ExpressionParser {
   func predicate(_ item: Item) throws(ExpressionError) -> FilterPredicate {
     guard case .condition(let condition) = item.kind else {
       var hint = ""
-      if case .value(let value) = item.kind {
+      if case .value(let value) = item.kind, case .constant(.boolean(let flag)) = value.node {
+        hint = ": write '\(flag ? "TRUEPREDICATE" : "FALSEPREDICATE")'"
+      } else if case .value(let value) = item.kind {
         hint = ": compare it, as in '\(value.typed) == YES' or '\(value.typed) != nil'"
       }
       throw ExpressionError("expected a condition, found a value\(hint)", range: item.range)
