@@ -48,7 +48,11 @@ extension StoreCompaction {
       try connection.execute("INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?1)", [.blob(cache)])
     }
     try WorkFolder.removeFile(made)
-    try connection.undefended { try connection.execute("VACUUM main INTO ?1", [.text(made)]) }
+    do { try connection.undefended { try connection.execute("VACUUM main INTO ?1", [.text(made)]) } } catch let error
+      as GodwitError where error.message.contains("'no such function: ")
+    {
+      throw refusal(ofForeign: "a table of it needs a function that only the application has", cause: error.message)
+    }
   }
 
   /// Compares the compact store with the old one, which may be the only copy: the definitions, every value of every table,

@@ -91,7 +91,19 @@ package struct StoreCompaction {
       store: path, outcome: .planned, sizeBytes: size, freeBytes: free * pageSize, history: history,
       expectedBytes: max(pageSize, pages * pageSize - won + Int64(cache?.count ?? 0)), newBytes: nil, modelCache: state,
       isMirrored: !mirror.isEmpty, keptAs: nil, notes: notes)
-    return Finding(report: report.isCompact ? report.ending(.nothingToDo) : report, cache: cache)
+    guard !report.isCompact else { return Finding(report: report.ending(.nothingToDo), cache: cache) }
+    if let index = try connection.foreignIndexes(in: StoreConnection.sourceSchema).first {
+      throw refusal(ofForeign: index.reason)
+    }
+    return Finding(report: report, cache: cache)
+  }
+
+  /// - Parameter reason: What SQLite lacks to write the store's tables and indexes into a new file.
+  func refusal(ofForeign reason: String, cause: String? = nil) -> GodwitError {
+    GodwitError(
+      .dataWrong, "cannot compact '\(path)': \(reason)", cause: cause,
+      remedy: "let the application run VACUUM, or drop what needs it and let the application make it again",
+      safe: "the store is unchanged")
   }
 
   private func refusal(ofMirror table: String) -> GodwitError {

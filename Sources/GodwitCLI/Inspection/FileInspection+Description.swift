@@ -43,7 +43,7 @@ extension FileInspection: CustomStringConvertible {
       lines.append("  size         \(ByteCount(bytes: work.bytes))")
     }
     if let database { lines += Self.lines(database) }
-    if let check { lines += Self.lines(ofCheck: check.complaints) }
+    if let check { lines += Self.lines(ofCheck: check.complaints) + (check.leftOut ?? []).map { "    \($0)" } }
     if let details { lines += details.lines }
     return lines.map(\.onOneLine).joined(separator: "\n")
   }

@@ -66,6 +66,8 @@ struct FileInspection: Encodable {
     let isSound: Bool
     /// At most 20 lines.
     let complaints: [String]
+    /// The indexes whose order was not checked, each with the reason; nil without any.
+    var leftOut: [String]?
   }
 
   struct CachedModelContent: Encodable {
@@ -229,7 +231,10 @@ struct FileInspection: Encodable {
     defer { try? connection.close() }
     let complaints = try connection.complaints(
       about: StoreConnection.sourceSchema, isFull: true, limit: DatabaseTables.complaintsMaximum)
-    check = CheckContent(isSound: complaints.isEmpty, complaints: complaints)
+    let foreign = complaints.isEmpty ? try connection.foreignIndexes(in: StoreConnection.sourceSchema) : []
+    check = CheckContent(
+      isSound: complaints.isEmpty, complaints: complaints,
+      leftOut: foreign.isEmpty ? nil : foreign.map { "not checked: \($0.reason)" })
     guard !complaints.isEmpty else { return }
     problem = GodwitError(
       .dataWrong, "SQLite finds the store '\(path)' damaged", cause: complaints.joined(separator: "\n"),

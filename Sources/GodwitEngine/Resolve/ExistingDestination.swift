@@ -67,6 +67,7 @@ package struct ExistingDestination {
         .configuration, "cannot append to '\(path)': its index '\(name)' would not find the new objects",
         remedy: "drop that index in a copy of the store, and append to the copy")
     }
+    try Self.refuseForeignIndexes(of: schema, connection, at: path)
     var (highest, rows): ([String: Int64], Int64) = ([:], 0)
     for table in schema.tables {
       let counter = try connection.highestCounter(of: table.rootEntityName, in: schema) ?? 0
@@ -78,6 +79,22 @@ package struct ExistingDestination {
     bytes = status.size
     hasHistory =
       try connection.value("SELECT 1 FROM source.sqlite_master WHERE type = 'table' AND name = 'ATRANSACTION'") != nil
+  }
+
+  /// - Throws: `.configuration` (78) if a table that gets rows has an index that SQLite cannot write.
+  private static func refuseForeignIndexes(
+    of schema: StoreSchema, _ connection: StoreConnection, at path: String
+  ) throws {
+    let written = Set(
+      (schema.tables.map(\.name) + schema.joinTables.map(\.name) + ["Z_PRIMARYKEY", "Z_METADATA"]).map {
+        $0.lowercased()
+      })
+    let indexes = try connection.foreignIndexes(in: StoreConnection.sourceSchema)
+    guard let index = indexes.first(where: { written.contains($0.table.lowercased()) }) else { return }
+    throw GodwitError(
+      .configuration, "cannot append to '\(path)': \(index.reason)",
+      remedy: "drop that index in a copy of the store, and append to the copy: the application makes the index again",
+      safe: "nothing was written")
   }
 
   /// - Throws: `.dataWrong` (65) when an entity has the highest key that there is.

@@ -55,6 +55,7 @@ extension StoreConnection {
         sourceURI = uri
       }
       sourcePath = files.givenPath
+      standInForCollations()
       let kib = max(64, cache.bytes / 1024)
       try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(kib)")
     }
@@ -101,6 +102,7 @@ extension StoreConnection {
     let uri = StoreFiles.uri(path: path, query: "mode=ro&immutable=1")
     try attaching(given, at: path) { try attach(uri) }
     sourceURI = uri
+    standInForCollations()
     try execute("PRAGMA \(Self.sourceSchema).cache_size = -\(max(64, cache.bytes / 1024))")
   }
 
@@ -185,6 +187,11 @@ extension StoreConnection {
         .dataWrong, "cannot read store '\(path)': column '\(column)' of table 'Z_PRIMARYKEY' is missing",
         remedy: GodwitError.damageRemedy)
     }
+  }
+
+  /// The names of a table's columns, in order; none if the table is missing.
+  func columnNames(of table: String, in database: String) throws -> [String] {
+    try strings("PRAGMA \(StoreSchema.identifier(database)).table_info(\(StoreSchema.identifier(table)))", column: 1)
   }
 
   /// Whether a table with rows of its own has the name, in any case.

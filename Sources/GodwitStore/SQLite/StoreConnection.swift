@@ -27,6 +27,8 @@ package final class StoreConnection: @unchecked Sendable {
   private var hasRefused = false
   /// Short statements that `query` has run, by their text: one that comes again is not compiled again.
   private var idle: [String: OpaquePointer] = [:]
+  /// Whether bytes are compared for collations that SQLite lacks: see `standInForCollations`.
+  var hasStandIns = false
   /// The check that `whileRunning(stopIf:)` set.
   var progressCheck: ProgressCheck?
 
@@ -67,6 +69,8 @@ package final class StoreConnection: @unchecked Sendable {
       try execute("PRAGMA cache_size = -\(kib)")
     }
     try defend()
+    // Memory has no store of an application; attached ones are read.
+    if path == nil { standInForCollations() }
   }
 
   /// Has SQLite count no memory, for which all threads of the process would wait for each other at each allocation. For
@@ -209,11 +213,6 @@ package final class StoreConnection: @unchecked Sendable {
       return true
     }
     return strings
-  }
-
-  /// The names of a table's columns, in order; none if the table is missing.
-  func columnNames(of table: String, in database: String) throws -> [String] {
-    try strings("PRAGMA \(StoreSchema.identifier(database)).table_info(\(StoreSchema.identifier(table)))", column: 1)
   }
 
   /// A statement to run many times. Finalize it before the connection closes.
@@ -425,6 +424,7 @@ package final class StoreConnection: @unchecked Sendable {
         (.dataWrong, GodwitError.damageRemedy)
       // A later version of SQLite made the file, or its header is damaged. SQLite has no code of its own for it.
       case SQLITE_ERROR where message == "unsupported file format": (.dataWrong, GodwitError.damageRemedy)
+      case SQLITE_ERROR where isForeignName(message): (.dataWrong, foreignNameRemedy)
       case SQLITE_CONSTRAINT, SQLITE_MISMATCH: (.dataWrong, nil)
       case SQLITE_CANTOPEN: (.missingInput, "check that the file exists and can be read")
       case SQLITE_FULL: (.inputOutput, "free disk space and run the same command")
