@@ -26,6 +26,9 @@ final class Findings {
   /// Counts things that were checked, or that could not be.
   func count(_ name: String, _ count: Int64) { report.count(name, count) }
 
+  /// Takes back what was found and counted since an earlier state of the report.
+  func takeBack(to earlier: VerificationReport) { report = earlier }
+
   /// Puts findings before those that are there.
   func prepend(_ first: [VerificationReport.Finding]) { report.prepend(first) }
 
