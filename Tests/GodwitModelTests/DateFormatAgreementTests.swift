@@ -27,7 +27,7 @@ import Testing
     return formatter
   }
 
-  /// Of all centuries, near the changes that the fast way must know, and with fractions that are rounded.
+  /// A date of any century, near the changes that the fast way must know, or with a fraction that is rounded.
   private static func date(_ random: inout SeededGenerator) -> Double {
     switch random.below(8) {
     case 0: Double.random(in: -1e14...1e14, using: &random)

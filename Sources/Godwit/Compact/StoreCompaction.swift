@@ -98,7 +98,7 @@ package struct StoreCompaction {
     return Finding(report: report, cache: cache)
   }
 
-  /// - Parameter reason: What SQLite lacks to write the store's tables and indexes into a new file.
+  /// - Parameter reason: The collation or function that SQLite lacks to write the store into a new file.
   func refusal(ofForeign reason: String, cause: String? = nil) -> GodwitError {
     GodwitError(
       .dataWrong, "cannot compact '\(path)': \(reason)", cause: cause,

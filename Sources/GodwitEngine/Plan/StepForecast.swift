@@ -2,7 +2,7 @@ package import GodwitJob
 import GodwitModel
 import GodwitStore
 
-/// What a step between two versions may do to a store of the earlier one, found without a store.
+/// The possible effects of a step on a store of its earlier version, found without a store.
 package struct StepForecast {
   /// A default that objects take, and that breaks a rule of its own attribute.
   package struct BrokenDefault: Sendable, Hashable {
@@ -19,7 +19,7 @@ package struct StepForecast {
   /// In the order of the mappings.
   package let brokenDefaults: [BrokenDefault]
 
-  /// - Throws: What a plan and a run of the step throw for every store.
+  /// - Throws: The error that a plan and a run of the step throw for every store.
   package init(_ step: MigrationStep) throws {
     var job = MigrationJob(name: "forecast", sourcePath: "", destinationPath: "", first: step)
     // Another rule tells what is not known of the layout of a finished store.

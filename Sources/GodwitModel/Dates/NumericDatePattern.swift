@@ -8,7 +8,7 @@ struct NumericDatePattern: Sendable {
   private enum Field {
     case year, month, day, hour, minute, second, fraction
 
-    /// nil for a letter that is no number, or not at this width.
+    /// nil for a letter that does not stand for a number, or not at this width.
     init?(_ letter: UInt8, width: Int) {
       switch (letter, width) {
       case (UInt8(ascii: "y"), 1), (UInt8(ascii: "y"), 4): self = .year
@@ -29,7 +29,7 @@ struct NumericDatePattern: Sendable {
     /// `+0100` or `+01:00`; for some letters `Z` in place of `+00:00`.
     case offset(hasColon: Bool, hasZ: Bool)
 
-    /// A run of one letter; nil for one that is no number.
+    /// A run of one letter; nil for one that does not stand for a number.
     init?(_ letter: UInt8, width: Int) {
       switch (letter, width) {
       case (UInt8(ascii: "Z"), 1...3): self = .offset(hasColon: false, hasZ: false)

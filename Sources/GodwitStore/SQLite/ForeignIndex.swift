@@ -19,7 +19,8 @@ package struct ForeignIndex: Hashable, Sendable {
   }
 }
 
-/// What SQLite lacks for the schema of one database, and what its check therefore says without a reason.
+/// The indexes and tables of one database for which SQLite lacks a collation or function. Its check complains about them
+/// without a reason.
 struct ForeignSchema {
   var indexes: [ForeignIndex] = []
   /// The tables whose rules or columns call a function that SQLite lacks.
@@ -158,7 +159,7 @@ extension StoreConnection {
     }
   }
 
-  // MARK: What SQLite says
+  // MARK: SQLite's messages
 
   private static let unknownFunctionWords = "unknown function: "
   private static let unknownCollationWords = "no such collation sequence: "

@@ -71,8 +71,8 @@ struct LinkProof {
   /// any other link, or if a mapping model decides.
   ///
   /// In the old store the keys of two ends may disagree, places may be missing or equal, and a many-to-many that is its
-  /// own inverse may have a pair once. A step that changes only definitions leaves all of it. Any other step makes it
-  /// anew, as the replay says.
+  /// own inverse may have a pair once. A step that changes only definitions leaves all of it. Any other step writes
+  /// the links of the replay.
   private func linksAsBefore(_ link: VerifiedLink) throws -> Int64? {
     guard let original = stores.original, stores.job.steps.allSatisfy(\.isInferred) else { return nil }
     var count: Int64 = 0

@@ -86,8 +86,8 @@ final class PreMigrationStore {
   /// The number of rows that hold a link, if the old store had the same rows; nil else.
   ///
   /// - Parameters:
-  ///   - table: Where the destination has them.
-  ///   - columns: Of the object, of the object that it leads to, and of the place where the link is ordered.
+  ///   - table: The table of the destination.
+  ///   - columns: The columns of the object, the object that it leads to and, where the link is ordered, its place.
   func count(
     ofRowsLike side: VerifiedLink.End, in destination: StoreConnection, _ table: String, _ columns: [String]
   ) throws -> Int64? {

@@ -11,7 +11,7 @@ import Testing
 
 /// Plan and audit of objects that become one and fill each other's nil, beside the run.
 struct FilledForecastTests {
-  /// What the objects 1, 2, 3 (which become one), 4 and 5 (each alone) have.
+  /// The values of the objects 1, 2, 3 (which become one), 4 and 5 (each alone).
   struct World: CustomTestStringConvertible {
     var name: String
     var type = AttributeType.integer16

@@ -193,7 +193,7 @@ import Testing
     #expect(try fixture.rows("SELECT ZOWNER FROM source.ZPEN") == ["2"])
   }
 
-  /// 2⁵³ is a Double, the next integer is none. Of each two objects with one code the first comes first.
+  /// A Double can hold 2⁵³, and not the next integer. The objects of one code stand in their order.
   @Test(arguments: [false, true], [false, true])
   func `with fill-nil, a number counts as rounded if it stays, and as nil if no other takes its place`(
     fills: Bool, inSwift: Bool

@@ -99,7 +99,7 @@ extension StepLint {
 
   // MARK: Properties that stay
 
-  /// What an inferred step loses of properties that both versions have, as a plan counts it.
+  /// The losses of an inferred step in properties that both versions have, as a plan counts them.
   func changes() -> [LintFinding] {
     guard case .forecast(let forecast) = expectation() else { return [] }
     var told = Set(lost().flatMap(names))

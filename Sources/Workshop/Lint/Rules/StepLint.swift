@@ -99,16 +99,16 @@ struct StepLint {
 
   // MARK: The inferred step
 
-  /// What the inferred step does to stores.
+  /// The effect of the inferred step on stores.
   enum Expected: Sendable {
     case forecast(StepForecast)
     /// The step stops every run.
     case stop(GodwitError)
-    /// Nothing can be inferred.
+    /// No mapping can be inferred.
     case none
   }
 
-  /// What a planner finds out about the inferred step. It is made when it is first asked for.
+  /// The forecast of a planner for the inferred step, made when it is first asked for.
   func expectation() -> Expected {
     expected.value {
       guard let mapping = try? MappingInference(from: old, to: new).mappingModel() else { return .none }
