@@ -22,10 +22,10 @@ for name, key in [("words", "document, word"), ("turned", "word, document")]:
     quick, full = rows("PRAGMA quick_check"), rows("PRAGMA integrity_check")
     print(apsw.sqlitelibversion(), f"key ({key}):", quick, full)
 PYTHON
-for version in 3.39.4.0 3.40.1.0 3.41.2.0; do
-  python3 -m venv "$version"
-  "$version/bin/pip" install -q --disable-pip-version-check --only-binary :all: "apsw==$version"
-  "$version/bin/python" check.py
+for package in apsw==3.39.4.0 apsw==3.40.1.0 apsw==3.41.2.0; do
+  python3 -m venv "$package"
+  "$package/bin/pip" install -q --disable-pip-version-check --only-binary :all: "$package"
+  "$package/bin/python" check.py
 done | tee seen
 diff seen - <<'SEEN' || { echo 'changed'; exit 1; }
 3.39.4 key (document, word): ['ok'] ['ok']
