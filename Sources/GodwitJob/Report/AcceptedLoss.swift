@@ -152,10 +152,11 @@ extension LossReport.Loss {
 
   /// The words that plans and runs print behind a count.
   fileprivate var printedTexts: [String] {
-    [1, 2].map { count in
+    [1, 2].compactMap { count in
       var loss = self
       (loss.count, loss.isEstimate) = (Int64(count), nil)
-      return String(loss.text.dropFirst("\(count) ".count))
+      // A policy has no count.
+      return loss.text.hasPrefix("\(count) ") ? String(loss.text.dropFirst(2)) : nil
     }
   }
 

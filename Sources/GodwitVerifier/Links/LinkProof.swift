@@ -75,7 +75,8 @@ struct LinkProof {
   /// the links of the replay.
   private func linksAsBefore(_ link: VerifiedLink) throws -> Int64? {
     guard let original = stores.original, stores.job.steps.allSatisfy(\.isInferred) else { return nil }
-    var count: Int64 = 0
+    // A link without rows of its own has nothing to compare.
+    var count: Int64?
     for side in link.ends {
       let columns: [String?]
       let table: String
@@ -89,7 +90,7 @@ struct LinkProof {
       guard let found = try original.count(ofRowsLike: side, in: stores.destination, rows.table, rows.columns) else {
         return nil
       }
-      count += found
+      count = (count ?? 0) + found
     }
     return count
   }
