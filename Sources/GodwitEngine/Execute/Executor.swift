@@ -182,21 +182,10 @@ package final class Executor {
   func context(_ chunk: Chunk) -> String {
     let pass = chunk.pass > 0 ? "pass \(chunk.pass) of \(plan.steps.first?.passes.count ?? 1), " : ""
     let entity = program.mappings.first { $0.name == chunk.name }?.source.name ?? chunk.name
-    let what =
-      switch chunk.work {
-      case .associate: "association"
-      case .create: "instance creation"
-      case .relate, .prepareResolving, .resolve, .order: "relationship creation"
-      case .callHook(let hook, _): hook.name
-      case .buildIndex: "indexes"
-      case .derive: "derived attributes"
-      case .meet: "objects of the destination with the same values"
-      case .validate, .validateEntity, .buildUniqueIndex: "validation"
-      }
     let alike = plan.chunks.filter { $0.phase == chunk.phase && $0.name == chunk.name }
     let number = alike.firstIndex { $0.id == chunk.id }.map { $0 + 1 } ?? 1
     return
-      "\(job.position.context), \(pass)\(what), \(chunk.name), chunk \(number) (\(chunk.context(entityName: entity)))"
+      "\(job.position.context), \(pass)\(chunk.work.title), \(chunk.name), chunk \(number) (\(chunk.context(entityName: entity)))"
   }
 
   /// A store that another process writes cannot be migrated: rows read before and after would not fit.

@@ -37,7 +37,9 @@ extension Planner {
     for mapping in program.mappings where lanes.contains(mapping.name) && mapping.earlier == nil {
       let rate = sample.rates[mapping.index] ?? sample.rate
       let perRow =
-        program.isPolicy(mapping.index) ? rate * Self.policyCreation + sample.rate * Self.hook : rate * Self.creation
+        program.isPolicy(mapping.index)
+        ? rate * Self.policyCreation + sample.rate * ChunkPhase.policy.row.readings
+        : rate * ChunkPhase.create.row.readings
       costs[mapping.name] = perRow * 1e6
     }
     return costs
@@ -47,8 +49,8 @@ extension Planner {
   private static let commitSeconds = 0.003
   /// A sample of fewer objects measures how long a statement takes to begin.
   private static let fewestForCost: Int64 = 500
-  /// How many times a sampled row one takes: made by SQL, by a policy, and in a hook of a policy that is called for each.
-  private static let (creation, policyCreation, hook) = (1.4, 5.0, 3.0)
+  /// How many times the reading of a sampled row takes: an object that a policy makes.
+  private static let policyCreation = 5.0
   private static let checkedBytesPerSecond = 400e6
 
   // MARK: Rates
@@ -63,15 +65,9 @@ extension Planner {
   }
 
   private func secondsPerRow(of chunk: Chunk, _ sample: Sample, _ program: StepProgram) -> Double {
-    switch chunk.work {
-    case .create(let mapping, _):
-      let rate = sample.rates[mapping] ?? sample.rate
-      return rate * (program.isPolicy(mapping) ? Self.policyCreation : Self.creation)
-    case .associate: return sample.rate
-    case .callHook: return sample.rate * Self.hook
-    case .relate, .prepareResolving, .resolve, .order, .derive, .meet: return sample.rate
-    case .buildIndex, .buildUniqueIndex, .validate, .validateEntity: return sample.rate * 0.3
-    }
+    guard case .create(let mapping, _) = chunk.work else { return sample.rate * chunk.phase.row.readings }
+    let rate = sample.rates[mapping] ?? sample.rate
+    return rate * (program.isPolicy(mapping) ? Self.policyCreation : chunk.phase.row.readings)
   }
 
   private struct TakenBack: Error {}

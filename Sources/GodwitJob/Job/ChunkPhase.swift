@@ -28,4 +28,37 @@ package enum ChunkPhase: String, Sendable, Hashable, Codable, CaseIterable {
 
   /// Whether SQLite sorts for a time in which it calls nobody back.
   package var isSilent: Bool { self == .index || self == .unique }
+
+  /// The row of the table of stages: a stage's name in messages, and what a row costs before costs are known.
+  package struct Row: Sendable {
+    /// Follows `pass 1 of 2,` in an error.
+    package let title: String
+    /// The time of a row, as a multiple of the time of making one object by SQL.
+    package let weight: Double
+    /// Instructions of SQLite's virtual machine.
+    package let instructions: Double
+    /// The time of a row, as a multiple of the time in which the planner reads a row of its sample.
+    package let readings: Double
+
+    fileprivate init(_ title: String, weight: Double, instructions: Double, readings: Double) {
+      (self.title, self.weight, self.instructions, self.readings) = (title, weight, instructions, readings)
+    }
+  }
+
+  package var row: Row {
+    switch self {
+    case .associate: Row("association", weight: 0.5, instructions: 25, readings: 1)
+    case .create: Row("instance creation", weight: 1, instructions: 40, readings: 1.4)
+    case .relate: Row("relationship creation", weight: 0.5, instructions: 40, readings: 1)
+    case .policy: Row("policy", weight: 4, instructions: 300, readings: 3)
+    case .resolve: Row("relationship creation", weight: 0.8, instructions: 60, readings: 1)
+    case .index: Row("indexes", weight: 0.35, instructions: 14, readings: 0.3)
+    case .order: Row("relationship creation", weight: 0.5, instructions: 40, readings: 1)
+    case .derive: Row("derived attributes", weight: 0.5, instructions: 40, readings: 1)
+    case .validate: Row("validation", weight: 0.15, instructions: 25, readings: 0.3)
+    case .meet:
+      Row("objects of the destination with the same values", weight: 0.5, instructions: 40, readings: 1)
+    case .unique: Row("validation", weight: 0.35, instructions: 14, readings: 0.3)
+    }
+  }
 }

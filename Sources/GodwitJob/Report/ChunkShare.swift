@@ -32,17 +32,6 @@ package struct ChunkShare: Sendable {
 
   package init() {}
 
-  /// Instructions for a row, where no chunk of the phase is done yet.
-  private static func instructions(_ phase: ChunkPhase) -> Double {
-    switch phase {
-    case .associate, .validate: 25
-    case .create, .relate, .order, .derive, .meet: 40
-    case .resolve: 60
-    case .policy: 300
-    case .index, .unique: 14
-    }
-  }
-
   private static func key(_ name: String, _ phase: ChunkPhase) -> String { "\(phase.rawValue) \(name)" }
 
   /// Starts chunks of one phase. Unfinished work of earlier chunks is forgotten.
@@ -71,7 +60,7 @@ package struct ChunkShare: Sendable {
     guard let running, ticks > 0 else { return 0 }
     let perRow =
       byName[Self.key(running.name, running.phase)]?.ticksPerRow ?? byPhase[running.phase]?.ticksPerRow
-      ?? Self.instructions(running.phase) / Double(Self.tickInstructions)
+      ?? running.phase.row.instructions / Double(Self.tickInstructions)
     let counted = Double(ticks) / (perRow * Double(running.rows))
     guard counted > Self.linear else { return counted }
     // Half of what is left, whenever as much comes again as was expected in the first place for that part.

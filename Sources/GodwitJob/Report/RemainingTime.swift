@@ -27,21 +27,9 @@ package struct RemainingTime: Sendable {
 
   package init() {}
 
-  /// The cost of a row in a phase, as a multiple of the cost of creating one.
-  private static func weight(_ phase: ChunkPhase) -> Double {
-    switch phase {
-    case .create: 1
-    case .policy: 4
-    case .associate, .relate, .order, .derive, .meet: 0.5
-    case .resolve: 0.8
-    case .index, .unique: 0.35
-    case .validate: 0.15
-    }
-  }
-
   /// The usual cost of chunks, in rows that are created.
   package static func work(_ chunks: some Sequence<Chunk>) -> Double {
-    chunks.reduce(0) { $0 + usual.count / 2 + Double(max(0, $1.rows)) * weight($1.phase) }
+    chunks.reduce(0) { $0 + usual.count / 2 + Double(max(0, $1.rows)) * $1.phase.row.weight }
   }
 
   /// Counts a chunk that is still to be done.
@@ -73,12 +61,12 @@ package struct RemainingTime: Sendable {
 
   /// The seconds left; nil while nothing is known.
   package var seconds: Double? {
-    let weighed = rowCosts.reduce(0) { $0 + $1.value.count * Self.weight($1.key) }
+    let weighed = rowCosts.reduce(0) { $0 + $1.value.count * $1.key.row.weight }
     let spent = rowCosts.values.reduce(0) { $0 + $1.seconds }
     let rowsLeft = rows.values.reduce(0, +)
     guard rowsLeft > 0 ? weighed > 0 && spent > 0 : !chunkCosts.isEmpty || !rowCosts.isEmpty else { return nil }
     let ofRows = rows.reduce(0) { sum, part in
-      let (cost, weight) = (rowCosts[part.key] ?? Cost(), Self.weight(part.key))
+      let (cost, weight) = (rowCosts[part.key] ?? Cost(), part.key.row.weight)
       // What other phases say; its own rows count once, below.
       let others = (seconds: spent - cost.seconds, rows: weighed - cost.count * weight)
       let usual = (others.seconds + Self.usual.seconds) / (others.rows + Self.usual.count) * weight

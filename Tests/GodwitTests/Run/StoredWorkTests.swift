@@ -2,8 +2,6 @@ import GodwitJob
 import TestSupport
 import Testing
 
-@testable import GodwitEngine
-
 /// The columns of the ledger for a chunk's work. Unfinished jobs hold these numbers.
 struct StoredWorkTests {
   static let known: [(ChunkWork, ChunkPhase, StoredWork)] = [
