@@ -202,6 +202,8 @@ struct NumberLosses {
       isWhole && policy == nil
       ? program.losses.nilWatches(mapping.index).first { $0.attribute == attribute.name } : nil
     guard nils != nil || attribute.type.isNumeric, policy == nil || !parsed.asksOthers else { return nil }
+    // The first such value stops the run, and an integer is never rounded.
+    if !isWhole, attribute.type.isInteger, policy == nil, planner.job.quarantine == nil { return nil }
     let mark = builder.mark
     let lowered = ExpressionLowering.value(
       parsed, schema: program.sourceSchema, row: .init(alias: "s", entityName: mapping.source.name), builder: builder,
