@@ -408,6 +408,11 @@ private let words: [(contents: String, remark: String)] = [
     model("<entity name=\"A\"/><configuration name=\"C\"><memberEntity name=\"Z\"/></configuration>"),
     "the unknown entity 'Z' in the configuration 'C' is ignored"
   ),
+  (
+    model(
+      "<entity name=\"A\"><relationship name=\"b\" maxCount=\"1\" destinationEntity=\"B\" inverseName=\"a\" inverseEntity=\"B\"/></entity><entity name=\"B\"><relationship name=\"a\" maxCount=\"1\" destinationEntity=\"A\"/></entity>"
+    ), "the inverse 'a' of 'A.b' is ignored: 'B.a' does not name 'b' as its inverse"
+  ),
 ]
 
 @Test(arguments: words.indices)

@@ -207,7 +207,16 @@ public struct ManagedObjectModel: Sendable, Hashable {
 
   /// The inverse of a relationship, seen from the relationship's destination entity; of a to-many without one, the
   /// to-one that stores it.
+  ///
+  /// Of two to-ones, each has a column of its own. If only one of them names the other, neither has an inverse: a link
+  /// of one says nothing of the other.
   package func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
+    namedInverse(of: relationship).flatMap { inverse in
+      relationship.isToMany || inverse.isToMany || inverse.inverseName == relationship.name ? inverse : nil
+    }
+  }
+
+  private func namedInverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
     (relationship.inverseName ?? relationship.storedInverseName.value).flatMap {
       self.relationship(
         $0, of: relationship.inverseEntityName ?? relationship.destinationEntityName)
@@ -259,7 +268,7 @@ public struct ManagedObjectModel: Sendable, Hashable {
             "relationship '\(path)' leads to the unknown entity '\(relationship.destinationEntityName)'"
               + Spelling.suggestion(for: relationship.destinationEntityName, among: entityNames))
         }
-        if let inverse = relationship.inverseName, self.inverse(of: relationship) == nil {
+        if let inverse = relationship.inverseName, namedInverse(of: relationship) == nil {
           throw Self.broken(
             name,
             "relationship '\(path)' names the inverse '\(inverse)', which '\(relationship.destinationEntityName)' lacks"

@@ -135,16 +135,27 @@ package struct ModelContents {
       }
       return line
     }
-    for relationship in elements.flatMap({ $0.children(named: "relationship") }) {
-      guard let inverse = relationship.attribute("inverseName"), !inverse.value.isEmpty else { continue }
-      let destination = relationship["destinationEntity"]
-      let ends = lineage(of: destination) + lineage(of: relationship["inverseEntity"])
-      guard ends.contains(where: { declared[$0]?.contains(inverse.value) == true }) else {
-        let known = Set(ends.flatMap { declared[$0] ?? [] })
-        throw problem(
-          "relationship '\(relationship["name"] ?? "")' names the inverse '\(inverse.value)', "
-            + "which '\(destination ?? "")' lacks" + Spelling.suggestion(for: inverse.value, among: known.sorted()),
-          at: inverse)
+    for element in elements {
+      for relationship in element.children(named: "relationship") {
+        guard let inverse = relationship.attribute("inverseName"), !inverse.value.isEmpty else { continue }
+        let destination = relationship["destinationEntity"]
+        let ends = lineage(of: destination) + lineage(of: relationship["inverseEntity"])
+        guard let end = ends.first(where: { declared[$0]?.contains(inverse.value) == true }) else {
+          let known = Set(ends.flatMap { declared[$0] ?? [] })
+          throw problem(
+            "relationship '\(relationship["name"] ?? "")' names the inverse '\(inverse.value)', "
+              + "which '\(destination ?? "")' lacks" + Spelling.suggestion(for: inverse.value, among: known.sorted()),
+            at: inverse)
+        }
+        let owner = element["name"] ?? ""
+        guard let own = byName[owner]?.relationships.first(where: { $0.name == relationship["name"] }),
+          let back = byName[end]?.relationships.first(where: { $0.name == inverse.value }),
+          !own.isToMany, !back.isToMany, back.inverseName != own.name
+        else { continue }
+        remarks.ignore(
+          "\(owner).\(own.name).inverseName", "the inverse '\(back.name)' of '\(owner).\(own.name)'",
+          location(inverse.line, inverse.column),
+          done: "is ignored: '\(end).\(back.name)' does not name '\(own.name)' as its inverse")
       }
     }
   }
