@@ -61,6 +61,7 @@ package struct StoreCompaction {
         .dataWrong, "cannot compact '\(path)': it is a \(files.type.rawValue) store",
         remedy: "only a SQLite store has history and free pages")
     }
+    if let log = try UnusedLog.findings(ofStoreAt: path).first(where: \.mayHoldContent) { throw refusal(of: log) }
     let connection = try StoreConnection.openStore(readingAt: path)
     defer { try? connection.close() }
     let tables = try connection.strings("SELECT name FROM source.sqlite_master WHERE type = 'table' ORDER BY rowid")
@@ -103,6 +104,15 @@ package struct StoreCompaction {
     GodwitError(
       .dataWrong, "cannot compact '\(path)': \(reason)", cause: cause,
       remedy: "let the application run VACUUM, or drop what needs it and let the application make it again",
+      safe: "the store is unchanged")
+  }
+
+  /// Writing a log back removes what SQLite does not read in it.
+  private func refusal(of log: UnusedLog.Finding) -> GodwitError {
+    GodwitError(
+      .dataWrong, "cannot compact '\(path)': \(log.text)",
+      cause: "SQLite would remove what it passes over there, and that may be the newest changes",
+      remedy: "`godwit salvage` reads what is whole; to compact the store without the rest, move that file away first",
       safe: "the store is unchanged")
   }
 

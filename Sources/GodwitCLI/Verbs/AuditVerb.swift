@@ -33,6 +33,7 @@ struct AuditVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let migration = try job.loader(in: session, overrides: overrides.values()).job()
+    try session.warnOfLogs(besideSourceOf: migration)
     let report = try MigrationManager(migration).audit(samples: samples, showingValues: values)
     switch format.format {
     case .json: try session.print(json: JoinedRecord(report, ["isClean": report.isClean]), as: .audit)

@@ -60,7 +60,11 @@ struct InspectVerb: Verb {
     case .json: try session.print(rows: table.rows)
     case .text where details:
       session.output.write(table.rows.compactMap(\.inspection).map { "\($0)\n" }.joined(separator: "\n"))
-    case .text: session.output.write(table.text)
+    case .text:
+      session.output.write(table.text)
+      for inspection in table.rows.compactMap(\.inspection) where inspection.store != nil {
+        if let detail = inspection.detail { session.warn(detail) }
+      }
     }
     if let problem = table.problem { throw problem }
     return 0

@@ -30,7 +30,9 @@ struct TraceVerb: Verb {
   static var outputs: [OutputKind] { [.trace] }
 
   mutating func run(in session: CommandSession) throws -> Int32 {
-    let manager = MigrationManager(try job.loader(in: session, overrides: overrides.values()).job())
+    let migration = try job.loader(in: session, overrides: overrides.values()).job()
+    try session.warnOfLogs(besideSourceOf: migration)
+    let manager = MigrationManager(migration)
     try manager.trace(uri, in: side, leavingLarge: true) { trace, bytes in
       switch format.format {
       case .json: try print(trace, bytes, in: session)

@@ -3,6 +3,7 @@ import Foundation
 import GodwitJob
 import GodwitManifest
 import GodwitModel
+import GodwitStore
 import Logging
 
 /// A command that runs: a verb, or a verb of a group.
@@ -121,6 +122,16 @@ extension CommandSession {
     for rule in rules {
       warn("the hash relies on an unconfirmed rule: \(rule)")
     }
+  }
+
+  /// Warns of what is missing or passed over beside a store that is read.
+  func warnOfLogs(besideStoreAt path: String) throws {
+    if let line = try MissingLog.line(ofStoreAt: path) { warn(line) }
+  }
+
+  /// The same of the source of a job, for a verb that prints no notes.
+  func warnOfLogs(besideSourceOf job: MigrationJob) throws {
+    for path in job.sourcePaths { try warnOfLogs(besideStoreAt: path) }
   }
 
   /// Warns of a receipt that was not written, where nobody sees the notes of a summary.

@@ -84,9 +84,10 @@ struct VerifyVerb: Verb {
         if loader.isForManyStores {
           return try verifyMany(loader, printer, control, signals, in: session)
         }
+        let migration = try loader.job(for: .verification)
+        if !quiet { try session.warnOfLogs(besideSourceOf: migration) }
         report = try Verifying(printer: printer, control: control)
-          .report(
-            of: loader.job(for: .verification), maximumSeconds: long.maximumSeconds, samplePercent: sample)
+          .report(of: migration, maximumSeconds: long.maximumSeconds, samplePercent: sample)
       }
       signals.finish()
       printer.close()

@@ -221,6 +221,7 @@ struct WhyVerb: Verb {
     let found = try ModelVerb.listingReadable(in: bundle) {
       try Compatibility(ofStoreAt: source, with: bundle, version: reference.version, configuration: configuration)
     }
+    try session.warnOfLogs(besideStoreAt: source)
     guard found.verdict != .compatible else { return (found, nil) }
     return (
       found,

@@ -27,6 +27,9 @@ struct RollbackJournal {
   private(set) var databaseBytes: Int64?
   /// The position of each page in the journal, by page number.
   private(set) var pages: [UInt32: Int64] = [:]
+  /// The records of a segment, behind the first that is cut off or damaged, which the journal's header promises; nil
+  /// without any. SQLite writes their number when they are safe on the disk, and only then their pages to the database.
+  private(set) var lostRecords: Int64?
   /// The length of the valid part. The rest was never written, whatever the size of the file.
   private(set) var validBytes: Int64 = 0
 
@@ -57,8 +60,9 @@ struct RollbackJournal {
       let recordBytes = Int64(pageSize + 8)
       let count =
         number(8) == Self.allRecords ? (file.size - sectorSize) / recordBytes : Int64(number(8))
-      for _ in 0..<count {
+      for done in 0..<count {
         guard offset <= Self.limit.bytes else { return nil }
+        lostRecords = number(8) == Self.allRecords ? nil : count - done
         let record = try file.bytes(pageSize + 8, at: offset)
         guard record.count == pageSize + 8 else { return }
         let page = UInt32(record.number(at: 0, size: 4))
@@ -69,6 +73,7 @@ struct RollbackJournal {
         pages[page] = offset + 4
         offset += recordBytes
         validBytes = offset
+        lostRecords = nil
       }
       offset = (offset + sectorSize - 1) / sectorSize * sectorSize
     }

@@ -2,10 +2,21 @@ import GodwitModel
 
 /// A log or a journal beside a store that counts for nothing, or whose end does not: SQLite passes over it in silence.
 package enum UnusedLog {
+  /// A log or a journal that SQLite passes over.
+  package struct Finding {
+    /// One sentence, with the reason.
+    package let text: String
+    /// Whether what is passed over may be what the application stored: it is damaged or cut off, not left behind.
+    package let mayHoldContent: Bool
+  }
+
   /// One sentence for each of them, with the reason.
   ///
   /// - Throws: as `StoreFiles.init`, when the store or a log cannot be read.
-  package static func notes(ofStoreAt path: String) throws -> [String] {
+  package static func notes(ofStoreAt path: String) throws -> [String] { try findings(ofStoreAt: path).map(\.text) }
+
+  /// - Throws: as `StoreFiles.init`, when the store or a log cannot be read.
+  package static func findings(ofStoreAt path: String) throws -> [Finding] {
     let files = try StoreFiles(path: path)
     return try [("-wal", files.walPath), ("-journal", files.journalPath)].compactMap { suffix, log in
       guard let status = FileStatus(following: log) else {
@@ -16,20 +27,36 @@ package enum UnusedLog {
       let file = try ReadableFile(path: log, name: path + suffix)
       guard file.size > 0 else { return nil }
       let name = "'\(path)\(suffix)'"
-      guard files.type == .sqlite else { return "\(name) is not used: \(files.type.nounWithArticle) has no such file" }
-      if suffix == "-journal" { return try journalReason(file).map { "\(name) is not used: \($0)" } }
+      guard files.type == .sqlite else {
+        return Finding(
+          text: "\(name) is not used: \(files.type.nounWithArticle) has no such file", mayHoldContent: false)
+      }
+      if suffix == "-journal" { return try finding(ofJournal: file, name) }
       let log = try WriteAheadLog(file)
       guard let reason = log.reason else { return nil }
-      return log.usedFrames == 0
-        ? "\(name) is not used: \(reason)"
-        : "\(name) is used up to frame \(log.usedFrames): \(reason)"
+      return Finding(
+        text: log.usedFrames == 0
+          ? "\(name) is not used: \(reason)" : "\(name) is used up to frame \(log.usedFrames): \(reason)",
+        mayHoldContent: !log.isLeftBehind)
     }
   }
 
-  private static func journalReason(_ file: borrowing ReadableFile) throws -> String? {
-    guard try file.prefix(1) != [0] else { return "its header is cleared, as at the end of a transaction" }
-    guard let rollback = try RollbackJournal(file), rollback.databaseBytes == nil else { return nil }
-    return file.size < 28 ? "it is shorter than a header" : "its header is not valid"
+  private static func finding(ofJournal file: borrowing ReadableFile, _ name: String) throws -> Finding? {
+    guard try file.prefix(1) != [0] else {
+      return Finding(
+        text: "\(name) is not used: its header is cleared, as at the end of a transaction", mayHoldContent: false)
+    }
+    guard let rollback = try RollbackJournal(file) else { return nil }
+    if rollback.databaseBytes == nil {
+      let reason = file.size < 28 ? "it is shorter than a header" : "its header is not valid"
+      return Finding(text: "\(name) is not used: \(reason)", mayHoldContent: true)
+    }
+    guard let lost = rollback.lostRecords else { return nil }
+    return Finding(
+      text: """
+        \(name) is used up to record \(rollback.pages.count): \(lost.counted("record")) of it \(lost == 1 ? "is" : "are") \
+        cut off or damaged, and pages of a transaction that never ended stay in the store
+        """, mayHoldContent: true)
   }
 }
 
@@ -46,6 +73,8 @@ struct WriteAheadLog {
   private(set) var usedFrames: Int64 = 0
   /// Why the frames behind do not count; nil if all of the log does, or the rest is of an earlier use.
   private(set) var reason: String?
+  /// Whether the frames behind are none that a transaction ended with: of an earlier use, or of one that never ended.
+  private(set) var isLeftBehind = false
 
   init(_ file: borrowing ReadableFile) throws {
     let header = try file.bytes(32, at: 0)
@@ -78,6 +107,7 @@ struct WriteAheadLog {
           reason = "frame \(number) is damaged"
         } else if number == 1 {
           reason = "its frames are of an earlier use of the file"
+          isLeftBehind = true
         }
         break
       }
@@ -94,6 +124,7 @@ struct WriteAheadLog {
       }
     }
     guard reason == nil, usedFrames < number - 1 || usedFrames == 0 else { return }
+    isLeftBehind = true
     reason = number > 1 ? "the transaction of the frames behind never ended" : "it has no whole frame"
   }
 

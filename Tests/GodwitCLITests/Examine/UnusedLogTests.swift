@@ -94,6 +94,12 @@ struct UnusedLogTests {
     },
     Kind("an empty journal", nil) { _ in ["-journal": Data()] },
     Kind("a hot journal", nil) { ["": $0.halfWritten, "-journal": $0.journal] },
+    Kind("a hot journal that is cut off", "-journal' is used up to record") {
+      ["": $0.halfWritten, "-journal": $0.journal.prefix($0.journal.count - 4096)]
+    },
+    Kind("a hot journal with a damaged record", "-journal' is used up to record") {
+      ["": $0.halfWritten, "-journal": changed($0.journal, at: 512 + 4)]
+    },
     Kind("a hot journal beside an unused log", "-wal' is not used: it is shorter") {
       ["": $0.halfWritten, "-journal": $0.journal, "-wal": Data([7])]
     },
@@ -155,18 +161,18 @@ struct UnusedLogTests {
     Verb(words: ["inspect", "@in/s.sqlite"], says: true),
     Verb(words: ["inspect", "@in/s.sqlite", "--format", "json"], says: true),
     Verb(words: ["inspect", "@in/s.sqlite", "--details", "--models", "@Notes.xcdatamodeld#Notes"], says: true),
-    Verb(words: ["inspect", "@in/s.sqlite", "--check"], says: true), Verb(words: ["inspect", "@in"]),
+    Verb(words: ["inspect", "@in/s.sqlite", "--check"], says: true), Verb(words: ["inspect", "@in"], says: true),
     Verb(words: ["plan", "@job.yaml"], says: true), Verb(words: ["plan", "@place.yaml"], says: true),
-    Verb(words: ["plan", "@add.yaml"], says: true), Verb(words: ["audit", "@job.yaml"]),
-    Verb(words: ["export", "@in/s.sqlite", "--raw", "--all", "-o", "@raw"]),
-    Verb(words: ["export", "@in/s.sqlite", "--model", "@Notes.xcdatamodeld#Notes", "--all", "-o", "@objects"]),
-    Verb(words: ["why", "@in/s.sqlite", "@Notes.xcdatamodeld"]), Verb(words: ["status", "@job.yaml"]),
+    Verb(words: ["plan", "@add.yaml"], says: true), Verb(words: ["audit", "@job.yaml"], says: true),
+    Verb(words: ["export", "@in/s.sqlite", "--raw", "--all", "-o", "@raw"], says: true),
+    Verb(words: ["export", "@in/s.sqlite", "--model", "@Notes.xcdatamodeld#Notes", "--all", "-o", "@objects"], says: true),
+    Verb(words: ["why", "@in/s.sqlite", "@Notes.xcdatamodeld"], says: true), Verb(words: ["status", "@job.yaml"]),
     Verb(words: ["status", "@place.yaml"]),
     Verb(words: ["init", "@in/s.sqlite", "@Notes.xcdatamodeld", "-o", "@new.yaml"]),
     Verb(words: ["model", "extract", "@in/s.sqlite"]), Verb(words: ["report", "@job.yaml", "-o", "@report.html"]),
-    Verb(words: ["run", "@job.yaml"], says: true), Verb(words: ["verify", "@job.yaml"]),
-    Verb(words: ["trace", "@job.yaml", "Note/p1"]), Verb(words: ["run", "@xml.yaml"], says: true),
-    Verb(words: ["verify", "@xml.yaml"]), Verb(words: ["run", "@job.yaml", "--quiet"]),
+    Verb(words: ["run", "@job.yaml"], says: true), Verb(words: ["verify", "@job.yaml"], says: true),
+    Verb(words: ["trace", "@job.yaml", "Note/p1"], says: true), Verb(words: ["run", "@xml.yaml"], says: true),
+    Verb(words: ["verify", "@xml.yaml"], says: true), Verb(words: ["run", "@job.yaml", "--quiet"]),
     Verb(words: ["status", "@job.yaml", "--check"]),
   ]
 
