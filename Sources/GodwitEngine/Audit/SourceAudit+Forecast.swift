@@ -16,13 +16,14 @@ extension SourceAudit {
     repeat {
       known = rejectedCount
       // An object that is set aside may leave another one without the object that it requires.
-      (report, filterFailures, valueFailures, kept) = (AuditReport(), [:], [:], [])
+      (report, filterFailures, valueFailures, kept, uncounted) = (AuditReport(), [:], [:], [], [])
       try auditMappings()
       taken = computable + (before ?? uncomputableCount)
       rejections.removeAll { $0.code != .objectsRejected }
       rejections += report.findings.map { .init($0, isSetAside: job.quarantine != nil) }
     } while job.quarantine.map { rejectedCount > known && Int64(rejectedCount) <= $0.limit(of: taken) } == true
     var forecast = RunForecast(rejections: rejections, kept: KeptInvalid.sums(kept))
+    forecast.uncounted = uncounted
     guard let quarantine = job.quarantine, rejectedCount > 0 else { return forecast }
     forecast.setAside = Int64(rejectedCount)
     forecast.isBeyondLimit = Int64(rejectedCount) > quarantine.limit(of: taken)
@@ -46,29 +47,34 @@ extension SourceAudit {
     guard let quarantine = job.quarantine, check.kind != .duplicate, check.kind != .unwritable else { return }
     // More do not matter: the run ends.
     let enough = max(0, min(quarantine.limit(of: .max), .max - 1)) + 1
-    let broken = "SELECT \(check.key) AS k \(rows.from(nil, "(\(check.condition))"))"
-    let keys = Self.setAside(broken, of: check.kind, rows.merged)
-    let query = "SELECT k FROM (\(keys)) LIMIT \(enough)"
-    for row in try rows.read(query, attached.functions, nil) {
-      if case .integer(let key)? = row.first { rejected[rows.table, default: []].insert(key) }
-    }
+    let broken = "SELECT \(check.key) \(rows.from(nil, "(\(check.condition))")) LIMIT \(enough)"
+    let keys = Self.keys(try rows.read(broken, attached.functions, nil))
+    guard !keys.isEmpty else { return }
+    rejected[rows.table, default: []].formUnion(try setAside(keys, of: check.kind, on: rows, limit: enough))
   }
 
-  /// A query of the objects that are set aside for those that break a rule.
-  private static func setAside(_ broken: String, of kind: AuditReport.Kind, _ merged: String?) -> String {
-    guard let merged else { return broken }
+  /// The objects that are set aside for those that break a rule.
+  ///
+  /// Their keys are a list: the statement that found them is as deep as SQLite's parser takes it, and no part of another.
+  private func setAside(
+    _ broken: Set<Int64>, of kind: AuditReport.Kind, on rows: Rows, limit: Int64
+  ) throws -> Set<Int64> {
+    guard let merged = rows.merged else { return broken }
+    let list = broken.sorted().map(String.init).joined(separator: ", ")
+    func read(_ sql: String) throws -> [[SQLValue]] {
+      try rows.read("WITH g AS MATERIALIZED (\(merged)) \(sql) LIMIT \(limit)", attached.functions, nil)
+    }
     // An object whose value cannot be made is set aside alone, and the next object takes its place.
     if kind == .missingFile {
-      return """
-        SELECT k FROM (\(broken)) WHERE k NOT IN (SELECT k FROM (\(merged))) \
-        UNION SELECT f FROM (\(merged)) WHERE k IN (\(broken))
-        """
+      let first = try read("SELECT k, f FROM g WHERE k IN (\(list))")
+      return broken.subtracting(Self.keys(first)).union(Self.keys(first, column: 1))
     }
     // An object that is made of several is set aside with all of them.
-    return """
-      SELECT k FROM (\(broken)) \
-      UNION SELECT k FROM (\(merged)) WHERE f IN (SELECT f FROM (\(merged)) WHERE k IN (\(broken)))
-      """
+    return broken.union(Self.keys(try read("SELECT k FROM g WHERE f IN (SELECT f FROM g WHERE k IN (\(list)))")))
+  }
+
+  private static func keys(_ rows: [[SQLValue]], column: Int = 0) -> Set<Int64> {
+    Set(rows.compactMap { if case .integer(let key) = $0[column] { key } else { nil } })
   }
 
   /// A condition on a row that is false for objects that are set aside.

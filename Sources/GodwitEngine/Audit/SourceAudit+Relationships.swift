@@ -38,7 +38,9 @@ extension SourceAudit {
       var condition: String
       switch try reach(of: relationship, mapping, program, association) {
       case .unknown(let why):
-        skip("how many objects '\(entity).\(name)' leads to in mapping '\(mapping.name)': \(why)")
+        let what = "how many objects '\(entity).\(name)' leads to in mapping '\(mapping.name)'"
+        skip("\(what): \(why)")
+        if !job.keepsAllInvalid { uncounted.append("\(what) (a rule limits them): \(why)") }
         continue
       case .count(let sql):
         condition =

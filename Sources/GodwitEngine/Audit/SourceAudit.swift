@@ -87,6 +87,8 @@ package final class SourceAudit {
   var rejected: [String: Set<Int64>] = [:]
   /// The objects that the job keeps although they break rules.
   var kept: [KeptInvalid] = []
+  /// The relationships with a rule whose objects only the run can count, with the reason.
+  var uncounted: [String] = []
 
   var connection: StoreConnection { attached.connection }
   var schema: StoreSchema { attached.sourceSchema }

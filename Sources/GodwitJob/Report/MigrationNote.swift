@@ -69,6 +69,8 @@ package struct MigrationNote: Sendable, Codable, Hashable, CustomStringConvertib
     /// Values of an application's own value transformer go between a binary store, which has objects, and one that has
     /// what the transformer makes of them.
     case transformerAssumed = "transformer-assumed"
+    /// Only the run can say whether objects keep a rule.
+    case notLookedAt = "not-looked-at"
     /// A pattern of dates is valid, and probably meant otherwise.
     case datePattern = "date-pattern"
   }

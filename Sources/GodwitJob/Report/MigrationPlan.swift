@@ -236,7 +236,10 @@ public struct MigrationPlan: Sendable {
   package var uncomputable: [Uncomputable] = []
   /// The objects that the run would reject or keep; nil where no row is read, as in a step that is not counted yet.
   package var forecast: RunForecast? {
-    didSet { codedNotes += KeptInvalid.notes(forecast?.kept ?? []) }
+    didSet {
+      codedNotes += KeptInvalid.notes(forecast?.kept ?? [])
+      codedNotes += (forecast?.uncounted ?? []).map { MigrationNote(.notLookedAt, "not looked at: \($0)") }
+    }
   }
   /// How many rejected objects the run may set aside, and where they go; nil: the first one stops it.
   package var quarantine: String?

@@ -33,6 +33,8 @@ package struct RunForecast: Sendable, Hashable {
   package var rejections: [Rejection]
   /// The objects that stay although they break rules.
   package var kept: [KeptInvalid]
+  /// The required relationships of which only the run can say how many objects they lead to, with the reason.
+  package var uncounted: [String] = []
   /// How many objects the run sets aside; nil if it sets none aside.
   package var setAside: Int64?
   /// Whether these are more than the job allows.

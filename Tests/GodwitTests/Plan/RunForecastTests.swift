@@ -57,6 +57,24 @@ struct RunForecastTests {
     try expect("3 objects of Note: attribute 'text' is longer than 7", fixture)
   }
 
+  @Test func `the plan says that only the run can count what the other end of a required relationship sets`() throws {
+    var note = Self.note()
+    note.relationships[0].isOptional = false
+    let fixture = try fixture(to: note)
+    fixture.mappings[0] = try .make(
+      "Tag", "Tag", filter: "name != 't3'", relationships: ["notes": .mapping("Note", keyPath: ["notes"])])
+    fixture.mappings.append(try .make("Tag", "Tag", name: "More", filter: "name == 't3'"))
+    fixture.mappings[1] = try .make("Note", "Note", attributes: ["text": "$source.text"])
+    let plan = try MigrationManager(fixture.job).plan()
+    let notes = plan.codedNotes.filter { $0.code == .notLookedAt }.map(\.text)
+    #expect(
+      notes == [
+        "not looked at: how many objects 'Note.tag' leads to in mapping 'Note' (a rule limits them): only its inverse is mapped"
+      ])
+    let error = #expect(throws: GodwitError.self) { try fixture.run() }
+    #expect(error?.code == .dataWrong)
+  }
+
   @Test func `the plan counts numbers that the new type cannot hold, and values of another type`() throws {
     let fixture = try fixture(to: Self.note { if $0.name == "size" { $0.type = .integer16 } })
     try expect("7 objects of Note: attribute 'size' of type Integer 16 cannot hold the number", fixture)
