@@ -45,6 +45,27 @@ import Testing
     #expect(try text("newUUID($source.nick)") == .string("153A5ACC-16F0-4114-BA3D-E120A585E48C"))
   }
 
+  @Test func `one expression gives object after object what a new one gives`() throws {
+    let model = try ExpressionWorld.model()
+    for text in ["newUUID()", "newUUID('salt')"] {
+      func compiled() throws -> CompiledExpression {
+        ExpressionEvaluator(now: 0, role: .value, mapping: ExpressionWorld.bindings, host: Host(), bindsSource: true)
+          .compile(try ValueExpression(parsing: text))
+      }
+      let one = try compiled()
+      var seen: [String] = []
+      for (entity, key) in [("Person", Int64(1)), ("Person", 2), ("Pet", 1), ("Person", 1), ("Pet", 2)] {
+        let object = try #require(ExpressionWorld.object(entity, key, in: model))
+        guard case .value(.uuid(let made)) = try one.evaluate(with: object),
+          case .value(.uuid(let wanted)) = try compiled().evaluate(with: object)
+        else { continue }
+        #expect(made == wanted, "\(text) of \(entity) p\(key)")
+        seen.append(made.uuidString)
+      }
+      #expect(seen.count == 5 && Set(seen).count == 4)
+    }
+  }
+
   @Test func `new UUIDs differ for each object, property and salt`() throws {
     var seen: Set<AttributeValue> = []
     for key in Int64(1)...3 {

@@ -10,6 +10,54 @@ private struct DigestedParts {
   }
 }
 
+/// The digest of `newUUID()`, made for one object after another. Not for two threads at once.
+///
+/// The parts that the objects of an entity have in common are digested once.
+private final class ObjectDigest {
+  private let head, tail: [UInt8]
+  private var entityName: String?
+  private(set) var isOfPairs = false
+  private var common = SHA256()
+  /// The parts of the current object.
+  private var parts = DigestedParts()
+
+  init(head: [UInt8], tail: [UInt8]) {
+    (self.head, self.tail) = (head, tail)
+    parts.bytes.reserveCapacity(tail.count + 64)
+  }
+
+  /// Begins the digest of an object.
+  func begin(_ entityName: String, store: () throws -> [UInt8]) rethrows {
+    parts.bytes.removeAll(keepingCapacity: true)
+    guard entityName != self.entityName else { return }
+    var first = DigestedParts(bytes: head)
+    first.add(try store())
+    first.add(entityName.utf8)
+    common = SHA256()
+    common.update(data: first.bytes)
+    (self.entityName, isOfPairs) = (entityName, PairEntity.isName(entityName))
+  }
+
+  func add(_ key: Int64) { withUnsafeBytes(of: key.littleEndian) { parts.add($0) } }
+
+  func add(_ part: [UInt8]) { parts.add(part) }
+
+  func addTail() { parts.bytes += tail }
+
+  /// The UUID of the parts, of version 4.
+  func uuid() -> UUID {
+    var sum = common
+    sum.update(data: parts.bytes)
+    return sum.finalize { bytes in
+      var uuid: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+      withUnsafeMutableBytes(of: &uuid) { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<16])) }
+      uuid.6 = uuid.6 & 0x0F | 0x40
+      uuid.8 = uuid.8 & 0x3F | 0x80
+      return UUID(uuid: uuid)
+    }
+  }
+}
+
 /// New UUIDs, and values in place of nil.
 extension ExpressionCompiler {
   /// `newUUID()`: a UUID of version 4 that every run makes alike. It follows from the source store, the object, the
@@ -24,19 +72,18 @@ extension ExpressionCompiler {
     head.add("Godwit newUUID 1".utf8)
     tail.add((mapping.entityMapping["name"]?.text ?? "").utf8)
     tail.add((mapping.propertyName ?? "").utf8)
-    return SingleRoutine { [head, tail] frame in
-      var parts = DigestedParts()
-      parts.bytes.reserveCapacity(head.bytes.count + tail.bytes.count + 128)
-      parts.bytes += head.bytes
-      parts.add(try host?.storeIdentifier().utf8 ?? [])
-      parts.add(frame.object.entityName.utf8)
-      for key in try frame.object.lastingKeys { withUnsafeBytes(of: key.littleEndian) { parts.add($0) } }
-      parts.bytes += tail.bytes
-      if let value = try salt?.run(&frame), !value.isNull { parts.add(value.digested) }
-      var bytes = SHA256.hash(data: parts.bytes)
-      bytes[6] = bytes[6] & 0x0F | 0x40
-      bytes[8] = bytes[8] & 0x3F | 0x80
-      return UUID(bytes: bytes.prefix(16)).map { .uuid($0) } ?? .null
+    let digest = ObjectDigest(head: head.bytes, tail: tail.bytes)
+    return SingleRoutine { frame in
+      let object = frame.object
+      try digest.begin(object.entityName) { try host?.storeIdentifier().utf8 ?? [] }
+      if digest.isOfPairs, let ends = try object.endKeys {
+        for key in ends { digest.add(key) }
+      } else {
+        digest.add(object.key)
+      }
+      digest.addTail()
+      if let value = try salt?.run(&frame), !value.isNull { digest.add(value.digested) }
+      return .uuid(digest.uuid())
     }
   }
 
@@ -72,14 +119,15 @@ extension ExpressionCompiler {
 }
 
 extension EvaluatedObject {
-  /// The keys that an object is known by: its own, or for a pair that of each end.
-  fileprivate var lastingKeys: [Int64] {
+  /// The keys of the ends of a pair; nil without one of them.
+  fileprivate var endKeys: [Int64]? {
     get throws {
-      guard PairEntity.isName(entityName) else { return [key] }
-      return try PairEntity.End.allCases.map {
-        guard case .object(let end?) = try value($0.toOne) else { return key }
-        return end.key
+      var keys: [Int64] = []
+      for end in PairEntity.End.allCases {
+        guard case .object(let object?) = try value(end.toOne) else { return nil }
+        keys.append(object.key)
       }
+      return keys
     }
   }
 }

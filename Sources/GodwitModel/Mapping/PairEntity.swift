@@ -28,7 +28,7 @@ package struct PairEntity: Sendable, Hashable {
   package func entityName(of end: End) -> String { end == .source ? sourceEntityName : elementEntityName }
 
   /// Whether a name is that of such an entity.
-  package static func isName(_ name: String) -> Bool { name.contains(".") }
+  package static func isName(_ name: String) -> Bool { name.utf8.contains(UInt8(ascii: ".")) }
 
   fileprivate var description: EntityDescription {
     EntityDescription(

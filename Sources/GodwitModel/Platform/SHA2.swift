@@ -16,6 +16,11 @@ package struct SHA256 {
 
     /// The 32 bytes of the sum. Call it once.
     package mutating func finalize() -> [UInt8] { Array(sum.finalize()) }
+
+    /// Passes the 32 bytes of the sum to `body`. Call it once.
+    package mutating func finalize<T>(_ body: (UnsafeRawBufferPointer) -> T) -> T {
+      sum.finalize().withUnsafeBytes(body)
+    }
   #else
     private var context = sha256_ctx()
 
@@ -32,6 +37,14 @@ package struct SHA256 {
       [UInt8](unsafeUninitializedCapacity: 32) { bytes, count in
         godwit_sha256_digest(&context, bytes.baseAddress)
         count = 32
+      }
+    }
+
+    /// Passes the 32 bytes of the sum to `body`. Call it once.
+    package mutating func finalize<T>(_ body: (UnsafeRawBufferPointer) -> T) -> T {
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { bytes in
+        godwit_sha256_digest(&context, bytes.baseAddress)
+        return body(UnsafeRawBufferPointer(bytes))
       }
     }
   #endif
