@@ -146,10 +146,18 @@ struct NumberLosses {
             ? Self.columns(ofFilled: one, at: place, rows: taken)
             : [.init(place: place, sql: one.tally(where: isFilled ? Self.isFirst : nil))]
         }
-        let walk = SourceWalk(
-          table, key: "s.Z_PK", isCut: !isUnique, builder: builder, context: "planning, mapping '\(mapping.name)'"
-        ) { [terms] in
-          "\(groups)SELECT \(columns.map(\.sql).joined(separator: ", ")) FROM \(rows)\(whereClause((terms as [String?]) + [$0]))"
+        let context = "planning, mapping '\(mapping.name)'"
+        let walk: SourceWalk
+        if isUnique || links != nil {
+          walk = SourceWalk(table, key: "s.Z_PK", isCut: !isUnique, builder: builder, context: context) { [terms] in
+            "\(groups)SELECT \(columns.map(\.sql).joined(separator: ", ")) FROM \(rows)\(whereClause((terms as [String?]) + [$0]))"
+          }
+        } else {
+          walk = SourceWalk(
+            table,
+            counting: .init(
+              columns: columns.map { .init(sql: $0.sql) }, terms: terms, builder: builder, context: context,
+              usesIndex: false))
         }
         return Part(walk: walk, watched: some, columns: columns)
       }

@@ -137,12 +137,10 @@ extension Planner {
         let number = sourceSchema.number(of: entity.name),
         let table = sourceSchema.table(of: entity.name)?.name
       else { return nil }
-      let walk = SourceWalk(table, key: "s.Z_PK") {
-        """
-        SELECT COUNT(s.Z_ENT), COUNT(*) - COUNT(s.Z_ENT) FROM source.\(quoted(table)) AS s\
-        \(whereClause(["s.Z_ENT IS NOT \(number)", $0]))
-        """
-      }
+      let figures = SourceWalk.Figures(
+        columns: [.init(sql: "COUNT(s.Z_ENT)"), .init(sql: "COUNT(*)", condition: "s.Z_ENT IS NULL")],
+        terms: ["s.Z_ENT IS NOT \(number)"])
+      let walk = SourceWalk(table, counting: figures)
       return ForeignNumbers(entity: entity.name, table: table, walk: walk)
     }
   }

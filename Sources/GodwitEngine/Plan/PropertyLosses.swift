@@ -135,10 +135,16 @@ struct PropertyLosses {
         terms.append("s.Z_PK NOT IN (\(try reached(along: path, builder)))")
       }
     }
-    let columns = attributes.map { "COUNT(s.\(quoted($0.column)))" }.joined(separator: ", ")
-    let walk = walk(table, builder, entity, isCut: isCut) { [terms] in
-      "SELECT \(columns) FROM source.\(quoted(table)) AS s\(whereClause((terms as [String?]) + [$0]))"
-    }
+    let figures = SourceWalk.Figures(
+      columns: attributes.map { .init(sql: "COUNT(s.\(quoted($0.column)))") }, terms: terms, builder: builder,
+      context: Self.context(entity))
+    // Only walks that are cut are read together.
+    let walk =
+      isCut
+      ? SourceWalk(table, counting: figures)
+      : walk(table, builder, entity, isCut: false) { [terms] in
+        "SELECT \(figures.columns.map(\.sql).joined(separator: ", ")) FROM source.\(quoted(table)) AS s\(whereClause((terms as [String?]) + [$0]))"
+      }
     let reason =
       ways.readers.isEmpty
       ? "no destination attribute takes them, and no path leads to them"
@@ -157,11 +163,11 @@ struct PropertyLosses {
     _ attributes: [(name: String, column: String)], of entity: String, in table: String
   ) -> [Part] {
     guard !attributes.isEmpty else { return [] }
-    let columns = attributes.map { "COUNT(\(quoted($0.column)))" }.joined(separator: ", ")
-    let condition = schema.isObject(of: [entity])
-    let walk = SourceWalk(table, key: "Z_PK") {
-      "SELECT \(columns) FROM source.\(quoted(table))\(whereClause([condition.sql, $0]))"
-    }
+    let walk = SourceWalk(
+      table,
+      counting: .init(
+        columns: attributes.map { .init(sql: "COUNT(s.\(quoted($0.column)))") },
+        terms: [schema.isObject(of: [entity], row: "s").sql]))
     return [
       Part(
         walk: isCounted ? walk : nil,
@@ -275,10 +281,10 @@ struct PropertyLosses {
   /// A walk over the rows `s`, whose statement may test filters.
   func walk(
     _ table: String, _ builder: StatementBuilder, _ entity: String, isCut: Bool = true,
+
+  private static func context(_ entity: String) -> String { "planning, counting what \(entity) loses" }
     sql: @escaping (String?) -> String
   ) -> SourceWalk {
-    SourceWalk(
-      table, key: "s.Z_PK", isCut: isCut, builder: builder, context: "planning, counting what \(entity) loses", sql: sql
-    )
+    SourceWalk(table, key: "s.Z_PK", isCut: isCut, builder: builder, context: Self.context(entity), sql: sql)
   }
 }

@@ -6,7 +6,7 @@ import GodwitStore
 /// How a planner counts the source: every row on all cores, or a sample of the rows.
 ///
 /// All known walks are passed together. Each table is cut into ranges of keys. Every walk over a range comes before the
-/// next range, so that a large table is read from the disk once.
+/// next range, so that a large table is read from the disk once. Walks that one statement can count take one pass.
 ///
 /// A sample reads `sampledRanges` short ranges, spread evenly between the lowest and the highest key. A table that is
 /// not longer than the sample is read as a whole, and exactly.
@@ -63,6 +63,11 @@ package final class SourceScan {
 
   /// Runs the counts of walks, in their order.
   func counts(_ walks: [SourceWalk]) throws -> [SourceWalk.Count] {
+    let passes = JoinedWalks(walks)
+    return passes.counts(of: try passing(passes.joined))
+  }
+
+  private func passing(_ walks: [SourceWalk]) throws -> [SourceWalk.Count] {
     let cuts = try walks.map { try cut($0) }
     var places: [Table: Int] = [:]
     for walk in walks where places[Table(walk)] == nil { places[Table(walk)] = places.count }

@@ -16,6 +16,31 @@ struct SourceWalk {
   let isCut: Bool
   /// Counts the rows between two keys, or all rows.
   let read: Read
+  /// Its counts, where other walks may count in the same pass.
+  private(set) var figures: Figures?
+
+  /// Aggregates over the rows `s` of a table.
+  struct Figures {
+    struct Figure {
+      /// The call of an aggregate function.
+      var sql: String
+      /// The condition for the rows that it counts, beside that of all figures.
+      var condition: String?
+    }
+
+    var columns: [Figure]
+    /// The conditions for the rows that all of them count.
+    var terms: [String?]
+    var builder = StatementBuilder()
+    var context: String?
+    /// Whether SQLite may choose an index.
+    var usesIndex = true
+
+    fileprivate var condition: String? {
+      let terms = terms.compactMap(\.self)
+      return terms.isEmpty ? nil : terms.joinedEvenly(by: " AND ")
+    }
+  }
 
   /// - Parameters:
   ///   - key: The column that the table is cut by, as the statement calls it: `s.Z_PK`.
@@ -32,6 +57,22 @@ struct SourceWalk {
       return try functions.running(statement, context: context ?? "planning, reading table \(table)") {
         try functions.connection.rows(statement.sql, arguments).first ?? []
       }
+    }
+  }
+
+  /// A walk whose figures may be counted in the same pass as those of other walks.
+  init(_ table: String, counting figures: Figures) {
+    self.init(table, counting: figures, as: figures.columns, where: figures.terms)
+    self.figures = figures
+  }
+
+  private init(
+    _ table: String, counting figures: Figures, as columns: [Figures.Figure], where terms: [String?]
+  ) {
+    let list = columns.map { $0.sql + ($0.condition.map { " FILTER (WHERE \($0))" } ?? "") }.joined(separator: ", ")
+    let rows = "source.\(quoted(table)) AS s\(figures.usesIndex ? "" : " NOT INDEXED")"
+    self.init(table, key: "s.Z_PK", builder: figures.builder, context: figures.context) {
+      "SELECT \(list) FROM \(rows)\(whereClause(terms + [$0]))"
     }
   }
 
@@ -64,6 +105,84 @@ struct SourceWalk {
     func scaled(_ number: Int64) -> Int64 {
       isEstimate ? Int64(exactly: (Double(number) * factor).rounded()) ?? .max : number
     }
+  }
+}
+
+/// Walks that take one pass over the rows of their table in place of several.
+///
+/// A pass reads a page of each row. A statement has one list of constants and calls, so that no two walks with a list of
+/// their own are counted together.
+struct JoinedWalks {
+  private struct Pass {
+    var members: [Int]
+    var walk: SourceWalk
+  }
+
+  private var passes: [Pass] = []
+  private let walks: [SourceWalk]
+  fileprivate static let limitFigures = 1000
+
+  init(_ walks: [SourceWalk]) {
+    self.walks = walks
+    var open: [String: Int] = [:]
+    for (number, walk) in walks.enumerated() {
+      if walk.figures != nil, let place = open[walk.table],
+        let joined = SourceWalk(joining: (passes[place].members + [number]).map { walks[$0] })
+      {
+        passes[place].members.append(number)
+        passes[place].walk = joined
+        continue
+      }
+      if walk.figures != nil, open[walk.table] == nil { open[walk.table] = passes.count }
+      passes.append(Pass(members: [number], walk: walk))
+    }
+  }
+
+  /// The walks to be passed.
+  var joined: [SourceWalk] { passes.map(\.walk) }
+
+  /// The counts of the walks that were joined, in their order.
+  func counts(of found: [SourceWalk.Count]) -> [SourceWalk.Count] {
+    var counts = walks.map { _ in SourceWalk.Count(rows: [], factor: 1) }
+    for (pass, count) in zip(passes, found) {
+      guard pass.members.count > 1 else {
+        counts[pass.members[0]] = count
+        continue
+      }
+      var start = 0
+      for member in pass.members {
+        let end = start + (walks[member].figures?.columns.count ?? 0)
+        let rows = count.rows.map { $0.count >= end ? Array($0[start..<end]) : [] }
+        counts[member] = SourceWalk.Count(rows: rows, factor: count.factor)
+        start = end
+      }
+    }
+    return counts
+  }
+}
+
+extension SourceWalk {
+  /// One walk with the figures of several of one table; nil if one statement cannot hold them.
+  fileprivate init?(joining walks: [SourceWalk]) {
+    let all = walks.compactMap(\.figures)
+    let withLists = all.filter { !$0.builder.isEmpty }
+    guard all.count == walks.count, withLists.count <= 1, var figures = withLists.first ?? all.first,
+      all.reduce(0, { $0 + $1.columns.count }) <= JoinedWalks.limitFigures
+    else { return nil }
+    figures.usesIndex = false
+    let columns = all.flatMap { part in
+      part.columns.map { figure -> Figures.Figure in
+        let terms = [part.condition, figure.condition].compactMap(\.self)
+        return .init(
+          sql: figure.sql, condition: terms.isEmpty ? nil : terms.map { "(\($0))" }.joined(separator: " AND "))
+      }
+    }
+    // SQLite tests a condition once for each figure: one that looks into other tables or asks Swift costs more than a pass.
+    let isCostly = columns.contains {
+      $0.condition.map { $0.contains("SELECT") || $0.contains("godwit_") } ?? false
+    }
+    guard !isCostly else { return nil }
+    self.init(walks[0].table, counting: figures, as: columns, where: [])
   }
 }
 

@@ -102,6 +102,37 @@ import Testing
     #expect(scans < (countsLosses ? 9 : 2.5), "\(scans) full scans")
   }
 
+  @Test func `what a table loses is counted in one pass over its rows`() throws {
+    let fixture = try MigrationFixture(
+      [.make("Note", ["text": .string, "a": .integer32, "b": .integer32, "left": .string, "part": .string])],
+      to: [.make("Note", ["text": .string, "product": .integer32, "part": .string])])
+    try fixture.build { store in
+      for key in 1...Self.people {
+        let attributes: [String: AttributeValue] = ["text": .init("note \(key)"), "a": .integer(key), "b": .integer(2)]
+        try store.insert("Note", key: key, attributes: attributes)
+      }
+    }
+    // The product may not fit, one attribute goes nowhere, and some rows have the number of another entity.
+    try fixture.alter("UPDATE ZNOTE SET ZLEFT = 'x', ZA = 2000000000 WHERE Z_PK % 3 = 0")
+    try fixture.alter("UPDATE ZNOTE SET Z_ENT = CASE WHEN Z_PK % 2 THEN 9 END WHERE Z_PK <= 30")
+    fixture.mappings = [
+      try .make("Note", "Note", attributes: ["text": "$source.text", "product": "$source.a * $source.b"])
+    ]
+    let job = try fixture.job
+    let source = try SourceFiles(job)
+    let attached = try #require(source.attached)
+    let planner = try source.planner(job)
+    var (plan, _) = try planner.plan(now: 0, countsLosses: false)
+    let cost = ConnectionCost(attached.connection)
+    try planner.addLosses(to: &plan, isWhole: true)
+    #expect(Double(cost.scannedRows) / Double(Self.people) < 1.1, "\(cost.scannedRows) rows scanned")
+    #expect(plan.losses.losses.map { "\($0.subject) \($0.count ?? -1)" } == ["Note.left \(Self.people / 3)"])
+    let notes = plan.codedNotes.map(\.text)
+    #expect(notes.contains { $0.contains("\(Self.people / 3) values of Note.product do not fit") }, "\(notes)")
+    #expect(notes.contains { $0.contains("15 rows of ZNOTE have another entity's number") }, "\(notes)")
+    #expect(notes.contains { $0.contains("15 rows of ZNOTE have no number") }, "\(notes)")
+  }
+
   /// A finished store of people whose age is required and limited.
   private func validated() throws -> (MigrationFixture, StepProgram) {
     var age = AttributeDescription(name: "age", type: .integer32)

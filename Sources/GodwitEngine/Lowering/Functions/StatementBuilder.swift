@@ -43,6 +43,9 @@ package final class StatementBuilder {
 
   package init() {}
 
+  /// Whether its statement has neither constants nor calls of Swift, so that a statement of another builder can hold it.
+  var isEmpty: Bool { constants.isEmpty && functions.isEmpty }
+
   /// The state that `restore` returns to.
   package struct Mark {
     fileprivate var constants: [SQLValue]
@@ -139,6 +142,8 @@ package struct LoweredFunctions {
   package var keySets: Set<MappingID> = []
   /// Whether a value that does not fit is NULL: see `StatementBuilder.tolerateMisfits`.
   var toleratesMisfits = false
+
+  fileprivate var isEmpty: Bool { sites.isEmpty && evaluations.isEmpty && rowChecks.isEmpty && keySets.isEmpty }
 
   mutating func rowCheck(_ check: RowCheck) -> Int {
     rowChecks.append(check)
