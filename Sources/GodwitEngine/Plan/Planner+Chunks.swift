@@ -54,6 +54,7 @@ extension Planner {
     let name = quoted(table)
     guard total > 0 else { return [] }
     if scan.isSample { return try evenRanges(table: table, key: key, total: total, rows: rows) }
+    if key == "Z_PK", let known = try rangesWithoutGaps(table: name, total: total, rows: rows) { return known }
     var ranges: [(Chunk.KeyRange, Int64)] = []
     var lower: Int64?
     var left = total
@@ -78,6 +79,27 @@ extension Planner {
     }
     ranges.append((.init(lower: lower, upper: nil), left))
     return ranges
+  }
+
+  /// The same ranges, computed; nil for keys with a gap. If there are as many objects as keys between the ends, all rows
+  /// of the table are objects, and none is missing.
+  ///
+  /// - Parameter table: As SQL.
+  private func rangesWithoutGaps(table: String, total: Int64, rows: Int64) throws -> [(Chunk.KeyRange, Int64)]? {
+    guard total > rows else { return [(.init(lower: nil, upper: nil), total)] }
+    guard let ends = try connection.keys(of: "source.\(table)"),
+      case (let span, false) = ends.upperBound.subtractingReportingOverflow(ends.lowerBound), span == total - 1
+    else { return nil }
+    var ranges: [(Chunk.KeyRange, Int64)] = []
+    var lower: Int64?
+    var left = total
+    while left > rows {
+      let upper = (lower ?? ends.lowerBound) + rows
+      ranges.append((.init(lower: lower, upper: upper), rows))
+      lower = upper
+      left -= rows
+    }
+    return ranges + [(.init(lower: lower, upper: nil), left)]
   }
 
   /// Ranges with equal numbers of keys, for a plan that does not read every key.

@@ -133,6 +133,26 @@ import Testing
     #expect(notes.contains { $0.contains("15 rows of ZNOTE have no number") }, "\(notes)")
   }
 
+  @Test(arguments: [nil, 50] as [Int64?])
+  func `a table is cut by rows, which are read only if keys have gaps`(gap: Int64?) throws {
+    let note = EntityDescription.make("Note", ["text": .string])
+    let fixture = try MigrationFixture([note], to: [note])
+    let keys = (Int64(5)...104).filter { $0 != gap }
+    try fixture.build { store in for key in keys { try store.insert("Note", key: key) } }
+    fixture.mappings = [try .make("Note", "Note", kind: .copy)]
+    let job = try fixture.job
+    let source = try SourceFiles(job)
+    let attached = try #require(source.attached)
+    let planner = try source.planner(job)
+    let cost = ConnectionCost(attached.connection)
+    let ranges = try planner.keyRanges(
+      table: "ZNOTE", key: "Z_PK", entity: "Note", total: Int64(keys.count), rows: 7)
+    let cuts = stride(from: 7, to: keys.count, by: 7).map { keys[$0] }
+    #expect(ranges.map { $0.0.lower } == [nil] + cuts && ranges.map { $0.0.upper } == cuts + [nil])
+    #expect(ranges.map(\.1) == cuts.map { _ in 7 } + [Int64(keys.count % 7)])
+    #expect((cost.instructions < 100) == (gap == nil), "\(cost.instructions) instructions")
+  }
+
   /// A finished store of people whose age is required and limited.
   private func validated() throws -> (MigrationFixture, StepProgram) {
     var age = AttributeDescription(name: "age", type: .integer32)
