@@ -1,4 +1,5 @@
-// What differs between the C libraries of Linux and Darwin, and calls that Swift's own modules for them leave out.
+// What differs between the C libraries of Linux and Darwin, and calls that Swift's own modules for them leave out. It is
+// in C, because code under `#if` in Swift that is never compiled decays.
 #ifndef GODWIT_POSIX_H
 #define GODWIT_POSIX_H
 
