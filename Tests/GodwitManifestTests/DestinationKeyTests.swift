@@ -47,8 +47,8 @@ struct DestinationKeyTests {
 
   @Test(arguments: [
     ("in-place: true", "write `destination: {existing: in-place}`"),
-    ("append: true", "write `destination: {existing: append}`"),
-    ("replace: true", "write `destination: {existing: replace}`"),
+    ("append: true", "write `destination: {path: PATH, existing: append}`"),
+    ("replace: true", "write `destination: {path: PATH, existing: replace}`"),
     ("keep-old: true", "write `destination: {keep-old: …}`"), ("allow-empty: true", "write `on-loss: allow-empty`"),
     ("from: c.sqlite", "write `layout: {from: …}`"), ("rows: 5", "write `chunks: {rows: …}`"),
     ("results: r", "write `stores: {results: …}`"), ("on-existing: replace", "use one of: godwit, job, "),

@@ -241,7 +241,7 @@ struct ExpressionCheckerTests {
         "distanceToLocation:fromLocation:", [one, one],
         "'distanceToLocation:fromLocation:' needs locations, which no attribute of a store holds: compute the distance from coordinates"
       ),
-      ("abs:", [one, one], "'abs:' takes 1 argument(s), found 2"),
+      ("abs:", [one, one], "'abs:' takes 1 argument, found 2"),
     ] {
       let error = #expect(throws: ExpressionError.self) {
         try checker.type(of: ValueExpression(.function(name: name, arguments: arguments)))

@@ -101,13 +101,13 @@ import Testing
     ),
     (
       "join:with:($source.name, $source.manager.name, ' ')",
-      "'join:with:' takes 2 argument(s), found 3: put the texts in { }, as in 'join:with:({$source.name, $source.manager.name}, \" \")'"
+      "'join:with:' takes 2 arguments, found 3: put the texts in { }, as in 'join:with:({$source.name, $source.manager.name}, \" \")'"
     ),
     (
       "join:with:({$source.name})",
-      "'join:with:' takes 2 argument(s), found 1: a list, and the text between its members, such as \", \""
+      "'join:with:' takes 2 arguments, found 1: a list, and the text between its members, such as \", \""
     ),
-    ("UUID()", "'uuid:' takes 1 argument(s), found 0: 'newUUID()' makes a new one"),
+    ("UUID()", "'uuid:' takes 1 argument, found 0: 'newUUID()' makes a new one"),
     (
       "$source.salary + '0.1'",
       "'+' adds numbers: write '$source.salary + CAST(\"0.1\", \"NSDecimalNumber\")', or for a text 'join:with:({$source.salary, \"0.1\"}, \"\")'"

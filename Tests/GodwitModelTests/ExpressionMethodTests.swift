@@ -268,7 +268,7 @@ import Testing
       "class 'NSURL' does not answer 'URLWithSring:' (did you mean 'URLWithString:'?): for other methods, register a policy"
     ),
     ("CAST('NSURL', 'Class')", ""),
-    ("FUNCTION($source.name, 'hasPrefix:')", "'hasPrefix:' takes 1 arguments, found 0"),
+    ("FUNCTION($source.name, 'hasPrefix:')", "'hasPrefix:' takes 1 argument, found 0"),
     ("FUNCTION($source.name, 'hasPrefix:', 1)", "'hasPrefix:' needs a string, found a number"),
     ("FUNCTION($source.name, 'hasPrefix:', nil)", "'hasPrefix:' needs a string, found nil"),
     (

@@ -38,7 +38,7 @@ struct ExpressionParserTests {
     ("name CONTANS 'x'", "unknown operator 'CONTANS' (did you mean 'CONTAINS'?)"),
     ("name BEGINWITH[c] 'x'", "unknown operator 'BEGINWITH' (did you mean 'BEGINSWITH'?)"),
     ("upercase(a) == 'x'", "unknown function 'upercase' (did you mean 'uppercase'?)"),
-    ("abs(1, 2) == 1", "'abs:' takes 1 argument(s), found 2"),
+    ("abs(1, 2) == 1", "'abs:' takes 1 argument, found 2"),
     ("sum() == 1", "'sum:' takes at least one argument and at most 1000, found 0"),
     ("'\\q' == a", "unknown escape in a string (a backslash itself is written '\\\\')"),
     ("'\\x4' == a", "expected two hexadecimal digits after '\\x'"),

@@ -29,7 +29,7 @@ extension JobManifest {
 
   /// The line to write for a key of the top level that belongs into a map, or is a word that another key takes.
   private static func placeElsewhere(_ key: String) -> String? {
-    if let word = Existing(rawValue: key) { return "destination: {existing: \(word.rawValue)}" }
+    if let word = Existing(rawValue: key) { return word.line }
     if let rule = MigrationJob.LossRule(rawValue: key) { return "on-loss: \(rule.rawValue)" }
     let map = ["destination", "layout", "stores", "chunks"].first { keys(in: $0).contains(key) }
     return map.map { "\($0): {\(key): …}" }
@@ -123,6 +123,15 @@ extension JobManifest {
   private enum Existing: String, CaseIterable {
     case fail, replace, append
     case inPlace = "in-place"
+
+    /// The line of a manifest that says so.
+    var line: String {
+      switch self {
+      case .fail: "destination: PATH"
+      case .inPlace: "destination: {existing: in-place}"
+      case .replace, .append: "destination: {path: PATH, existing: \(rawValue)}"
+      }
+    }
   }
 
   /// A path alone, or a map with it.
@@ -137,7 +146,7 @@ extension JobManifest {
     if word != .inPlace, path == nil {
       throw reader.error(
         "expected the key 'path' or 'existing: in-place' in 'destination', found neither", at: entry.location,
-        remedy: "write `destination: PATH`")
+        remedy: "write `\(word.line)`")
     }
     if word == .inPlace, let entry = entries["path"] {
       throw reader.error(

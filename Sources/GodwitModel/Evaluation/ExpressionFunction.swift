@@ -112,7 +112,8 @@ package struct ExpressionFunction: Sendable {
   func complaint(about count: Int) -> String? {
     guard !counts.contains(count) else { return nil }
     let wanted =
-      counts.count == 1 ? "\(counts.lowerBound) argument(s)" : "at least one argument and at most \(counts.upperBound)"
+      counts.count == 1
+      ? counts.lowerBound.counted("argument") : "at least one argument and at most \(counts.upperBound)"
     return "'\(name)' takes \(wanted), found \(count)"
   }
 
@@ -144,7 +145,7 @@ package struct ExpressionFunction: Sendable {
   }
 
   static func unknown(_ name: String, _ count: Int, _ range: Range<Int>) -> ExpressionError {
-    ExpressionError("cannot call '\(name)' with \(count) argument(s)", range: range)
+    ExpressionError("cannot call '\(name)' with \(count.counted("argument"))", range: range)
   }
 
   func call(_ arguments: [EvaluatedValue], now: Double, _ range: Range<Int>) throws -> AttributeValue {

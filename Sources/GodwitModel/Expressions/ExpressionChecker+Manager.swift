@@ -71,7 +71,7 @@ extension ExpressionChecker {
   ) throws(ExpressionError) {
     let count = selector.utf8.count { $0 == UInt8(ascii: ":") }
     guard arguments.count == count else {
-      throw ExpressionError("'\(selector)' takes \(count) arguments, found \(arguments.count)", range: range)
+      throw ExpressionError("'\(selector)' takes \(count.counted("argument")), found \(arguments.count)", range: range)
     }
   }
 

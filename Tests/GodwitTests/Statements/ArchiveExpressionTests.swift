@@ -84,7 +84,7 @@ struct ArchiveExpressionTests {
     ("archive:($source.tint)", "'archive:' needs a string of JSON, found a transformable value"),
     ("unarchive:($source.text)", "'unarchive:' needs a transformable value or data, found a string"),
     ("archive:($source)", "'archive:' needs a string of JSON, found an object of 'Note'"),
-    ("unarchive:($source.tint, 1)", "'unarchive:' takes 1 argument(s), found 2"),
+    ("unarchive:($source.tint, 1)", "'unarchive:' takes 1 argument, found 2"),
     ("unarchive:as:($source.tint, 'NSColor')", "'unarchive:as:' knows no class 'NSColor'"),
     ("unarchive:as:($source.tint, $source.text)", "'unarchive:as:' needs the name of a class in quotes"),
     ("archive:as:($source.text, 'NSDate')", "'archive:as:' needs a date, found a string"),

@@ -39,7 +39,7 @@ struct MappingOutput: ParsableArguments {
         json: Record(model, remarks: remarks, yaml: output == nil ? yaml : nil, file: output), as: .mappingResult)
     case .text:
       guard let output else { return session.output.write(data: yaml) }
-      session.output.write("\(output.onOneLine): \(model.entityMappings.count) entity mappings\n")
+      session.output.write("\(output.onOneLine): \(model.entityMappings.count.counted("entity mapping"))\n")
     }
   }
 

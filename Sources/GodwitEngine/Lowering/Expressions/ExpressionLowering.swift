@@ -255,7 +255,7 @@ package struct ExpressionLowering {
       if chain.isToMany { return try follow(segments[index...], from: LoweredCollection(chain)) }
       if segment.hasPrefix("@") { throw NotLowerable(reason: "'\(segment)' on a single object runs in Swift") }
       if let attribute = model.attribute(segment, of: chain.entityName) {
-        guard index == segments.count - 1 else { throw NotLowerable(reason: "'\(segment)' has no properties") }
+        guard index == segments.count - 1 else { throw NotLowerable(reason: "'\(segments[index + 1])' runs in Swift") }
         let inner = try chain.loadedRow()
         return .value(sql: chain.scalar(try read(attribute, of: inner)), type: attribute.type)
       }
