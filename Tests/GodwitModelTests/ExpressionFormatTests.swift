@@ -113,6 +113,16 @@ import Testing
     }
   }
 
+  @Test(arguments: [("Asia/Kolkata", -3e9), ("Europe/Berlin", -3.5e9), ("America/New_York", -4e9)])
+  func `ISO 8601 with an offset of hours, minutes and seconds is read as it was written`(zone: String, date: Double)
+    throws
+  {
+    let text = "text:format:timeZone:(CAST(\(date), 'NSDate'), 'iso8601', '\(zone)')"
+    guard case .string(let written) = try value(text) else { return #expect(Bool(false), "no text") }
+    #expect(written.description.split(separator: ":").count == 5, "\(written)")
+    #expect(try value("date:format:(\(text), 'iso8601')") == .date(date))
+  }
+
   @Test(arguments: [
     "2001-1-01", "2001-13-01", "2001-00-10", "2001-04-31", "1900-02-29", "2001-01-01T", "2001-01-01T24:00",
     "2001-01-01T10:60", "2001-01-01T10:00:60", "2001-01-01T10:00:00.", "2001-01-01T10:00:00Zx", "2001-01-01T10:00+1",

@@ -71,6 +71,11 @@ enum ISODate {
     if reader.take(":") || !reader.isAtEnd {
       guard let minutes = reader.digits(2), minutes < 60 else { return false }
       size += minutes * 60
+      // Zones had such offsets before their standard time.
+      if reader.take(":") {
+        guard let seconds = reader.digits(2), seconds < 60 else { return false }
+        size += seconds
+      }
     }
     offset = isWest ? -size : size
     return true
