@@ -9,8 +9,8 @@ struct LinkReplay {
   /// A target of one assignment: its position among the owner's objects, and the owner's among its objects.
   private struct Target {
     var key: Int64
-    var place: Int64?
-    var inversePlace: Int64?
+    var place: SQLValue?
+    var inversePlace: SQLValue?
   }
 
   private struct Part {
@@ -28,7 +28,7 @@ struct LinkReplay {
     // a is the object at the first end, b the one it leads to. pa orders the b of one a; pb the a of one b.
     // way says how the places came about: only places of one way compare.
     try stores.scratch.execute(
-      "CREATE TABLE temp.edge (a INTEGER, b INTEGER, pa INTEGER, pb INTEGER, way INTEGER, PRIMARY KEY (a, b)) WITHOUT ROWID"
+      "CREATE TABLE temp.edge (a INTEGER, b INTEGER, pa, pb, way INTEGER, PRIMARY KEY (a, b)) WITHOUT ROWID"
     )
     try stores.scratch.execute("CREATE INDEX temp.edge_b ON edge (b, a)")
     for mapping in stores.mappings {
@@ -108,8 +108,8 @@ struct LinkReplay {
       try clear(target.key, end: link.isOwnInverse ? 0 : 1 - part.end, of: link)
     }
     let (a, b) = part.end == 0 ? (object, target.key) : (target.key, object)
-    let place = SQLValue.integer(target.place ?? Int64(lookup.number))
-    let inversePlace = SQLValue.integer(target.inversePlace ?? Int64(mapping.index.number))
+    let place = target.place ?? .int(lookup.number)
+    let inversePlace = target.inversePlace ?? .int(mapping.index.number)
     let places = part.end == 0 ? [place, inversePlace] : [inversePlace, place]
     let insert = "INSERT OR REPLACE INTO temp.edge (a, b, pa, pb, way) VALUES (?1, ?2, ?3, ?4, ?5)"
     try change(insert, [.integer(a), .integer(b)] + places + [.int(ways.0)])
@@ -176,11 +176,7 @@ struct LinkReplay {
     while try statement.step() {
       // A key that is not an integer leads to nothing.
       guard case .integer(let target) = statement.row.value(0) else { continue }
-      // A link without a place comes after those with one.
-      func place(_ index: Int) -> Int64? {
-        guard hasPlaces[index - 1] else { return nil }
-        return statement.row.isNull(index) ? .max : statement.row.int64(index)
-      }
+      func place(_ index: Int) -> SQLValue? { hasPlaces[index - 1] ? statement.row.value(index) : nil }
       reached.append(Target(key: target, place: place(1), inversePlace: place(2)))
     }
     try statement.bind([])

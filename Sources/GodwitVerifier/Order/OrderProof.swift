@@ -14,8 +14,8 @@ struct OrderProof {
   /// One place of an ordered to-many.
   private struct Place {
     var owner, order, member: Int64
-    /// The source's place and the way that the link came; below all others and negative where no link is known.
-    var place = Int64.min
+    /// The source's place, as it is stored, and the way that the link came; negative where no link is known.
+    var place = SQLValue.null
     var way: Int64 = -1
     /// The rank by `order-by`, which comes before the place.
     var grade = RelatedOrder.Grade.unsorted
@@ -71,9 +71,7 @@ struct OrderProof {
       }
       let expected = try stores.row(place, [.integer(key), .integer(member)], on: stores.scratch)
       var now = Place(owner: key, order: order, member: member)
-      if case .integer(let number)? = expected?.first, case .integer(let way)? = expected?.last {
-        (now.place, now.way) = (number, way)
-      }
+      if let stored = expected?.first, case .integer(let way)? = expected?.last { (now.place, now.way) = (stored, way) }
       if let sorted { now.grade = try sorted.grade(of: member, in: key) }
       if let last, last.owner == key {
         if order <= last.order { wrong("is not after that of p\(last.member)") }
@@ -81,7 +79,7 @@ struct OrderProof {
           if !isSound { wrong("is not what order-by says: p\(last.member) should come after it") }
         } else if now.way < 0 || last.way < 0 || now.way != last.way || now.way & 2 != 0 {
           unproved += 1
-        } else if (last.place, last.member) > (now.place, now.member) {
+        } else if now.place.comesBefore(last.place) ?? (last.member > now.member) {
           wrong("is not the source's: p\(last.member) should come after it")
         }
       }
@@ -178,5 +176,37 @@ struct OrderProof {
       stores.objects.reset()
     }
     return order
+  }
+}
+
+extension SQLValue {
+  /// Whether a place comes before another one, as SQLite sorts values; without a place a link comes last. Nil for equal
+  /// places.
+  fileprivate func comesBefore(_ other: SQLValue) -> Bool? {
+    switch (self, other) {
+    case (.integer(let own), .integer(let others)): return own == others ? nil : own < others
+    case (.text(let own), .text(let others)), (.blob(let own), .blob(let others)):
+      return own == others ? nil : own.lexicographicallyPrecedes(others)
+    default:
+      if let own = number, let others = other.number { return own == others ? nil : own < others }
+      return placeClass == other.placeClass ? nil : placeClass < other.placeClass
+    }
+  }
+
+  private var number: Double? {
+    switch self {
+    case .integer(let number): Double(number)
+    case .real(let number): number
+    case .null, .text, .blob: nil
+    }
+  }
+
+  private var placeClass: Int {
+    switch self {
+    case .integer, .real: 0
+    case .text: 1
+    case .blob: 2
+    case .null: 3
+    }
   }
 }

@@ -263,33 +263,4 @@ struct OwnInverseTests {
     let report = try Verifier(job: job).run()
     #expect(report.isClean, "\(report)")
   }
-
-  /// Each of two to-ones has a column of its own, and nothing says that they agree.
-  @Test(arguments: [false, true]) func `two to-ones of which one names the other are copied as they are`(
-    inferred: Bool
-  ) throws {
-    let entities: [EntityDescription] = [
-      .make("P", ["name": .string], [.toOne("r", "Q", inverse: "x")]),
-      .make("Q", ["name": .string], [.toOne("x", "P", inverse: nil)]),
-    ]
-    var to = entities
-    to[0].attributes.append(AttributeDescription(name: "more", type: .string))
-    let fixture = try MigrationFixture(entities, to: to)
-    try fixture.build { store in
-      for key in Int64(1)...5 { try store.insert("P", key: key, relationships: ["r": [6 - key]]) }
-      for key in Int64(1)...5 { try store.insert("Q", key: key, relationships: ["x": key == 2 ? [] : [key % 3 + 1]]) }
-    }
-    try fixture.alter("UPDATE ZQ SET ZX = CASE Z_PK WHEN 2 THEN NULL ELSE Z_PK % 3 + 1 END")
-    if !inferred {
-      fixture.mappings = [
-        try .make("P", "P", relationships: ["r": .mapping("Q", keyPath: ["r"])]),
-        try .make("Q", "Q", relationships: ["x": .mapping("P", keyPath: ["x"])]),
-      ]
-    }
-    try fixture.run()
-    #expect(try fixture.rows("SELECT ZR FROM source.ZP ORDER BY Z_PK") == ["5", "4", "3", "2", "1"])
-    #expect(try fixture.rows("SELECT ZX FROM source.ZQ ORDER BY Z_PK") == ["2", "nil", "1", "2", "3"])
-    let report = try Verifier(job: fixture.job).runBothWays()
-    #expect(report.isClean, "\(report)")
-  }
 }
