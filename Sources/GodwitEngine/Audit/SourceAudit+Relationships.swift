@@ -8,7 +8,7 @@ import GodwitStore
 /// This count is exact while the other end of the relationship says the same. Only the run can count if the other end
 /// may say something else, if links may displace each other, or if a policy or an earlier job is involved.
 extension SourceAudit {
-  private enum Reach {
+  enum Reach {
     /// The number of objects for a source row `s`, as SQL.
     case count(String)
     /// The reason why the number is unknown.
@@ -74,7 +74,7 @@ extension SourceAudit {
     return parts
   }
 
-  private func reach(
+  func reach(
     of relationship: RelationshipDescription, _ mapping: ResolvedEntityMapping, _ program: StepProgram,
     _ association: AssociationLowering
   ) throws -> Reach {

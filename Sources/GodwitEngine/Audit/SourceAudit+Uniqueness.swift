@@ -55,7 +55,7 @@ extension SourceAudit {
         }
         for mapping in makers {
           guard mapping.mapping.uniqueBy.isEmpty, !program.isPolicy(mapping.index),
-            let values = try values(properties, of: mapping, program, builder)
+            let values = try values(properties, of: mapping, program, association)
           else {
             skip("\(what), for the objects of mapping '\(mapping.name)'")
             continue
@@ -99,6 +99,8 @@ extension SourceAudit {
       in: rows, columns: properties.count, model: model, source, properties, builder: builder, isPartial: isPartial)
     if attached.existing?.hasOwnObjects == true {
       skip(Self.ownObjects)
+    } else if attached.existing != nil, properties.contains(where: { isRelationship($0, of: entity) }) {
+      skip("whether the destination has the values of \(entity).\(properties.joined(separator: ", ")) already")
     } else if let existing = attached.existing {
       try findTaken(in: existing, rows, model: model, entity, properties, builder: builder, isPartial: isPartial)
     }
@@ -142,12 +144,23 @@ extension SourceAudit {
         message: "values of \(list), which must be unique, are in the destination already", samples: samples))
   }
 
-  /// The values that a mapping gives the attributes of a constraint, as SQL; nil when one of them is not an attribute.
+  private func isRelationship(_ property: String, of entity: String) -> Bool {
+    resolved.destinationModel.relationship(property, of: entity) != nil
+  }
+
+  /// The values that a mapping gives the properties of a constraint, as SQL; nil when only the run knows one of them.
   private func values(
-    _ properties: [String], of mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder
+    _ properties: [String], of mapping: ResolvedEntityMapping, _ program: StepProgram,
+    _ association: AssociationLowering
   ) throws -> [String]? {
     var values: [String] = []
+    let builder = association.builder
     for property in properties {
+      if let relationship = resolved.destinationModel.relationship(property, of: mapping.destination.name) {
+        guard let value = try link(relationship, of: mapping, program, association) else { return nil }
+        values.append(value)
+        continue
+      }
       guard let (attribute, source) = mapping.attributes.first(where: { $0.attribute.name == property }) else {
         return nil
       }
@@ -156,6 +169,22 @@ extension SourceAudit {
       values.append(attribute.type == .boolean ? "(\(sql) <> 0)" : sql)
     }
     return values.isEmpty ? nil : values
+  }
+
+  /// The key of the source object behind the object that a to-one will lead to. It stands for that object while each
+  /// source object becomes one object at most.
+  private func link(
+    _ relationship: RelationshipDescription, of mapping: ResolvedEntityMapping, _ program: StepProgram,
+    _ association: AssociationLowering
+  ) throws -> String? {
+    // Of a one-to-one, one of several objects keeps the link.
+    guard !relationship.isToMany, resolved.destinationModel.inverse(of: relationship)?.isToMany != false,
+      let own = mapping.relationships.first(where: { $0.relationship.name == relationship.name }),
+      own.path.count == 1, !own.lookups.contains(where: program.isUnique),
+      case .foreignKey(_, let column, _, _) = schema.storage(of: own.path[0], in: mapping.source.name),
+      case .count(let found) = try reach(of: relationship, mapping, program, association)
+    else { return nil }
+    return "CASE WHEN (\(found)) > 0 THEN s.\(quoted(column)) END"
   }
 
   /// Whether an attribute gets another value than that of a column.

@@ -75,6 +75,19 @@ struct RunForecastTests {
     #expect(error?.code == .dataWrong)
   }
 
+  @Test(arguments: [["tag"], ["size", "tag"]])
+  func `the plan counts objects that a constraint over a to-one refuses`(constraint: [String]) throws {
+    var note = Self.note()
+    note.uniquenessConstraints = [constraint]
+    let fixture = try fixture(to: note)
+    try fixture.alter("UPDATE ZNOTE SET ZTAG = 1, ZSIZE = 7 WHERE Z_PK < 4")
+    try expect(
+      "3 objects of Note: equal values of \(constraint.joined(separator: ", ")), which must be unique", fixture)
+    // Without its tag, no object shares it.
+    fixture.mappings[0] = try .make("Tag", "Tag", kind: .copy, filter: "name != 't1'")
+    try expect(nil, fixture)
+  }
+
   @Test func `the plan counts numbers that the new type cannot hold, and values of another type`() throws {
     let fixture = try fixture(to: Self.note { if $0.name == "size" { $0.type = .integer16 } })
     try expect("7 objects of Note: attribute 'size' of type Integer 16 cannot hold the number", fixture)
