@@ -114,13 +114,9 @@ struct FileInspection: Encodable {
   init(
     of text: String, models: [String], configuration: String? = nil, withDetails: Bool = false, checks: Bool = false
   ) throws {
-    let manager = FileManager.default
     let reference = ModelReference(parsing: text)
     path = reference.path
-    var isFolder: ObjCBool = false
-    guard manager.fileExists(atPath: path, isDirectory: &isFolder) else {
-      throw GodwitError(.missingInput, "cannot read '\(path)': no such file", remedy: "check the path")
-    }
+    guard let status = FileStatus(following: path) else { throw Self.failure(errno, looking: path) }
     switch XcodeFileKind.identify(path) {
     case .model?, .modelBundle?, .compiledModel?, .compiledModelBundle?:
       kind = .model
@@ -141,7 +137,7 @@ struct FileInspection: Encodable {
       return
     case nil: break
     }
-    if isFolder.boolValue {
+    if status.isFolder {
       guard path.hasSuffix(".godwit") || path.hasSuffix(".godwit/") else {
         // A framework, an application, a folder of sources.
         kind = .model
@@ -259,6 +255,20 @@ struct FileInspection: Encodable {
   }
 
   /// The beginning of a file, by which its kind is known.
+  private static func failure(_ code: Int32, looking path: String) -> GodwitError {
+    switch code {
+    case ENOENT: GodwitError(.missingInput, "cannot read '\(path)': no such file", remedy: "check the path")
+    case EACCES, EPERM:
+      GodwitError(
+        .permission, "cannot read '\(path)': \(String(cString: strerror(code)))",
+        remedy: "check the permissions of the file and its folder")
+    default:
+      GodwitError(
+        [ENOTDIR, ELOOP, ENAMETOOLONG].contains(code) ? .missingInput : .inputOutput,
+        "cannot read '\(path)': \(String(cString: strerror(code)))", remedy: "check the path")
+    }
+  }
+
   static func head(of path: String) throws -> [UInt8] {
     guard StoreFiles.isRegularFile(path) else { throw unknown(path, "a special file") }
     guard let file = FileHandle(forReadingAtPath: path) else {

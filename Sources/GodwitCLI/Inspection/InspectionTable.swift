@@ -145,7 +145,12 @@ enum InspectionPaths {
     var open = [(path: folder, depth: 0)]
     var count = 0
     while let (path, depth) = open.popLast() {
-      for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] where !name.hasPrefix(".") {
+      guard let names = try? FileManager.default.contentsOfDirectory(atPath: path) else {
+        // Its row says why.
+        found.append(path)
+        continue
+      }
+      for name in names where !name.hasPrefix(".") {
         count += 1
         guard count <= filesMaximum else {
           throw GodwitError(
@@ -176,10 +181,10 @@ enum InspectionPaths {
     XcodeFileKind.identify(path) != nil || path.hasSuffix(".godwit") || path.hasSuffix(".godwit/")
   }
 
+  /// Whether a file is a store, or cannot be read: its row says why.
   private static func isStore(_ path: String) -> Bool {
-    guard let head = try? FileInspection.head(of: path), case .store = StoreType.Content(head: head) else {
-      return false
-    }
-    return true
+    guard let head = try? FileInspection.head(of: path) else { return true }
+    if case .store = StoreType.Content(head: head) { return true }
+    return false
   }
 }

@@ -239,12 +239,14 @@ private struct GivenStore {
         .missingInput, "cannot read '\(folder)': expected a folder, found none",
         remedy: "name the folder with the stores after --stores")
     }
+    try checkReadable(folder)
     var found: [GivenStore] = []
     var expectations: Set<String> = []
     var results = 0
     while let name = names.nextObject() as? String {
       // The external data of a store is in a hidden folder.
       guard !name.split(separator: "/").contains(where: { $0.hasPrefix(".") }) else { continue }
+      if FileStatus(named: folder + "/" + name)?.isFolder == true { try checkReadable(folder + "/" + name) }
       if name.hasSuffix(expectationEnd) { expectations.insert(name) }
       let path = folder + "/" + name
       let file = (name as NSString).pathExtension.lowercased()
@@ -268,6 +270,14 @@ private struct GivenStore {
     throw GodwitError(
       .configuration, "'\(folder)/\(lost)' belongs to no store",
       remedy: "name it after its store: 'Name\(expectationEnd)' beside 'Name.sqlite'")
+  }
+
+  /// The enumerator passes over a folder that it cannot list.
+  private static func checkReadable(_ folder: String) throws {
+    guard access(folder, R_OK | X_OK) != 0 else { return }
+    throw GodwitError(
+      .permission, "cannot read folder '\(folder)': \(String(cString: strerror(errno)))",
+      remedy: "check its permissions, or name a folder beside it after --stores")
   }
 
   private static func isStore(_ path: String) -> Bool {

@@ -23,7 +23,7 @@ struct DraftModelChoice {
       (paths, folder) = ([path], nil)
       return
     }
-    var found = ModelSearch.models(inFolder: Self.trimmed(path), skipping: MappingSearch.foreignFolders).found
+    var found = try ModelSearch.models(inFolder: Self.trimmed(path), skipping: MappingSearch.foreignFolders).found
     if path == "." { found = found.map { String($0.dropFirst(2)) } }
     guard !found.isEmpty else {
       throw GodwitError(

@@ -21,7 +21,7 @@ extension ManagedObjectModel {
     guard !hashes.isEmpty, hashes.count == metadata.versionHashes.count else { return nil }
     var paths: [String] = []
     for url in urls {
-      let inside = ModelBundle.paths(inFolder: url.filePath, skipping: MappingSearch.foreignFolders)
+      let inside = try ModelBundle.paths(inFolder: url.filePath, skipping: MappingSearch.foreignFolders)
       let isFolder = XcodeFileKind.identify(url.filePath) == nil && !inside.isEmpty
       for path in isFolder ? inside : [url.filePath] where !paths.contains(path) { paths.append(path) }
     }

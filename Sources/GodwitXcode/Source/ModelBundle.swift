@@ -83,8 +83,8 @@ public struct ModelBundle: Sendable, Hashable {
   /// out.
   ///
   /// - Parameter foreign: Names of folders that are passed over.
-  package static func paths(inFolder folder: String, skipping foreign: Set<String>) -> [String] {
-    ModelSearch.models(inFolder: XcodeFile.trimmed(folder), skipping: foreign).found
+  package static func paths(inFolder folder: String, skipping foreign: Set<String>) throws -> [String] {
+    try ModelSearch.models(inFolder: XcodeFile.trimmed(folder), skipping: foreign).found
   }
 
   /// The order of version names: numbers inside them by value, case ignored, then by byte.

@@ -21,7 +21,7 @@ package enum ModelSearch {
       if XcodeFile.pathExtension(folder).lowercased() == "xcdatamodel" { return folder }
     }
     guard XcodeFileKind.identify(path) == nil, try XcodeFile.form(of: path) == .folder else { return path }
-    let (found, isWhole) = models(inFolder: path)
+    let (found, isWhole) = try models(inFolder: path)
     if let only = found.first, found.count == 1 { return only }
     guard !found.isEmpty else {
       throw GodwitError(
@@ -43,16 +43,18 @@ package enum ModelSearch {
   /// The models in a folder, by name, and whether all of it was searched. The inside of a model is not searched.
   ///
   /// - Parameter skipped: Names of folders that are not looked into.
+  /// - Throws: code `.permission` (77) for a folder whose files may not be listed, `.inputOutput` (74) if the disk fails.
   package static func models(
     inFolder folder: String, skipping skipped: Set<String> = []
-  ) -> (found: [String], isWhole: Bool) {
+  ) throws -> (found: [String], isWhole: Bool) {
+    guard try XcodeFile.form(of: folder) == .folder else { return ([], true) }
     var found: [String] = []
     var open = [(path: folder, depth: 0)]
     var count = 0
     var isWhole = true
     while let (path, depth) = open.popLast() {
-      let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-      for name in names where !name.hasPrefix(".") && !skipped.contains(name) {
+      for name in try XcodeFile.names(inFolder: path, what: "the folder")
+      where !name.hasPrefix(".") && !skipped.contains(name) {
         count += 1
         guard count <= filesMaximum else { return (found.sorted(by: ModelBundle.precedes), false) }
         let inner = path + "/" + name

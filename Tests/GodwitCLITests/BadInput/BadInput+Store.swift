@@ -83,6 +83,22 @@ extension BadInput {
     .init("unreadable source", 77, ["library.sqlite'"], user: .nobody) { try $0.setMode("library.sqlite", 0) },
   ]
 
+  /// Folders that the user of the command may not list. Only root can make some and still compare what is in them.
+  static let folders: [BadInput] =
+    getuid() != 0
+    ? []
+    : [
+      ("inspect", ["inspect", "evidence"], 77), ("inspect in it", ["inspect", "evidence/locked/s.sqlite"], 77),
+      ("lint", ["lint", "evidence"], 77), ("test", ["test", "Library.xcdatamodeld", "--stores", "evidence"], 77),
+      ("init", ["init", "library.sqlite", "evidence"], 77),
+    ].map { name, arguments, status in
+      .init("unreadable folder, \(name)", arguments, status, ["evidence/locked"], user: .nobody) { job in
+        try job.makeFolder("evidence/locked")
+        try job.write("evidence/readable.txt", "text")
+        try job.setMode("evidence/locked", 0o700)
+      }
+    }
+
   static let metadata: [BadInput] = [
     .init("no metadata table", 65, ["library.sqlite'", "'Z_METADATA'"]) { try $0.sql("DROP TABLE Z_METADATA") },
     .init("no metadata row", 65, ["library.sqlite'", "no row"]) { try $0.sql("DELETE FROM Z_METADATA") },

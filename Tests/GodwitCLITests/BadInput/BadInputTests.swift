@@ -5,7 +5,7 @@ import Testing
 struct `Bad input` {
   static let all =
     BadInput.usage + BadInput.manifests + BadInput.destinations + BadInput.files + BadInput.metadata + BadInput.rows
-    + BadInput.models + BadInput.mappings + BadInput.unfinished
+    + BadInput.folders + BadInput.models + BadInput.mappings + BadInput.unfinished
 
   @Test func `the job that the cases break runs when nothing is broken`() throws {
     let job = try BreakableJob()

@@ -37,7 +37,7 @@ struct ModelSources {
         continue
       }
       // Messages show the paths: `./App.xcdatamodeld` would be one more spelling.
-      let found = ModelBundle.paths(inFolder: text, skipping: MappingSearch.foreignFolders)
+      let found = try ModelBundle.paths(inFolder: text, skipping: MappingSearch.foreignFolders)
         .map { $0.hasPrefix("./") ? String($0.dropFirst(2)) : $0 }
       guard !found.isEmpty else {
         throw GodwitError(
