@@ -423,6 +423,16 @@ private func `an unknown word that no hash has is read as the default with a rem
   #expect(model.remarks.allSatisfy { $0.ignoredWord != nil && $0.location != nil })
 }
 
+@Test(arguments: [
+  "<model type=\"com.apple.IDECoreDataModeler.DataModel\" documentVersion=\"1.0\" usedWithCloudKit=\"YES\"><entity name=\"A\"/><entity name=\"B\"/></model>",
+  "<model type=\"com.apple.IDECoreDataModeler.DataModel\" documentVersion=\"1.0\"><entity name=\"A\"/><entity name=\"B\"/><configuration name=\"C\" usedWithCloudKit=\"YES\"><memberEntity name=\"B\"/></configuration></model>",
+])
+private func `a written model says what CloudKit mirrors`(contents: String) throws {
+  let model = try read(contents)
+  #expect(!model.cloudKitEntities.isEmpty)
+  #expect(try read(model.xcodeContents).cloudKitEntities == model.cloudKitEntities)
+}
+
 @Test func `words that no hash has leave the hashes as they are`() throws {
   func hashes(_ rule: String, _ type: String, _ indexed: String) throws -> [String: VersionHash] {
     try read(

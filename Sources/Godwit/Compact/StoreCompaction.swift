@@ -78,7 +78,7 @@ package struct StoreCompaction {
     let size = stamp.store.size + (stamp.wal?.size ?? 0)
     let pages = try connection.integer("PRAGMA source.page_count") ?? 0
     let won = free * pageSize + history.reduce(0) { $0 + ($1.rows > 0 ? $1.bytes ?? 0 : 0) }
-    var notes: [String] = []
+    var notes = [try MissingLog.note(ofStoreAt: path)].compactMap(\.self)
     let (state, cache) = try modelCache(tables, connection, &notes)
     if history.contains(where: { $0.rows > 0 }) {
       notes.append(

@@ -130,11 +130,7 @@ struct ExportVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let content = try content()
-    if raw {
-      for note in try UnusedLog.notes(ofStoreAt: store) { session.warn(note) }
-    } else {
-      try session.warnOfLogs(besideStoreAt: store)
-    }
+    try session.warnOfLogs(besideStoreAt: store)
     let complaint = try complaint(content)
     if let complaint, !raw { throw damage(complaint) }
     if case .objects(let selection, let reader) = content { try tellRounded(selection, reader, session) }

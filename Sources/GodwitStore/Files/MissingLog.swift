@@ -39,11 +39,12 @@ package enum MissingLog {
 
   private static func exists(_ path: String) throws -> Bool { try FileStatus.look(named: path) != nil }
 
-  /// Whether a table of objects has a row. It looks at the first row of each.
+  /// Whether a table of objects has a row; true for a database without such tables. It looks at the first row of each.
   private static func hasRows(_ path: String) throws -> Bool {
     let connection = try StoreConnection.openStore(readingAt: path)
     let names = try connection.strings(
       "SELECT name FROM source.sqlite_master WHERE type = 'table' AND name GLOB 'Z*' AND name <> 'Z_PRIMARYKEY'")
+    guard !names.isEmpty else { return true }
     for name in names {
       let columns = try connection.columnNames(of: name, in: StoreConnection.sourceSchema)
       guard columns.contains("Z_PK"), columns.contains("Z_ENT") else { continue }

@@ -7,18 +7,22 @@ extension ManagedObjectModel {
   /// Reading it again gives an equal model. Only the first of several version identifiers is written.
   package var xcodeContents: String { texts.contents { madeContents } }
 
+  private static let mirrored: MarkupWriter.Attributes = [("usedWithCloudKit", "YES")]
+
   private var madeContents: String {
     var out = MarkupWriter(composites: CompositeNames(of: self))
+    let isMirrored = !entities.isEmpty && entities.allSatisfy { cloudKitEntities.contains($0.name) }
     out.open(
       "model",
       [
         ("type", "com.apple.IDECoreDataModeler.DataModel"), ("documentVersion", "1.0"),
         ("userDefinedModelVersionIdentifier", versionIdentifiers.first ?? ""),
-      ])
+      ] + (isMirrored ? Self.mirrored : []))
     for entity in entities { out.write(entity) }
     for request in fetchRequestTemplates { out.write(request) }
     for (name, members) in configurations.sorted(by: { Text($0.key) < Text($1.key) }) {
-      out.open("configuration", [("name", name)])
+      let isMirrored = !isMirrored && !members.isEmpty && cloudKitEntities.isSuperset(of: members)
+      out.open("configuration", [("name", name)] + (isMirrored ? Self.mirrored : []))
       for member in members { out.empty("memberEntity", [("name", member)]) }
       out.close("configuration")
     }
