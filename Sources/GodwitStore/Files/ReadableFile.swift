@@ -23,7 +23,9 @@ package struct ReadableFile: ~Copyable {
     }
     guard status.isFile else {
       close(descriptor)
-      throw GodwitError(.dataWrong, "cannot read '\(name)': expected a file, found a special file")
+      throw GodwitError(
+        .dataWrong, "cannot read '\(name)': expected a file, found a special file",
+        remedy: "put a file in its place")
     }
     return (descriptor, status.size)
   }

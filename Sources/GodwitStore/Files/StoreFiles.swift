@@ -64,10 +64,13 @@ package struct StoreFiles: Sendable, Hashable {
     guard let status = FileStatus(following: path) else { throw Self.failure(errno, reading: givenPath) }
     guard status.isFile else {
       let found = status.isFolder ? "a folder" : "a special file"
-      throw wrong("expected a file, found \(found)")
+      throw wrong("expected a file, found \(found)", remedy: "give the path of a store's file")
     }
     let file = try ReadableFile(path: path, name: givenPath)
-    guard file.size > 0 else { throw wrong("expected a SQLite file, found an empty file") }
+    guard file.size > 0 else {
+      throw wrong(
+        "expected a SQLite file, found an empty file", remedy: "copy the store again, or restore it from a backup")
+    }
     knownSize.value = Int64(file.size)
     let header = try file.prefix(StoreType.headBytes)
     for log in [walPath, journalPath] { try Self.refuseSpecialFile(log) }
