@@ -105,7 +105,7 @@ package enum ValueKey: String, CaseIterable, Sendable {
     case .capitalizedString: .string(Text(text.string.capitalized))
     case .precomposedStringWithCanonicalMapping: AttributeValue(text.string.precomposedStringWithCanonicalMapping)
     case .decomposedStringWithCanonicalMapping: AttributeValue(text.string.decomposedStringWithCanonicalMapping)
-    case .stringByRemovingPercentEncoding: text.string.removingPercentEncoding.map { AttributeValue($0) } ?? .null
+    case .stringByRemovingPercentEncoding: Self.withoutPercentEncoding(text).map { .string($0) } ?? .null
     case .lastPathComponent: .string(text.lastPathComponent)
     case .pathExtension: .string(text.pathExtension)
     case .stringByDeletingPathExtension: .string(text.deletingPathExtension)
@@ -115,6 +115,35 @@ package enum ValueKey: String, CaseIterable, Sendable {
     case .doubleValue: .double(Self.double(in: text.string))
     case .floatValue: .double(Double(Float(Self.double(in: text.string))))
     case .boolValue: .boolean(Self.truth(in: text.string))
+    default: nil
+    }
+  }
+
+  /// The text with its escapes (`%41`) decoded; nil for a broken escape, or where the bytes are no UTF-8.
+  ///
+  /// Foundation on Linux (Swift 6.3) takes a U+FEFF at the start of the result for a byte-order mark and drops it.
+  private static func withoutPercentEncoding(_ text: Text) -> Text? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
+        return nil
+      }
+      bytes.append(high << 4 | low)
+    }
+    // Bytes that are no UTF-8 are decoded as others.
+    return String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes) ? Text(utf8: bytes) : nil
+  }
+
+  private static func hexValue(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
     default: nil
     }
   }
