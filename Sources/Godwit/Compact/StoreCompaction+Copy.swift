@@ -5,9 +5,6 @@ import GodwitStore
 
 /// The compact store, in the work folder.
 extension StoreCompaction {
-  /// The entities of history have greater numbers than any entity of a model.
-  private static let lastOwnNumber = 16_000
-
   /// - Returns: its path.
   func make(_ finding: Finding, in folder: String) throws -> String {
     let (copy, made) = (folder + "/copy.sqlite", StepFolder(path: folder).storePath)
@@ -39,7 +36,7 @@ extension StoreCompaction {
       try connection.execute(
         """
         UPDATE main.Z_PRIMARYKEY SET Z_MAX = MAX(COALESCE(Z_MAX, 0), COALESCE((SELECT MAX(Z_PK) FROM main.\(quoted(table.table))), 0)) \
-        WHERE Z_NAME = ?1 AND Z_ENT > \(Self.lastOwnNumber)
+        WHERE Z_NAME = ?1 AND Z_ENT > \(StoreSchema.lastEntityNumber)
         """, [.text(String(table.table.dropFirst()))])
       try connection.execute("DELETE FROM main.\(quoted(table.table))")
     }
@@ -99,7 +96,7 @@ extension StoreCompaction {
   ) throws -> Bool {
     // An index with all columns would give its own order. The counters of history may have grown.
     let rows = "SELECT * FROM source.\(quoted(table)) NOT INDEXED"
-    let sql = table == "Z_PRIMARYKEY" ? rows + " WHERE (Z_ENT > \(lastOwnNumber)) IS NOT TRUE" : rows
+    let sql = table == "Z_PRIMARYKEY" ? rows + " WHERE (Z_ENT > \(StoreSchema.lastEntityNumber)) IS NOT TRUE" : rows
     let (a, b) = (try old.prepare(sql), try new.prepare(sql))
     defer {
       a.finalize()

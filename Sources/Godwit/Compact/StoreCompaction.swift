@@ -70,7 +70,7 @@ package struct StoreCompaction {
     let stamp = try files.stamp()
     let pageSize = try connection.integer("PRAGMA source.page_size") ?? 0
     let free = try connection.integer("PRAGMA source.freelist_count") ?? 0
-    let history = try UnmodelledTables.historyTables.filter(tables.contains).map { table in
+    let history = try StoreSchema.historyTables.filter(tables.contains).map { table in
       CompactionReport.History(
         table: table, rows: try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table))") ?? 0,
         bytes: bytes(of: table, connection))

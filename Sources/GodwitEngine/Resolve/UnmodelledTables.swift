@@ -7,8 +7,6 @@ package import GodwitStore
 /// The history tables stay, empty, with their counters: a token from before the migration then never names a
 /// transaction that is made after it. The mirroring tables are dropped.
 package struct UnmodelledTables {
-  package static let historyTables = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
-
   /// The statements that make the empty tables, their indexes and their rows of `Z_PRIMARYKEY`.
   package let statements: [String]
   /// Metadata keys that are removed with the mirror.
@@ -44,7 +42,7 @@ package struct UnmodelledTables {
       notes.append(MigrationNote(.cloudKitDropped, "CloudKit mirroring is dropped: metadata key \(key)"))
     }
 
-    let history = Self.historyTables.filter(tables.contains)
+    let history = StoreSchema.historyTables.filter(tables.contains)
     hasHistory = !history.isEmpty
     var statements: [String] = []
     for table in history {

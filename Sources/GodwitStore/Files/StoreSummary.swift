@@ -111,7 +111,7 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
     triggers = try names("trigger")
     hasModelCache = tables.contains("Z_MODELCACHE")
     cloudKitTables = tables.filter { $0.hasPrefix("ANSCK") }
-    historyTables = tables.filter { ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"].contains($0) }
+    historyTables = tables.filter { StoreSchema.historyTables.contains($0) }
     var (count, bytes): (Int64, Int64) = (0, 0)
     try SupportFolder(ofStoreAt: path).forEachFile { _, size in
       count += 1
@@ -152,7 +152,7 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
     // In number order, so that rows with a number of another table's entity are reported in the same way every time.
     for (number, members) in families.sorted(by: { $0.key < $1.key }) {
       guard let root = entities[number], let name = root.name?.uppercased(),
-        let table = ["Z" + name, "A" + name].first(where: tables.contains)
+        let table = Self.tableNames(of: name, number: number).first(where: tables.contains)
       else { continue }
       guard try connection.columnNames(of: table, in: StoreConnection.sourceSchema).contains("Z_ENT") else { continue }
       let members = Set(members)
@@ -169,6 +169,13 @@ package struct StoreSummary: Sendable, Hashable, Encodable {
       }
     }
     return (entities.values.sorted { $0.number < $1.number }, strays)
+  }
+
+  /// The names that the table of a root entity may have. The name of an entity of history begins with another letter, so
+  /// that an entity of the model may have the name, too.
+  private static func tableNames(of name: String, number: Int64) -> [String] {
+    guard number > StoreSchema.lastEntityNumber else { return ["Z" + name] }
+    return StoreSchema.historyTables.contains("A" + name) ? ["A" + name] : ["A" + name, "Z" + name]
   }
 
   /// The number of the topmost ancestor; of damaged rows that lead in a circle, one of the circle.

@@ -135,7 +135,10 @@ struct StoreProbe {
       tables[table] = columns
     }
     self.tables = tables
-    entities = listing.entities
+    // An entity of history is none of the model, whatever its name.
+    entities = listing.entities.filter {
+      $0.number <= StoreSchema.lastEntityNumber || !StoreSchema.historyTables.contains("A" + $0.name)
+    }
     namesByNumber = Dictionary(grouping: entities, by: \.number).mapValues { $0.map(\.name) }
   }
 

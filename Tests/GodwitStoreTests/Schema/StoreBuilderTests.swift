@@ -82,6 +82,32 @@ import Testing
     #expect(summary.cloudKitTables.isEmpty && summary.historyTables.isEmpty && !summary.hasModelCache)
   }
 
+  @Test func `rows of an entity with the name of an entity of history are its own`() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.file("s.sqlite")
+    let model = try ManagedObjectModel(
+      name: "M", entities: [EntityDescription(name: "CHANGE"), EntityDescription(name: "Transaction")])
+    let builder = try StoreBuilder(path: path, model: model)
+    for _ in 0..<3 { try builder.insert("CHANGE") }
+    try builder.insert("Transaction")
+    try builder.finish()
+    let connection = try StoreConnection(path: path)
+    for (name, number) in [("CHANGE", 16001), ("TRANSACTION", 16002)] {
+      try connection.execute("CREATE TABLE A\(name) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER )")
+      try connection.execute("INSERT INTO Z_PRIMARYKEY VALUES (\(number), '\(name)', 0, 2)")
+      try connection.execute("INSERT INTO A\(name) VALUES (1, \(number), 1), (2, \(number), 1)")
+    }
+    // A migration in place keeps the former name of an entity.
+    try connection.execute("UPDATE Z_PRIMARYKEY SET Z_NAME = 'Former' WHERE Z_ENT = 1")
+    try connection.execute("ALTER TABLE ZCHANGE RENAME TO ZFORMER")
+    try connection.close()
+    let summary = try StoreSummary(readingStoreAt: path)
+    #expect(summary.entities.map { "\($0.number) \($0.rows ?? -1)" } == ["1 3", "2 1", "16001 2", "16002 2"])
+    #expect(summary.strayRows.isEmpty)
+    let schema = try StoreSchema(model: model, probing: .openStore(readingAt: path))
+    #expect(schema.number(of: "CHANGE") == 1)
+  }
+
   @Test func `a built store holds more objects than one transaction`() throws {
     let folder = try TemporaryFolder()
     let builder = try StoreBuilder(path: folder.file("s.sqlite"), model: libraryModel())

@@ -14,11 +14,15 @@ struct EntityNumbers {
     }
   }
 
+  /// Selects the rows of the model's entities in `Z_PRIMARYKEY`. An entity of history may have the same name.
+  static let isOwn = "(Z_ENT IS NULL OR Z_ENT <= \(StoreSchema.lastEntityNumber))"
+
   /// The numbers of each table: those of the entity that it is named after, and of its subentities.
   private func numbers() throws -> [String: Set<Int64>] {
     var names: [Int64: String] = [:]
     var parents: [Int64: Int64] = [:]
-    try copy.connection.query("SELECT Z_ENT, Z_NAME, Z_SUPER FROM main.Z_PRIMARYKEY LIMIT 100000") { row in
+    try copy.connection.query("SELECT Z_ENT, Z_NAME, Z_SUPER FROM main.Z_PRIMARYKEY WHERE \(Self.isOwn) LIMIT 100000") {
+      row in
       (names[row.int64(0)], parents[row.int64(0)]) = (row.string(1) ?? "", row.int64(2))
       return true
     }
@@ -41,11 +45,11 @@ struct EntityNumbers {
   func missingTables() throws -> [String] {
     guard copy.source.catalog.lost.isEmpty else { return [] }
     let roots = try copy.connection.strings(
-      "SELECT Z_NAME FROM main.Z_PRIMARYKEY WHERE Z_SUPER = 0 ORDER BY 1 LIMIT 100000")
+      "SELECT Z_NAME FROM main.Z_PRIMARYKEY WHERE Z_SUPER = 0 AND \(Self.isOwn) ORDER BY 1 LIMIT 100000")
     // Core Data's own tables, such as ACHANGE, begin with another letter than Z.
-    let tables = Set(tables.map { String($0.name.dropFirst()) })
+    let tables = Set(tables.map(\.name).filter { $0.hasPrefix("Z") })
     guard roots.count > tables.count else { return [] }
-    return roots.filter { !tables.contains($0.uppercased()) }.map {
+    return roots.filter { !tables.contains("Z" + $0.uppercased()) }.map {
       "the table of entity '\($0)' is not in the store: how many objects it had is not known"
     }
   }
@@ -104,7 +108,8 @@ struct EntityNumbers {
     if state.isMade { return ["table 'Z_PRIMARYKEY' is not in the store"] }
     if state.rows == 0 { return ["table 'Z_PRIMARYKEY' has no row"] }
     let twice = try copy.connection.strings(
-      "SELECT Z_NAME FROM main.Z_PRIMARYKEY GROUP BY Z_NAME HAVING count(*) > 1 ORDER BY 1 LIMIT 10")
+      "SELECT Z_NAME FROM main.Z_PRIMARYKEY WHERE \(Self.isOwn) GROUP BY Z_NAME HAVING count(*) > 1 ORDER BY 1 LIMIT 10"
+    )
     if !twice.isEmpty { return ["table 'Z_PRIMARYKEY' has names more than once: \(twice.joined(separator: ", "))"] }
     return try tables.compactMap { table in
       let unknown = try copy.connection.strings(

@@ -29,9 +29,9 @@ struct ModelTables {
     try correctNumbers(standard)
     var names: Set<String> = []
     var numbers: [Int64: String] = [:]
-    try connection.query("SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY") { row in
+    try connection.query("SELECT Z_ENT, Z_NAME, \(EntityNumbers.isOwn) FROM main.Z_PRIMARYKEY") { row in
       let name = row.string(1) ?? ""
-      names.insert(name)
+      if row.int(2) != 0 { names.insert(name) }
       numbers[row.int64(0)] = name
       return true
     }
@@ -62,7 +62,7 @@ struct ModelTables {
   private mutating func correctNumbers(_ standard: [String: Int]) throws {
     var found: [String: Set<Int64>] = [:]
     var count = 0
-    try connection.query("SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY") { row in
+    try connection.query("SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY WHERE \(EntityNumbers.isOwn)") { row in
       guard let name = row.string(1), standard[name] != nil else { return true }
       found[name, default: []].insert(row.int64(0))
       count += 1
@@ -86,12 +86,13 @@ struct ModelTables {
         "UPDATE main.Z_PRIMARYKEY SET Z_NAME = ?1 WHERE Z_ENT = ?2", [.text(entity), .int(number)])
       guard connection.changes == 0 else { continue }
       try connection.execute(
-        "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) SELECT ?2, ?1, 0, coalesce(max(Z_MAX), 0) FROM main.Z_PRIMARYKEY WHERE Z_NAME = ?1",
+        "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) SELECT ?2, ?1, 0, coalesce(max(Z_MAX), 0) FROM main.Z_PRIMARYKEY WHERE Z_NAME = ?1 AND \(EntityNumbers.isOwn)",
         [.text(entity), .int(number)])
     }
     for (entity, number) in standard {
       try connection.execute(
-        "DELETE FROM main.Z_PRIMARYKEY WHERE Z_NAME = ?1 AND Z_ENT <> ?2", [.text(entity), .int(number)])
+        "DELETE FROM main.Z_PRIMARYKEY WHERE Z_NAME = ?1 AND Z_ENT <> ?2 AND \(EntityNumbers.isOwn)",
+        [.text(entity), .int(number)])
     }
     notes.append("the numbers of 'Z_PRIMARYKEY' are not those of the rows: they follow from the model")
   }
@@ -107,7 +108,7 @@ struct ModelTables {
   private mutating func completeTables(strict: Bool) throws {
     var numbers: [String: Int] = [:]
     var former: [Int: String] = [:]
-    try connection.query("SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY") { row in
+    try connection.query("SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY WHERE \(EntityNumbers.isOwn)") { row in
       if let name = row.string(1) {
         numbers[name] = row.int(0)
         former[row.int(0)] = name
