@@ -42,7 +42,7 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
   fileprivate static let second = LintProject.contents("App 2")
   fileprivate static let name = LintProject.attribute("name")
 
-  static let all: [SeededFault] = versionFaults + stepFaults + mappingFaults + [layoutFault] + cloudKitFaults
+  static let all: [SeededFault] = versionFaults + stepFaults + mappingFaults + layoutFaults + cloudKitFaults
 
   // MARK: Versions
 
@@ -263,6 +263,16 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
   ]
 
   // MARK: The layout
+
+  private static let layoutFaults = [
+    layoutFault,
+    SeededFault(.layoutAmbiguous, in: second, at: "\"PERSON\"", key: "GW401:PERSON") {
+      try versions(P.person(name), P.person(name, more: "<entity name=\"PERSON\">\n" + name + "\n</entity>"))(&$0)
+    },
+    SeededFault(.layoutAmbiguous, in: P.contents("App"), at: "\"_METADATA\"", key: "GW401:_METADATA") {
+      try $0.version("App", P.person(name, more: "<entity name=\"_METADATA\">\n" + name + "\n</entity>"))
+    },
+  ]
 
   private static let layoutFault = SeededFault(
     .layoutAmbiguous, in: P.contents("App"), at: "<relationship name=\"friends\"",

@@ -98,6 +98,7 @@ package struct AttachedSource {
     try resolved.checkPairKeys(of: job, sourceSchema)
     destinationSchema = try existing?.schema ?? job.destinationSchema(from: sourceSchema)
     try destinationSchema.checkColumns()
+    if existing == nil { try destinationSchema.checkNames() }
     functions = try SQLFunctions(
       connection: connection, sourceSchema: sourceSchema, now: Date().timeIntervalSinceReferenceDate)
     functions.setSupportFolder(ofSourceOf: job)

@@ -98,9 +98,10 @@ package enum QuarantineModel {
 
   /// - Throws: `.configuration` (78) when the source model has an entity of the reasons' name.
   package static func model(for source: ManagedObjectModel) throws -> ManagedObjectModel {
-    guard source.entity(reasonEntity) == nil else {
+    // Their tables would have one name even if the case of the names differs.
+    if let other = source.entities.first(where: { $0.name.uppercased() == reasonEntity.uppercased() }) {
       throw GodwitError(
-        .configuration, "cannot quarantine objects of model '\(source.name)': it has an entity '\(reasonEntity)'",
+        .configuration, "cannot quarantine objects of model '\(source.name)': it has an entity '\(other.name)'",
         remedy: "write `on-invalid: fail`")
     }
     let reason = EntityDescription(

@@ -50,6 +50,7 @@ package enum EmptyStore {
     of schema: StoreSchema, on connection: StoreConnection, in database: String = "main"
   ) throws {
     try schema.checkColumns()
+    try schema.checkNames()
     for statement in schema.createStatements { try connection.execute(placed(statement, in: database)) }
     try writeEntities(of: schema, on: connection)
   }

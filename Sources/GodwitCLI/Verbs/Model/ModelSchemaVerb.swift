@@ -14,6 +14,7 @@ struct ModelSchemaVerb: Verb {
   mutating func run(in session: CommandSession) throws -> Int32 {
     let model = try ModelVerb.read(model)
     let schema = StoreSchema(model: model)
+    try schema.checkNames()
     switch format.format {
     case .json:
       try session.print(

@@ -194,6 +194,13 @@ struct BundleLint {
       }
       return index.start
     }
+    for shared in schema.sharedNames {
+      add(
+        .layoutAmbiguous, severity: .error, shared.entity,
+        at: target.entity(shared.entity) == nil ? index.start : index.place(of: shared.entity),
+        "\(shared.description): how Core Data tells the two apart is not known, and Godwit makes no store of '\(target.name)'",
+        try: "rename an entity; with its former name as renaming identifier it keeps its objects")
+    }
     for guess in schema.guesses {
       add(
         .layoutAmbiguous, severity: guess.isLikely ? .note : .warning, guess.subject, at: place(guess.subject),
