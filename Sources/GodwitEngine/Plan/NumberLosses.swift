@@ -222,7 +222,7 @@ struct NumberLosses {
     }
     let held = try nils?.inputs.map { try program.losses.holds($0, of: mapping.source.name, builder) }
     return watched(
-      target, lowered.sql, nil, parsed.isRead ? .read : .computed,
+      target, lowered.sql, nil, parsed.isRead ? parsed.hasInexactConstant ? .readOrConstant : .read : .computed,
       held: held.map { "(\($0.joined(separator: " AND ")))" } ?? "0",
       "an expression of mapping '\(mapping.name)'")
   }
@@ -260,6 +260,17 @@ struct NumberLosses {
 }
 
 extension ValueExpression {
+  /// Whether a part of it is a constant that a Float may not hold.
+  fileprivate var hasInexactConstant: Bool {
+    contains { part in
+      switch part.node {
+      case .constant(.double(let number)): Double(Float(number)) != number
+      case .constant(.string), .constant(.decimal), .constant(.date): true
+      default: false
+      }
+    }
+  }
+
   /// Whether a part of it may give a decimal that is not one of the source.
   fileprivate var makesDecimals: Bool {
     contains { part in

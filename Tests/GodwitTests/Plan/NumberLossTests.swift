@@ -73,6 +73,38 @@ import Testing
     }
   }
 
+  /// The first value has a fraction that a Float holds, the others are of another whole number there.
+  @Test(
+    arguments: [
+      ("CAST($source.date, 'NSNumber')", 2), ("CAST($source.text, 'NSNumber')", 2),
+      ("TERNARY($source.kind == 1, CAST($source.date, 'NSNumber'), 0.1)", 1), ("$source.number + 0.125", 2),
+      // The last digit of a calculation.
+      ("$source.number / 3.0 - $source.number / 3.0 + 0.1", 0),
+    ], [false, true])
+  func `whole digits that a Float does not hold are counted whatever gives the number`(
+    value: (expression: String, count: Int64), inSwift: Bool
+  ) throws {
+    let fixture = try MigrationFixture(
+      [.make("Reading", ["date": .date, "text": .string, "number": .double, "kind": .integer16])],
+      to: [.make("Reading", ["x": .float])])
+    try fixture.build { store in
+      for (place, number) in [5.25, 600_000_020.25, 16_777_217.25].enumerated() {
+        try store.insert(
+          "Reading",
+          attributes: [
+            "date": .date(number), "text": .init("\(number)"), "number": .double(number),
+            "kind": .integer(Int64(place)),
+          ])
+      }
+    }
+    fixture.mappings = [try .make("Reading", "Reading", attributes: ["x": value.expression])]
+    try EngineTuning.with(\.runsAllInSwift, inSwift) {
+      let plan = try MigrationManager(fixture.job).plan()
+      #expect(rounded(plan.losses) == (value.count == 0 ? [] : ["Reading.x \(value.count)"]), "\(value.expression)")
+      #expect(try Set(fixture.run().losses.losses) == Set(plan.losses.losses), "\(value.expression)")
+    }
+  }
+
   /// Texts and amounts; a Decimal column holds what the nearest Double names.
   @Test(arguments: [
     ("CAST($source.text, 'NSDecimalNumber')", AttributeType.decimal, 3),

@@ -60,6 +60,27 @@ struct NumericChangeTests {
     #expect(counts.valueless == numbers.valueless, "\(counts)")
   }
 
+  /// The kinds of value are those of `NumberTally.What`.
+  @Test(arguments: [(.stored, 7), (.read, 7), (.readOrConstant, 4), (.computed, 4)] as [(NumberTally.What, Int64)])
+  func `a Float holds the last digits of what is stored, and the whole digits of what is computed`(
+    what: NumberTally.What, rounded: Int64
+  ) throws {
+    // Fractions that a Float has, fractions that it lacks, and numbers whose neighbour is of another whole number.
+    let values = "0.5, 16777215.0, 0.1, 2.9999999999, 16777216.25, 33554433.75, 16777217.25, 600000020.25, -600000020.5"
+    let list = values.split(separator: ", ").map { "(\($0))" }.joined(separator: ", ")
+    let connection = try StoreConnection(path: nil)
+    defer { try? connection.close() }
+    let schema = StoreSchema(model: try ManagedObjectModel(name: "1", entities: []))
+    let functions = try SQLFunctions(connection: connection, sourceSchema: schema, now: 0)
+    let sql =
+      "SELECT godwit_numbers(column1, -1, \(AttributeType.float.rawValue), \(what.rawValue), 0) FROM (VALUES \(list))"
+    let rows = try functions.running(ChunkStatement(sql: sql, builder: StatementBuilder()), context: "") {
+      try connection.rows(sql)
+    }
+    guard case .text(let text)? = rows.first?.first else { return #expect(Bool(false), "\(rows)") }
+    #expect(NumberTally(String(decoding: text, as: UTF8.self)).rounded == rounded)
+  }
+
   @Test func `numeric values are counted only for changes that Core Data infers`() {
     #expect(NumericChange(from: .integer16, to: .integer16) == nil)
     #expect(NumericChange(from: .integer16, to: .boolean) == nil)

@@ -12,10 +12,13 @@ package struct NumberTally: Sendable, Equatable {
     /// A stored value, as it is.
     case stored
     /// The result of an expression. A fraction that a calculation in floating point gives is as exact in a Float as the
-    /// calculation, so that its last digits are no loss.
+    /// calculation, so that its last digits are no loss. Digits of the whole number are.
     case computed
-    /// The same, where a real of −2⁶³ is the lowest integer: see `ReadingSite.takesLowest`.
+    /// A stored value that an expression reads and perhaps converts. Its last digits are the store's. A real of −2⁶³ is
+    /// the lowest integer: see `ReadingSite.takesLowest`.
     case read
+    /// The same, or in its place a constant of the expression, whose last digits are no loss.
+    case readOrConstant
   }
 
   package static let function = "godwit_numbers"
@@ -104,12 +107,17 @@ package struct NumberTally: Sendable, Equatable {
     case .float:
       let nearest = Float(number)
       guard Double(nearest) != number else { return }
-      if what == .stored || number.rounded() == number || nearest.isInfinite { rounded += 1 }
+      if what == .stored || what == .read || nearest.isInfinite || Self.losesWhole(number, nearest) { rounded += 1 }
     case .decimal: if !Self.isDecimal(number) { misfits += 1 }
     case .integer16, .integer32, .integer64:
       if type.fitted(.real(number), takingLowest: what != .computed) == nil { misfits += 1 }
     default: break
     }
+  }
+
+  /// Whether a Float next to a number that it does not hold is of another whole number. Up to 2²⁴ it holds them all.
+  private static func losesWhole(_ number: Double, _ nearest: Float) -> Bool {
+    abs(number) > 0x1p24 && Double(nearest) != number.rounded(.toNearestOrEven)
   }
 
   private static func isDecimal(_ number: Double) -> Bool {
