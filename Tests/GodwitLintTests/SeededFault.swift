@@ -196,6 +196,15 @@ struct SeededFault: CustomTestStringConvertible, Sendable {
     SeededFault(.rowsMayBreakRule, in: second, at: "\"age\"", key: "GW212:Person.age:\(step)") {
       try versions(P.person(P.attribute("age", "Integer 64")), P.person(P.attribute("age", "Integer 16")))(&$0)
     },
+    SeededFault(.rowsMayBreakRule, in: second, at: "[a-", also: [.rowsReadInPlace]) {
+      let code = P.attribute("code", "String", "optional=\"YES\" regularExpressionString=\"[a-\"")
+      try versions(P.person(P.attribute("code")), P.person(code))(&$0)
+    },
+    SeededFault(.rowsMayBreakRule, in: second, at: "[a-", key: "GW212:Person.code:\(step)") { project in
+      let code = P.attribute("code", "String", "optional=\"YES\" regularExpressionString=\"[a-\"")
+      try versions(P.person(name), P.person(name, code))(&project)
+      try project.mapping("One", from: "App", to: "App 2", "name: $source.name")
+    },
     SeededFault(
       .renameChainBroken, in: P.contents("App"), at: "\"one\"", key: "GW213:Person.one:App→App 3",
       also: [.renameUnmatched]

@@ -175,19 +175,13 @@ extension SourceAudit {
   }
 
   private func audit(_ mapping: ResolvedEntityMapping, _ program: StepProgram) throws {
-    var patterns: [String] = []
+    var patterns: [ValidationPattern] = []
     let rules = program.validation.attributeRules(of: mapping.destination.name, patterns: &patterns)
     let builder = StatementBuilder()
     let association = inlineAssociations(program, builder)
     var parts = try attributeParts(mapping, program, builder, rules, &patterns)
     parts += try relationshipParts(mapping, program, association)
-    let compiled = try patterns.map { pattern in
-      do { return try SQLFunctions.validationPattern(pattern) } catch {
-        throw GodwitError(
-          .missingInput, "cannot use a regular expression of '\(mapping.destination.name)': it does not compile",
-          remedy: "correct the expression in the model")
-      }
-    }
+    let compiled = try patterns.map { try $0.compiled() }
     var rows = TakenRows(
       mapping: mapping, name: try program.sourceTable(mapping.source.name),
       table: try association.table(mapping.index), kind: schema.isObject(of: [mapping.source.name], row: "s"),
@@ -249,7 +243,7 @@ extension SourceAudit {
 
   func attributeParts(
     _ mapping: ResolvedEntityMapping, _ program: StepProgram, _ builder: StatementBuilder, _ rules: [ValidationRule],
-    _ patterns: inout [String]
+    _ patterns: inout [ValidationPattern]
   ) throws -> [Part] {
     var parts: [Part] = []
     for (attribute, source) in mapping.attributes {

@@ -12,7 +12,7 @@ extension SourceAudit {
   func leaveOutFailing(_ rows: inout TakenRows, _ program: StepProgram) throws {
     let mapping = rows.mapping
     let filled = Set(filled(mapping).map(\.attribute.name))
-    var patterns: [String] = []
+    var patterns: [ValidationPattern] = []
     let parts = try attributeParts(mapping, program, rows.builder, [], &patterns).compactMap { part -> Part? in
       if mapping.mapping.uniqueBy.contains(part.property) { return part }
       // The value of a file is read only where it is taken.

@@ -56,7 +56,7 @@ extension SourceAudit {
       if job.keepsAllInvalid {
         excuse = "1"
       } else if job.keepsInvalid {
-        var patterns: [String] = []
+        var patterns: [ValidationPattern] = []
         var rule = rule
         rule.property = name
         excuse = program.keptInvalid.excuses(of: mapping, patterns: &patterns).first { $0.excuses(rule) }?.condition

@@ -16,7 +16,7 @@ extension Executor {
     )
     try connection.execute("DELETE FROM temp.godwit_kept")
     let table = try program.destinationTable(of: entity).name
-    let patterns = try validation.patterns.map { try SQLFunctions.validationPattern($0) }
+    let patterns = try validation.patterns.map { try $0.compiled() }
     for (number, rule) in validation.rules.enumerated() {
       let statement = ChunkStatement(
         sql:
@@ -43,11 +43,11 @@ extension Executor {
     let mark = try connection.prepare("UPDATE temp.godwit_kept SET excused = 1 WHERE d = ?1 AND rule = ?2")
     defer { mark.finalize() }
     for mapping in program.mappings where mapping.destination.name == entity && mapping.earlier == nil {
-      var sourcePatterns: [String] = []
+      var sourcePatterns: [ValidationPattern] = []
       guard
         let statement = try program.keptInvalid.tolerated(mapping, rules: validation.rules, patterns: &sourcePatterns)
       else { continue }
-      let inputs = StatementInputs(patterns: try sourcePatterns.map { try SQLFunctions.validationPattern($0) })
+      let inputs = StatementInputs(patterns: try sourcePatterns.map { try $0.compiled() })
       var found: [(Int64, Int)] = []
       try functions.running(statement, context: context, with: inputs) {
         try connection.query(statement.sql, statement.builder.arguments()) { row in

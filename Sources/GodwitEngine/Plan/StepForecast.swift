@@ -56,21 +56,27 @@ extension Planner {
     let program = try StepProgram(
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: count(now: 0))
     return try taken.compactMap { taken in
-      try fault(ofDefault: taken.attribute, program).map {
+      try fault(ofDefault: taken.attribute, in: taken.entity, program).map {
         .init(entity: taken.entity, attribute: taken.attribute.name, fault: $0, isForNil: taken.isForNil)
       }
     }
   }
 
   /// The first rule of an attribute that its default breaks, as the statements of the stage of validation find it.
-  private func fault(ofDefault attribute: AttributeDescription, _ program: StepProgram) throws -> String? {
+  private func fault(
+    ofDefault attribute: AttributeDescription, in entity: String, _ program: StepProgram
+  ) throws -> String? {
     let value = try SQLValue(encoding: attribute.defaultValue, as: attribute)
-    var patterns: [String] = []
-    let rules = program.validation.rules(of: attribute, column: "?1", patterns: &patterns)
+    var patterns: [ValidationPattern] = []
+    let rules = program.validation.rules(
+      of: attribute, in: entity, resolved.destinationModel, column: "?1", patterns: &patterns)
     guard !rules.isEmpty else { return nil }
     let cases = rules.enumerated().map { "WHEN \($1.condition) THEN \($0)" }.joined(separator: " ")
     let statement = ChunkStatement(sql: "SELECT CASE \(cases) END", builder: StatementBuilder())
-    let inputs = StatementInputs(patterns: try patterns.map { try SQLFunctions.validationPattern($0) })
+    // A regular expression that does not compile has a finding of its own.
+    let compiled = patterns.compactMap { try? $0.compiled() }
+    guard compiled.count == patterns.count else { return nil }
+    let inputs = StatementInputs(patterns: compiled)
     let found = try functions.running(statement, context: "forecast", with: inputs) {
       try connection.integer(statement.sql, [value])
     }

@@ -136,13 +136,7 @@ extension Executor {
     _ validation: EntityValidation, of entity: String, from first: Int64, through last: Int64, context: String,
     _ body: (Int64, Int) throws -> Bool
   ) throws {
-    let patterns = try validation.patterns.map { pattern in
-      do { return try SQLFunctions.validationPattern(pattern) } catch {
-        throw GodwitError(
-          .missingInput, "cannot use the regular expression of '\(entity)': it does not compile",
-          remedy: "correct the expression in the destination model")
-      }
-    }
+    let patterns = try validation.patterns.map { try $0.compiled() }
     let statement = ChunkStatement(sql: validation.sql, builder: StatementBuilder())
     try functions.running(statement, context: context, with: StatementInputs(patterns: patterns)) {
       try connection.query(statement.sql, [.integer(first), .integer(last)]) { row in

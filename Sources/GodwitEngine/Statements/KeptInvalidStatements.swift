@@ -20,7 +20,7 @@ struct KeptInvalidStatements: StageStatements {
   /// The excuses of a mapping's objects.
   ///
   /// - Parameter patterns: Regular expressions, which the conditions name by number.
-  func excuses(of mapping: ResolvedEntityMapping, patterns: inout [String]) -> [Excuse] {
+  func excuses(of mapping: ResolvedEntityMapping, patterns: inout [ValidationPattern]) -> [Excuse] {
     var excuses: [Excuse] = []
     let source = mapping.source.name
     for (attribute, value) in mapping.attributes where !attribute.isTransient && !attribute.isDerived {
@@ -52,14 +52,14 @@ struct KeptInvalidStatements: StageStatements {
   /// - Parameter value: The value of the source as SQL.
   func excuses(
     _ attribute: AttributeDescription, from source: ResolvedEntityMapping.AttributeSource,
-    in mapping: ResolvedEntityMapping, value: String, patterns: inout [String]
+    in mapping: ResolvedEntityMapping, value: String, patterns: inout [ValidationPattern]
   ) -> [Excuse] {
     guard let name = copiedName(source), let from = resolved.sourceModel.attribute(name, of: mapping.source.name) else {
       return []
     }
-    return step.validation.rules(of: from, column: value, patterns: &patterns).map {
-      Excuse(property: attribute.name, kind: $0.kind, condition: $0.condition)
-    }
+    return step.validation.rules(
+      of: from, in: mapping.source.name, resolved.sourceModel, column: value, patterns: &patterns
+    ).map { Excuse(property: attribute.name, kind: $0.kind, condition: $0.condition) }
   }
 
   private func copiedName(_ source: ResolvedEntityMapping.AttributeSource) -> String? {
@@ -77,7 +77,7 @@ struct KeptInvalidStatements: StageStatements {
   /// Finds the entries of `godwit_kept` (key `d`, number of the rule `rule`) whose object broke the rule of the same kind
   /// of its own model.
   func tolerated(
-    _ mapping: ResolvedEntityMapping, rules: [ValidationRule], patterns: inout [String]
+    _ mapping: ResolvedEntityMapping, rules: [ValidationRule], patterns: inout [ValidationPattern]
   ) throws -> ChunkStatement? {
     let excuses = excuses(of: mapping, patterns: &patterns)
     let cases = rules.indices.compactMap { number in

@@ -23,7 +23,7 @@ package struct ValidationRule {
 package struct EntityValidation {
   package var rules: [ValidationRule]
   /// Regular expressions, which the rules name by number.
-  var patterns: [String]
+  var patterns: [ValidationPattern]
   /// Finds the first rows that break a rule: key, number of the rule.
   var sql: String
 }
@@ -33,17 +33,20 @@ package struct ValidationStatements: StageStatements {
   package let step: StepProgram
 
   /// - Parameter database: Where the destination is read.
+  /// - Throws: `.missingInput` (66) for a regular expression that does not compile.
   package func entity(_ name: String, database: String = "main") throws -> EntityValidation {
     try step.kept.validations("\(database) \(name)") {
-      var patterns: [String] = []
+      var patterns: [ValidationPattern] = []
       let rules = rules(of: name, patterns: &patterns)
+      // The list of chunks asks for the rules before anything is written.
+      for pattern in patterns { _ = try pattern.compiled() }
       return EntityValidation(
         rules: rules, patterns: patterns, sql: try statement(entity: name, rules: rules, database: database))
     }
   }
 
   /// The rules that rows of a destination entity must keep. `godwit_matches` gets patterns by number.
-  private func rules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
+  private func rules(of entity: String, patterns: inout [ValidationPattern]) -> [ValidationRule] {
     var rules = attributeRules(of: entity, patterns: &patterns)
     for relationship in resolved.destinationModel.relationships(of: entity) where !relationship.isTransient {
       let storage = destinationSchema.storage(of: relationship.name, in: entity)
@@ -56,15 +59,21 @@ package struct ValidationStatements: StageStatements {
   }
 
   /// The rules of single values.
-  func attributeRules(of entity: String, patterns: inout [String]) -> [ValidationRule] {
+  func attributeRules(of entity: String, patterns: inout [ValidationPattern]) -> [ValidationRule] {
     resolved.destinationModel.attributes(of: entity).filter { !$0.isTransient && !$0.isDerived }.flatMap { attribute in
       destinationSchema.column(of: attribute.name, in: entity)
-        .map { rules(of: attribute, column: "t.\(quoted($0))", patterns: &patterns) } ?? []
+        .map {
+          rules(
+            of: attribute, in: entity, resolved.destinationModel, column: "t.\(quoted($0))", patterns: &patterns)
+        } ?? []
     }
   }
 
-  /// The rules of an attribute of either model, for a value in `column`.
-  func rules(of attribute: AttributeDescription, column: String, patterns: inout [String]) -> [ValidationRule] {
+  /// The rules of an attribute of an entity of either model, for a value in `column`.
+  func rules(
+    of attribute: AttributeDescription, in entity: String, _ model: ManagedObjectModel, column: String,
+    patterns: inout [ValidationPattern]
+  ) -> [ValidationRule] {
     var rules: [ValidationRule] = []
     func add(_ kind: ValidationRule.Kind, _ condition: String, _ fault: String, readsHeaderOnly: Bool = false) {
       rules.append(
@@ -95,7 +104,7 @@ package struct ValidationStatements: StageStatements {
       add(.longest, "godwit_length(\(column)) > \(high)", "is longer than \(high)")
     }
     if let pattern = attribute.regularExpression {
-      patterns.append(pattern)
+      patterns.append(ValidationPattern(pattern, of: attribute.name, in: entity, model))
       add(
         .pattern(pattern), "NOT godwit_matches(\(patterns.count - 1), \(column))",
         "does not match its regular expression")

@@ -1,5 +1,5 @@
 /// Something in a model's file that its reader replaced or left out: a default value that does not fit its attribute, or
-/// a word that is not known.
+/// a word that is not known. Or a regular expression that does not compile.
 ///
 /// Xcode keeps such values when an attribute's type is changed, and still compiles the model. None of them is part of
 /// the version hash. A remark is printed when a job uses the model.
@@ -12,10 +12,16 @@ package struct ModelRemark: Sendable, Hashable {
   /// The word of the file that Xcode's compiler passes over, when it is about one: `age.renamingIdentifier`.
   package var ignoredWord: String?
 
-  package init(_ text: String, location: GodwitError.Location? = nil, ignoredWord: String? = nil) {
+  /// The attribute whose regular expression does not compile, when it is about one: `Person.code`.
+  package var brokenPattern: String?
+
+  package init(
+    _ text: String, location: GodwitError.Location? = nil, ignoredWord: String? = nil, brokenPattern: String? = nil
+  ) {
     self.text = text
     self.location = location
     self.ignoredWord = ignoredWord
+    self.brokenPattern = brokenPattern
   }
 }
 

@@ -51,6 +51,7 @@ extension ModelContents {
     }
     readDefault(of: element, owner: owner, into: &attribute)
     readLimits(of: element, owner: owner, into: &attribute)
+    checkPattern(of: attribute, owner, element)
     for child in element.children { attribute.userInfo = try userInfo(child) }
     return attribute
   }

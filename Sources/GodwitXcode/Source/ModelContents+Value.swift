@@ -61,6 +61,19 @@ extension ModelContents {
     }
   }
 
+  /// Records a regular expression that does not compile, unless no run validates values by it.
+  func checkPattern(of attribute: AttributeDescription, _ owner: String, _ element: MarkupElement) {
+    guard let pattern = attribute.regularExpression, !attribute.isTransient, !attribute.isDerived,
+      (try? NSRegularExpression(pattern: pattern)) == nil
+    else { return }
+    let place = element.attribute("regularExpressionString")
+    let name = "\(owner).\(attribute.name)"
+    remarks.list.append(
+      ModelRemark(
+        "the regular expression of '\(name)' does not compile",
+        location: location(place?.line ?? element.line, place?.column ?? element.column), brokenPattern: name))
+  }
+
   /// Records how a value was read, unless no store holds it.
   private func remark(
     _ done: String, _ attribute: AttributeDescription, _ owner: String, _ place: MarkupElement.Attribute

@@ -44,4 +44,30 @@ struct BrokenModelTests {
     let lint = project.godwit("lint", model)
     #expect(lint.status == 4 && lint.output.contains("error: GW401 "), "\(lint.output)\(lint.diagnostics)")
   }
+
+  @Test func `a regular expression that does not compile is told with its attribute and its place in the model`() throws
+  {
+    let project = try Self.project([Self.entity("Pa", pattern: "[a-")])
+    let before = try Self.files(project)
+    let (job, model) = (try project.path("job.yaml"), try project.path("M.xcdatamodeld"))
+    let lines = try String(contentsOfFile: model + "/M 2.xcdatamodel/contents", encoding: .utf8).split(separator: "\n")
+    let line = try #require(lines.firstIndex { $0.contains("regularExpressionString") }) + 1
+    for arguments in [
+      ["plan", job], ["audit", job], ["run", "--quiet", job], ["run", "--quiet", "--set", "on-invalid=keep", job],
+    ] {
+      let result = project.godwit(arguments)
+      #expect(result.status == 66, "\(arguments)\n\(result.diagnostics)")
+      #expect(
+        result.diagnostics.contains("M 2.xcdatamodel/contents:\(line):")
+          && result.diagnostics.contains(
+            "cannot use the regular expression of 'Pa.code' in model 'M 2': it does not compile"),
+        "\(arguments)\n\(result.diagnostics)")
+    }
+    #expect(try Self.files(project) == before)
+    let lint = project.godwit("lint", model)
+    let told =
+      "contents:\(line): error: GW212 'M' to 'M 2': the regular expression of Pa.code does not compile: it stops every run that makes objects of Pa"
+    #expect(lint.status == 4 && lint.output.contains(told), "\(lint.output)\(lint.diagnostics)")
+    #expect(project.godwit("inspect", model).output.contains("the regular expression of 'Pa.code' does not compile"))
+  }
 }

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 package import GodwitJob
 package import GodwitModel
 package import GodwitStore
@@ -26,11 +26,6 @@ package final class SQLFunctions {
   @exclusivity(unchecked) package var findings = ChunkFindings()
   /// Checks, source keys and counts for functions that are called for every row.
   package let rows = RowFunctions()
-
-  /// Anchored at both ends, so that a shorter alternative does not hide the whole match.
-  package static func validationPattern(_ pattern: String) throws -> NSRegularExpression {
-    try NSRegularExpression(pattern: "\\A(?:\(pattern))\\z")
-  }
 
   package init(connection: StoreConnection, sourceSchema: StoreSchema, now: Double) throws {
     self.connection = connection

@@ -159,6 +159,7 @@ extension BundleLint {
     var (losses, changes) = (lint.losses(), lint.changes())
     var (rules, renames) = (lint.rules(), lint.contradictions())
     var stop = lint.stop()
+    var patterns = lint.brokenPatterns()
     if end.name != next.name {
       let whole = StepLint(from: model, to: end, in: bundle)
       // A property that a later version has again is not lost on the way there.
@@ -174,8 +175,15 @@ extension BundleLint {
       let told = Set(renames.map(\.subject))
       renames += whole.contradictions().filter { !told.contains($0.subject) }
       if stop != nil { stop = whole.stop() }
+      if !patterns.isEmpty {
+        let lasting = Set(whole.brokenPatterns().map(\.subject))
+        patterns = patterns.filter { lasting.contains($0.subject) }
+      }
     }
-    for finding in losses + changes + rules + renames + [stop].compactMap(\.self) + lint.cloudKit() { add(finding) }
+    // They come first: they say more about an attribute than that its rule is new.
+    for finding in patterns + losses + changes + rules + renames + [stop].compactMap(\.self) + lint.cloudKit() {
+      add(finding)
+    }
     // The costs of older steps are known by now.
     if next.name == target?.name, let finding = lint.rowsInPlace() { add(finding) }
   }
@@ -208,7 +216,8 @@ extension BundleLint {
         "'\(source.name)' to '\(destination.name)' needs the policy '\(policy)', which mapping '\(mapping.name)' names")
     }
     let lint = StepLint(from: source, to: destination, in: bundle)
-    for finding in lint.losses(in: step.mappingModels, resolved, place) + lint.cloudKit() { add(finding) }
+    let patterns = lint.brokenPatterns(in: step.mappingModels)
+    for finding in patterns + lint.losses(in: step.mappingModels, resolved, place) + lint.cloudKit() { add(finding) }
   }
 
   // MARK: Renames over several versions

@@ -171,6 +171,31 @@ struct StepLint {
     }
   }
 
+  /// The same for the inferred step.
+  func brokenPatterns() -> [LintFinding] {
+    guard let mapping = try? MappingInference(from: old, to: new).mappingModel() else { return [] }
+    return brokenPatterns(in: [mapping])
+  }
+
+  /// Regular expressions that do not compile, of attributes of the objects that entity mappings make.
+  func brokenPatterns(in models: [MappingModel]) -> [LintFinding] {
+    var told: Set<String> = []
+    let entities = models.flatMap(\.entityMappings).filter { $0.kind != .remove }.compactMap(\.destinationEntityName)
+    return entities.filter { new.entity($0) != nil }.flatMap { entity in
+      ValidationPattern.broken(in: entity, of: new).compactMap { attribute in
+        let owner = new.declaringEntity(of: attribute.name, in: entity)?.name ?? entity
+        let subject = "\(owner).\(attribute.name)"
+        guard told.insert(subject).inserted else { return nil }
+        var found = finding(
+          .rowsMayBreakRule, subject, at: newIndex.place(of: attribute.name, in: owner, of: new),
+          "\(title): the regular expression of \(subject) does not compile: it stops every run that makes objects of \(entity)",
+          try: "correct the expression in '\(new.name)', or remove it")
+        found.severity = .error
+        return found
+      }
+    }
+  }
+
   private func uniqueness() -> [LintFinding] {
     pairing.entities.flatMap { pair -> [LintFinding] in
       guard let before = pair.old, let after = pair.new else { return [] }
