@@ -29,6 +29,8 @@ final class SQLiteExport {
   private let selection: ObjectSelection
   private let connection: StoreConnection
   private var model: ManagedObjectModel { reader.schema.model }
+  /// The names of tables and indexes, which SQLite keeps in one list.
+  private var names = SQLiteNames()
   /// The names of tables, by entity.
   private var tableNames: [String: String] = [:]
   private var keyColumns: [String: String] = [:]
@@ -104,7 +106,7 @@ final class SQLiteExport {
     for rows in rows.values { rows.insert.finalize() }
     for table in links.values { table.insert?.finalize() }
     for (table, column) in indexes {
-      let name = quoted("index_\(table)_\(column)")
+      let name = quoted(names.add("index_\(table)_\(column)"))
       try connection.execute(
         "CREATE INDEX \(name) ON \(quoted(table)) (\(quoted(column)))")
     }
@@ -113,10 +115,9 @@ final class SQLiteExport {
   // MARK: Tables
 
   private func makeTables() throws {
-    var names = SQLiteNames()
     for entity in selection.entities { tableNames[entity] = names.add(entity) }
     for entity in selection.entities { keyColumns[entity] = columns(of: entity).key }
-    for entity in selection.entities { try planLinks(of: entity, &names) }
+    for entity in selection.entities { try planLinks(of: entity) }
     for entity in selection.entities { try makeTable(of: entity) }
     for link in linkOrder {
       guard let table = links[link] else { continue }
@@ -211,7 +212,7 @@ final class SQLiteExport {
       && model.family(of: entity).allSatisfy { $0.isAbstract || tableNames[$0.name] != nil }
   }
 
-  private func planLinks(of entity: String, _ names: inout SQLiteNames) throws {
+  private func planLinks(of entity: String) throws {
     for name in toManyNames(of: entity) {
       guard let relationship = model.relationship(name, of: entity) else { continue }
       let link = declared(name, of: entity)
