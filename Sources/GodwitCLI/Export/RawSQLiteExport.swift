@@ -55,9 +55,12 @@ enum RawSQLiteExport {
   }
 
   /// The declared type, which decides how SQLite converts values; nothing else that may stand there. `ANY` converts
-  /// values everywhere but in a STRICT table.
+  /// values everywhere but in a STRICT table. A type with a word of SQL, such as `check`, is quoted: it would begin a
+  /// constraint.
   private static func typeName(_ type: String) -> String {
-    type.uppercased() != "ANY" && type.allSatisfy { $0.isASCII && ($0.isLetter || $0 == " ") } ? type : ""
+    guard type.uppercased() != "ANY", type.allSatisfy({ $0.isASCII && ($0.isLetter || $0 == " ") }) else { return "" }
+    let isPlain = type.split(separator: " ").allSatisfy { StoreSchema.identifier(String($0)) == $0 }
+    return isPlain ? type : quoted(type)
   }
 
   private static func readable(_ value: SQLValue) -> SQLValue {

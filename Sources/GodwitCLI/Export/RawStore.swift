@@ -14,6 +14,9 @@ struct RawStore {
     var entityColumn: Int?
     /// The column by which rows are read one by one; nil for a table without one.
     fileprivate var rowID: String?
+    /// The place of the column that is the key itself, in a table with as many columns as a result may have; nil in
+    /// others, where the key is selected beside the columns.
+    fileprivate var keyPlace: Int?
   }
 
   /// A row with the values of all columns, of which large ones stay where they lie.
@@ -75,8 +78,27 @@ struct RawStore {
       if isVirtual != 0 { rowID = nil }
       if let rowID { try connection.prepare("SELECT \(rowID) FROM \(prefix)\(quoted(name))").finalize() }
     } catch is GodwitError { rowID = nil }
-    return Table(
+    var table = Table(
       name: name, columns: columns, entityColumn: columns.firstIndex { $0.name == numberColumn }, rowID: rowID)
+    if columns.count >= StoreSchema.columnsMaximum, rowID != nil {
+      table.keyPlace = try keyPlace(in: columns, of: name, connection)
+      if table.keyPlace == nil { table.rowID = nil }
+    }
+    return table
+  }
+
+  /// The place of the column that SQLite keeps as the number of a row; nil in a table without one.
+  private static func keyPlace(
+    in columns: [Table.Column], of table: String, _ connection: StoreConnection
+  ) throws -> Int? {
+    let schema = StoreConnection.sourceSchema
+    let keys = try connection.strings(
+      "SELECT name FROM pragma_table_xinfo(?1, ?2) WHERE pk > 0", [.text(table), .text(schema)])
+    // A key of another kind has an index.
+    let isIndexed = try connection.integer(
+      "SELECT COUNT(*) FROM pragma_index_list(?1, ?2) WHERE origin = 'pk'", [.text(table), .text(schema)])
+    guard keys.count == 1, isIndexed == 0 else { return nil }
+    return columns.firstIndex { $0.name == keys[0] && $0.type.uppercased() == "INTEGER" }
   }
 
   /// Empty for a database that is not a store.
@@ -145,8 +167,7 @@ struct RawStore {
             row = try readable(open.next(), from: first)
           } catch let error as GodwitError where error.isDamage { break }
           guard let row, case .integer(let key) = row.values[0] else { return }
-          let large = Dictionary(uniqueKeysWithValues: row.large.map { ($0.key - 1, $0.value) })
-          guard try hand(StoredRow(values: Array(row.values.dropFirst()), large: large)), key < .max else { return }
+          guard try hand(Self.content(row, of: table)), key < .max else { return }
           first = key + 1
         }
         let found = try search.next(from: first)
@@ -158,10 +179,21 @@ struct RawStore {
   }
 
   private func reader(of table: Table, _ rowID: String, from first: Int64?) throws -> RowReader {
-    try RowReader(
-      connection, database: StoreConnection.sourceSchema, table: table.name,
-      columns: [.init(name: rowID, sql: rowID)] + table.columns.map { .init(name: $0.name, sql: quoted($0.name)) },
-      keyName: rowID, where: .init(sql: first.map { "\(rowID) >= \($0)" }))
+    var columns = table.columns.map { RowReader.Column(name: $0.name, sql: quoted($0.name)) }
+    columns.insert(table.keyPlace.map { columns.remove(at: $0) } ?? .init(name: rowID, sql: rowID), at: 0)
+    return try RowReader(
+      connection, database: StoreConnection.sourceSchema, table: table.name, columns: columns, keyName: rowID,
+      where: .init(sql: first.map { "\(rowID) >= \($0)" }))
+  }
+
+  /// The values of the columns, of a row with its key in front.
+  private static func content(_ row: StoredRow, of table: Table) -> StoredRow {
+    var values = row.values
+    let key = values.removeFirst()
+    let place = table.keyPlace
+    if let place { values.insert(key, at: place) }
+    let large = row.large.map { ($0.key <= place ?? .max ? $0.key - 1 : $0.key, $0.value) }
+    return StoredRow(values: values, large: Dictionary(uniqueKeysWithValues: large))
   }
 
   /// A row all of whose large values can be read: they are written a piece at a time.
