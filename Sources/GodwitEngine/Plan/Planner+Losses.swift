@@ -189,12 +189,16 @@ extension Planner {
   /// counted.
   private var isCounted: Bool { sourceBytes > 0 }
 
-  /// Entities that no mapping takes, if the rows have not been counted yet.
+  /// Entities that no mapping takes, or that every mapping filters, if the rows have not been counted yet.
   private func uncounted(_ step: StepID) -> [LossReport.Loss] {
     guard !isCounted else { return [] }
     let taken = Set(resolved.entityMappings.map(\.source.name))
+    let filtered = droppedEntities.filter { $0.cause == .filteredOut }
     return resolved.sourceModel.entities.filter { !$0.isAbstract && !taken.contains($0.name) }.map {
       .init(step: step, kind: .objects, subject: $0.name, count: nil, reason: "no mapping", cause: .noMapping)
     }
+      + filtered.map {
+        .init(step: step, kind: .objects, subject: $0.entity, count: nil, reason: $0.reason, cause: $0.cause)
+      }
   }
 }

@@ -63,7 +63,7 @@ extension Planner {
   }
 
   /// Entities of which some or all objects may be left out.
-  private var droppedEntities: [MigrationPlan.Dropped] {
+  var droppedEntities: [MigrationPlan.Dropped] {
     let takers = Dictionary(grouping: resolved.entityMappings.filter { $0.earlier == nil }, by: \.source.name)
     return resolved.sourceModel.entities.filter { !$0.isAbstract }.compactMap { entity in
       let own = takers[entity.name] ?? []
