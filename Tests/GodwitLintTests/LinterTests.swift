@@ -44,6 +44,26 @@ struct `Linting a project` {
     #expect(try project.report().text() == "no findings in 3 versions of 1 model\n")
   }
 
+  @Test(arguments: [
+    ("maxCount=\"2\"", "maxCount=\"5\"", false),
+    ("minCount=\"3\" maxCount=\"7\"", "minCount=\"2\" maxCount=\"7\"", false),
+    ("maxCount=\"5\"", "maxCount=\"2\"", true), ("", "maxCount=\"2\"", true), ("maxCount=\"2\"", "", false),
+  ])
+  func `a count of a to-many that becomes looser has no finding`(was: String, now: String, isTold: Bool) throws {
+    typealias P = LintProject
+    func model(_ counts: String) -> String {
+      let owner = P.relationship("owner", to: "Person", inverse: "pets", "optional=\"YES\" maxCount=\"1\"")
+      return P.person(
+        P.relationship("pets", to: "Pet", inverse: "owner", "optional=\"YES\" toMany=\"YES\" " + counts),
+        more: "<entity name=\"Pet\">\n\(owner)\n</entity>")
+    }
+    var project = try LintProject()
+    try project.version("App", model(was))
+    try project.version("App 2", model(now))
+    try project.current("App 2")
+    #expect(try project.report().findings.contains { $0.rule == .rowsMayBreakRule } == isTold)
+  }
+
   @Test func `a rule that became stricter is told although the version hashes are equal`() throws {
     typealias P = LintProject
     func name(_ most: Int) -> String {

@@ -343,7 +343,9 @@ extension ModelChangeList {
         mayBeEmpty: !now.requiresObject) : nil
     // A minimum of 1 forbids nothing if the relationship may be empty.
     let isHigher = now.minCount > was.minCount && (now.minCount > 1 || now.requiresObject)
-    let isTighter = now.isToMany && (isHigher || (now.maxCount > 0 && isSameKind))
+    // Every object that keeps a stricter maximum keeps a looser one.
+    let isLower = isSameKind && now.maxCount > 0 && (was.maxCount == 0 || now.maxCount < was.maxCount)
+    let isTighter = now.isToMany && (isHigher || isLower)
     add(
       .counts, after.name, now.name,
       parts.joined(separator: ", ") + (isTighter ? Self.counted(rows, "is outside", "are outside") : ""),
