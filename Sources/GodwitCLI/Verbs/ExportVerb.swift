@@ -196,7 +196,7 @@ struct ExportVerb: Verb {
   private func content() throws -> ExportContent {
     if raw {
       let source = try RawStore(path: store)
-      return .rows(try all ? source.tables : table.map { try source.table(named: $0) }, source)
+      return .rows(try all ? source.tables : table.withoutRepeats().map { try source.table(named: $0) }, source)
     }
     let metadata = try StoreMetadata(readingStoreAt: store)
     let fitting = try fittingModel(metadata)

@@ -43,6 +43,17 @@ struct ExportNameTests {
     return project
   }
 
+  @Test(arguments: ["jsonl", "sqlite"])
+  func `a table that is named twice is written once`(format: String) throws {
+    let project = try Self.raw("CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
+    let file = try project.path("o." + format)
+    let result = project.godwit(
+      "export", try project.path("x.sqlite"), "--raw", "--table", "t", "--table", "t", "--format", format, "-o", file)
+    #expect(result.status == 0, "\(result.diagnostics)")
+    guard format == "jsonl" else { return }
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == "{\"@table\":\"t\",\"a\":1}\n")
+  }
+
   private static let many = (0..<2000).map { "c\($0)" }
 
   @Test(arguments: ["", "k INTEGER PRIMARY KEY", "k INTEGER PRIMARY KEY DESC"], ["jsonl", "csv", "sqlite"])
