@@ -4,28 +4,40 @@ import GodwitModel
 extension StoreSchema {
   /// A list of indexes under construction.
   struct IndexList {
-    private var taken: Set<String> = []
+    /// What each name stands for; empty for a table.
+    private var taken: [String: String] = [:]
     private(set) var indexes: [Index] = []
     var omitted: [String] = []
 
+    /// - Parameter tables: Names that no index can have.
+    init(besides tables: [String]) {
+      for table in tables { taken[table.lowercased()] = "" }
+    }
+
+    /// Adds an index, unless it is there. SQLite compares names without case: where another index or a table has the
+    /// name, a number follows it, so that no uniqueness constraint is left out.
     mutating func add(
       _ name: String, on table: String, _ columns: [String], unique: Bool = false, where condition: String? = nil
     ) {
-      // SQLite compares index names without case; an index of the same name would be the same index.
-      guard taken.insert(name.lowercased()).inserted else { return }
       let kind = unique ? "UNIQUE INDEX" : "INDEX"
+      let rows =
+        "ON \(identifier(table)) (\(columns.joined(separator: ", ")))" + (condition.map { " WHERE \($0)" } ?? "")
+      let content = kind + " " + rows
+      var (free, number) = (name, 2)
+      while let other = taken[free.lowercased()] {
+        guard other != content else { return }
+        free = "\(name)_\(number)"
+        number += 1
+      }
+      taken[free.lowercased()] = content
       indexes.append(
-        Index(
-          name: name, table: table,
-          sql: "CREATE \(kind) \(identifier(name)) ON \(identifier(table)) (\(columns.joined(separator: ", ")))"
-            + (condition.map { " WHERE \($0)" } ?? ""),
-          isUnique: unique))
+        Index(name: free, table: table, sql: "CREATE \(kind) \(identifier(free)) \(rows)", isUnique: unique))
     }
   }
 
   /// Indexes table by table: foreign keys, entity number, join tables, then those of the model.
   func makeIndexes() -> IndexList {
-    var list = IndexList()
+    var list = IndexList(besides: Self.ownTables + tables.map(\.name) + joinTables.map(\.name))
     for table in tables {
       for column in table.columns {
         if case .foreignKey = column.role {

@@ -44,6 +44,19 @@ struct SharedNameTests {
     #expect(StoreSchema(model: joined).sharedNames.map(\.name) == ["Z_2BS"])
   }
 
+  @Test(arguments: [[["a", "b"], ["a_b"]], [["a_b"], ["a", "b"]], [["s"], ["S"]]])
+  func `every uniqueness constraint has an index, whatever the names`(constraints: [[String]]) throws {
+    var entity = EntityDescription(
+      name: "P", attributes: ["a", "b", "a_b", "s", "S"].map { AttributeDescription(name: $0, type: .string) })
+    entity.uniquenessConstraints = constraints
+    let folder = try TemporaryFolder()
+    let path = folder.file("s.sqlite")
+    try StoreBuilder(path: path, model: model(entity, Self.entity("_P_UNIQUE_S"))).finish()
+    let made = try StoreConnection.openStore(readingAt: path).strings(
+      "SELECT lower(name) FROM source.sqlite_master WHERE sql LIKE 'CREATE UNIQUE INDEX%'")
+    #expect(made.count == 2 && Set(made).count == 2, "\(made)")
+  }
+
   @Test func `names that differ by an accent or a letter are not shared`() throws {
     let model = try model(Self.entity("Pa"), Self.entity("P\u{E1}"), Self.entity("Pa\u{301}"), Self.entity("Pab"))
     #expect(StoreSchema(model: model).sharedNames.isEmpty)
