@@ -121,14 +121,18 @@ struct NumberLosses {
     }
   }
 
-  func parts() throws -> [Part] {
+  /// - Parameter leavesOutSafe: Whether attributes are left out whose values all fit, as the ends of their inputs show.
+  func parts(leavingOutSafe leavesOutSafe: Bool = false) throws -> [Part] {
     try resolved.entityMappings.filter { $0.earlier == nil }.flatMap { mapping -> [Part] in
       let builder = StatementBuilder()
       builder.tolerateMisfits()
       let isUnique = program.isUnique(mapping.index)
       // Expressions read the ends of a link from these rows.
       let links = isUnique ? nil : program.creation.linkRows(of: mapping, builder)
-      let watched = try mapping.attributes.compactMap { try watch($0.attribute, $0.source, mapping, builder) }
+      let safe = try leavesOutSafe && links != nil ? safeAttributes(of: mapping) : []
+      let watched = try mapping.attributes.filter { !safe.contains($0.attribute.name) }.compactMap {
+        try watch($0.attribute, $0.source, mapping, builder)
+      }
       guard !watched.isEmpty else { return [] }
       let association = program.associations(builder)
       let table = try program.sourceTable(mapping.source.name)
@@ -225,6 +229,79 @@ struct NumberLosses {
       target, lowered.sql, nil, parsed.isRead ? parsed.hasInexactConstant ? .readOrConstant : .read : .computed,
       held: held.map { "(\($0.joined(separator: " AND ")))" } ?? "0",
       "an expression of mapping '\(mapping.name)'")
+  }
+
+  // MARK: Values that all fit
+
+  /// The attributes of links whose values all fit: sums, differences and products of whole numbers whose ends stay within
+  /// the type.
+  ///
+  /// The ends are found in the tables of the objects. They have fewer rows than the links, or nothing is proved.
+  private func safeAttributes(of mapping: ResolvedEntityMapping) throws -> Set<String> {
+    guard !planner.scan.isSample, let pair = resolved.sourceModel.pairEntity(mapping.source.name) else { return [] }
+    let watches = Set(program.losses.nilWatches(mapping.index).map(\.attribute))
+    let candidates = mapping.attributes.compactMap { attribute, source -> (AttributeDescription, ValueExpression)? in
+      guard case .expression(let value) = source.withoutDefault, attribute.type.isNumeric,
+        !watches.contains(attribute.name)
+      else { return nil }
+      return (attribute, value)
+    }
+    var inputs: [WholeNumberInput] = []
+    for (_, value) in candidates {
+      _ = WholeNumberBounds.of(value) { path in
+        guard let input = wholeNumber(at: path, of: pair) else { return nil }
+        if !inputs.contains(input) { inputs.append(input) }
+        return WholeNumberBounds(0...0)
+      }
+    }
+    let rows = Dictionary(program.facts.entities.map { ($0.name, $0.rows) }) { $1 }
+    let ends = Set(inputs.map(\.entity))
+    guard !inputs.isEmpty,
+      ends.reduce(0, { $0 + (rows[$1] ?? Int64.max / 4) }) < program.facts.mappings[mapping.index].rows
+    else { return [] }
+    let bounds = try bounds(of: inputs)
+    let safe = candidates.filter { attribute, value in
+      WholeNumberBounds.of(value) { path in
+        wholeNumber(at: path, of: pair).flatMap { inputs.firstIndex(of: $0) }.flatMap { bounds[$0] }
+      }?.areHeld(by: attribute.type) ?? false
+    }
+    return Set(safe.map { $0.0.name })
+  }
+
+  /// An attribute of whole numbers.
+  private struct WholeNumberInput: Equatable { var entity, table, column: String }
+
+  /// The attribute that a path leads to from a link; nil where it is none of an end, or no whole number.
+  private func wholeNumber(at path: [String], of pair: PairEntity) -> WholeNumberInput? {
+    guard path.count == 2, let end = PairEntity.End.allCases.first(where: { $0.toOne == path[0] }) else { return nil }
+    let (entity, schema) = (pair.entityName(of: end), program.sourceSchema)
+    guard let attribute = resolved.sourceModel.attribute(path[1], of: entity), attribute.type.isInteger,
+      attribute.type.integerRange != nil, schema.fillsTable(entity), let table = schema.table(of: entity)?.name,
+      let column = schema.column(of: attribute.name, in: entity)
+    else { return nil }
+    return WholeNumberInput(entity: entity, table: table, column: column)
+  }
+
+  /// The bounds of each attribute; nil for one with something else than a whole number.
+  private func bounds(of inputs: [WholeNumberInput]) throws -> [WholeNumberBounds?] {
+    let walks = inputs.map { input in
+      let column = quoted(input.column)
+      return SourceWalk(input.table, key: "Z_PK") {
+        """
+        SELECT MIN(\(column)), MAX(\(column)), COUNT(*) FILTER (WHERE typeof(\(column)) NOT IN ('integer', 'null')) \
+        FROM source.\(quoted(input.table))\(whereClause([$0]))
+        """
+      }
+    }
+    return try planner.scan.counts(walks).map { count in
+      var bounds = WholeNumberBounds(nil)
+      for row in count.rows {
+        guard row.count == 3, row[2] == .integer(0) else { return nil }
+        guard case (.integer(let low), .integer(let high)) = (row[0], row[1]) else { continue }
+        bounds.range = min(low, bounds.range?.lowerBound ?? low)...max(high, bounds.range?.upperBound ?? high)
+      }
+      return bounds
+    }
   }
 
   /// Whether some result of a type may be another number in an attribute, or not fit.

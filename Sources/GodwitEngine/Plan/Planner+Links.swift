@@ -37,6 +37,34 @@ extension Planner {
     return found
   }
 
+  /// Whether an index of the source begins with a column.
+  func isIndexed(_ column: String, of table: String) throws -> Bool {
+    try connection.integer(
+      """
+      SELECT 1 FROM pragma_index_list(?1, ?3) AS l CROSS JOIN pragma_index_info(l.name, ?3) AS i \
+      WHERE NOT l.partial AND i.seqno = 0 AND i.name = ?2 LIMIT 1
+      """, [.text(table), .text(column), .text(StoreConnection.sourceSchema)]) != nil
+  }
+
+  /// The number of an entity's links, as SQL; nil for other objects, and for links that are rows of their elements.
+  ///
+  /// Links between objects whose keys have no gap need not be looked up one by one, if no link leads beyond the ends.
+  func countOfLinks(_ links: LinkRows?) throws -> String? {
+    guard let links else { return nil }
+    let count = "(SELECT COUNT(*) FROM \(links.rows))"
+    guard let join = links.plainJoin,
+      try join.ends.allSatisfy({ try isIndexed($0.column, of: join.table) })
+    else { return count }
+    let rows = "source.\(quoted(join.table))"
+    let terms = join.ends.map { end in
+      let (column, objects) = (quoted(end.column), "source.\(quoted(end.objects))")
+      let (low, high) = ("(SELECT MIN(Z_PK) FROM \(objects))", "(SELECT MAX(Z_PK) FROM \(objects))")
+      return "(SELECT MIN(\(column)) FROM \(rows)) >= \(low) AND (SELECT MAX(\(column)) FROM \(rows)) <= \(high) "
+        + "AND (SELECT COUNT(*) FROM \(objects)) = \(high) - \(low) + 1"
+    }
+    return "(CASE WHEN \(terms.joined(separator: " AND ")) THEN (SELECT COUNT(*) FROM \(rows)) ELSE \(count) END)"
+  }
+
   /// The condition that a key leads to no object of an entity or of its subentities; nil for an entity without a table.
   func isNowhere(_ key: String, _ entity: String) -> String? {
     guard let table = sourceSchema.table(of: entity) else { return nil }
@@ -66,7 +94,11 @@ extension Planner {
     }
 
     /// Whether every key of a column lies between the ends of a table without gaps, and is an integer.
-    private func isWithinRun(_ table: String, _ column: String, of entity: String) throws -> Bool {
+    ///
+    /// - Parameter areIntegers: Whether no key is another number. For links `TableKeys` has proved that.
+    private func isWithinRun(
+      _ table: String, _ column: String, of entity: String, areIntegers: Bool
+    ) throws -> Bool {
       guard planner.resolved.sourceModel.entity(entity)?.superentityName == nil, let run = runs[entity] else {
         return false
       }
@@ -79,6 +111,7 @@ extension Planner {
       switch (row.first, row.last) {
       case (.integer(let low), .integer(let high)):
         guard run.contains(low), run.contains(high) else { return false }
+        if areIntegers { return true }
         // A real number between the two leads to nothing.
         return try planner.scan.reading(table) {
           try planner.connection.value(
@@ -91,7 +124,7 @@ extension Planner {
 
     /// nil if there are none.
     func strays(_ table: String, column: String, holder: String, to entity: String) throws -> SourceWalk? {
-      guard try !isWithinRun(table, column, of: entity),
+      guard try !isWithinRun(table, column, of: entity, areIntegers: false),
         let isNowhere = planner.isNowhere("h.\(quoted(column))", entity)
       else {
         return nil
@@ -107,7 +140,7 @@ extension Planner {
       let ends = [
         (join.ownerColumn, join.ownerEntityName), (join.destinationColumn, join.destinationEntityName),
       ]
-      if try ends.allSatisfy({ try isWithinRun(join.name, $0.0, of: $0.1) }) { return nil }
+      if try ends.allSatisfy({ try isWithinRun(join.name, $0.0, of: $0.1, areIntegers: true) }) { return nil }
       let tests = ends.compactMap { planner.isNowhere("j.\(quoted($0.0))", $0.1) }
       return SourceWalk(join.name, key: "j.rowid") {
         "SELECT COUNT(*) FROM source.\(quoted(join.name)) AS j"

@@ -12,7 +12,7 @@ extension Planner {
       resolved: resolved, sourceSchema: sourceSchema, destinationSchema: destinationSchema, facts: facts)
     program.isBeforeRun = true
     let numbers = NumberLosses(self, program, isWhole: isWhole)
-    let numeric = isCounted ? try numbers.parts() : []
+    let numeric = isCounted ? try numbers.parts(leavingOutSafe: true) : []
     let merged = try MergeLosses(self, program).parts(isCounted: isCounted && !scan.isSample).map(\.part)
     let nilKeys = isCounted ? try MergeLosses(self, program).nilParts() : []
     let ambiguous = isCounted && isWhole ? try ambiguousWalks(program) : []

@@ -171,7 +171,7 @@ package struct Planner {
       key = checks.guarding(key, member: "-1", builder: builder)
     }
     let arguments = ([key] + tests).joined(separator: ", ")
-    let linked = LinkRows(of: entity.name, in: sourceSchema)?.rows
+    let linked = try filtered.isEmpty ? countOfLinks(LinkRows(of: entity.name, in: sourceSchema)) : nil
     return SourceWalk(
       table, key: "s.Z_PK", isCut: !filtered.isEmpty, builder: builder, context: "planning, counting \(entity.name)"
     ) { keys in
@@ -179,7 +179,7 @@ package struct Planner {
       let rows = "FROM \(own)\(condition)"
       // One figure a query, so that SQLite finds the ends by seeking. Joins count faster, and cannot seek.
       return filtered.isEmpty && keys == nil
-        ? "SELECT (SELECT COUNT(*) FROM \(linked ?? own)\(condition)), (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))"
+        ? "SELECT \(linked ?? "(SELECT COUNT(*) \(rows))"), (SELECT MIN(s.Z_PK) \(rows)), (SELECT MAX(s.Z_PK) \(rows))"
         : "SELECT godwit_tally(\(arguments)) \(rows)"
     }
   }

@@ -207,11 +207,7 @@ struct PropertyLosses {
       default: return false
       }
     }
-    return try planner.connection.integer(
-      """
-      SELECT 1 FROM pragma_index_list(?1, ?3) AS l CROSS JOIN pragma_index_info(l.name, ?3) AS i \
-      WHERE NOT l.partial AND i.seqno = 0 AND i.name = ?2 LIMIT 1
-      """, [.text(table), .text(column), .text(StoreConnection.sourceSchema)]) != nil
+    return try planner.isIndexed(column, of: table)
   }
 
   /// The keys of the objects at the end of a path.
@@ -281,10 +277,10 @@ struct PropertyLosses {
   /// A walk over the rows `s`, whose statement may test filters.
   func walk(
     _ table: String, _ builder: StatementBuilder, _ entity: String, isCut: Bool = true,
-
-  private static func context(_ entity: String) -> String { "planning, counting what \(entity) loses" }
     sql: @escaping (String?) -> String
   ) -> SourceWalk {
     SourceWalk(table, key: "s.Z_PK", isCut: isCut, builder: builder, context: Self.context(entity), sql: sql)
   }
+
+  private static func context(_ entity: String) -> String { "planning, counting what \(entity) loses" }
 }

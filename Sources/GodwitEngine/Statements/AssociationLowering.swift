@@ -127,6 +127,17 @@ package struct AssociationLowering {
     return "(CASE WHEN \(matches(index, alias: alias).sql) THEN \(counterpart) END)"
   }
 
+  /// The same for an end of a link whose row is joined in: the object is there, and a mapping of all objects of its entity
+  /// takes it. nil for any other key.
+  func endLookup(_ index: MappingID, at chain: RelationshipJoinPath) -> String? {
+    let wanted = mappings[index]
+    guard let alias = builder.joinedEnds.values.first(where: { chain.key == "\($0).Z_PK" }), wanted.earlier == nil,
+      !isStored(index), !isPolicy(index), wanted.filter == nil, wanted.isComputable(row: alias) == nil,
+      wanted.source.name == chain.entityName, schema.fillsTable(chain.entityName)
+    else { return nil }
+    return counterpart(index, ofRow: alias)
+  }
+
   /// The same without reading the source; nil if that is not possible, or if the association is not computed.
   func quickLookup(_ index: MappingID, key: String) -> String? {
     let known = facts.mappings[index]

@@ -46,6 +46,7 @@ extension CreationStatements {
         if source.path.isEmpty, let own = association.ownLookup(index, alias: "s", in: mapping) {
           return (own, number(index))
         }
+        if let end = association.endLookup(index, at: chain) { return (end, number(index)) }
         let sql =
           chain.isToMany
           ? chain.scalar("MIN(\(try association.lookup(index, key: chain.key)))")
@@ -67,6 +68,7 @@ extension CreationStatements {
           row: .init(alias: "s", entityName: mapping.source.name), schema: sourceSchema,
           database: StoreConnection.sourceSchema, builder: association.builder)
         try chain.follow(inverse.name)
+        if let end = association.endLookup(owner.mapping, at: chain) { return (end, number(owner.mapping)) }
         let sql = try association.lookup(owner.mapping, key: chain.scalar(chain.key), joins: &joins)
         return (sql, number(owner.mapping))
       }

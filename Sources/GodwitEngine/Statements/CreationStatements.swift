@@ -224,7 +224,8 @@ package struct CreationStatements: StageStatements {
       place.takesLowest = expression.isRead
       let site = builder.site(place)
       // Computing a short sum twice costs less than passing it through a function.
-      if builder.rowChecks != nil, lowered.reason == nil, expression.isArithmeticThroughout,
+      if builder.rowChecks != nil, lowered.reason == nil,
+        expression.isArithmeticThroughout(joining: builder.joinedEnds),
         lowered.sql.utf8.count < Self.limitTwice, !attribute.allowsExternalBinaryDataStorage,
         var field = RowCheck.Field(storing: attribute.type, site: site)
       {

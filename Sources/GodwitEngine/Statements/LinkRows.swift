@@ -10,11 +10,29 @@ struct LinkRows {
   /// The row at each end, by the to-one that leads to it.
   private(set) var ends: [String: String] = [:]
 
+  /// The table of links, each once, between objects that have their tables to themselves.
+  struct PlainJoin {
+    struct End { var column, objects: String }
+
+    var table: String
+    var ends: [End]
+  }
+
+  private(set) var plainJoin: PlainJoin?
+
   /// nil for an entity whose objects are not links.
   init?(of entity: String, in schema: StoreSchema) {
     guard let pair = schema.model.pairEntity(entity), let links = schema.pairLinks(of: pair) else { return nil }
     let database = StoreConnection.sourceSchema
     table = "\(database).\(quoted(links))"
+    var plain: PlainJoin?
+    var columns: [PairEntity.End: String] = [:]
+    if case .join(let join, let subject, let object, _) = schema.storage(
+      of: pair.relationshipName, in: pair.sourceEntityName), !join.isReflexive
+    {
+      plain = PlainJoin(table: join.name, ends: [])
+      columns = [.source: subject, .element: object]
+    }
     for end in PairEntity.End.allCases {
       let (entity, alias) = (pair.entityName(of: end), "godwit_\(end.rawValue)")
       guard case .foreignKey(_, let column, _, _) = schema.storage(of: end.toOne, in: pair.name),
@@ -25,7 +43,13 @@ struct LinkRows {
       joins.append(
         "CROSS JOIN \(database).\(quoted(rows)) AS \(alias) ON \(alias).Z_PK = s.\(quoted(column))\(kind.further)")
       ends[end.toOne] = alias
+      if let column = columns[end], kind.further.isEmpty {
+        plain?.ends.append(.init(column: column, objects: rows))
+      } else {
+        plain = nil
+      }
     }
+    plainJoin = plain
   }
 
   /// The links with their ends, for a `FROM`.

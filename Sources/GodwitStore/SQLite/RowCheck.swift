@@ -43,6 +43,8 @@ package struct RowCheck: Sendable, Hashable {
     package var takesNaN = false
     /// Whether the argument is the result of `typeof`, so that SQLite need not fetch a large value.
     package var isTypeName = false
+    /// The place of its row's key among the keys behind the values; nil for a value of the statement's own row.
+    package var keyPlace: Int?
     /// The number of the place to report.
     package var site: Int
 
@@ -73,6 +75,18 @@ package struct RowCheck: Sendable, Hashable {
   }
 
   package var fields: [Field]
+  /// How many keys of joined rows follow the values.
+  package var keyCount: Int
 
-  package init(fields: [Field]) { self.fields = fields }
+  package init(fields: [Field], keyCount: Int = 0) { (self.fields, self.keyCount) = (fields, keyCount) }
+}
+
+extension RowCheck.Field {
+  /// Whether a value that fulfils these rules fulfils those of another field.
+  package func implies(_ other: Self) -> Bool {
+    kinds.isSubset(of: other.kinds) && other.range.lowerBound <= range.lowerBound
+      && range.upperBound <= other.range.upperBound && (other.byteCount == nil || byteCount == other.byteCount)
+      && (!kinds.contains(.real) || !other.isWhole || isWhole && (other.takesLowest || !takesLowest))
+      && (!takesNaN || other.takesNaN || other.kinds.contains(.text)) && isTypeName == other.isTypeName
+  }
 }

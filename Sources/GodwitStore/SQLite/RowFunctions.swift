@@ -5,7 +5,7 @@ package import GodwitModel
 ///
 /// | function | result |
 /// |---|---|
-/// | `godwit_row(check, member, source key, result, value, …)` | the result, when every value passes |
+/// | `godwit_row(check, member, source key, result, value, …, key, …)` | the result, when every value passes; the keys are those of joined rows |
 /// | `godwit_counterpart(set, source key, offset)` | key + offset; NULL for a key that the set lacks |
 /// | `godwit_identity(merges nil, source key, value, …)` | NULL; `withIdentity(of:)` then has the values of `unique-by` as one key: each with its kind and length, so that no two lists meet. Without `merges nil`, a row with a nil has a key of its own |
 /// | `godwit_merging(merges nil, source key, value, …)` | the same key, as a blob |
@@ -50,16 +50,18 @@ package final class RowFunctions {
     guard arguments.count >= 4, number >= 0, number < checks.count else {
       return sqlite3_result_error(context, "no such check", -1)
     }
+    let keyCount = checks[number].keyCount
     let found = checks[number].fields.withUnsafeBufferPointer { fields -> Int? in
-      guard arguments.count == fields.count + 4 else { return 0 }
+      guard arguments.count == fields.count + keyCount + 4 else { return 0 }
       for index in 0..<fields.count where !fields[index].passes(arguments, index + 4) { return index }
       return nil
     }
     if let found {
       let field = checks[number].fields[found]
       let kind = field.kind(arguments, found + 4)
+      let key = field.keyPlace.map { 4 + checks[number].fields.count + $0 } ?? 2
       misfit = Misfit(
-        site: field.site, key: arguments.int64(2), kind: kind,
+        site: field.site, key: arguments.int64(key), kind: kind,
         isWholeReal: kind == .real && !arguments.double(found + 4).hasFraction)
       return sqlite3_result_error(context, "a value does not fit", -1)
     }

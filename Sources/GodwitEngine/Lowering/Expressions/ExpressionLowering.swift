@@ -45,7 +45,8 @@ package struct ExpressionLowering {
   package enum Checks {
     /// In the expression.
     case inline
-    /// By `godwit_row`, for columns of the statement's own row that are read whatever the row contains.
+    /// By `godwit_row`, for columns of the statement's own row, and of the ends of a link that are joined to it, that are
+    /// read whatever the rows contain.
     case byRow
     /// Nowhere: the planner has run the same expression on every row.
     case done
@@ -186,7 +187,7 @@ package struct ExpressionLowering {
   }
 
   func lower(_ expression: ValueExpression) throws -> Lowered {
-    if checks == .byRow, !expression.isArithmetic {
+    if checks == .byRow, !expression.isArithmetic(joining: builder.joinedEnds) {
       var inner = self
       inner.checks = .inline
       return try inner.lower(expression)
@@ -281,8 +282,10 @@ package struct ExpressionLowering {
     let sql = "\(row.alias).\(quoted(column))"
     let site = self.site(attribute, of: row)
     var checked = sql
-    if checks == .byRow, row.alias == self.row.alias {
-      builder.rowChecks?.add(sql, RowCheck.Field(reading: attribute.type, site: site))
+    let isOwn = row.alias == self.row.alias
+    if checks == .byRow, isOwn || builder.joinedEnds.values.contains(row.alias) {
+      builder.rowChecks?.add(
+        sql, RowCheck.Field(reading: attribute.type, site: site), key: isOwn ? nil : "\(row.alias).Z_PK")
     } else if checks != .done {
       checked = Self.checked(sql, type: attribute.type, site: site, key: "\(row.alias).Z_PK")
     }
@@ -333,23 +336,25 @@ package struct ExpressionLowering {
 
 extension ValueExpression {
   /// Whether nothing but attributes, constants and arithmetic that SQL knows is in it.
-  package var isArithmeticThroughout: Bool {
+  ///
+  /// - Parameter ends: As `StatementBuilder.joinedEnds`.
+  package func isArithmeticThroughout(joining ends: [String: String]) -> Bool {
     switch node {
     case .arithmetic(let op, let left, let right):
-      op != .power && left.isArithmeticThroughout && right.isArithmeticThroughout
-    case .negation(let operand): operand.isArithmeticThroughout
-    default: isArithmetic
+      op != .power && left.isArithmeticThroughout(joining: ends) && right.isArithmeticThroughout(joining: ends)
+    case .negation(let operand): operand.isArithmeticThroughout(joining: ends)
+    default: isArithmetic(joining: ends)
     }
   }
 
-  /// Whether its operands are evaluated whatever the row holds: an attribute of the object itself, a constant, or
-  /// arithmetic.
-  fileprivate var isArithmetic: Bool {
+  /// Whether its operands are evaluated whatever the row holds: an attribute of the object itself or of an end of a link,
+  /// a constant, or arithmetic.
+  fileprivate func isArithmetic(joining ends: [String: String]) -> Bool {
     switch node {
     case .constant, .arithmetic, .negation: true
     case .keyPath(let base, let segments):
       switch base?.node {
-      case nil, .evaluatedObject, .variable: segments.count == 1
+      case nil, .evaluatedObject, .variable: segments.count == 1 || segments.count == 2 && ends[segments[0]] != nil
       default: false
       }
     default: false

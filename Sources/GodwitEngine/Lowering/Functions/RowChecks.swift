@@ -5,18 +5,26 @@ package struct RowChecks {
   private(set) package var fields: [RowCheck.Field] = []
   /// The SQL of the values that are tested, beside `fields`.
   private(set) var arguments: [String] = []
+  /// The SQL of the keys of joined rows.
+  private var keys: [String] = []
 
   package init() {}
 
-  /// - Parameter isLarge: Whether the value may be large. Then only its storage class is tested.
-  package mutating func add(_ value: String, _ test: RowCheck.Field, isLarge: Bool = false) {
+  /// - Parameters:
+  ///   - key: The key of the joined row that has the value; nil for the row `s`.
+  ///   - isLarge: Whether the value may be large. Then only its storage class is tested.
+  package mutating func add(_ value: String, _ test: RowCheck.Field, key: String? = nil, isLarge: Bool = false) {
     var (sql, field) = (value, test)
     // Bytes may be many, and only their storage class is needed.
     if field.kinds == [.null, .blob] && field.byteCount == nil || isLarge {
       field.isTypeName = true
       sql = "typeof(\(sql))"
     }
-    guard !field.isVoid, !zip(arguments, fields).contains(where: { $0 == (sql, field) }) else { return }
+    guard !field.isVoid, !zip(arguments, fields).contains(where: { $0 == sql && $1.implies(field) }) else { return }
+    if let key {
+      field.keyPlace = keys.firstIndex(of: key) ?? keys.count
+      if field.keyPlace == keys.count { keys.append(key) }
+    }
     fields.append(field)
     arguments.append(sql)
   }
@@ -28,10 +36,11 @@ package struct RowChecks {
       field.site = 0
       return field
     }
-    return arguments == other.arguments && fields.map(placeless) == other.fields.map(placeless)
+    return arguments == other.arguments && keys == other.keys
+      && fields.map(placeless) == other.fields.map(placeless)
   }
 
-  /// SQLite takes at most 127 arguments.
+  /// SQLite takes at most 127 arguments, and a link has two ends with a key.
   static let limit = 120
 
   /// SQL that is `key` when every value passes, and fails otherwise.
@@ -41,9 +50,9 @@ package struct RowChecks {
     var sql = key
     for start in stride(from: 0, to: max(1, fields.count), by: Self.limit) {
       let part = start..<min(fields.count, start + Self.limit)
-      let number = builder.rowCheck(RowCheck(fields: Array(fields[part])))
+      let number = builder.rowCheck(RowCheck(fields: Array(fields[part]), keyCount: keys.count))
       let counted = start == 0 ? member : "-1"
-      sql = "godwit_row(\((["\(number)", counted, "s.Z_PK", sql] + arguments[part]).joined(separator: ", ")))"
+      sql = "godwit_row(\((["\(number)", counted, "s.Z_PK", sql] + arguments[part] + keys).joined(separator: ", ")))"
     }
     return sql
   }
