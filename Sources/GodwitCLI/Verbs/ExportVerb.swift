@@ -130,7 +130,10 @@ struct ExportVerb: Verb {
 
   mutating func run(in session: CommandSession) throws -> Int32 {
     let content = try content()
-    try session.warnOfLogs(besideStoreAt: store)
+    do { try session.warnOfLogs(besideStoreAt: store) } catch let error as GodwitError where raw {
+      // Rows of a damaged file are written, and its damage is told after them.
+      guard error.code == .dataWrong else { throw error }
+    }
     let complaint = try complaint(content)
     if let complaint, !raw { throw damage(complaint) }
     if case .objects(let selection, let reader) = content { try tellRounded(selection, reader, session) }

@@ -97,9 +97,6 @@ struct UnusedLogTests {
     Kind("a hot journal that is cut off", "-journal' is used up to record") {
       ["": $0.halfWritten, "-journal": $0.journal.prefix($0.journal.count - 4096)]
     },
-    Kind("a hot journal with a damaged record", "-journal' is used up to record") {
-      ["": $0.halfWritten, "-journal": changed($0.journal, at: 512 + 4)]
-    },
     Kind("a hot journal beside an unused log", "-wal' is not used: it is shorter") {
       ["": $0.halfWritten, "-journal": $0.journal, "-wal": Data([7])]
     },

@@ -62,14 +62,14 @@ struct RunForecastTests {
     note.relationships[0].isOptional = false
     let fixture = try fixture(to: note)
     fixture.mappings[0] = try .make(
-      "Tag", "Tag", filter: "name != 't3'", relationships: ["notes": .mapping("Note", keyPath: ["notes"])])
+      "Tag", "Tag", filter: "name != 't3'", relationships: ["notes": .mapping("NoteToNote", keyPath: ["notes"])])
     fixture.mappings.append(try .make("Tag", "Tag", name: "More", filter: "name == 't3'"))
     fixture.mappings[1] = try .make("Note", "Note", attributes: ["text": "$source.text"])
     let plan = try MigrationManager(fixture.job).plan()
     let notes = plan.codedNotes.filter { $0.code == .notLookedAt }.map(\.text)
     #expect(
       notes == [
-        "not looked at: how many objects 'Note.tag' leads to in mapping 'Note' (a rule limits them): only its inverse is mapped"
+        "not looked at: how many objects 'Note.tag' leads to in mapping 'NoteToNote' (a rule limits them): only its inverse is mapped"
       ])
     let error = #expect(throws: GodwitError.self) { try fixture.run() }
     #expect(error?.code == .dataWrong)
