@@ -454,8 +454,40 @@ struct `The JSON contract of files` {
     let alone = try JSONValue(parsing: result.output)
     #expect(try Contract.schema("inspect").findings(alone) == [])
     #expect(alone["database"]?["tables"]?.array?.isEmpty == false && alone["schemaVersion"] == .integer(1))
+    // Its type is that of an error.
+    #expect(alone["type"] == .string("error"))
+    #expect(try Contract.schema("error").findings(alone) == [])
     let rows = try contract.document("inspect", "inspect", path, Contract.people, status: 65)
     #expect(rows[0]?["error"]?["code"] == .string("data-wrong"))
+  }
+
+  @Test func `a file that is read in part is an error by both schemas`() throws {
+    let contract = try Contract()
+    let store = try contract.store(4)
+    var bytes = try Data(contentsOf: URL(filePath: store))
+    // The number of a page that no tree has: SQLite's check finds pages that are never used.
+    bytes.append(Data(count: 4096))
+    bytes.replaceSubrange(28..<32, with: withUnsafeBytes(of: UInt32(bytes.count / 4096).bigEndian) { Data($0) })
+    try bytes.write(to: URL(filePath: store))
+    let bundle = contract.file("M.xcdatamodeld")
+    try FileManager.default.copyItem(atPath: Contract.people, toPath: bundle)
+    for version in try FileManager.default.contentsOfDirectory(atPath: bundle) where version.hasSuffix("5.xcdatamodel")
+    {
+      try Data("<model".utf8).write(to: URL(filePath: "\(bundle)/\(version)/contents"))
+    }
+    try contract.change(try contract.store(1, "old.sqlite"), "DROP TABLE IF EXISTS Z_MODELCACHE")
+    for (arguments, status, key) in [
+      ([store, "--check"], 65, "check"), ([bundle], 66, "model"),
+      ([contract.file("old.sqlite"), "--details"], 64, "store"),
+    ] as [([String], Int32, String)] {
+      let result = contract.run(["inspect"] + arguments + ["--format", "json"])
+      #expect(result.status == status, "\(arguments): \(result.diagnostics)")
+      let value = try JSONValue(parsing: result.output)
+      #expect(value[key] != nil, "\(arguments)")
+      for schema in ["error", "inspect"] {
+        #expect(try Contract.schema(schema).findings(value) == [], "\(arguments): \(schema)")
+      }
+    }
   }
 
   @Test func `why, where a model fits, a migration is needed, no model fits and none can be inferred`() throws {
