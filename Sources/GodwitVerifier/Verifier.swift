@@ -92,6 +92,7 @@ public struct Verifier: Sendable {
   }
 
   private func run(_ stop: VerificationStop, progress tell: (Double) -> Void) throws -> VerificationReport {
+    try StoreFiles.refuseImpossible(job.destinationPath)
     let unfinished = job.workPath
     // Another job may be at work on a copy; whether this one is finished the store says.
     guard try job.appends || !WorkFolder.exists(unfinished) else {

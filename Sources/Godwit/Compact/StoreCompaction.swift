@@ -43,6 +43,7 @@ package struct StoreCompaction {
   /// - Throws: `.dataWrong` (65) for a file that is no SQLite store of Core Data, or a mirrored store that was not accepted;
   ///   `.noPath` (69) if the named model is of another version; what the disk refused.
   package func plan() throws -> CompactionReport {
+    try StoreFiles.refuseImpossible(path)
     try refuseOthersWork()
     return try look().report
   }
@@ -160,6 +161,7 @@ package struct StoreCompaction {
   ///   `.cannotCreate` (73) if `Name~.ext` exists, or a run has unfinished work on the store; `.permission` (77) if the new
   ///   file cannot get owner and rights of the old one.
   package func run() throws -> CompactionReport {
+    try StoreFiles.refuseImpossible(path)
     try refuseOthersWork()
     let known = try look()
     if known.report.outcome == .nothingToDo, try !WorkFolder.exists(forDestination: path) { return known.report }
@@ -208,6 +210,7 @@ package struct StoreCompaction {
   /// - Returns: Whether there was a work folder.
   /// - Throws: `.cannotCreate` (73) for the work of something else; `.stopped` (75) while a process is at work.
   package func undo() throws -> Bool {
+    try StoreFiles.refuseImpossible(path)
     try refuseOthersWork()
     return try MigrationManager.discard(destination: path, isInPlace: true)
   }

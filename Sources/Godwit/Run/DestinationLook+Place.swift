@@ -23,6 +23,7 @@ extension DestinationLook {
   func checkDestinationFolder() throws {
     guard try !WorkFolder.exists(forDestination: job.destinationPath) else { return }
     var folder = URL(filePath: job.destinationPath).deletingLastPathComponent().standardizedFileURL
+    try WorkFolder.refuseObstacle(to: job.workPath)
     while FileStatus(following: folder.path) == nil, errno == ENOENT, folder.path != "/" {
       folder = folder.deletingLastPathComponent().standardizedFileURL
     }

@@ -82,6 +82,7 @@ final class TraceChain {
       )
     }
     if job.appends { throw cannot("it appends to a store", "this version traces jobs that make a new store") }
+    try StoreFiles.refuseImpossible(job.destinationPath)
     guard try !WorkFolder.exists(job.workPath) else {
       throw cannot(
         "it is unfinished, '\(job.workPath)' exists", "run the job to its end with `godwit run`", .missingInput)

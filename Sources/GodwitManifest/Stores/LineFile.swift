@@ -37,7 +37,7 @@ package final class LineFile {
   private static func failure(_ path: String, _ code: Int32) -> GodwitError {
     let kind: GodwitError.Code =
       switch code {
-      case ENOENT, ENOTDIR: .missingInput
+      case _ where GodwitError.codesOfNoFile.contains(code): .missingInput
       case EACCES, EPERM: .permission
       default: .inputOutput
       }

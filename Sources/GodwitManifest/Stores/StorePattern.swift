@@ -204,7 +204,7 @@ package struct StorePattern: Sendable, Hashable {
     ) throws {
       guard let folder = opendir(path.isEmpty ? "." : path) else {
         let code = errno
-        if [ENOENT, ENOTDIR, ELOOP].contains(code) { return }
+        if GodwitError.codesOfNoFile.contains(code) { return }
         return try report(path, code)
       }
       defer { closedir(folder) }

@@ -126,6 +126,13 @@ package struct WorkFolder: ~Copyable {
     }
   }
 
+  /// Refuses a path with a file in the place of a folder, as making the folder would.
+  ///
+  /// - Throws: `.cannotCreate` (73).
+  package static func refuseObstacle(to path: String) throws {
+    if obstacle(to: path.parentPath) != nil { throw cannotCreate(path, errno: ENOTDIR) }
+  }
+
   /// The first part of the path that exists and is not a folder.
   private static func obstacle(to path: String) -> String? {
     var part = path

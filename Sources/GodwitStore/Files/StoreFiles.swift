@@ -167,6 +167,16 @@ package struct StoreFiles: Sendable, Hashable {
       safe: "nothing was changed")
   }
 
+  /// Refuses a path that can lead to no file, such as a loop of symbolic links. A file that is only missing passes.
+  ///
+  /// - Throws: `.missingInput` (66).
+  package static func refuseImpossible(_ path: String) throws {
+    guard FileStatus(following: path) == nil else { return }
+    let code = errno
+    guard code != ENOENT, GodwitError.codesOfNoFile.contains(code) else { return }
+    throw failure(code, reading: path)
+  }
+
   /// Refuses a pipe, a device or a socket, because opening or reading it may wait.
   static func refuseSpecialFile(_ path: String) throws {
     guard let status = try FileStatus.look(following: path), !status.isFile else { return }

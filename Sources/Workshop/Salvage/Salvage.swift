@@ -36,9 +36,9 @@ package struct Salvage {
   ///   `.noPath` (69) if no given model fits; `.cannotCreate` (73) if something is at the place of the copy;
   ///   `.stopped` (75) if the store changes meanwhile.
   package func run() throws -> SalvageReport {
+    try refuseOtherTypes()
     let stamp = try Stamp(store)
     try checkPlace()
-    try refuseOtherTypes()
     let source = try SalvageSource(path: store)
     let support = SupportFolder(ofStoreAt: copy)
     var madeSupport = false
