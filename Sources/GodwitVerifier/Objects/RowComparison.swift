@@ -89,7 +89,8 @@ struct RowComparison {
   ) throws -> ValueRules.BrokenRule? {
     guard stores.job.keepsInvalid else { return rules.first }
     if stores.job.keepsAllInvalid { return rules.first { $0.kind == .type } }
-    guard let (mapping, source) = origin, case .stored(let from)? = mapping.values[attribute.name],
+    guard let (mapping, source) = origin,
+      let from = mapping.original(of: attribute.name, in: stores.job.sourceModel),
       let object = try stores.objects.object(entityName: mapping.sourceEntity, key: source),
       let content = try values.expectedValues.expectedContent(of: attribute, in: mapping, from: object)
     else { return rules.first }

@@ -73,11 +73,13 @@ struct RuleProof {
       let mapping = stores.mappings[index]
       guard try keys.counterparts[index].makes(key), let source = try keys.counterparts[index].source(of: key),
         let assignment = mapping.assignments.first(where: { $0.relationship.name == relationship.name }),
-        assignment.path.count == 1,
-        let from = stores.job.sourceModel.relationship(assignment.path[0], of: mapping.sourceEntity)
+        let (owner, name) = VerifiedMapping.property(
+          along: assignment.path, of: mapping.sourceEntity, in: stores.job.sourceModel),
+        let from = stores.job.sourceModel.relationship(name, of: owner),
+        let object = try end(of: source, along: assignment.path, in: mapping.sourceEntity)
       else { continue }
       let count: String
-      switch stores.sourceSchema.storage(of: from.name, in: mapping.sourceEntity) {
+      switch stores.sourceSchema.storage(of: from.name, in: owner) {
       case .foreignKey(let table, let column, _, _):
         guard !from.isOptional, let target = stores.sourceSchema.table(of: from.destinationEntityName)?.name else {
           continue
@@ -90,13 +92,23 @@ struct RuleProof {
         count = "SELECT COUNT(*) FROM \(stores.table(join.name)) WHERE \(StoreSchema.identifier(subject)) = ?1"
       case .none: continue
       }
-      let found = try stores.source.integer(count, [.integer(source)]) ?? 0
+      let found = try stores.source.integer(count, [.integer(object)]) ?? 0
       if found == 0, from.isOptional { continue }
       let low = from.isToMany ? Int64(from.minCount) : from.isOptional ? 0 : 1
       let high = from.isToMany && from.maxCount > 0 ? Int64(from.maxCount) : .max
       if found < low || found > high { return true }
     }
     return false
+  }
+
+  /// The key of the object that a path of relationships begins its last step at: the source object, or an end of a link.
+  private func end(of source: Int64, along path: [String], in entity: String) throws -> Int64? {
+    guard path.count > 1 else { return source }
+    guard case .foreignKey(let table, let column, _, _) = stores.sourceSchema.storage(of: path[0], in: entity) else {
+      return nil
+    }
+    return try stores.source.integer(
+      "SELECT \(StoreSchema.identifier(column)) FROM \(stores.table(table)) WHERE Z_PK = ?1", [.integer(source)])
   }
 
   private func grouped(_ table: String, _ column: String) -> String {

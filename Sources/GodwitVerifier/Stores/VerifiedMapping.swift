@@ -153,6 +153,31 @@ struct VerifiedMapping: Numbered {
     return reached
   }
 
+  /// The attribute of the source whose value an attribute takes unchanged; nil where the value is computed. It belongs to
+  /// the source object, or to an object at an end of the link that a mapping with `for-each` takes.
+  func original(of attribute: String, in model: ManagedObjectModel) -> AttributeDescription? {
+    switch values[attribute] {
+    case .stored(let from)?: return from
+    case .expression(let expression)?:
+      guard case .keyPath(let base?, let segments) = expression.node, case .variable("source") = base.node,
+        let (entity, name) = Self.property(along: segments, of: sourceEntity, in: model)
+      else { return nil }
+      return model.attribute(name, of: entity)
+    case .standard?, .unknown?, nil: return nil
+    }
+  }
+
+  /// The property at the end of a path of one name, or of a name after an end of a link, with the entity of its object.
+  static func property(
+    along path: [String], of entity: String, in model: ManagedObjectModel
+  ) -> (entity: String, name: String)? {
+    if path.count == 1 { return (entity, path[0]) }
+    guard path.count == 2, let pair = model.pairEntity(entity),
+      let end = PairEntity.End.allCases.first(where: { $0.toOne == path[0] })
+    else { return nil }
+    return (pair.entityName(of: end), path[1])
+  }
+
   /// Whether a value's bytes may be stored in a file, before or after.
   func isExternal(_ attribute: AttributeDescription) -> Bool {
     if attribute.allowsExternalBinaryDataStorage { return true }

@@ -230,4 +230,74 @@ struct KeptInvalidTests {
       #expect(try Verifier(job: explicit).run().findings.filter { $0.kind == .invalid }.count == 1)
     }
   }
+
+  /// Pizza p2 has no name, topping t2 no grams, and topping t3 no maker.
+  private func pizzas() throws -> MigrationFixture {
+    func entity(_ name: String, _ attribute: String, _ type: AttributeType, _ links: [RelationshipDescription])
+      -> EntityDescription
+    {
+      var entity = EntityDescription.make(name, [attribute: type], links)
+      entity.attributes[0].isOptional = false
+      for place in links.indices where !links[place].isToMany { entity.relationships[place].isOptional = false }
+      return entity
+    }
+    var portion = entity("Portion", "grams", .integer64, [.toOne("maker", "Maker", inverse: "portions")])
+    var name = AttributeDescription(name: "pizza", type: .string)
+    name.isOptional = false
+    portion.attributes.append(name)
+    let fixture = try MigrationFixture(
+      [
+        entity("Pizza", "name", .string, [.toMany("toppings", "Topping", inverse: "pizzas")]),
+        entity(
+          "Topping", "grams", .integer64,
+          [.toOne("maker", "Maker", inverse: "toppings"), .toMany("pizzas", "Pizza", inverse: "toppings")]),
+        entity("Maker", "name", .string, [.toMany("toppings", "Topping", inverse: "maker")]),
+      ], to: [portion, entity("Maker", "name", .string, [.toMany("portions", "Portion", inverse: "maker")])])
+    try fixture.build { store in
+      try store.insert("Maker", key: 1, attributes: ["name": .init("m")])
+      for key in Int64(1)...3 {
+        try store.insert("Topping", key: key, attributes: ["grams": .integer(key)], relationships: ["maker": [1]])
+      }
+      for key in Int64(1)...2 {
+        try store.insert(
+          "Pizza", key: key, attributes: ["name": .init("p\(key)")], relationships: ["toppings": [1, 2, 3]])
+      }
+    }
+    try fixture.alter("UPDATE ZPIZZA SET ZNAME = NULL WHERE Z_PK = 2")
+    try fixture.alter("UPDATE ZTOPPING SET ZGRAMS = NULL WHERE Z_PK = 2")
+    try fixture.alter("UPDATE ZTOPPING SET ZMAKER = NULL WHERE Z_PK = 3")
+    return fixture
+  }
+
+  private func portions(grams: String) throws -> [EntityMapping] {
+    var portions = try EntityMapping.make(
+      "Pizza", "Portion", name: "Portions", attributes: ["grams": grams, "pizza": "$source.name"],
+      relationships: ["maker": .mapping("Makers", keyPath: ["$element", "maker"])])
+    portions.forEach = "toppings"
+    return [portions, try .make("Maker", "Maker", name: "Makers", attributes: ["name": "$source.name"])]
+  }
+
+  @Test(arguments: ["$element.grams", "$element.grams + 0"])
+  func `what a mapping of links copies from an end stays if it broke the rule there`(grams: String) throws {
+    let fixture = try pizzas()
+    fixture.mappings = try portions(grams: grams)
+    var job = try fixture.job
+    job.keepsInvalid = true
+    guard grams == "$element.grams" else {
+      let error = try #require(throws: GodwitError.self) { try MigrationManager(job).run() }
+      #expect(error.message.contains("attribute 'grams' is required and is nil"), "\(error)")
+      return
+    }
+    let kept: [KeptInvalid] = [
+      .init(entity: "Portion", property: "grams", objects: 2), .init(entity: "Portion", property: "maker", objects: 2),
+      .init(entity: "Portion", property: "pizza", objects: 3),
+    ]
+    #expect(try MigrationManager(job).audit().findings.filter { $0.kind == .invalid } == [])
+    #expect(try MigrationManager(job).plan().forecast?.kept == kept)
+    #expect(try MigrationManager(job).runAsPlanned().keptInvalid == kept)
+    let report = try Verifier(job: job).run()
+    #expect(report.isClean, "\(report)")
+    job.keepsInvalid = false
+    #expect(try Verifier(job: job).run().findings.filter { $0.kind == .invalid }.count == 7)
+  }
 }
