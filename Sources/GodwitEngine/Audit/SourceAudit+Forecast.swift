@@ -42,6 +42,15 @@ extension SourceAudit {
 
   private var rejectedCount: Int { rejected.values.reduce(0) { $0 + $1.count } }
 
+  /// The objects that the run sets aside, by the table of the source; none where it stops instead.
+  fileprivate func setAsideKeys(_ plan: MigrationPlan) -> [String: Set<Int64>] {
+    guard let forecast = plan.forecast, forecast.setAside ?? 0 > 0, !forecast.isBeyondLimit else { return [:] }
+    return plan.uncomputable.reduce(into: rejected) { keys, found in
+      guard let table = schema.table(of: resolved.entityMappings[found.mapping].source.name) else { return }
+      keys[table.name, default: []].formUnion(found.keys)
+    }
+  }
+
   /// Notes the objects that break a rule, for a job that sets them aside.
   func reject(_ check: Check, on rows: Rows) throws {
     guard let quarantine = job.quarantine, check.kind != .duplicate, check.kind != .unwritable else { return }
@@ -112,6 +121,7 @@ extension SourceFiles {
     let (rows, taken) = plan.facts.entities.reduce((0, 0)) { ($0.0 + $1.rows, $0.1 + $1.taken) }
     let forecast = try audit.forecast(taken: taken, others: rows - taken, before: before)
     plan.forecast = forecast
+    try plan.leaveOutLinksToNothing(of: audit.setAsideKeys(plan), audit.planner)
     // The run checks every store. In a large one a plan looks for damage only if it found wrong values, which may be rows
     // of another table's page.
     let isWrong = !forecast.rejections.isEmpty && !audit.planner.scan.isSample
@@ -121,6 +131,21 @@ extension SourceFiles {
       plan.destinationObstacles.append(RunObstacle(.sourceDamaged, damage))
     }
     if let refusal = try attached.refusalOfKeys(plan, job) { plan.destinationObstacles.append(refusal) }
+  }
+}
+
+extension MigrationPlan {
+  /// The run reads the source without objects that it sets aside, and so without their links to nothing.
+  fileprivate mutating func leaveOutLinksToNothing(of keys: [String: Set<Int64>], _ planner: Planner) throws {
+    func isCounted(_ loss: LossReport.Loss) -> Bool { loss.kind == .linksToNothing && loss.isEstimate != true }
+    guard !keys.isEmpty, losses.losses.contains(where: isCounted) else { return }
+    let counts = try planner.strays(of: keys)
+    losses.losses = losses.losses.compactMap { loss in
+      guard isCounted(loss), let count = loss.count else { return loss }
+      var rest = loss
+      rest.count = count - (counts[loss.subject] ?? 0)
+      return rest.count == 0 ? nil : rest
+    }
   }
 }
 

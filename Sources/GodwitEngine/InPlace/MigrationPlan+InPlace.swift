@@ -13,6 +13,8 @@ extension MigrationPlan {
       steps[0].rowsNote = "unchanged, none is read"
       stages = []
     case .sql(let program):
+      // No row is read, so the run does not know of them.
+      losses.losses.removeAll { $0.kind == .linksToNothing }
       steps[0].way = "in place by SQL, loading no rows"
       steps[0].strategy = .sql
       steps[0].costs = program.costs

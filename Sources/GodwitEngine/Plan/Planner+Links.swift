@@ -5,33 +5,55 @@ import GodwitStore
 /// Links of the source that lead to nothing: to a row that is gone, or to a row of an entity that the relationship
 /// cannot hold. Stores that have been in use for years have some; they are nil to Core Data, and they become nil.
 extension Planner {
-  /// The walks that count such links, each with `Entity.relationship` of the entity that declares it.
+  /// The links of each relationship that lead to nothing, to be counted; none where there can be none.
   func strayWalks(_ facts: PlanFacts) throws -> [(relationship: String, walk: SourceWalk)] {
-    var found: [(relationship: String, walk: SourceWalk)] = []
-    var seen: Set<String> = []
     let ends = try KeyEnds(self, facts: facts)
+    return try linkPlaces().compactMap { relationship, place in
+      let walk =
+        switch place {
+        case .column(let table, let column, let holder, let target):
+          try ends.strays(table, column: column, holder: holder, to: target)
+        case .join(let join): try ends.strays(join)
+        }
+      return walk.map { (relationship, $0) }
+    }
+  }
+
+  /// Where a store holds links.
+  private enum LinkPlace {
+    /// Keys of the target's objects, in rows of the holder.
+    case column(table: String, column: String, holder: String, target: String)
+    case join(StoreSchema.JoinTable)
+  }
+
+  /// The places of all links, each once, with the relationship that is named for it.
+  private func linkPlaces() -> [(relationship: String, place: LinkPlace)] {
+    var found: [(relationship: String, place: LinkPlace)] = []
+    var seen: Set<String> = []
     // Pairs are links whose ends are there.
     for entity in resolved.sourceModel.withoutPairs.entities {
       for relationship in entity.relationships where !relationship.isTransient {
         let name = relationship.name
         guard resolved.sourceModel.declaringEntity(of: name, in: entity.name)?.name == entity.name else { continue }
-        let walk: SourceWalk?
+        let place: LinkPlace
         switch sourceSchema.storage(of: name, in: entity.name) {
         case .foreignKey(let table, let column, _, _):
           guard seen.insert("\(table).\(column)").inserted else { continue }
-          walk = try ends.strays(table, column: column, holder: entity.name, to: relationship.destinationEntityName)
+          place = .column(
+            table: table, column: column, holder: entity.name, target: relationship.destinationEntityName)
         case .inverse(let table, let column, _, _):
           // If there is an inverse, the to-one's entity counts it.
           guard resolved.sourceModel.inverse(of: relationship) == nil, seen.insert("\(table).\(column)").inserted else {
             continue
           }
-          walk = try ends.strays(table, column: column, holder: relationship.destinationEntityName, to: entity.name)
+          place = .column(
+            table: table, column: column, holder: relationship.destinationEntityName, target: entity.name)
         case .join(let join, _, _, _):
           guard seen.insert(join.name).inserted else { continue }
-          walk = try ends.strays(join)
+          place = .join(join)
         case .none: continue
         }
-        if let walk { found.append(("\(entity.name).\(name)", walk)) }
+        found.append(("\(entity.name).\(name)", place))
       }
     }
     return found
@@ -63,6 +85,45 @@ extension Planner {
         + "AND (SELECT COUNT(*) FROM \(objects)) = \(high) - \(low) + 1"
     }
     return "(CASE WHEN \(terms.joined(separator: " AND ")) THEN (SELECT COUNT(*) FROM \(rows)) ELSE \(count) END)"
+  }
+
+  /// How many links of some objects lead to nothing, by relationship.
+  ///
+  /// - Parameter keys: The objects, by the table of the source.
+  func strays(of keys: [String: Set<Int64>]) throws -> [String: Int64] {
+    func isOne(_ key: String, _ entity: String) -> String? {
+      guard let table = sourceSchema.table(of: entity), let keys = keys[table.name], !keys.isEmpty else { return nil }
+      let kind = sourceSchema.isKind(of: entity, row: "o").further
+      let list = keys.sorted().map(String.init).joined(separator: ", ")
+      return
+        "(\(key) IN (\(list)) AND EXISTS (SELECT 1 FROM source.\(quoted(table.name)) AS o WHERE o.Z_PK = \(key)\(kind)))"
+    }
+    var counts: [String: Int64] = [:]
+    for (relationship, place) in linkPlaces() {
+      let table: String
+      let tests: [String]
+      let those: [String]
+      switch place {
+      case .column(let name, let column, let holder, let target):
+        let key = "h.\(quoted(column))"
+        table = name
+        tests = [isNowhere(key, target).map { "\(key) IS NOT NULL AND \($0)" }].compactMap(\.self)
+        those = [isOne("h.Z_PK", holder)].compactMap(\.self)
+      case .join(let join):
+        let ends = [
+          ("h.\(quoted(join.ownerColumn))", join.ownerEntityName),
+          ("h.\(quoted(join.destinationColumn))", join.destinationEntityName),
+        ]
+        table = join.name
+        tests = ends.compactMap { isNowhere($0.0, $0.1) }
+        those = ends.compactMap { isOne($0.0, $0.1) }
+      }
+      guard !tests.isEmpty, !those.isEmpty else { continue }
+      let conditions = [tests, those].map { "(\($0.joined(separator: " OR ")))" }.joined(separator: " AND ")
+      let count = try connection.integer("SELECT COUNT(*) FROM source.\(quoted(table)) AS h WHERE \(conditions)") ?? 0
+      if count > 0 { counts[relationship, default: 0] += count }
+    }
+    return counts
   }
 
   /// The condition that a key leads to no object of an entity or of its subentities; nil for an entity without a table.

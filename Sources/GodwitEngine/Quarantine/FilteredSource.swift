@@ -133,7 +133,7 @@ package struct FilteredSource {
         relationship.inverseName == name && model.isKind(owner, of: relationship.destinationEntityName)
       let isCut = isOwnInverse ? "\(isTarget) AND NOT \(isRejected)" : "(\(isTarget)) <> (\(isRejected))"
       let found = try copy.integer(
-        "SELECT COUNT(*) FROM main.\(quoted(table.name)) WHERE \(key) IS NOT NULL AND \(isCut)")
+        "SELECT COUNT(*) FROM main.\(quoted(table.name)) AS h WHERE \(key) IS NOT NULL AND \(isCut) AND \(leads)")
       // A relationship without a name of its own is counted as the to-many that it stores.
       let subject =
         relationship.isUnnamedInverse.value
@@ -154,6 +154,8 @@ package struct FilteredSource {
     guard !relationship.isUnnamedInverse.value, let inverse = schema.model.inverse(of: relationship), !inverse.isToMany
     else { return true }
     return (relationship.name, owner) <= (inverse.name, relationship.destinationEntityName)
+      // A link to nothing is none: it is not lost.
+      let leads = isThere("h.\(key)", relationship.destinationEntityName)
   }
 
   private func removeLinks(of join: StoreSchema.JoinTable, from copy: StoreConnection) throws -> (String, Int64)? {
@@ -169,8 +171,17 @@ package struct FilteredSource {
     // A pair of a relationship that is its own inverse may be stored in both directions.
     let columns = join.isReflexive ? "DISTINCT MIN(\(a), \(b)), MAX(\(a), \(b))" : "1"
     let count = try copy.integer(
-      "SELECT COUNT(*) FROM (SELECT \(columns) FROM main.\(quoted(join.name)) WHERE (\(owner)) <> (\(other)))")
+      "SELECT COUNT(*) FROM (SELECT \(columns) FROM main.\(quoted(join.name)) AS j WHERE (\(owner)) <> (\(other)) AND \(leads))"
+    )
     try copy.execute("DELETE FROM main.\(quoted(join.name)) WHERE \(owner) OR \(other)")
+  /// Whether a key leads to an object of an entity or of its subentities, as SQL.
+  private func isThere(_ key: String, _ entity: String) -> String {
+    guard let table = schema.table(of: entity) else { return "0" }
+    let kind = schema.isKind(of: entity, row: "o").further
+    return "EXISTS (SELECT 1 FROM main.\(quoted(table.name)) AS o WHERE o.Z_PK = \(key)\(kind))"
+  }
+
     return ("\(join.ownerEntityName).\(join.ownerRelationshipName)", count ?? 0)
   }
 }
+    let leads = isThere("j.\(a)", join.ownerEntityName) + " AND " + isThere("j.\(b)", join.destinationEntityName)
