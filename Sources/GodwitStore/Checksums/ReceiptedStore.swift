@@ -6,7 +6,7 @@ package struct ReceiptedStore {
   package let metadata: StoreMetadata
   private let path: String
   private let files: ExternalFiles
-  private let schema: StoreSchema
+  private var schema: StoreSchema
   private let connection: StoreConnection
   /// The name under which the connection has the store.
   private let database: String
@@ -156,6 +156,47 @@ package struct ReceiptedStore {
       counters[table.rootEntityName] = counter ?? 0
     }
     return counters
+  }
+
+  /// Pairs of entities whose names in `Z_PRIMARYKEY` were exchanged, of which one has a table to itself.
+  ///
+  /// Rows of such a table are its objects whatever number they have, so that their checksums do not tell. All of them
+  /// have the number that now has the name of the other entity, and no row of the other entity has that number.
+  package func exchangedNames() throws -> [(String, String)] {
+    var pairs: [(String, String)] = []
+    let counters = try counters()
+    for table in schema.tables where schema.fillsTable(table.rootEntityName) {
+      let entity = table.rootEntityName
+      let row =
+        try connection.rows(
+          "SELECT MIN(Z_ENT), MAX(Z_ENT), MAX(Z_PK) FROM \(database).\(quoted(table.name))"
+        ).first ?? []
+      guard row.count == 3, case .integer(let found) = row[0], row[1] == row[0], case .integer(let highest) = row[2],
+        let number = schema.number(of: entity), found != Int64(number),
+        let other = schema.entityNumbers.first(where: { Int64($0.value) == found })?.key,
+        let place = schema.table(of: other), !pairs.contains(where: { $0 == (other, entity) })
+      else { continue }
+      func count(_ number: Int64) throws -> Int64 {
+        try connection.integer(
+          "SELECT COUNT(*) FROM \(database).\(quoted(place.name)) WHERE Z_ENT = ?1", [.integer(number)]) ?? 0
+      }
+      // Without rows of the other entity, the exchanged counters tell.
+      guard try count(found) == 0, try count(Int64(number)) > 0 || counters[entity] ?? 0 < highest else { continue }
+      pairs.append((entity, other))
+    }
+    return pairs
+  }
+
+  /// Whether two entities are of one hierarchy.
+  package func areInOneTable(_ one: String, _ other: String) -> Bool {
+    schema.table(of: one) == schema.table(of: other)
+  }
+
+  /// The store as it is with the names of two entities exchanged in `Z_PRIMARYKEY`.
+  package func exchangingNames(_ pairs: [(String, String)]) -> ReceiptedStore {
+    var store = self
+    for (one, other) in pairs { store.schema.exchangeNumbers(one, other) }
+    return store
   }
 
   /// The facts in a receipt about the store as a whole.

@@ -27,6 +27,12 @@ extension StoreSchema {
     return described.superentityName == nil && !model.hasSubentities(entity)
   }
 
+  /// Gives each of two entities the number of the other.
+  mutating func exchangeNumbers(_ one: String, _ other: String) {
+    (entityNumbers[one], entityNumbers[other]) = (entityNumbers[other], entityNumbers[one])
+    rebuildLookUps()
+  }
+
   /// The condition that a row is an object of exactly one of the entities, which share a table.
   ///
   /// - Parameters:

@@ -156,7 +156,8 @@ final class MergeProof {
     let before = highestPlaces[name]
     highestPlaces[name] = max(before ?? last, last)
     guard steps > 1 || before.map({ first <= $0 }) == true else { return }
-    findings.find(.source, "the merged source has another order of objects of '\(path)' in \(name)")
+    findings.find(
+      .source, "the order of the objects of '\(path)' in \(name) of the merged source is not their order in that store")
   }
 
   /// A name may be another one in the merged store, where two parts have it: then the bytes count.

@@ -197,7 +197,7 @@ package struct ReceiptCheck: Sendable {
         cause: "its model does not have the version hashes that it says the store has",
         remedy: "take the receipt from a backup, or verify the store with its manifest: `godwit verify JOB.yaml`")
     }
-    let store = try ReceiptedStore(path: path, model: model, checkpoint: check)
+    var store = try ReceiptedStore(path: path, model: model, checkpoint: check)
     store.whileRunning(stopIf: { stop.isDue })
     // Keys that later jobs say they gave out.
     var laterKeys: [String: [ClosedRange<Int64>]] = [:]
@@ -207,11 +207,13 @@ package struct ReceiptCheck: Sendable {
         if after < keys.through { laterKeys[root, default: []].append(after + 1...keys.through) }
       }
     }
-    let (sums, complaints) = try store.checked(
-      limits: .init(highest: receipt.destination.highestKeys, later: laterKeys), complaints: 10, check: check)
-    for line in complaints { report.add(.init(.file, message: line)) }
+    let limits = StoreChecksums.Limits(highest: receipt.destination.highestKeys, later: laterKeys)
+    let whole = try store.checked(limits: limits, complaints: 10, check: check)
+    var sums = whole.sums
+    for line in whole.complaints { report.add(.init(.file, message: line)) }
+    try compareNames(receipt, &store, &sums, limits, &report, check: check)
     compareEntities(receipt, sums, &report)
-    compareRelationships(receipt, sums, &report)
+    compareRelationships(receipt, sums, model, &report)
     for found in try store.foreignContent() {
       let loss = LossReport.Loss(found, step: .first)
       if reportsUnmodelledContent {
@@ -281,7 +283,9 @@ package struct ReceiptCheck: Sendable {
     }
   }
 
-  private func compareRelationships(_ receipt: Receipt, _ sums: StoreChecksums, _ report: inout VerificationReport) {
+  private func compareRelationships(
+    _ receipt: Receipt, _ sums: StoreChecksums, _ model: ManagedObjectModel, _ report: inout VerificationReport
+  ) {
     for relationship in receipt.relationships {
       let found = sums.relationships.first { $0.entity == relationship.entity && $0.name == relationship.name }
       report.count("links", relationship.links)
@@ -295,7 +299,11 @@ package struct ReceiptCheck: Sendable {
       } else if count > relationship.links {
         add(.extraLink, "\((count &- relationship.links).counted("link is", "links are")) new")
       } else if (found?.links.checksum ?? StoreChecksums.Sum().checksum) != relationship.checksum {
-        add(.missingLink, "its \(count.counted("link leads", "links lead")) elsewhere, or have another order")
+        let hasOrder = Self.hasOrder(relationship, in: model)
+        add(
+          .missingLink,
+          (count == 1 ? "its link leads" : "one or more of its \(count) links lead") + " to another object"
+            + (hasOrder ? ", or the order of links has changed" : ""))
       }
       if let found, found.newerLinks > 0 {
         add(
@@ -305,5 +313,11 @@ package struct ReceiptCheck: Sendable {
       }
       if let found, found.laterLinks > 0 { report.count("not proved: links of later jobs", found.laterLinks) }
     }
+  }
+
+  /// Whether the links of a relationship have places, in its own order or in the order of its inverse.
+  private static func hasOrder(_ relationship: Receipt.Relationship, in model: ManagedObjectModel) -> Bool {
+    guard let described = model.relationship(relationship.name, of: relationship.entity) else { return false }
+    return described.isOrdered || model.inverse(of: described)?.isOrdered == true
   }
 }

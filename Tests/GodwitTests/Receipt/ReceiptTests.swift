@@ -71,6 +71,10 @@ struct ReceiptTests {
     try connection.close()
   }
 
+  private static func exchange(_ one: String, _ other: String) -> String {
+    "UPDATE Z_PRIMARYKEY SET Z_NAME = CASE Z_NAME WHEN '\(one)' THEN '\(other)' ELSE '\(one)' END WHERE Z_NAME IN ('\(one)', '\(other)')"
+  }
+
   // MARK: The document
 
   @Test func `a finished run writes a receipt that follows its schema and counts what was taken and dropped`() throws {
@@ -154,8 +158,14 @@ struct ReceiptTests {
       ["missing object: Person: 1 object is gone", "missing link: Person.home: 1 of 9 links are gone"]
     ),
     ("UPDATE ZPERSON SET ZHOME = NULL WHERE Z_PK = 3", ["missing link: Person.home: 1 of 9"]),
-    ("UPDATE ZPERSON SET ZHOME = 3 WHERE Z_PK = 3", ["missing link: Person.home: its 9 links lead elsewhere"]),
-    ("UPDATE ZPERSON SET Z_FOK_HOME = 77 WHERE Z_PK = 3", ["missing link: Person.home: its 9 links lead elsewhere"]),
+    (
+      "UPDATE ZPERSON SET ZHOME = 3 WHERE Z_PK = 3",
+      ["missing link: Person.home: one or more of its 9 links lead to another object, or the order of links"]
+    ),
+    (
+      "UPDATE ZPERSON SET Z_FOK_HOME = 77 WHERE Z_PK = 3",
+      ["missing link: Person.home: one or more of its 9 links lead to another object, or the order of links"]
+    ),
     ("DELETE FROM Z_1FRIENDS WHERE rowid = 1", ["missing link: Person.friendOf: 1 of 8"]),
     ("INSERT INTO Z_1FRIENDS SELECT 1, 9", ["extra link: Person.friendOf: 1 link is new"]),
     ("INSERT INTO Z_1FRIENDS SELECT 1, 9999", ["extra link: Person.friendOf: 1 link is new, of objects"]),
@@ -171,6 +181,9 @@ struct ReceiptTests {
       "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (0, 1, 1, 'new')",
       ["extra object: Person: 1 object is new"]
     ),
+    (
+      exchange("House", "Place"), ["entity: House: its name and the name 'Place' in Z_PRIMARYKEY were exchanged"]
+    ),
     ("UPDATE Z_METADATA SET Z_UUID = 'other'", ["metadata: .Z_UUID: the store's identifier has changed"]),
     ("UPDATE Z_PRIMARYKEY SET Z_MAX = 5 WHERE Z_NAME = 'Person'", ["counter: Person: Z_MAX is 5, less than"]),
     ("UPDATE Z_PRIMARYKEY SET Z_MAX = NULL WHERE Z_NAME = 'Person'", ["counter: Person: Z_MAX is 0, less than"]),
@@ -185,6 +198,24 @@ struct ReceiptTests {
     let found = try Self.findings(fixture)
     #expect(found.count == expected.count, "\(found)")
     for (finding, part) in zip(found, expected) { #expect(finding.hasPrefix(part), "\(finding)") }
+  }
+
+  @Test(arguments: [3, 0]) func `exchanged names of entities with a table each are found, also where one is empty`(
+    ponds: Int
+  ) throws {
+    let entities: [EntityDescription] = [.make("Fish", ["name": .string]), .make("Pond", ["name": .string])]
+    let fixture = try MigrationFixture(entities, to: entities + [.make("Note", ["text": .string])])
+    fixture.mappings = try entities.map { try .make($0.name, $0.name, kind: .copy) }
+    try fixture.build { store in
+      for key in Int64(1)...3 { try store.insert("Fish", key: key, attributes: ["name": .init("f\(key)")]) }
+      for key in 0..<ponds { try store.insert("Pond", key: Int64(key) + 1, attributes: ["name": .init("p\(key)")]) }
+    }
+    try MigrationManager(Self.job(fixture)).run()
+    #expect(try Self.findings(fixture) == [])
+    try Self.alter(fixture, Self.exchange("Fish", "Pond"))
+    let found = try Self.findings(fixture)
+    #expect(found.count == 1, "\(found)")
+    #expect(found.first?.hasPrefix("entity: Fish: its name and the name 'Pond' in Z_PRIMARYKEY") == true, "\(found)")
   }
 
   @Test(arguments: [
