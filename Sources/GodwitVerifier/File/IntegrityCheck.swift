@@ -35,6 +35,9 @@ final class IntegrityCheck {
     init(_ known: Complaints) { self.known = Mutex(known) }
   }
 
+  /// Whether the source is checked too.
+  var checksSource: Bool { source != nil }
+
   /// The findings known so far.
   var known: Complaints { shared.known.withLock { $0 } }
 
