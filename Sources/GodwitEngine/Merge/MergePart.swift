@@ -38,9 +38,11 @@ struct MergePart {
 
   /// Copies all objects and links of the part.
   ///
-  /// - Parameter before: The highest numbers of the parts before; gets those of this part.
+  /// - Parameters:
+  ///   - before: The highest numbers of the parts before; gets those of this part.
+  ///   - rounded: Gets the decimals that lost digits when the part was read.
   func copy(
-    from file: StoreFiles, above before: inout Highest, notes: [MigrationNote]
+    from file: StoreFiles, above before: inout Highest, rounded: inout RoundedDecimals, notes: [MigrationNote]
   ) throws -> MergeRecord.Part {
     try merge.checkpoint()
     // The conversion of an atomic store needs a connection without a store of its own.
@@ -50,6 +52,7 @@ struct MergePart {
       file, cache: .init(bytes: max(merge.job.memory.bytes / 8, 1 << 20)), workFolder: converted?.path,
       model: merge.model, checkpoint: merge.checkpoint)
     defer { try? connection.execute("DETACH \(StoreConnection.sourceSchema)") }
+    rounded.add(try RoundedDecimals(readingSourceOf: connection))
     let source = try StoreSchema(model: merge.model, probing: connection)
     let keys = try keys(of: source, above: &before.keys)
     var objects: Int64 = 0

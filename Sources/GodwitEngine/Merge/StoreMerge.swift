@@ -86,10 +86,13 @@ package struct StoreMerge {
     let writer = try LargeRowWriter(connection, tables: Set(schema.tables.map(\.name)))
     var highest = MergePart.Highest()
     var parts: [MergeRecord.Part] = []
+    var rounded = RoundedDecimals()
     for (index, file) in files.parts.enumerated() {
       starting(index + 1)
       let part = MergePart(self, connection, schema, looks[index], index, writer, firstKeys: parts.first?.keys)
-      do { parts.append(try part.copy(from: file, above: &highest, notes: notes(looks, index))) } catch var error
+      do {
+        parts.append(try part.copy(from: file, above: &highest, rounded: &rounded, notes: notes(looks, index)))
+      } catch var error
         as GodwitError
       {
         // SQLite does not say which of the two files is damaged, and the merged one is new.
@@ -100,6 +103,7 @@ package struct StoreMerge {
     try connection.transaction {
       try EmptyStore.updatePrimaryKeyCounters(of: schema, on: connection)
       try createIndexes(of: schema, on: connection)
+      try rounded.write(to: connection, in: "main")
     }
     connection.whileRunning(stopIf: nil)
     try connection.close()

@@ -12,7 +12,7 @@ package struct RoundedDecimals {
   /// The number of decimals by `Entity.attribute`.
   package private(set) var counts: [String: Int64] = [:]
 
-  init() {}
+  package init() {}
 
   /// The decimals that were counted when the source was read.
   package init(readingSourceOf connection: StoreConnection) throws {
@@ -38,9 +38,13 @@ package struct RoundedDecimals {
     }
   }
 
-  func write(to connection: StoreConnection) throws {
+  /// Adds the decimals of another store.
+  package mutating func add(_ other: RoundedDecimals) { counts.merge(other.counts, uniquingKeysWith: +) }
+
+  /// Writes the counts into a database of a connection.
+  package func write(to connection: StoreConnection, in database: String = StoreConnection.sourceSchema) throws {
     guard !counts.isEmpty else { return }
-    let table = "\(StoreConnection.sourceSchema).\(Self.table)"
+    let table = "\(database).\(Self.table)"
     try connection.execute("CREATE TABLE \(table) (subject TEXT PRIMARY KEY, number INTEGER)")
     for (subject, number) in counts {
       try connection.execute("INSERT INTO \(table) VALUES (?1, ?2)", [.text(subject), .integer(number)])

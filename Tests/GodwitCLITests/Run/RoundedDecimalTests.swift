@@ -64,4 +64,56 @@ struct RoundedDecimalTests {
     let result = project.godwit("run", try job("sqlite"), "-q")
     #expect(result.status == 0, "\(result.diagnostics)")
   }
+
+  @Test(arguments: ["e.xml", "c.binary"])
+  func `a merged source tells of such decimals of all its stores`(first: String) throws {
+    try make("12345678901234567890123456.789")
+    try makeBinary()
+    try FileManager.default.copyItem(atPath: project.path("c.xml"), toPath: project.path("e.xml"))
+    try project.store("plain.sqlite", Self.model()) { store in
+      try store.insert("N", key: 1, attributes: ["d": .decimal(Decimal(1))])
+    }
+    try project.write(
+      "job.yaml",
+      "godwit: 1\nsource: {merge: [plain.sqlite, \(first), c.xml]}\ndestination: d.sqlite\nmodels: M.xcdatamodeld\n")
+    let job = try project.path("job.yaml")
+    let loss = "2 values of N.d (Godwit reads a decimal as a double)"
+    let plan = project.godwit("plan", job, "--details")
+    #expect(plan.output.contains(loss), "\(plan.output)")
+    let run = project.godwit("run", job)
+    #expect(run.status == 0 && run.output.contains(loss), "\(run.output)\(run.diagnostics)")
+    #expect(project.godwit("verify", job).status == 0)
+  }
+
+  @Test(arguments: ["sqlite", "xml", "binary"])
+  func `a decimal of a binary store that loses digits is a loss too`(type: String) throws {
+    try make("12345678901234567890123456.789")
+    try makeBinary()
+    let job = try job(type)
+    let refused = project.godwit("run", job, "--source", try project.path("c.binary"), "-q")
+    #expect(refused.status == 65, "\(refused)")
+    #expect(refused.diagnostics.contains("rounded 1 value of N.d (Godwit reads a decimal as a double)"), "\(refused)")
+  }
+
+  /// A binary store with a decimal of 19 digits, as Core Data writes it. Godwit writes 17.
+  private func makeBinary() throws {
+    try project.store("b.sqlite", Self.model()) { store in
+      try store.insert(
+        "N", key: 1, attributes: ["d": .decimal(try #require(Decimal(string: "123456789012345.5")))])
+    }
+    try project.write(
+      "binary.yaml",
+      "godwit: 1\nsource: b.sqlite\ndestination: c.binary\ndestination-type: binary\nmodels: M.xcdatamodeld\ndestination-model: M\n"
+    )
+    #expect(project.godwit("run", try project.path("binary.yaml"), "-q").status == 0)
+    var bytes = try Data(contentsOf: URL(filePath: project.path("c.binary")))
+    func mantissa(_ number: UInt64) -> Data { withUnsafeBytes(of: number.littleEndian) { Data($0) } }
+    let place = try #require(bytes.firstRange(of: mantissa(1_234_567_890_123_455)))
+    bytes.replaceSubrange(place, with: mantissa(1_234_567_890_123_456_789))
+    try bytes.write(to: URL(filePath: project.path("c.binary")))
+  }
+
+  private static func model() throws -> ManagedObjectModel {
+    try ManagedObjectModel(name: "M", entities: [.made("N", [AttributeDescription(name: "d", type: .decimal)])])
+  }
 }
