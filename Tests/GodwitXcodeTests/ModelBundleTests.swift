@@ -66,7 +66,7 @@ private func failure(_ work: () throws -> ManagedObjectModel) -> GodwitError? {
   #expect(error?.code == .missingInput)
   #expect(error?.message.hasPrefix("cannot tell the current version of model") == true)
   #expect(error?.cause == "it has the versions 'P', 'P 2'")
-  #expect(error?.remedy == "give the version as '\(bundle.path)#P 2'")
+  #expect(error?.remedy == "set the current version in Xcode, or give the version as '\(bundle.path)#P 2'")
 }
 
 @Test func `an unknown version is refused with the nearest name`() throws {

@@ -307,10 +307,15 @@ struct FileInspection: Encodable {
         if name == version { problem = error }
       }
     }
-    if bundle.isCurrentVersionDamaged {
-      do { _ = try bundle.currentModel() } catch let error as GodwitError { problems.append(error) }
+    // A model that names no current version at all may be one of an old Xcode.
+    if bundle.isCurrentVersionDamaged || reference.version == nil && version != nil {
+      do { _ = try bundle.currentModel() } catch let error as GodwitError {
+        if error.topic == .currentVersion { problems.append(error) }
+      }
     }
-    if shown == nil, let version, !bundle.versions.contains(version) { _ = try bundle.model(named: version) }
+    if shown == nil, let version = reference.version, !bundle.versions.contains(version) {
+      _ = try bundle.model(named: version)
+    }
     let content = ModelContent(
       versions: bundle.versions, current: bundle.currentVersion, version: shown == nil ? nil : version,
       entities: shown?.entityNames ?? [], path: bundle.path == reference.path ? nil : bundle.path,

@@ -148,7 +148,7 @@ struct TestVerb: Verb {
     // A file that is wrong fails once, before any test.
     for path in everywhere { _ = try StoreExpectations(contentsOf: path) }
     var tests: [MigrationTest] = []
-    let (versions, current) = try loader.shippedVersions()
+    let (versions, current) = try shippedVersions(loader)
     let chosen =
       switch from {
       case .all: versions[...]
@@ -179,6 +179,14 @@ struct TestVerb: Verb {
           name: $0.name, store: .given(absolute($0.path)),
           expectations: everywhere + ($0.expectations.map { [$0] } ?? []))
       }
+  }
+
+  private func shippedVersions(
+    _ loader: JobLoader
+  ) throws -> (versions: [JobLoader.ShippedVersion], destination: ManagedObjectModel) {
+    do { return try loader.shippedVersions() } catch let error as GodwitError where !isManifest {
+      throw ModelVersions.telling(option: "--to VERSION", error)
+    }
   }
 
   private func loader(of runner: MigrationTestRunner, in session: CommandSession) throws -> JobLoader {

@@ -179,9 +179,8 @@ package struct DraftRequest: Sendable {
       draft.destinationModel = target
       draft.namesDestination = (try? versions.currentModel())?.name != target
     } else {
-      do { draft.destinationModel = try versions.currentModel().name } catch var error as GodwitError {
-        if error.remedy == "name it with 'destination-model'" { error.remedy = "name it with `--to VERSION`" }
-        throw error
+      do { draft.destinationModel = try versions.currentModel().name } catch let error as GodwitError {
+        throw ModelVersions.telling(option: "--to VERSION", error)
       }
     }
     try describeSource(&draft, metadata: metadata, versions: versions)

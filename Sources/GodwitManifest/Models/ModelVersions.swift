@@ -199,13 +199,28 @@ package struct ModelVersions {
     }
     switch only {
     case .version(let candidate): return try candidate.model()
+    case .problem(var error as GodwitError) where error.topic == .currentVersion:
+      if error.code == .missingInput { error.remedy = "set the current version in Xcode, or \(Self.choice)" }
+      throw error
     case .problem(let error): throw error
     case .none:
       throw GodwitError(
         .configuration, "cannot tell the destination model: the model names no current version",
         cause: "its versions are " + names.map { "'\($0)'" }.joined(separator: ", "),
-        remedy: "name it with 'destination-model'")
+        remedy: "set the current version in Xcode, or \(Self.choice)"
+      ).about(.currentVersion)
     }
+  }
+
+  /// The way to choose the destination in a manifest.
+  private static let choice = "name it with 'destination-model'"
+
+  /// The error of a verb that has an option in place of the key.
+  package static func telling(option: String, _ error: GodwitError) -> GodwitError {
+    guard error.topic == .currentVersion else { return error }
+    var error = error
+    error.remedy = error.remedy?.replacing(choice, with: "name it with `\(option)`")
+    return error
   }
 
   // MARK: By version hashes

@@ -102,9 +102,7 @@ public struct ModelBundle: Sendable, Hashable {
   ///
   /// - Throws: code `.missingInput` when the version does not exist or cannot be read.
   public func model(named version: String) throws -> ManagedObjectModel {
-    // A file may spell its name in other bytes than the one who names it: Apple's systems do.
-    guard let known = versions.first(where: { Text($0) == Text(version) }) ?? versions.first(where: { $0 == version })
-    else {
+    guard let known = known(version) else {
       throw GodwitError(
         .missingInput,
         "cannot find version '\(version)' of model '\(path)'" + Spelling.suggestion(for: version, among: versions),
@@ -174,15 +172,36 @@ public struct ModelBundle: Sendable, Hashable {
 
   /// - Throws: code `.missingInput` when no current version is set, or the one set does not exist.
   public func currentModel() throws -> ManagedObjectModel {
+    let marker = kind == .compiledModelBundle ? VersionInfo.fileName : ".xccurrentversion"
+    let choice = "give the version as '\(path)#\(versions.last ?? "Version")'"
+    let remedy =
+      (kind == .compiledModelBundle ? "compile the model again" : "set the current version in Xcode") + ", or " + choice
     guard let currentVersion else {
-      if let problem = markerProblem.value { throw problem }
-      let marker = kind == .compiledModelBundle ? VersionInfo.fileName : ".xccurrentversion"
+      if var problem = markerProblem.value {
+        if problem.code == .missingInput { problem.remedy = remedy }
+        throw problem.about(.currentVersion)
+      }
       throw GodwitError(
         .missingInput,
         "cannot tell the current version of model '\(path)': expected its name in \(marker), found none",
-        cause: versionList, remedy: "give the version as '\(path)#\(versions.last ?? "Version")'")
+        cause: versionList, remedy: remedy
+      ).about(.currentVersion)
+    }
+    guard known(currentVersion) != nil else {
+      throw GodwitError(
+        .missingInput,
+        "cannot find the current version '\(currentVersion)' of model '\(path)', which \(marker) names"
+          + Spelling.suggestion(for: currentVersion, among: versions),
+        cause: versionList, remedy: remedy
+      ).about(.currentVersion)
     }
     return try model(named: currentVersion)
+  }
+
+  /// The name of a version as its file spells it; nil if there is no such version.
+  private func known(_ version: String) -> String? {
+    // A file may spell its name in other bytes than the one who names it: Apple's systems do.
+    versions.first { Text($0) == Text(version) } ?? versions.first { $0 == version }
   }
 
   /// The names of the versions that can be read, in the order of `versions`.
@@ -206,14 +225,14 @@ public struct ModelBundle: Sendable, Hashable {
         .missingInput,
         "cannot read '\(marker)': expected a property list with a dictionary, found "
           + (MarkupReader.hasConflictMarker(text) ? "the conflict markers of an unfinished merge" : "something else"),
-        remedy: "set the current version in Xcode again, or delete the file and give '\(path)#Version Name'")
+        remedy: "set the current version in Xcode")
     }
     guard let value = list["_XCCurrentVersionName"] else { return nil }
     guard let name = value as? String, !name.isEmpty else {
       throw GodwitError(
         .missingInput,
         "cannot read '\(marker)': expected a version name in _XCCurrentVersionName, found something else",
-        remedy: "set the current version in Xcode again")
+        remedy: "set the current version in Xcode")
     }
     return XcodeFile.pathExtension(name) == "xcdatamodel" ? XcodeFile.stem(name) : name
   }
