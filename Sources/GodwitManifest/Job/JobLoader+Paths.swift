@@ -9,6 +9,7 @@ extension JobLoader {
   /// A manifest's paths are relative to its folder, which need not be the one that the command was started in.
   func tellingFolder(_ error: GodwitError) -> GodwitError {
     guard error.code == .missingInput else { return error }
+    if let listed = tellingList(error) { return listed }
     if let remedy = manifest.alternativesRemedy, error.message.contains("'\(manifest.source.resolved)'") {
       var error = error
       (error.location, error.remedy) = (error.location ?? manifest.source.location, remedy)
@@ -36,6 +37,22 @@ extension JobLoader {
       error.message += " (did you mean '\(word)'?)"
       error.remedy = "write `mappings: \(word)`, or correct the path in \(place)"
     }
+    return error
+  }
+
+  /// An error about a store that is not there, with the line of the list that names the store; nil for any other error.
+  private func tellingList(_ error: GodwitError) -> GodwitError? {
+    let (path, place) = (manifest.source.resolved, manifest.source.location)
+    // Another place than the manifest, and no option of the command.
+    guard place.line > 0, place.file != manifest.file, error.message.contains("'\(path)'"),
+      FileStatus(following: path) == nil
+    else { return nil }
+    var error = error
+    error.location = place
+    let folder = URL(filePath: place.file).deletingLastPathComponent().standardizedFileURL.path
+    error.remedy =
+      "correct the line of the list, or remove it"
+      + (path.isWholePath ? "" : "; a path in a list is relative to the folder of the list, '\(folder)'")
     return error
   }
 

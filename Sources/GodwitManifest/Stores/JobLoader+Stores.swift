@@ -166,7 +166,7 @@ extension JobLoader {
   package func store(for match: StorePattern.Match, memory: ByteCount, _ inputs: SharedInputs) -> ManifestStore {
     var one = manifest
     (one.isForManyStores, one.isList, one.stores) = (false, false, nil)
-    one.source = ManifestPath(raw: match.path, resolved: match.path, location: manifest.source.location)
+    one.source = ManifestPath(raw: match.path, resolved: match.path, location: location(of: match))
     // The job's name stays: a receipt must not tell whether one store was named or a pattern found it.
     one.memory = memory
     // They are for the whole.
@@ -203,6 +203,12 @@ extension JobLoader {
     try shippedVersions().destination.entities.contains { entity in
       entity.leaves.contains(where: \.allowsExternalBinaryDataStorage)
     }
+  }
+
+  /// The place that names a store: a line of the list, or the pattern in the manifest.
+  private func location(of match: StorePattern.Match) -> GodwitError.Location {
+    guard let line = match.line else { return manifest.source.location }
+    return GodwitError.Location(file: manifest.source.resolved, line: line, column: 1)
   }
 
   /// The memory that each of `jobs` jobs may allocate.
@@ -252,12 +258,12 @@ extension JobLoader {
   /// Calls `body` with the stores that a list names. A store that is missing is one of them.
   private func forEachListed(_ body: (StorePattern.Match) throws -> Void) throws {
     let root = storesRoot
-    try StoreList(path: manifest.source.resolved).forEachPath { path in
+    try StoreList(path: manifest.source.resolved).forEachPath { path, line in
       let key = Self.key(path, below: root)
       let isBelow = key.utf8.count < path.utf8.count || !key.isWholePath
       let end = key.utf8.lastIndex(of: UInt8(ascii: "/"))
       let folder = isBelow ? end.map { String(decoding: key.utf8[..<$0], as: UTF8.self) } ?? "" : ""
-      try body(StorePattern.Match(path: path, folder: folder, name: key.nameOfPath))
+      try body(StorePattern.Match(path: path, folder: folder, name: key.nameOfPath, line: line))
     }
   }
 }

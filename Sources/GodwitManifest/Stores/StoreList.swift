@@ -15,10 +15,10 @@ package struct StoreList {
     folder = end.map { String(decoding: path.utf8[...$0], as: UTF8.self) } ?? ""
   }
 
-  /// Calls `body` with each path.
+  /// Calls `body` with each path and its line, from 1.
   ///
   /// - Throws: `.dataWrong` (65) for a line that cannot be a path, such as one that is not UTF-8.
-  package func forEachPath(_ body: (String) throws -> Void) throws {
+  package func forEachPath(_ body: (_ path: String, _ line: Int) throws -> Void) throws {
     var number = 0
     while let line = try lines.next() {
       number += 1
@@ -36,7 +36,7 @@ package struct StoreList {
       guard path.contains(where: { !$0.isWhitespace }) else { continue }
       let isBelow = path.utf8.starts(with: "./".utf8)
       let short = isBelow ? String(decoding: path.utf8.dropFirst(2), as: UTF8.self) : path
-      try body(path.isWholePath ? path : folder + short)
+      try body(path.isWholePath ? path : folder + short, number)
     }
   }
 }

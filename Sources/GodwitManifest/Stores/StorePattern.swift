@@ -18,6 +18,8 @@ package struct StorePattern: Sendable, Hashable {
     package var folder: String
     /// The file's name.
     package var name: String
+    /// The line of the list that names it, from 1; nil for a match of a pattern.
+    package var line: Int?
   }
 
   /// The folder before the first name with a wildcard, with a slash at its end; empty for the current folder.

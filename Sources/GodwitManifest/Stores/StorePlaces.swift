@@ -119,7 +119,8 @@ struct StorePlaces {
     else { return }
     throw GodwitError(
       .configuration, "cannot migrate \(Self.both(other, store)) in place: they are one file",
-      location: manifest.source.location, remedy: "write a pattern that matches one of the two",
+      location: manifest.source.location,
+      remedy: manifest.isList ? "name one of the two in the list" : "write a pattern that matches one of the two",
       safe: "nothing was written")
   }
 

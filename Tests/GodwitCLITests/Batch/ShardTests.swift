@@ -208,7 +208,9 @@ struct ShardTests {
     let job = try String(contentsOfFile: fixture.file("job.yaml"), encoding: .utf8)
     try fixture.write("job.yaml", job.replacing("source: \"stores/**/*.sqlite\"", with: "source: {list: stores/list}"))
     try fixture.write("stores/list", "a/u00.sqlite\r\n\nb/u01.sqlite\na/none.sqlite\nb/u01.sqlite\n")
-    try fixture.run(status: 65)
+    let listed = try fixture.run(status: 65)
+    #expect(listed.diagnostics.contains("stores/list:4:1: cannot read store 'stores/a/none.sqlite'"), "\(listed)")
+    #expect(listed.diagnostics.contains("correct the line of the list, or remove it"), "\(listed)")
     #expect(
       try Self.lines(fixture) == ["a/none.sqlite failed", "a/u00.sqlite finished", "b/u01.sqlite finished"])
     #expect(FileManager.default.fileExists(atPath: fixture.file("out/b/u01.sqlite")))
