@@ -41,20 +41,34 @@ final class BatchProgress: Sendable {
   ///
   /// - Parameter sizes: In bytes.
   func setStores(sizes: [Int64]) {
-    let weights = sizes.map { Double(max(0, $0)) + 4096 }
+    let weights = sizes.map(Self.weight)
     state.withLock { state in
       (state.weights, state.all) = (weights, weights.reduce(0, +))
       state.shares = Array(repeating: 0, count: sizes.count)
     }
   }
 
-  /// Counts stores that need no run.
-  func pass(_ count: Int) {
+  /// Counts stores that need no run: those that earlier runs finished, and those that failed and do not run again.
+  ///
+  /// - Parameter sizes: Of the finished ones, in bytes.
+  func pass(finished sizes: [Int64], failed: Int) {
     state.withLock { state in
-      state.weights += Array(repeating: 0, count: count)
-      state.shares += Array(repeating: 1, count: count)
-      (state.whole, state.ended) = (state.whole + count, state.ended + count)
+      let weights = sizes.map(Self.weight)
+      let done = weights.reduce(0, +)
+      state.weights += weights + Array(repeating: 0, count: failed)
+      state.shares += Array(repeating: 1, count: sizes.count) + Array(repeating: 0, count: failed)
+      (state.all, state.sum) = (state.all + done, state.sum + done)
+      (state.whole, state.ended) = (state.whole + sizes.count, state.ended + sizes.count + failed)
+      raise(&state)
+      // The first line tells of the percent that an earlier run has reached.
+      state.printed.percent = Int(state.highest)
     }
+  }
+
+  private static func weight(_ size: Int64) -> Double { Double(max(0, size)) + 4096 }
+
+  private func raise(_ state: inout State) {
+    state.highest = max(state.highest, state.all > 0 ? min(state.sum / state.all * 100, 100) : 0)
   }
 
   private var printsLines: Bool { !isQuiet && mode != .json }
@@ -129,7 +143,7 @@ final class BatchProgress: Sendable {
     guard more > 0 else { return }
     state.shares[index] = share
     state.sum += state.weights[index] * more
-    state.highest = max(state.highest, state.all > 0 ? min(state.sum / state.all * 100, 100) : 0)
+    raise(&state)
   }
 
   private func line(_ state: State) -> String { "\(percent(state)) \(state.ended)/\(state.weights.count)" }

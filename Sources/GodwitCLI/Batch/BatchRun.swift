@@ -76,7 +76,7 @@ struct BatchRun {
         (shardRun, matches) = (run, run.matches)
       }
       progress.setStores(sizes: matches.map { StoreFiles.size(ofFile: $0.path) } + unreadable.map { _ in 0 })
-      if let shardRun { progress.pass(shardRun.passed) }
+      if let shardRun { progress.pass(finished: shardRun.passedSizes, failed: shardRun.failedBefore) }
     } catch { return try fail(with: GodwitCommand.known(error), signals) }
     let work = Work(
       control: control, progress: progress, problem: FirstError(), end: deadline, shard: shardRun)

@@ -72,6 +72,9 @@ struct KnownResult: Decodable, Sendable {
 
 /// Size, time and mode of a store and of its log. A changed source has another stamp.
 enum SourceStamp {
+  /// The size of the store, in bytes, that a stamp has; 0 for none.
+  static func size(_ stamp: String?) -> Int64 { stamp.flatMap { Int64($0.prefix { $0 != "." }) } ?? 0 }
+
   static func of(_ path: String) -> String {
     [path, path + "-wal"].map { file in
       guard let status = FileStatus(following: file) else { return "-" }

@@ -34,11 +34,12 @@ final class ShardRun: Sendable {
   }
 
   let shard: StoreShard
-  /// The stores that need a run, and how many do not.
+  /// The stores that need a run.
   let matches: [StorePattern.Match]
-  let passed: Int
-  /// How many of those have failed in an earlier run.
-  private let failedBefore: Int
+  /// The sizes of the stores that earlier runs have finished, in bytes.
+  let passedSizes: [Int64]
+  /// How many stores have failed in an earlier run, and do not run again.
+  let failedBefore: Int
   /// Indices of `matches`: those at which a process died come last.
   let others, suspects: [Int]
 
@@ -84,12 +85,14 @@ final class ShardRun: Sendable {
     stores = selection.matches.count + unreadable.count
     var state = State()
     var (run, items): ([StorePattern.Match], [Item]) = ([], [])
+    var sizes: [Int64] = []
     for match in selection.matches {
       let (store, key) = (selection.store(match), loader.storeKey(match.path))
       if let result = known.result(of: store),
         try known.isPassed(result, of: store, retries: retries, verifies: verifies)
       {
         state.add(result.isDone ? .alreadyFinished : .failed, result.status)
+        if result.isDone { sizes.append(SourceStamp.size(result.stamp)) }
         continue
       }
       run.append(match)
@@ -107,7 +110,7 @@ final class ShardRun: Sendable {
     items += unreadable.map {
       Item(key: loader.storeKey($0.path), stamp: SourceStamp.of($0.path), isRepeated: false)
     }
-    (matches, self.items, passed) = (run, items, state.ended)
+    (matches, self.items, passedSizes) = (run, items, sizes)
     failedBefore = state.failed
     let earlier = known.known
     note = AttemptNote(folder.attemptsPath(shard)) { key in earlier[key].map { $0.isDone || $0.isFailed } ?? false }

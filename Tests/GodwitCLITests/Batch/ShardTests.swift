@@ -203,6 +203,31 @@ struct ShardTests {
     #expect(!FileManager.default.fileExists(atPath: fixture.file("out")))
   }
 
+  /// The percents of the lines of a run, in their order.
+  private static func percents(_ result: BuiltCommand.Result) -> [Double] {
+    result.output.split(separator: "\n").compactMap { line in
+      line.split(separator: " ").first.flatMap { $0.hasSuffix("%") ? Double($0.dropLast()) : nil }
+    }
+  }
+
+  @Test func `the percent goes on where the earlier run ended`() throws {
+    let fixture = try ShardFixture(stores: 5, invalid: [4], limits: "max-failed: 100 %")
+    // Three of five stores are finished, and one has failed.
+    try FileManager.default.moveItem(atPath: fixture.file(ShardFixture.name(3)), toPath: fixture.file("kept"))
+    try fixture.run(status: 65)
+    try FileManager.default.moveItem(atPath: fixture.file("kept"), toPath: fixture.file(ShardFixture.name(3)))
+    let second = try fixture.run(status: 65)
+    let percents = Self.percents(second)
+    // The store that failed does not run, so not every store is finished.
+    #expect(percents.allSatisfy { $0 >= 70 && $0 < 100 } && percents == percents.sorted(), "\(second.output)")
+    let third = try fixture.run(status: 65)
+    #expect(Self.percents(third).allSatisfy { $0 < 100 }, "\(third.output)")
+    try fixture.add(4)
+    let last = try fixture.run()
+    #expect(Self.percents(last).last == 100, "\(last.output)")
+    #expect(Self.percents(try fixture.run()) == [100])
+  }
+
   @Test func `a list names the stores, and a missing one fails alone`() throws {
     let fixture = try ShardFixture(stores: 3)
     let job = try String(contentsOfFile: fixture.file("job.yaml"), encoding: .utf8)
