@@ -34,6 +34,9 @@ struct QuarantineApplyVerb: Verb {
     session.output.write(
       "\(output): \(edits.edited.counted("object")) edited, \(edits.unchanged) not edited, \(edits.deleted) deleted\n"
     )
+    for reason in edits.leftOut {
+      session.warn("the copy lacks an index of the source, which the application has to make again: \(reason)")
+    }
     return 0
   }
 }

@@ -108,12 +108,14 @@ package struct EditedSource {
     let reader = try StoreConnection(path: nil)
     try reader.attachSource(files, cache: .mebibytes(8), workFolder: folder, model: quarantine.model)
     try reader.checkCoreDataTables(path: sourcePath)
+    let foreign = try reader.foreignIndexes(in: StoreConnection.sourceSchema)
     try FilteredSource.copySource(of: reader, to: storePath)
     try reader.close()
     let copy = try StoreConnection(path: storePath, cache: .mebibytes(8), create: true)
     for pragma in ["journal_mode = DELETE", "synchronous = OFF", "journal_mode = MEMORY", "temp_store = FILE"] {
       try copy.execute("PRAGMA \(pragma)")
     }
+    let leftOut = try leaveOut(foreign, of: copy)
     let schema = try StoreSchema(model: quarantine.model, probing: copy, schema: "main")
     try schema.checkKeys(copy, database: "main", isWritten: true)
     try copy.attachSource(quarantine.files, model: quarantine.model)
@@ -131,7 +133,8 @@ package struct EditedSource {
         try definitions.restore(on: copy, quarantine)
       }
     }
-    let edits = try merge.count()
+    var edits = try merge.count()
+    edits.leftOut = leftOut
     guard edits.edited + edits.deleted > 0 else {
       throw quarantine.refusal(
         "no object in it was edited or deleted", remedy: "edit the objects, save, and run the same command")
@@ -140,6 +143,20 @@ package struct EditedSource {
     try copy.close()
     try carryFiles(names, to: SupportFolder(ofStoreAt: storePath), from: source, quarantine.support)
     return edits
+  }
+
+  /// Removes the indexes that the application alone can keep: the copy would have them in another order.
+  ///
+  /// - Returns: Which they are, and why.
+  /// - Throws: `.dataWrong` (65) for an index that is a part of its table.
+  private func leaveOut(_ indexes: [ForeignIndex], of copy: StoreConnection) throws -> [String] {
+    if let index = try FilteredSource.drop(indexes, from: copy).first {
+      throw GodwitError(
+        .dataWrong, "cannot write a copy of '\(sourcePath)': \(index.reason)",
+        remedy: "correct the objects in the source with the application, and run the job again",
+        safe: "nothing was written")
+    }
+    return Set(indexes.map(\.reason)).sorted()
   }
 
   private func carryFiles(

@@ -45,15 +45,19 @@ package struct FilteredSource {
     try record.checkSource(files)
     for suffix in ["", "-journal"] { try WorkFolder.removeFile(partPath + suffix) }
     working(connection)
+    let foreign = try connection.foreignIndexes(in: StoreConnection.sourceSchema)
     try Self.copySource(of: connection, to: partPath)
     let copy = try StoreConnection(path: partPath, cache: .mebibytes(4), create: true)
     working(copy)
     defer { working(connection) }
     try copy.execute("PRAGMA journal_mode = DELETE")
     try copy.execute("PRAGMA synchronous = NORMAL")
+    _ = try Self.drop(foreign, from: copy)
     try record.attach(to: copy)
     var links: [(relationship: String, count: Int64)] = []
-    try copy.undefended { try copy.transaction { links = try removeRejected(from: copy) } }
+    try copy.standingIn(for: "main") {
+      try copy.undefended { try copy.transaction { links = try removeRejected(from: copy) } }
+    }
     try copy.execute("DETACH \(RejectionRecord.schema)")
     try copy.close()
     try record.setLinks(links)
@@ -65,13 +69,31 @@ package struct FilteredSource {
     try WorkFolder.sync(folder)
   }
 
-  /// Writes a copy of the attached source: with the write-ahead log, and for an atomic store of its converted form.
+  /// Removes the indexes from a copy whose entries or order the application alone knows.
+  ///
+  /// - Returns: Those that stay, as they are parts of their tables.
+  static func drop(_ indexes: [ForeignIndex], from copy: StoreConnection) throws -> [ForeignIndex] {
+    var seen: Set<String> = []
+    return try indexes.filter { index in
+      guard seen.insert(index.name).inserted else { return false }
+      let sql = try copy.value(
+        "SELECT sql FROM main.sqlite_master WHERE type = 'index' AND name = ?1", [.text(index.name)])
+      guard case .text? = sql else { return true }
+      try copy.execute("DROP INDEX main.\(quoted(index.name))")
+      return false
+    }
+  }
+
+  /// Writes a copy of the attached source: with the write-ahead log, and for an atomic store of its converted form. An
+  /// index whose collation or function only the application has gets another order.
   ///
   /// - Parameter connection: Has the source attached.
   static func copySource(of connection: StoreConnection, to path: String) throws {
     do {
-      try connection.undefended {
-        try connection.execute("VACUUM \(StoreConnection.sourceSchema) INTO ?1", [.text(path)])
+      try connection.standingIn(for: StoreConnection.sourceSchema) {
+        try connection.undefended {
+          try connection.execute("VACUUM \(StoreConnection.sourceSchema) INTO ?1", [.text(path)])
+        }
       }
     } catch var error as GodwitError where error.code == .missingInput {
       // The user did not name this file.
@@ -132,6 +154,8 @@ package struct FilteredSource {
       let isOwnInverse =
         relationship.inverseName == name && model.isKind(owner, of: relationship.destinationEntityName)
       let isCut = isOwnInverse ? "\(isTarget) AND NOT \(isRejected)" : "(\(isTarget)) <> (\(isRejected))"
+      // A link to nothing is none: it is not lost.
+      let leads = isThere("h.\(key)", relationship.destinationEntityName)
       let found = try copy.integer(
         "SELECT COUNT(*) FROM main.\(quoted(table.name)) AS h WHERE \(key) IS NOT NULL AND \(isCut) AND \(leads)")
       // A relationship without a name of its own is counted as the to-many that it stores.
@@ -149,13 +173,18 @@ package struct FilteredSource {
     return count
   }
 
+  /// Whether a key leads to an object of an entity or of its subentities, as SQL.
+  private func isThere(_ key: String, _ entity: String) -> String {
+    guard let table = schema.table(of: entity) else { return "0" }
+    let kind = schema.isKind(of: entity, row: "o").further
+    return "EXISTS (SELECT 1 FROM main.\(quoted(table.name)) AS o WHERE o.Z_PK = \(key)\(kind))"
+  }
+
   /// Both ends of a one-to-one have a key of the other. The end whose name comes first counts the link.
   private func counts(_ relationship: RelationshipDescription, of owner: String) -> Bool {
     guard !relationship.isUnnamedInverse.value, let inverse = schema.model.inverse(of: relationship), !inverse.isToMany
     else { return true }
     return (relationship.name, owner) <= (inverse.name, relationship.destinationEntityName)
-      // A link to nothing is none: it is not lost.
-      let leads = isThere("h.\(key)", relationship.destinationEntityName)
   }
 
   private func removeLinks(of join: StoreSchema.JoinTable, from copy: StoreConnection) throws -> (String, Int64)? {
@@ -170,18 +199,11 @@ package struct FilteredSource {
     let (a, b) = (quoted(join.ownerColumn), quoted(join.destinationColumn))
     // A pair of a relationship that is its own inverse may be stored in both directions.
     let columns = join.isReflexive ? "DISTINCT MIN(\(a), \(b)), MAX(\(a), \(b))" : "1"
+    let leads = isThere("j.\(a)", join.ownerEntityName) + " AND " + isThere("j.\(b)", join.destinationEntityName)
     let count = try copy.integer(
       "SELECT COUNT(*) FROM (SELECT \(columns) FROM main.\(quoted(join.name)) AS j WHERE (\(owner)) <> (\(other)) AND \(leads))"
     )
     try copy.execute("DELETE FROM main.\(quoted(join.name)) WHERE \(owner) OR \(other)")
-  /// Whether a key leads to an object of an entity or of its subentities, as SQL.
-  private func isThere(_ key: String, _ entity: String) -> String {
-    guard let table = schema.table(of: entity) else { return "0" }
-    let kind = schema.isKind(of: entity, row: "o").further
-    return "EXISTS (SELECT 1 FROM main.\(quoted(table.name)) AS o WHERE o.Z_PK = \(key)\(kind))"
-  }
-
     return ("\(join.ownerEntityName).\(join.ownerRelationshipName)", count ?? 0)
   }
 }
-    let leads = isThere("j.\(a)", join.ownerEntityName) + " AND " + isThere("j.\(b)", join.destinationEntityName)

@@ -76,6 +76,12 @@ extension StoreConnection {
     try withStandIns(for: schema) { $0.indexes }
   }
 
+  /// Runs `body` with a stand-in for each collation and function that SQLite lacks for a database, so that its tables can be
+  /// written. Their indexes get an order that the application does not know: for copies that only Godwit reads.
+  package func standingIn<T>(for schema: String, _ body: () throws -> T) throws -> T {
+    try withStandIns(for: schema) { _ in try body() }
+  }
+
   /// Runs `body`, which writes nothing, with a stand-in for each collation and function that SQLite lacks for a database.
   func withStandIns<T>(for schema: String, _ body: (ForeignSchema) throws -> T) throws -> T {
     let schema = isOwnSource && schema == Self.sourceSchema ? "main" : schema

@@ -14,7 +14,17 @@ package final class FilteredSourceProof {
   package init(_ job: MigrationJob, _ source: StoreConnection) throws {
     folder = try ScratchFolder()
     schema = try StoreSchema(model: job.sourceModel, probing: source)
-    try source.undefended { try source.execute("VACUUM source INTO ?1", [.text(path)]) }
+    let foreign = try source.foreignIndexes(in: "source")
+    try source.standingIn(for: "source") {
+      try source.undefended { try source.execute("VACUUM source INTO ?1", [.text(path)]) }
+    }
+    // Their entries, or their order, only the application knows.
+    let copy = try StoreConnection(path: path)
+    for name in Set(foreign.map(\.name)) {
+      let sql = try copy.value("SELECT sql FROM sqlite_master WHERE type = 'index' AND name = ?1", [.text(name)])
+      if case .text? = sql { try copy.execute("DROP INDEX \(quoted(name))") }
+    }
+    try copy.close()
   }
 
   /// Removes objects, and every link to them.

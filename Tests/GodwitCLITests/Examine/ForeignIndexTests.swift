@@ -14,13 +14,15 @@ struct ForeignIndexTests {
   private static let own = "CREATE TABLE app (a TEXT COLLATE NOCASE PRIMARY KEY, b) WITHOUT ROWID"
   private let project = ProjectFixture()
 
-  private func make(_ store: String, version: Int, _ definition: String) throws {
+  /// - Parameter longest: The longest text that the second version allows.
+  private func make(_ store: String, version: Int, _ definition: String, longest: Int? = nil) throws {
     func model(_ number: Int) throws -> ManagedObjectModel {
-      let texts = ["y", "z"].prefix(number).map { AttributeDescription(name: $0, type: .string) }
+      var texts = ["y", "z"].prefix(number).map { AttributeDescription(name: $0, type: .string) }
+      if number == 2 { texts[0].maximumLength = longest }
       return try ManagedObjectModel(name: number == 1 ? "M" : "M 2", entities: [.made("T", Array(texts))])
     }
     try project.bundle("M.xcdatamodeld", [try model(1), try model(2)])
-    let texts = ["b", "C", "a", "D"]
+    let texts = ["b", "C", "a", "Dee"]
     try project.store(store, try model(version)) { made in
       for (key, text) in texts.enumerated() {
         try made.insert("T", key: Int64(key + 1), attributes: ["y": .init(text)])
@@ -94,6 +96,54 @@ struct ForeignIndexTests {
     let compacted = project.godwit("compact", try project.path("d.sqlite"))
     #expect(compacted.status == 65, "\(compacted)")
     #expect(compacted.diagnostics.contains("its index 'ix' of table 'ZT' needs"), "\(compacted)")
+  }
+
+  @Test(arguments: [collated, computed, own])
+  func `stores with such an index are merged, and the proof names what it cannot check`(definition: String) throws {
+    for store in ["s.sqlite", "t.sqlite"] { try make(store, version: 1, definition) }
+    try project.write(
+      "job.yaml",
+      "godwit: 1\nsource: {merge: [s.sqlite, t.sqlite]}\ndestination: d.sqlite\nmodels: M.xcdatamodeld\n")
+    let job = try project.path("job.yaml")
+    for verb in [["run", job, "-q"], ["verify", job]] {
+      let result = project.godwit(verb)
+      #expect(result.status == 0, "\(verb): \(result)")
+    }
+    let made = try StoreConnection.openStore(readingAt: project.path("d.sqlite"))
+    #expect(try made.integer("SELECT COUNT(*) FROM source.ZT") == 8)
+    let single = try self.job()
+    for name in ["d.sqlite", "d.sqlite.receipt.json"] { try FileManager.default.removeItem(atPath: project.path(name)) }
+    #expect(project.godwit("run", single, "-q").status == 0)
+    let proof = project.godwit("verify", single, "--details")
+    let index = definition == Self.own ? "sqlite_autoindex_app_1" : "ix"
+    #expect(
+      proof.output.contains("the order of an index of the source: its index '\(index)' of table"), "\(proof.output)")
+  }
+
+  @Test(arguments: [collated, computed, own])
+  func `objects of a store with such an index are set aside, and edited ones come back`(definition: String) throws {
+    try make("s.sqlite", version: 1, definition, longest: 2)
+    let job = try job()
+    let options = ["--set", "on-invalid={quarantine: {max-rows: 2}}"]
+    let result = project.godwit(["run", job, "-q"] + options)
+    #expect(result.status == 3, "\(result)")
+    #expect(project.godwit(["verify", job] + options).status == 0)
+    let quarantine = try project.path("d.sqlite.quarantine.sqlite")
+    let held = try StoreConnection(path: quarantine)
+    try held.execute("UPDATE ZT SET ZY = 'd'")
+    try held.close()
+    let copy = try project.path("copy.sqlite")
+    let applied = project.godwit("quarantine", "apply", quarantine, try project.path("s.sqlite"), "-o", copy)
+    guard definition != Self.own else {
+      #expect(applied.status == 65 && applied.diagnostics.contains("needs the collation 'APPCOL'"), "\(applied)")
+      return
+    }
+    #expect(applied.status == 0, "\(applied)")
+    #expect(applied.diagnostics.contains("the copy lacks an index of the source"), "\(applied)")
+    let again = project.godwit("run", job, "-q", "--source", copy, "--destination", try project.path("e.sqlite"))
+    #expect(again.status == 0, "\(again)")
+    let made = try StoreConnection.openStore(readingAt: project.path("e.sqlite"))
+    #expect(try made.strings("SELECT ZY FROM source.ZT ORDER BY Z_PK") == ["b", "C", "a", "d"])
   }
 
   @Test func `the order of such an index is no damage, the number of its entries is`() throws {
