@@ -63,6 +63,7 @@ struct StatementsMaker {
     let (program, files, swap, lock) = (work.program, work.files, work.swap, work.lock)
     // A killed run left a copy that cannot be resumed.
     if claim.journal.content == nil { try claim.folder.removeContent() }
+    try job.checkSpace(program.diskNeed(storeBytes: files.size))
     let copy = claim.path + "/copy.sqlite"
     let live = SupportFolder(ofStoreAt: job.sourcePath)
     let support = swap == nil ? live : SupportFolder(ofStoreAt: copy)

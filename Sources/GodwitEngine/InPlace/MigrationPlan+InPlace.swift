@@ -10,14 +10,16 @@ extension MigrationPlan {
       steps[0].way = Self.wayOfDefinitions
       steps[0].strategy = .definitions
       steps[0].costs = program.costs(bytes: sourceBytes)
+      disk = program.diskNeed(storeBytes: sourceBytes)
       steps[0].rowsNote = "unchanged, none is read"
       stages = []
-    case .sql(let program):
       // No row is read, so the run does not know of them.
       losses.losses.removeAll { $0.kind == .linksToNothing }
+    case .sql(let program):
       steps[0].way = "in place by SQL, loading no rows"
       steps[0].strategy = .sql
       steps[0].costs = program.costs
+      disk = program.diskNeed(storeBytes: sourceBytes)
     case .executor(let reason):
       steps[0].way = "through the executor: \(reason)"
       steps[0].strategy = .executor

@@ -26,6 +26,11 @@ package protocol InPlaceProgram {
   /// The digest that represents the content of the store before the job.
   func contentDigest(_ files: StoreFiles) throws -> String
 
+  /// The most that the work writes, into the store, its journal and a copy of it.
+  ///
+  /// - Parameter bytes: The size of the store.
+  func diskNeed(storeBytes bytes: Int64) -> DiskNeed
+
   /// - Parameter mover: Brings the external files of values that stay.
   func begin(
     on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
@@ -53,4 +58,12 @@ package struct InPlaceTask {
 
   /// The phase of chunks that its work is like.
   var phase: ChunkPhase { ChunkPhase(rawValue: stage) ?? .create }
+}
+
+extension InPlaceProgram {
+  /// The bytes of the copy that is exchanged for the store, and of definitions, metadata and the journal of both.
+  func baseBytes(storeBytes bytes: Int64) -> Int64 {
+    let pages = Int64(destination.tables.count + destination.joinTables.count + destination.indexes.count + 16)
+    return (job.existingDestination == .inPlace(keepsOld: true) ? bytes : 0) + pages * 2 * 4096
+  }
 }

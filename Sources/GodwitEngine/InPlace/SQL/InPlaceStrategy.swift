@@ -133,6 +133,32 @@ package struct InPlaceSQLProgram: InPlaceProgram {
     try InPlaceSQLRun(self, connection: connection, mover: mover, files: files, stamp: stamp)
   }
 
+  package func diskNeed(storeBytes bytes: Int64) -> DiskNeed {
+    let all = step.facts.entities.reduce(Int64(0)) { $0 + $1.rows }
+    let kept = Set(layout.tables.map(\.new.name))
+    var written: Int64 = 0
+    for mapping in step.mappings {
+      guard let table = destination.table(of: mapping.destination.name) else { continue }
+      if !kept.contains(table.name) || changesEveryRow(mapping) { written += step.facts.mappings[mapping.index].rows }
+    }
+    let part = Double(bytes) * Double(written) / Double(max(1, all))
+    // New rows with their indexes, or changed pages with the journal that has them as they were.
+    let rows = Int64(min(part * 2, 4e18))
+    let index = all > 0 ? bytes / 3 : 0
+    return DiskNeed(
+      destinationBytes: baseBytes(storeBytes: bytes) + rows,
+      temporaryBytes: index > job.memory.bytes / 4 ? index * 2 : 0)
+  }
+
+  /// Whether all objects of a mapping in a table that stays get another number or a value.
+  private func changesEveryRow(_ mapping: ResolvedEntityMapping) -> Bool {
+    let (was, now) = numbers(mapping)
+    return was != now
+      || mapping.attributes.contains { $0.source == .modelDefault && !$0.attribute.defaultValue.isNull }
+      || step.resolved.destinationModel.attributes(of: mapping.destination.name)
+        .contains { $0.isDerived && !$0.isTransient }
+  }
+
   /// Destination table to the mappings whose objects it holds.
   func mappings(of table: StoreSchema.EntityTable) -> [ResolvedEntityMapping] {
     step.mappings.filter { step.resolved.destinationModel.root(of: $0.destination.name)?.name == table.rootEntityName }

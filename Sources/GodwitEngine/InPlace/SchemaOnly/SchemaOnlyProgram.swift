@@ -62,6 +62,15 @@ package struct SchemaOnlyProgram: InPlaceProgram {
   /// The digest of the definitions, entity numbers and metadata. The rest of the store was not read.
   package func contentDigest(_ files: StoreFiles) -> String { digest }
 
+  package func diskNeed(storeBytes bytes: Int64) -> DiskNeed {
+    let filled = Set(layout.tables.map(\.new.name) + layout.joins.map(\.new.name))
+    let made = Int64(layout.indexes.made.count { filled.contains($0.table) })
+    // No row is counted. An index has a part of the columns of one table.
+    let index = bytes / 3
+    let sorting = made > 0 && index > job.memory.bytes / 4 ? index * 2 : 0
+    return DiskNeed(destinationBytes: baseBytes(storeBytes: bytes) + made * index, temporaryBytes: sorting)
+  }
+
   package func begin(
     on connection: StoreConnection, mover: ExternalDataMover, files: StoreFiles, stamp: StoreFiles.Stamp
   ) -> any InPlaceRun { SchemaOnlyRun(self, connection: connection) }
