@@ -50,7 +50,7 @@ final class BatchProgress: Sendable {
 
   /// Counts stores that need no run: those that earlier runs finished, and those that failed and do not run again.
   ///
-  /// - Parameter sizes: Of the finished ones, in bytes.
+  /// - Parameter sizes: The bytes of the finished stores.
   func pass(finished sizes: [Int64], failed: Int) {
     state.withLock { state in
       let weights = sizes.map(Self.weight)

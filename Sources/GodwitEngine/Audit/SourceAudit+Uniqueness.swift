@@ -177,7 +177,7 @@ extension SourceAudit {
     _ relationship: RelationshipDescription, of mapping: ResolvedEntityMapping, _ program: StepProgram,
     _ association: AssociationLowering
   ) throws -> String? {
-    // Of a one-to-one, one of several objects keeps the link.
+    // One of several objects keeps the link of a one-to-one.
     guard !relationship.isToMany, resolved.destinationModel.inverse(of: relationship)?.isToMany != false,
       let own = mapping.relationships.first(where: { $0.relationship.name == relationship.name }),
       own.path.count == 1, !own.lookups.contains(where: program.isUnique),

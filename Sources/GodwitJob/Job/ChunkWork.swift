@@ -40,7 +40,7 @@ package enum ChunkWork: Sendable, Hashable {
     }
   }
 
-  /// What the work is called in messages: the name of its hook, or of its stage.
+  /// The words of messages: the name of the hook, or of the stage.
   package var title: String {
     if case .callHook(let hook, _) = self { hook.name } else { phase.row.title }
   }

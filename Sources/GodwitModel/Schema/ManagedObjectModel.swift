@@ -208,8 +208,8 @@ public struct ManagedObjectModel: Sendable, Hashable {
   /// The inverse of a relationship, seen from the relationship's destination entity; of a to-many without one, the
   /// to-one that stores it.
   ///
-  /// Of two to-ones, each has a column of its own. If only one of them names the other, neither has an inverse: a link
-  /// of one says nothing of the other.
+  /// Two to-ones have a column each. If only one of them names the other, neither has an inverse: a link of one says
+  /// nothing of the other.
   package func inverse(of relationship: RelationshipDescription) -> RelationshipDescription? {
     namedInverse(of: relationship).flatMap { inverse in
       relationship.isToMany || inverse.isToMany || inverse.inverseName == relationship.name ? inverse : nil

@@ -8,7 +8,7 @@ package enum ErrorTopic: Sendable {
   case unknownStoreVersion
   /// The model inside a store, which the user did not list, and from which a job would make the wrong store.
   case storedModel
-  /// Nothing says which version of a model is the current one, or what says it is wrong.
+  /// A model's current version is not known, or is named wrongly.
   case currentVersion
   /// Several mapping models serve one step and do not go together.
   case conflictingMappings

@@ -6,7 +6,8 @@ package enum UnusedLog {
   package struct Finding {
     /// One sentence, with the reason.
     package let text: String
-    /// Whether what is passed over may be what the application stored: it is damaged or cut off, not left behind.
+    /// Whether the file is damaged or cut off, so that it may hold changes of the application. False for a file that was
+    /// left behind.
     package let mayHoldContent: Bool
   }
 

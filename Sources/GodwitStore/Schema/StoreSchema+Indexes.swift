@@ -4,7 +4,7 @@ import GodwitModel
 extension StoreSchema {
   /// A list of indexes under construction.
   struct IndexList {
-    /// What each name stands for; empty for a table.
+    /// The index that each name stands for; empty for a table.
     private var taken: [String: String] = [:]
     private(set) var indexes: [Index] = []
     var omitted: [String] = []

@@ -34,7 +34,7 @@ struct ExportNameTests {
       try made.integer("SELECT count(*) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL") == Int64(links))
   }
 
-  /// A file that is no store, with one table.
+  /// A database of something else, with one table.
   private static func raw(_ statements: String...) throws -> ProjectFixture {
     let project = ProjectFixture()
     let connection = try StoreConnection(path: project.path("x.sqlite"), create: true)

@@ -162,7 +162,8 @@ struct UnusedLogTests {
     Verb(words: ["plan", "@job.yaml"], says: true), Verb(words: ["plan", "@place.yaml"], says: true),
     Verb(words: ["plan", "@add.yaml"], says: true), Verb(words: ["audit", "@job.yaml"], says: true),
     Verb(words: ["export", "@in/s.sqlite", "--raw", "--all", "-o", "@raw"], says: true),
-    Verb(words: ["export", "@in/s.sqlite", "--model", "@Notes.xcdatamodeld#Notes", "--all", "-o", "@objects"], says: true),
+    Verb(
+      words: ["export", "@in/s.sqlite", "--model", "@Notes.xcdatamodeld#Notes", "--all", "-o", "@objects"], says: true),
     Verb(words: ["why", "@in/s.sqlite", "@Notes.xcdatamodeld"], says: true), Verb(words: ["status", "@job.yaml"]),
     Verb(words: ["status", "@place.yaml"]),
     Verb(words: ["init", "@in/s.sqlite", "@Notes.xcdatamodeld", "-o", "@new.yaml"]),

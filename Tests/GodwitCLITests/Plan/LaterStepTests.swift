@@ -2,7 +2,7 @@ import GodwitModel
 import GodwitStore
 import Testing
 
-/// What a plan says of a step whose source does not exist yet.
+/// The words of a plan for a step whose source does not exist yet.
 struct LaterStepTests {
   /// Three versions, and mapping files of which the second has a filter.
   private static func project(filter: String) throws -> ProjectFixture {

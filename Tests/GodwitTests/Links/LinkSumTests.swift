@@ -142,7 +142,7 @@ import Testing
   }
 
   @Test func `values of a type that does not hold each whole number are counted`() throws {
-    // 2⁵³ + 1 is no double.
+    // No double is 2⁵³ + 1.
     let world = try World(sum: ("$source.rank * 4194304 * $element.rank + 1", .double)) { $0 > 6 ? 2048 : 1_048_576 }
     let rounded = try world.plan().losses.losses.filter { $0.kind == .rounded }
     #expect(rounded.map(\.count) == [Int64(world.links.count)])

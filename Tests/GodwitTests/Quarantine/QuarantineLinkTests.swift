@@ -21,7 +21,8 @@ struct QuarantineLinkTests {
     ]
   }
 
-  /// Cards c1 and c2 are sound, c3 and c4 too long. The boxes of c2 and c4 are gone, and so is tag t9 of c2, c3 and c4.
+  /// Cards c1 and c2 are sound, c3 and c4 too long. The boxes of c2 and c4 are gone, and tag t9 of c2, c3
+  /// and c4 is too.
   private func fixture() throws -> MigrationFixture {
     let fixture = try MigrationFixture(Self.entities(longest: nil), to: Self.entities(longest: 3))
     try fixture.build { store in

@@ -12,12 +12,12 @@ package struct NumberTally: Sendable, Equatable {
     /// A stored value, as it is.
     case stored
     /// The result of an expression. A fraction that a calculation in floating point gives is as exact in a Float as the
-    /// calculation, so that its last digits are no loss. Digits of the whole number are.
+    /// calculation: only digits of the whole number count as lost.
     case computed
     /// A stored value that an expression reads and perhaps converts. Its last digits are the store's. A real of −2⁶³ is
     /// the lowest integer: see `ReadingSite.takesLowest`.
     case read
-    /// The same, or in its place a constant of the expression, whose last digits are no loss.
+    /// The same, or a constant of the expression in its place: the last digits of a constant do not count.
     case readOrConstant
   }
 
