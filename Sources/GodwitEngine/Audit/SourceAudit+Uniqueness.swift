@@ -181,7 +181,7 @@ extension SourceAudit {
     guard !relationship.isToMany, resolved.destinationModel.inverse(of: relationship)?.isToMany != false,
       let own = mapping.relationships.first(where: { $0.relationship.name == relationship.name }),
       own.path.count == 1, !own.lookups.contains(where: program.isUnique),
-      case .foreignKey(_, let column, _, _) = schema.storage(of: own.path[0], in: mapping.source.name),
+      case .foreignKey(_, let column, _, _) = schema.storage(of: own.path[0].relationship.name, in: mapping.source.name),
       case .count(let found) = try reach(of: relationship, mapping, program, association)
     else { return nil }
     return "CASE WHEN (\(found)) > 0 THEN s.\(quoted(column)) END"
