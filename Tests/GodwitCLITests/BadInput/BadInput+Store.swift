@@ -90,7 +90,7 @@ extension BadInput {
     : [
       ("inspect", ["inspect", "evidence"], 77), ("inspect in it", ["inspect", "evidence/locked/s.sqlite"], 77),
       ("lint", ["lint", "evidence"], 77), ("test", ["test", "Library.xcdatamodeld", "--stores", "evidence"], 77),
-      ("init", ["init", "library.sqlite", "evidence"], 77),
+      ("init", ["init", "library.sqlite", "evidence", "-o", "new.yaml"], 77),
     ].map { name, arguments, status in
       .init("unreadable folder, \(name)", arguments, status, ["evidence/locked"], user: .nobody) { job in
         try job.makeFolder("evidence/locked")

@@ -34,7 +34,7 @@ struct BrokenModelTests {
     let (job, model) = (try project.path("job.yaml"), try project.path("M.xcdatamodeld"))
     for arguments in [
       ["plan", job], ["run", "--quiet", job], ["model", "schema", model],
-      ["make-store", model, try project.path("new.sqlite")],
+      ["make-store", model, try project.path("new.sqlite"), "--rows", "3"],
     ] {
       let result = project.godwit(arguments)
       #expect(result.status == 66, "\(arguments)\n\(result.diagnostics)")

@@ -108,7 +108,7 @@ struct `Converting mapping models` {
     let path = try write(fixture, in: folder)
     let out = folder.file("M.mapping.yaml")
     let first = godwit("mapping", "convert", path, "-o", out)
-    #expect(first.status == 0 && first.output == "\(out): 1 entity mappings\n")
+    #expect(first.status == 0 && first.output == "\(out): 1 entity mapping\n")
     #expect(try MappingModel(contentsOfYAML: out)["AToB"]?.attributeMappings.map(\.value.source.text) == ["1"])
     #expect(godwit("mapping", "convert", path, "-o", out).status == 73)
     let bare = godwit("mapping", "convert", path + "/xcmapping.xml", "--format", "json")

@@ -38,7 +38,7 @@ extension BundleLint {
       )
       // Godwit copies the objects, and holds them to the rules of the later version.
       let step = StepLint(from: same, to: model, in: bundle)
-      for finding in step.contradictions() + step.rules() { add(finding) }
+      for finding in step.brokenPatterns() + step.contradictions() + step.rules() { add(finding) }
     }
   }
 
