@@ -113,7 +113,8 @@ package struct StoreCompaction {
     GodwitError(
       .dataWrong, "cannot compact '\(path)': \(log.text)",
       cause: "SQLite would remove what it passes over there, and that may be the newest changes",
-      remedy: "`godwit salvage` reads what is whole; to compact the store without the rest, move that file away first",
+      remedy:
+        "`godwit salvage` reads what is whole; to go without the rest, open the store once with SQLite, which writes back what counts",
       safe: "the store is unchanged")
   }
 

@@ -82,6 +82,27 @@ struct StoreCompactionTests {
     try StoreConnection.openStore(readingAt: path).integer(sql)
   }
 
+  // MARK: Files beside the store
+
+  @Test(arguments: ["-wal", "-journal"])
+  func `a file that SQLite would pass over and remove stays, and the store is not compacted`(suffix: String) throws {
+    let noise = Data((0..<600).map { UInt8(truncatingIfNeeded: $0 &* 7 | 1) })
+    try noise.write(to: URL(filePath: path + suffix))
+    for isPlan in [true, false] {
+      let error = #expect(throws: GodwitError.self) {
+        _ = isPlan ? try StoreCompaction(store: path).plan() : try StoreCompaction(store: path, keepsOld: true).run()
+      }
+      #expect(error?.code == .dataWrong && error?.message.contains("\(suffix)' is not used") == true, "\(error as Any)")
+    }
+    #expect(try Data(contentsOf: URL(filePath: path + suffix)) == noise)
+    #expect(try !files().contains { $0.contains("~") || $0.contains("godwit") })
+  }
+
+  @Test func `what an ended transaction left behind does not keep a store from being compacted`() throws {
+    try Data(count: 512).write(to: URL(filePath: path + "-journal"))
+    #expect(try StoreCompaction(store: path).run().outcome == .compacted)
+  }
+
   // MARK: The result
 
   @Test func `history and free pages go, and everything else stays`() throws {
