@@ -74,7 +74,8 @@ struct RunForecastTests {
       notes == [
         "not looked at: how many objects 'Note.tag' leads to in mapping 'NoteToNote' (a rule limits them): only its inverse is mapped"
       ])
-    let error = #expect(throws: GodwitError.self) { try fixture.run() }
+    // The plan cannot know it, so its status is not compared.
+    let error = #expect(throws: GodwitError.self) { _ = try MigrationManager(fixture.job).run() }
     #expect(error?.code == .dataWrong)
   }
 
