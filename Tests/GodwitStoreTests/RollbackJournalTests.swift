@@ -123,4 +123,25 @@ struct RollbackJournalTests {
     sizeless.replaceSubrange(24..<28, with: [0, 0, 0, 0])
     #expect(try seen(database, sizeless) == nil)
   }
+
+  @Test func `a journal that is cut off says that records are lost, wherever it is cut`() throws {
+    let journal = try files(Shape()).journal
+    let magic = Data([0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
+    let folder = try TemporaryFolder()
+    func lost(_ bytes: Data) throws -> Int64? {
+      let path = folder.file("cut-journal")
+      try bytes.write(to: URL(filePath: path))
+      let found = try RollbackJournal(ReadableFile(path: path, name: path))
+      return try #require(found).lostRecords
+    }
+    #expect(try lost(journal) == nil)
+    var segments = 0
+    for start in stride(from: 512, to: journal.count - 600, by: 512) where journal[start..<start + 8] == magic {
+      let records = journal[start + 8..<start + 12].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+      guard records > 0 else { continue }
+      segments += 1
+      for size in [20, 500, 512, 600] { #expect(try lost(journal.prefix(start + size)) == records, "\(start) \(size)") }
+    }
+    #expect(segments > 2)
+  }
 }

@@ -77,6 +77,11 @@ struct RollbackJournal {
       }
       offset = (offset + sectorSize - 1) / sectorSize * sectorSize
     }
+    // A header that is cut off behind its number of records.
+    let rest = try offset > 0 ? file.bytes(12, at: offset) : []
+    guard rest.count == 12, rest.starts(with: Self.magic) else { return }
+    let count = UInt32(rest.number(at: 8, size: 4))
+    if count > 0, count != Self.allRecords { lostRecords = Int64(count) }
   }
 
   private static func isSize(_ number: Int64, from least: Int64) -> Bool {
