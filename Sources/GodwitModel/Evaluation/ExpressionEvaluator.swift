@@ -42,7 +42,7 @@ package struct ExpressionEvaluator {
   }
 }
 
-/// An expression compiled by an evaluator. It must not be used on two threads at once if its host must not.
+/// An expression compiled by an evaluator. It must not be used on two threads at once.
 package struct CompiledExpression {
   let routine: ValueRoutine
 
@@ -55,7 +55,7 @@ package struct CompiledExpression {
   }
 }
 
-/// A predicate compiled by an evaluator. It must not be used on two threads at once if its host must not.
+/// A predicate compiled by an evaluator. It must not be used on two threads at once.
 package struct CompiledPredicate {
   let routine: TestRoutine
 

@@ -17,13 +17,7 @@ struct ImpossiblePathTests {
   }
 
   private func make(_ kind: String) throws -> Files {
-    func model(_ number: Int) throws -> ManagedObjectModel {
-      let texts = ["y", "z"].prefix(number).map { AttributeDescription(name: $0, type: .string) }
-      return try ManagedObjectModel(name: "M \(number)", entities: [.made("T", Array(texts))])
-    }
-    try project.bundle("M.xcdatamodeld", [try model(1), try model(2)])
-    try project.store("s.sqlite", model(1)) { try $0.insert("T", key: 1, attributes: ["y": .init("a")]) }
-    try project.write("job.yaml", "godwit: 1\nsource: s.sqlite\ndestination: d.sqlite\nmodels: M.xcdatamodeld\n")
+    try project.makeTwoVersions()
     try project.write("plain", "a file")
     try FileManager.default.createSymbolicLink(atPath: project.path("loop"), withDestinationPath: "loop")
     return try Files(

@@ -50,6 +50,18 @@ struct ProjectFixture {
     return run
   }
 
+  /// `M.xcdatamodeld`, whose second version has an attribute more; `s.sqlite` of the first, with one object; and
+  /// `job.yaml` from one to the other.
+  func makeTwoVersions() throws {
+    func model(_ number: Int) throws -> ManagedObjectModel {
+      let texts = ["y", "z"].prefix(number).map { AttributeDescription(name: $0, type: .string) }
+      return try ManagedObjectModel(name: "M \(number)", entities: [.made("T", Array(texts))])
+    }
+    try bundle("M.xcdatamodeld", [try model(1), try model(2)])
+    try store("s.sqlite", model(1)) { try $0.insert("T", key: 1, attributes: ["y": .init("a")]) }
+    try write("job.yaml", "godwit: 1\nsource: s.sqlite\ndestination: d.sqlite\nmodels: M.xcdatamodeld\n")
+  }
+
   /// The arguments of a run that a plan takes too; nil for a run that does more than its job.
   private static func planned(_ arguments: [String]) -> [String]? {
     var planned: [String] = []
