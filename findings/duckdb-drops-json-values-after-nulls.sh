@@ -11,10 +11,10 @@ set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-for version in 2.0.1 1.4.1; do
-  python3 -m venv "$version"
-  "$version/bin/pip" install -q "duckdb==$version"
-done
+python3 -m venv 2.0.1
+2.0.1/bin/pip install -q duckdb==2.0.1
+python3 -m venv 1.4.1
+1.4.1/bin/pip install -q duckdb==1.4.1
 {
   seq 20480 | sed 's/.*/{"name":"Anna","phone":null}/'
   echo '{"name":"Bob","phone":"00123"}'
